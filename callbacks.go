@@ -1,0 +1,112 @@
+package authsvc
+
+import "context"
+
+// Claims are the contents of a session token (strategy "jwt"). Numbers are
+// float64 or json.Number.
+type Claims map[string]any
+
+// Profile is what a provider said about a person, undecoded by the engine.
+// Numbers are json.Number, so that 64-bit ids stay exact.
+type Profile map[string]any
+
+// Callbacks may decide. A nil callback means the default; an error or a panic
+// refuses. They are called on the request path and should answer within
+// seconds; the context ends with the request.
+type Callbacks struct {
+	// SignIn is asked before anything is stored or any session begins, and, for
+	// the e-mail provider, also before a link is sent. A nil error lets the
+	// person in; an error refuses with AccessDenied. A non-empty redirect sends
+	// the browser there without a session; it passes the same check as
+	// callbackUrl, else AccessDenied.
+	SignIn func(ctx context.Context, a SignInAttempt) (redirect string, err error)
+
+	// Redirect decides where a callbackUrl may lead. url is what was asked for
+	// (unchecked), baseURL the origin of the service. Only this callback may
+	// leave the allowed origins. The default permits paths, the own origin,
+	// AllowedRedirects and TrustedOrigins, and falls back to the origin.
+	Redirect func(ctx context.Context, url, baseURL string) string
+
+	// JWT is called when a session token is made (Trigger "signIn" or
+	// "signUp"), updated ("update") or read (""), and returns the claims to
+	// keep. It is not called with the database strategy. The claims sub, sid,
+	// auth_time, iat, exp and jti belong to the engine.
+	JWT func(ctx context.Context, p JWTParams) (Claims, error)
+
+	// Session returns the object that GET session answers. p.Session holds
+	// the default: user {name, email, image} and expires. It is visible to the
+	// browser and to every script on the page.
+	Session func(ctx context.Context, p SessionParams) (map[string]any, error)
+}
+
+// A SignInAttempt is what the SignIn callback judges.
+type SignInAttempt struct {
+	User    User    // the stored user if there is one, else what would be stored
+	Account Account // provider, type and provider account id; tokens at callbacks
+	Profile Profile // nil for e-mail and credentials
+	// Credentials are the submitted fields, for the credentials provider.
+	Credentials map[string]string
+	// VerificationRequest is set when the e-mail provider asks whether a link
+	// may be sent.
+	VerificationRequest bool
+	IsNewUser           bool // no stored user yet
+}
+
+// JWTParams are the arguments of the JWT callback.
+type JWTParams struct {
+	Claims    Claims
+	Trigger   string // "signIn", "signUp", "update" or "" when read
+	User      *User  // with signIn and signUp
+	Account   *Account
+	Profile   Profile
+	IsNewUser bool
+	Data      any // with update: what the client sent, untrusted
+}
+
+// SessionParams are the arguments of the Session callback.
+type SessionParams struct {
+	Session map[string]any
+	User    User   // the stored user (database), or what the claims say
+	Claims  Claims // nil with the database strategy
+	Trigger string // "update" or ""
+	Data    any    // with update: what the client sent, untrusted
+}
+
+// Events may only watch: they are called after the fact, their panics are
+// logged, and they cannot change or fail a request.
+type Events struct {
+	SignIn        func(ctx context.Context, e SignInEvent)
+	SignOut       func(ctx context.Context, e SignOutEvent)
+	CreateUser    func(ctx context.Context, u User)
+	UpdateUser    func(ctx context.Context, u User)
+	LinkAccount   func(ctx context.Context, u User, a Account)
+	UnlinkAccount func(ctx context.Context, u User, a Account)
+	Session       func(ctx context.Context, s *Session) // GET and POST session with a live session
+	Audit         func(ctx context.Context, e AuditEvent)
+}
+
+// A SignInEvent tells that a session began.
+type SignInEvent struct {
+	User      User
+	Account   Account
+	Profile   Profile
+	IsNewUser bool
+}
+
+// A SignOutEvent tells that a session ended. One of the two is set.
+type SignOutEvent struct {
+	Claims  Claims
+	Session *SessionRecord
+}
+
+// An AuditEvent is one security-relevant fact, also written to the log. It
+// holds no secret.
+type AuditEvent struct {
+	Name      string // such as "sign_in.refused", "email.first_proof"
+	Provider  string
+	UserID    string
+	Code      ErrorCode
+	Reason    string // fixed words of the engine
+	RequestID string
+	ClientIP  string
+}

@@ -1,0 +1,128 @@
+package authsvc
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// Config is everything that a Service needs. The zero value of every field is
+// the safe default; URL, Secrets and at least one provider are required.
+type Config struct {
+	// URL is the public address: an origin, and optionally a path, which then
+	// replaces /api/auth. It must be https except on loopback hosts.
+	URL string
+	// Secrets: the first seals, all open. Each is at least 32 bytes of random
+	// text; `authsvc secret` prints one.
+	Secrets []string
+	// Providers in the order of the sign-in page.
+	Providers []Provider
+	// Adapter keeps users and accounts. Nil: sessions live in cookies only
+	// (strategy jwt), and e-mail sign-in is not possible.
+	Adapter Adapter
+	// Session sets how long sessions live and where.
+	Session SessionOptions
+	// Compat says whose cookies, tokens and answers to speak.
+	Compat Compat
+	// Callbacks may decide, Events may watch.
+	Callbacks Callbacks
+	Events    Events
+	// Pages replaces built-in pages by your own.
+	Pages Pages
+	Theme Theme
+	// AllowedRedirects are further origins (scheme://host[:port]) that a
+	// callbackUrl may lead to.
+	AllowedRedirects []string
+	// TrustedOrigins are same-site origins whose pages may call the service;
+	// see decisions on CORS in doc.go.
+	TrustedOrigins []string
+	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
+	TrustedProxies []netip.Prefix
+	Cookies        CookieOptions
+	RateLimit      RateLimit
+	Outbound       Outbound
+	// FirstProof says what happens when an e-mail link first proves the
+	// address of a user: "strict" (default, and the safe one) or "keep"
+	// (default in compat modes).
+	FirstProof string
+	// ShowRefusal answers AccessDenied when a SignIn callback refuses to send a
+	// link; otherwise the answer is that of every other address.
+	ShowRefusal bool
+	// StaleRevocations: "refuse" (default) answers 503 while revocations of
+	// JWT sessions cannot be read, "accept" goes on.
+	StaleRevocations string
+	// DropProviderTokens keeps tokens of identity providers out of the store.
+	DropProviderTokens bool
+	// DangerousInsecureURL permits http beyond loopback.
+	DangerousInsecureURL bool
+	// DangerousShortSecret permits secrets under 32 bytes, in compat modes.
+	DangerousShortSecret bool
+	// Logger gets one line per refusal and failure, with the request id. It
+	// never gets a secret. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Compat selects the dialect of cookies, tokens and answers.
+type Compat string
+
+// The dialects. With NextAuthV4 or AuthJSV5, the same secret and the same
+// tables, sessions are shared with a running NextAuth.js application.
+const (
+	CompatNone Compat = "none"
+	NextAuthV4 Compat = "next-auth-v4"
+	AuthJSV5   Compat = "authjs-v5"
+)
+
+// SessionOptions: durations of 0 mean the default.
+type SessionOptions struct {
+	Strategy       string        // "database" (default with an Adapter) or "jwt"
+	MaxAge         time.Duration // idle lifetime, default 720 h
+	UpdateAge      time.Duration // how often a live session is extended, default 24 h; negative: every time
+	AbsoluteMaxAge time.Duration // since authentication, default 2160 h
+}
+
+// Pages are paths or URLs of pages of your own; empty means built in.
+type Pages struct {
+	SignIn, SignOut, Error, VerifyRequest, NewUser string
+}
+
+// Theme adapts the built-in pages.
+type Theme struct {
+	ColorScheme string // "auto" (default), "light" or "dark"
+	BrandColor  string // #rrggbb; the text on it is chosen for contrast
+	ButtonText  string // #rrggbb; refused when its contrast on BrandColor is under 4.5
+	Logo        string // https URL or data:image URL
+	SiteName    string // default: the host of URL
+}
+
+// CookieOptions rename cookies or share them with subdomains.
+type CookieOptions struct {
+	// Domain shares the session and callback-url cookies with all subdomains;
+	// their names then start with __Secure- instead of __Host-.
+	Domain string
+	// Session, CSRF and CallbackURL replace the cookie names, whole.
+	Session, CSRF, CallbackURL string
+}
+
+// RateLimit bounds attempts, per process. A zero Rate means the default.
+type RateLimit struct {
+	Disabled              bool
+	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
+	EmailPerAddress       Rate // links per mailbox, default 5/h
+	EmailTotal            Rate // links in all, default 1000/h
+	CredentialsPerAccount Rate // default 10/min
+	Link                  Rate // e-mail links tried per client address, default 30/min
+}
+
+// A Rate is N events per period.
+type Rate struct {
+	N   int
+	Per time.Duration
+}
+
+// Outbound limits calls to identity providers.
+type Outbound struct {
+	// AllowNetworks are private networks that hosts learnt from discovery may
+	// be in.
+	AllowNetworks []netip.Prefix
+}

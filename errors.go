@@ -1,0 +1,60 @@
+package authsvc
+
+import "errors"
+
+// An ErrorCode is the word that a person's browser sees in ?error=. The words
+// are those of NextAuth.js v4, so that custom pages written for it keep
+// working; the cause behind one goes to the log, never to the page.
+type ErrorCode string
+
+// The error words of the interface.
+const (
+	OAuthSignin           ErrorCode = "OAuthSignin"           // the authorization URL could not be built
+	OAuthCallback         ErrorCode = "OAuthCallback"         // state, PKCE, nonce, token, ID token or userinfo failed
+	OAuthCreateAccount    ErrorCode = "OAuthCreateAccount"    // the user could not be stored
+	EmailCreateAccount    ErrorCode = "EmailCreateAccount"    // as above, for the e-mail provider
+	Callback              ErrorCode = "Callback"              // anything else that went wrong at the return
+	OAuthAccountNotLinked ErrorCode = "OAuthAccountNotLinked" // the address or identity belongs to another user
+	EmailSignin           ErrorCode = "EmailSignin"           // malformed address, or the store failed
+	CredentialsSignin     ErrorCode = "CredentialsSignin"     // the credentials were refused
+	SessionRequired       ErrorCode = "SessionRequired"       // only sent by clients
+	Configuration         ErrorCode = "Configuration"         // the operator has to act
+	AccessDenied          ErrorCode = "AccessDenied"          // a callback or the person refused
+	Verification          ErrorCode = "Verification"          // the e-mail link is unknown, used or expired
+	RateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
+)
+
+// An Error is a refusal: Code is for the page, Err for the log.
+type Error struct {
+	Code ErrorCode
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// fail makes an Error.
+func fail(code ErrorCode, err error) *Error { return &Error{Code: code, Err: err} }
+
+// Errors that adapters return. Every other error of an adapter means that the
+// store could not be asked; the engine then refuses, it never guesses.
+var (
+	// ErrNotFound: the record is not there.
+	ErrNotFound = errors.New("authsvc: not found")
+	// ErrConflict: a uniqueness rule of the records refused the write.
+	ErrConflict = errors.New("authsvc: conflict with a stored record")
+	// ErrQueueFull: the mail queue holds as many mails as it may.
+	ErrQueueFull = errors.New("authsvc: mail queue is full")
+)
+
+// ErrAccessDenied is what a SignIn callback returns to refuse.
+var ErrAccessDenied = errors.New("authsvc: access denied")
+
+// ErrMailRefused: the mail server refused a message for good (5xx).
+var ErrMailRefused = errors.New("authsvc: mail refused for good")
