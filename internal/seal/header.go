@@ -1,0 +1,109 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// maxHeader is the largest protected header that is parsed, in bytes of JSON.
+const maxHeader = 512
+
+// header is a JOSE header (RFC 7516 §4), reduced to what chooses a key; "alg" is
+// always "dir".
+type header struct {
+	enc    *encryption
+	kid    string
+	hasKID bool
+}
+
+// encode returns the header as the first part of a token. Members stand in the
+// order of the JavaScript implementations. A kid is base64url and needs no
+// escaping.
+func (h header) encode() string {
+	text := `{"alg":"dir","enc":"` + h.enc.name + `"`
+	if h.hasKID {
+		text += `,"kid":"` + h.kid + `"`
+	}
+	return b64.EncodeToString([]byte(text + "}"))
+}
+
+// selects reports whether a token with this header may be sealed with k. A kid
+// decides when both sides have one.
+func (h header) selects(k *key) bool {
+	if h.enc != k.header.enc {
+		return false
+	}
+	return !h.hasKID || !k.header.hasKID || h.kid == k.header.kid
+}
+
+// parseHeader reads a protected header that another implementation wrote: "alg"
+// and "enc", optionally "kid" and "typ", in any order. It is stricter than
+// RFC 7516 §4, which would have unknown members ignored: anything else is
+// refused, and with it compression ("zip"), extensions ("crit"), and keys or
+// references to keys ("jwk", "jku", "x5u", …).
+func parseHeader(segment string) (header, bool) {
+	if len(segment) > b64.EncodedLen(maxHeader) {
+		return header{}, false
+	}
+	raw, err := b64.DecodeString(segment)
+	if err != nil {
+		return header{}, false
+	}
+	members, ok := stringMembers(raw)
+	if !ok || members["alg"] != "dir" {
+		return header{}, false
+	}
+	h := header{enc: encryptionNamed(members["enc"])}
+	if h.enc == nil {
+		return header{}, false
+	}
+	for name, value := range members {
+		switch name {
+		case "alg", "enc":
+		case "kid":
+			h.kid, h.hasKID = value, true
+		case "typ":
+			// RFC 7519 §5.1: "JWT" in capitals is the spelling to expect.
+			if value != "JWT" {
+				return header{}, false
+			}
+		default:
+			return header{}, false
+		}
+	}
+	return h, true
+}
+
+// stringMembers reads a JSON object whose values are all strings. Duplicate
+// names are refused (RFC 7516 §4), compared after unescaping; plain Unmarshal
+// would let the last one win.
+func stringMembers(raw []byte) (map[string]string, bool) {
+	// The token reader is lenient about commas and colons, so the syntax is
+	// checked first; after that, only kinds and names remain to be looked at.
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return nil, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, false
+	}
+	members := make(map[string]string, 4)
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		value, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		n, _ := name.(string)
+		v, isString := value.(string)
+		if _, duplicate := members[n]; duplicate || !isString {
+			return nil, false
+		}
+		members[n] = v
+	}
+	return members, true
+}
