@@ -1,0 +1,124 @@
+package idp
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Answer is an authorization response (RFC 6749 §4.1.2, RFC 9207).
+type Answer struct {
+	// RedirectURI is where the response goes, as the client gave it.
+	RedirectURI string
+	// Params are code, state and iss, or error, error_description, state and iss.
+	Params url.Values
+	// FormPost says that Params travel in the body of a POST
+	// (OAuth 2.0 Form Post Response Mode) and not in the query.
+	FormPost bool
+}
+
+// URL returns the redirect of an answer in the query. A query that the
+// redirect URI already has is kept to the letter (RFC 6749 §3.1.2).
+func (a Answer) URL() string {
+	sep := "?"
+	if strings.Contains(a.RedirectURI, "?") {
+		sep = "&"
+	}
+	return a.RedirectURI + sep + a.Params.Encode()
+}
+
+// grant is what a code, and later an access token, stands for.
+type grant struct {
+	client      Client
+	redirectURI string
+	challenge   string
+	nonce       string
+	scopes      []string
+	person      Person
+	authTime    time.Time
+
+	spent   atomic.Bool // the code has been presented
+	revoked atomic.Bool // the code came back, so whoever holds the tokens is in doubt
+}
+
+// approve lets a person in: it issues a code.
+func (p *Provider) approve(req *authRequest, person Person) Answer {
+	code := p.codes.put(&grant{
+		client: req.client, redirectURI: req.redirectURI, challenge: req.challenge,
+		nonce: req.nonce, scopes: req.scopes, person: person, authTime: time.Now(),
+	})
+	return p.answer(req, url.Values{"code": {code}})
+}
+
+// deny tells the client why there is no code.
+func (p *Provider) deny(req *authRequest, err *oauthError) Answer {
+	return p.answer(req, url.Values{"error": {err.code}, "error_description": {err.description}})
+}
+
+func (p *Provider) answer(req *authRequest, params url.Values) Answer {
+	if req.state != "" {
+		params.Set("state", req.state)
+	}
+	if req.face.openid {
+		params.Set("iss", p.issuer)
+	}
+	if edit := p.fault().Callback; edit != nil {
+		edit(params)
+	}
+	return Answer{RedirectURI: req.redirectURI, Params: params, FormPost: req.mode == modeFormPost}
+}
+
+// send delivers an answer through the browser. 303 makes it a GET, whatever
+// the request was (RFC 9700 §4.12).
+func (p *Provider) send(w http.ResponseWriter, a Answer) {
+	if a.FormPost {
+		p.pages.showFormPost(w, a)
+		return
+	}
+	w.Header().Set("Location", a.URL())
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// Approve answers an authorization request without its page, as if the person
+// with this sub had clicked; the empty sub clicks Cancel. A request that would
+// have ended on an error page is an error; one that is refused at the client
+// is an Answer with an error parameter.
+func (p *Provider) Approve(authorizationURL, sub string) (Answer, error) {
+	f, params, err := p.splitAuthorizationURL(authorizationURL)
+	if err != nil {
+		return Answer{}, err
+	}
+	req, err := p.readAuthRequest(f, params)
+	if protocol, ok := asOAuthError(err); ok {
+		return p.deny(req, protocol), nil
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	if sub == "" {
+		return p.deny(req, errCancelled), nil
+	}
+	person, ok := p.personBySub(sub)
+	if !ok {
+		return Answer{}, &pageError{message: "no such person", detail: sub}
+	}
+	return p.approve(req, person), nil
+}
+
+// splitAuthorizationURL tells which face a URL is for, and its parameters.
+func (p *Provider) splitAuthorizationURL(raw string) (face, url.Values, error) {
+	for _, f := range []face{openidFace, plainFace} {
+		query, ok := strings.CutPrefix(raw, p.issuer+f.prefix+"/authorize?")
+		if !ok {
+			continue
+		}
+		params, err := url.ParseQuery(query)
+		if err != nil {
+			return face{}, nil, &pageError{message: "malformed query"}
+		}
+		return f, params, nil
+	}
+	return face{}, nil, &pageError{message: "not an authorization URL of this provider"}
+}

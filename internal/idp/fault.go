@@ -1,0 +1,119 @@
+package idp
+
+import (
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// Endpoint names a route for counting and for faults.
+type Endpoint string
+
+// The endpoints.
+const (
+	EndpointDiscovery       Endpoint = "discovery"
+	EndpointJWKS            Endpoint = "jwks"
+	EndpointAuthorize       Endpoint = "authorize"
+	EndpointChoose          Endpoint = "choose" // the page's POST
+	EndpointToken           Endpoint = "token"
+	EndpointUserInfo        Endpoint = "userinfo"
+	EndpointOAuth2Authorize Endpoint = "oauth2/authorize"
+	EndpointOAuth2Choose    Endpoint = "oauth2/choose"
+	EndpointOAuth2Token     Endpoint = "oauth2/token"
+	EndpointOAuth2User      Endpoint = "oauth2/user"
+	EndpointStyle           Endpoint = "style"
+	EndpointAvatar          Endpoint = "avatar"
+)
+
+// Fault makes a provider hostile or broken. The zero Fault is an honest one.
+// Functions may be called from several goroutines at a time; they change the
+// map that they get.
+type Fault struct {
+	// Intercept runs before an endpoint and reports whether it has answered.
+	// It may read the form, hijack the connection, or panic with
+	// http.ErrAbortHandler to drop it.
+	Intercept map[Endpoint]func(http.ResponseWriter, *http.Request) bool
+
+	// Status makes an endpoint answer with this code and nothing else.
+	Status map[Endpoint]int
+
+	// Delay holds back the answer of an endpoint, for as long as the client
+	// waits.
+	Delay map[Endpoint]time.Duration
+
+	// Discovery edits the metadata document.
+	Discovery func(metadata map[string]any)
+
+	// JWKS returns the keys to publish in place of the real ones.
+	JWKS func(keys []map[string]any) []map[string]any
+
+	// Callback edits the authorization response: code, state, iss or error.
+	Callback func(params url.Values)
+
+	// TokenAnswer edits the JSON of a successful token response.
+	TokenAnswer func(answer map[string]any)
+
+	// IDToken edits the claims before they are signed, IDTokenHeader the JOSE
+	// header (without effect on how it is signed), Signing the way of signing.
+	IDToken       func(claims map[string]any)
+	IDTokenHeader func(header map[string]any)
+	Signing       Signing
+
+	// RawIDToken returns the whole ID token, in place of Signing and header.
+	RawIDToken func(claims map[string]any) string
+
+	// UserInfo edits the answer of the userinfo endpoint, User that of
+	// /oauth2/user.
+	UserInfo func(claims map[string]any)
+	User     func(user map[string]any)
+}
+
+// SetFault replaces the fault for requests to come; SetFault(Fault{}) mends
+// the provider. The maps of f must not be changed afterwards.
+func (p *Provider) SetFault(f Fault) {
+	p.faultMu.Lock()
+	defer p.faultMu.Unlock()
+	p.faults = f
+}
+
+func (p *Provider) fault() Fault {
+	p.faultMu.RLock()
+	defer p.faultMu.RUnlock()
+	return p.faults
+}
+
+// Calls returns how many requests an endpoint has had, refused ones and those
+// that a fault answered included.
+func (p *Provider) Calls(e Endpoint) int {
+	c, ok := p.calls[e]
+	if !ok {
+		return 0
+	}
+	return int(c.Load())
+}
+
+type counter = atomic.Int64
+
+// misbehave applies the faults that come before an endpoint and reports
+// whether the request is dealt with.
+func (f Fault) misbehave(e Endpoint, w http.ResponseWriter, r *http.Request) bool {
+	if d := f.Delay[e]; d > 0 {
+		r.ParseForm() // the server notices that a client has left once the body is read
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return true
+		}
+	}
+	if intercept := f.Intercept[e]; intercept != nil && intercept(w, r) {
+		return true
+	}
+	if status := f.Status[e]; status != 0 {
+		w.WriteHeader(status)
+		return true
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package idp
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+)
+
+// Signing says how an ID token is signed when it is not to be signed well.
+type Signing string
+
+// The ways of signing that a relying party has to refuse, all but the first.
+const (
+	SignProperly      Signing = ""
+	SignNone          Signing = "none"              // alg none and no signature, RFC 8725 §3.2
+	SignHMACPublicKey Signing = "hmac-public-key"   // HS256 keyed with the public key in PEM, RFC 8725 §2.1
+	SignHMACSecret    Signing = "hmac-secret"       // HS256 keyed with the client secret
+	SignUnknownKey    Signing = "unknown-key"       // a good signature by a key that is not published, under the published kid
+	SignCorrupt       Signing = "corrupt-signature" // one bit of a good signature turned
+)
+
+// Sign returns claims as a compact JWS (RFC 7515 §7.1) by the current signing
+// key with the given typ header, such as "JWT" or "logout+jwt". Faults do not
+// touch it.
+func (p *Provider) Sign(typ string, claims map[string]any) (string, error) {
+	key := p.publishedKeys()[0]
+	header := map[string]any{"typ": typ, "alg": key.alg, "kid": key.kid}
+	return compact(header, claims, key.sign)
+}
+
+// signIDToken signs the ID token of a client, well or as the faults ask.
+func (p *Provider) signIDToken(client Client, claims map[string]any) (string, error) {
+	fault := p.fault()
+	if fault.IDToken != nil {
+		fault.IDToken(claims)
+	}
+	if fault.RawIDToken != nil {
+		return fault.RawIDToken(claims), nil
+	}
+	key := p.publishedKeys()[0]
+	header := map[string]any{"typ": "JWT", "alg": key.alg, "kid": key.kid}
+	sign, err := p.signer(fault.Signing, key, client, header)
+	if err != nil {
+		return "", err
+	}
+	if fault.IDTokenHeader != nil {
+		fault.IDTokenHeader(header)
+	}
+	return compact(header, claims, sign)
+}
+
+// signer picks the signature function and puts its alg into the header.
+func (p *Provider) signer(how Signing, key *signingKey, client Client, header map[string]any) (func([]byte) ([]byte, error), error) {
+	switch how {
+	case SignProperly:
+		return key.sign, nil
+	case SignNone:
+		header["alg"] = "none"
+		return func([]byte) ([]byte, error) { return nil, nil }, nil
+	case SignHMACPublicKey:
+		header["alg"] = "HS256"
+		der, err := x509.MarshalPKIXPublicKey(key.signer.Public())
+		if err != nil {
+			return nil, errors.New("sign: public key cannot be encoded")
+		}
+		return hs256(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), nil
+	case SignHMACSecret:
+		header["alg"] = "HS256"
+		return hs256([]byte(client.Secret)), nil
+	case SignUnknownKey:
+		stranger, err := p.unknownKey(key.alg)
+		if err != nil {
+			return nil, err
+		}
+		return stranger.sign, nil
+	case SignCorrupt:
+		return func(input []byte) ([]byte, error) {
+			sig, err := key.sign(input)
+			if err == nil {
+				sig[len(sig)/2] ^= 1
+			}
+			return sig, err
+		}, nil
+	default:
+		return nil, errors.New("sign: unknown way of signing")
+	}
+}
+
+// unknownKey returns a key that is never published, made once.
+func (p *Provider) unknownKey(alg string) (*signingKey, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stranger == nil {
+		key, err := generateKey(alg)
+		if err != nil {
+			return nil, err
+		}
+		p.stranger = key
+	}
+	return p.stranger, nil
+}
+
+func hs256(key []byte) func([]byte) ([]byte, error) {
+	return func(input []byte) ([]byte, error) {
+		mac := hmac.New(sha256.New, key)
+		mac.Write(input)
+		return mac.Sum(nil), nil
+	}
+}
+
+func compact(header, claims map[string]any, sign func([]byte) ([]byte, error)) (string, error) {
+	h, errHeader := json.Marshal(header)
+	c, errClaims := json.Marshal(claims)
+	if errHeader != nil || errClaims != nil {
+		return "", errors.New("sign: header or claims cannot be encoded")
+	}
+	input := encode(h) + "." + encode(c)
+	sig, err := sign([]byte(input))
+	if err != nil {
+		return "", err
+	}
+	return input + "." + encode(sig), nil
+}

@@ -1,0 +1,156 @@
+package idp
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Person is an identity on offer. The tags are the claim names of OpenID
+// Connect Core §5.1.
+type Person struct {
+	Sub           string `json:"sub"` // 1 to 255 visible ASCII characters, unique
+	Name          string `json:"name"`
+	Email         string `json:"email,omitempty"` // empty: no e-mail claims at all
+	EmailVerified bool   `json:"email_verified,omitempty"`
+	Picture       string `json:"picture,omitempty"` // empty: an avatar with initials
+}
+
+// DefaultPeople returns the identities of a fresh provider. Two are ordinary;
+// one has an e-mail address that nobody verified and one has none, because
+// those are the cases that applications forget.
+func DefaultPeople() []Person {
+	return []Person{
+		{Sub: "ada", Name: "Ada Lovelace", Email: "ada@example.com", EmailVerified: true},
+		{Sub: "grace", Name: "Grace Hopper", Email: "grace@example.com", EmailVerified: true},
+		{Sub: "alan", Name: "Alan Turing", Email: "alan@example.com"},
+		{Sub: "katherine", Name: "Katherine Johnson"},
+	}
+}
+
+// People returns the identities on offer, in the order of the page.
+func (p *Provider) People() []Person {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Clone(p.people)
+}
+
+// AddPerson puts an identity on the list and in the store, and returns it as
+// stored: an empty Sub is replaced by a random one. Two people may share an
+// e-mail address; a Sub is taken once.
+func (p *Provider) AddPerson(person Person) (Person, error) {
+	if person.Sub == "" {
+		person.Sub = "p-" + strings.ToLower(rand.Text())
+	}
+	if err := person.check(); err != nil {
+		return Person{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.people) >= maxPeople {
+		return Person{}, errPeopleFull
+	}
+	if slices.ContainsFunc(p.people, func(q Person) bool { return q.Sub == person.Sub }) {
+		return Person{}, fmt.Errorf("sub %q is taken", person.Sub)
+	}
+	people := append(slices.Clone(p.people), person)
+	if err := p.save(people, p.keys); err != nil {
+		return Person{}, err
+	}
+	p.people = people
+	return person, nil
+}
+
+// personBySub finds a person by exact subject.
+func (p *Provider) personBySub(sub string) (Person, bool) {
+	return p.findPerson(func(q Person) bool { return q.Sub == sub })
+}
+
+// personByHint finds the person whom a login_hint means: a subject, else an
+// e-mail address. The empty hint means nobody.
+func (p *Provider) personByHint(hint string) (Person, bool) {
+	if hint == "" {
+		return Person{}, false
+	}
+	if person, ok := p.personBySub(hint); ok {
+		return person, true
+	}
+	return p.findPerson(func(q Person) bool { return strings.EqualFold(q.Email, hint) })
+}
+
+func (p *Provider) findPerson(match func(Person) bool) (Person, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	i := slices.IndexFunc(p.people, match)
+	if i < 0 {
+		return Person{}, false
+	}
+	return p.people[i], true
+}
+
+// What can be wrong with a new person, in words for the page.
+var (
+	errPeopleFull = errors.New("the list of people is full")
+	errName       = errors.New("enter a name of at most 100 characters")
+	errEmail      = errors.New("enter an e-mail address such as name@example.com, or leave it empty")
+)
+
+func (q Person) check() error {
+	if q.Sub == "" || len(q.Sub) > 255 || strings.ContainsFunc(q.Sub, notVisibleASCII) {
+		return errors.New("sub: want 1 to 255 visible ASCII characters")
+	}
+	if q.Name == "" || utf8.RuneCountInString(q.Name) > 100 || !printable(q.Name) {
+		return errName
+	}
+	if q.Email != "" && !plainAddress(q.Email) {
+		return errEmail
+	}
+	if q.Picture != "" {
+		u, err := url.Parse(q.Picture)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+			return errors.New("picture: want an http or https URL")
+		}
+	}
+	return nil
+}
+
+// checkPeople reports every mistake of a whole list.
+func checkPeople(people []Person) error {
+	var errs []error
+	seen := make(map[string]bool, len(people))
+	for i, q := range people {
+		if err := q.check(); err != nil {
+			errs = append(errs, fmt.Errorf("person %d: %w", i, err))
+		}
+		if seen[q.Sub] {
+			errs = append(errs, fmt.Errorf("person %d: sub %q is taken", i, q.Sub))
+		}
+		seen[q.Sub] = true
+	}
+	if len(people) > maxPeople {
+		errs = append(errs, errPeopleFull)
+	}
+	return errors.Join(errs...)
+}
+
+func notVisibleASCII(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// plainAddress reports whether s is a bare address, without display name,
+// comment or anything else that the mail grammar allows around it.
+func plainAddress(s string) bool {
+	if len(s) > 254 || !printable(s) {
+		return false
+	}
+	addr, err := mail.ParseAddress(s)
+	return err == nil && addr.Address == s
+}
