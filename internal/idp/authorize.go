@@ -2,6 +2,7 @@ package idp
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,9 +33,6 @@ type authRequest struct {
 	loginHint string
 }
 
-// openid reports whether an ID token is asked for.
-func (req *authRequest) openid() bool { return slices.Contains(req.scopes, "openid") }
-
 // oauthError is an error that the protocol has a code for. At the
 // authorization endpoint it is sent back to the client.
 type oauthError struct {
@@ -55,7 +53,12 @@ type pageError struct {
 	detail  string // the offending value, if it helps
 }
 
-func (e *pageError) Error() string { return e.message }
+func (e *pageError) Error() string {
+	if e.detail == "" {
+		return e.message
+	}
+	return fmt.Sprintf("%s (received %q)", e.message, e.detail)
+}
 
 // authorize serves the authorization endpoint: it shows the people, or with
 // prompt=none answers for the one whom login_hint names.

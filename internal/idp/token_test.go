@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,6 +155,37 @@ func TestCodeReuseRevokes(t *testing.T) {
 	}
 	if _, err := rp.provider.UserInfo(t.Context(), oauth2.StaticTokenSource(token)); err == nil {
 		t.Error("the access token outlives the reuse of its code")
+	}
+}
+
+// Of many requests with one code exactly one gets tokens, and since the others
+// are replays nothing stays of these either.
+func TestConcurrentRedemption(t *testing.T) {
+	t.Parallel()
+	server := listen(t, idp.Options{})
+	rp := newRelyingParty(t, server, confidential)
+	rp.config.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	answer, err := server.Approve(rp.authURL(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 16
+	tokens := make(chan *oauth2.Token, n)
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			token, err := rp.config.Exchange(t.Context(), answer.Params.Get("code"), oauth2.VerifierOption(rp.verifier))
+			if err == nil {
+				tokens <- token
+			}
+		})
+	}
+	wg.Wait()
+	if len(tokens) != 1 {
+		t.Fatalf("%d exchanges succeeded", len(tokens))
+	}
+	if _, err := rp.provider.UserInfo(t.Context(), oauth2.StaticTokenSource(<-tokens)); err == nil {
+		t.Error("the access token outlives the replays")
 	}
 }
 

@@ -1,0 +1,141 @@
+package oidc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// maxAuthorizationURL bounds the URL a browser is sent to, in bytes; longer ones
+// are cut or refused somewhere on the way.
+const maxAuthorizationURL = 8 << 10
+
+// AuthRequest is what differs from one authorization request to the next. Empty
+// fields are not sent.
+type AuthRequest struct {
+	// RedirectURI must be given to Exchange again, the very same.
+	RedirectURI string
+	// Scope is space separated.
+	Scope string
+	// State and Nonce are opaque here.
+	State, Nonce string
+	// CodeChallenge is the S256 challenge of RFC 7636: the unpadded base64url
+	// form of a SHA-256 hash.
+	CodeChallenge string
+	// ResponseMode is for example "form_post".
+	ResponseMode string
+	// Params are further parameters. The ones that the fields above and the
+	// configuration stand for, request and request_uri are refused.
+	Params url.Values
+}
+
+// AuthorizationURL returns where to send the browser (RFC 6749, section 4.1.1).
+// The response type is always "code". A query in the endpoint is kept, save for
+// parameters that are set here.
+func (p *Party) AuthorizationURL(ctx context.Context, r AuthRequest) (string, error) {
+	md, err := p.Metadata(ctx)
+	if err != nil {
+		return "", err
+	}
+	query, err := p.authQuery(r)
+	if err != nil {
+		return "", fmt.Errorf("authorization request: %w", err)
+	}
+	u, err := url.Parse(md.AuthorizationURL)
+	if err != nil {
+		return "", errors.New("authorization endpoint: not a url")
+	}
+	all := u.Query()
+	for _, name := range reservedParams {
+		all.Del(name)
+	}
+	for name, values := range query {
+		all[name] = values
+	}
+	// A space as %20 is understood everywhere; "+" is not.
+	u.RawQuery = strings.ReplaceAll(all.Encode(), "+", "%20")
+	location := u.String()
+	if len(location) > maxAuthorizationURL {
+		return "", errors.New("authorization request: too long")
+	}
+	return location, nil
+}
+
+// reservedParams decide what an authorization request means. Neither the caller's
+// parameters nor the query of a discovered endpoint may set them.
+var reservedParams = []string{
+	"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce",
+	"code_challenge", "code_challenge_method", "request", "request_uri",
+}
+
+func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
+	if r.RedirectURI == "" {
+		return nil, errors.New("redirect uri is missing")
+	}
+	if r.CodeChallenge != "" && !s256Challenge(r.CodeChallenge) {
+		return nil, errors.New("code challenge is not of method S256")
+	}
+	q := url.Values{}
+	for name, values := range r.Params {
+		q[name] = values
+	}
+	for _, name := range reservedParams {
+		if q.Has(name) {
+			return nil, fmt.Errorf("parameter %s is reserved", name)
+		}
+	}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("client_id", p.cfg.ClientID)
+	set("response_type", "code")
+	set("redirect_uri", r.RedirectURI)
+	set("scope", r.Scope)
+	set("state", r.State)
+	set("nonce", r.Nonce)
+	set("response_mode", r.ResponseMode)
+	if r.CodeChallenge != "" {
+		set("code_challenge", r.CodeChallenge)
+		set("code_challenge_method", "S256")
+	}
+	return q, nil
+}
+
+func s256Challenge(s string) bool {
+	hash, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	return err == nil && len(hash) == 32 && len(s) == 43
+}
+
+// CheckIssuer judges the iss parameters of an authorization response against
+// mix-up (RFC 9207, section 2.4). Pass all values that came. More than one is
+// refused; one must equal the issuer when that is known; none is refused when
+// the provider announced that it sends one. Plain OAuth 2.0 without issuer has
+// nothing to compare with, and a provider may begin to send iss any day, so
+// there a single value is ignored.
+func (p *Party) CheckIssuer(ctx context.Context, iss []string) error {
+	if len(iss) > 1 {
+		return errors.New("authorization response: more than one iss")
+	}
+	if p.cfg.Issuer == "" {
+		return nil
+	}
+	if len(iss) == 1 {
+		if _, ok := p.matchIssuer(iss[0]); !ok {
+			return errors.New("authorization response: iss is of another provider")
+		}
+		return nil
+	}
+	md, err := p.Metadata(ctx)
+	if err != nil {
+		return err
+	}
+	if md.IssParameter {
+		return errors.New("authorization response: iss is missing")
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Metadata is what a party knows about its provider, from configuration and
+// discovery (OpenID Connect Discovery 1.0, section 3; RFC 8414).
+type Metadata struct {
+	// Issuer is the provider's identifier; empty for plain OAuth 2.0.
+	Issuer string
+	// UserInfoURL and JWKSURL may be empty.
+	AuthorizationURL, TokenURL, UserInfoURL, JWKSURL string
+	// IssParameter says that every authorization response has an iss parameter
+	// (authorization_response_iss_parameter_supported, RFC 9207).
+	IssParameter bool
+
+	// postOnly: the token endpoint announces client_secret_post and not basic.
+	postOnly bool
+}
+
+// Metadata returns the provider's metadata, fetching it when first needed. It is
+// kept for an hour, and while the provider fails for at most a day. A failed
+// fetch is not repeated for five seconds.
+func (p *Party) Metadata(ctx context.Context) (*Metadata, error) {
+	md := p.static
+	if md == nil {
+		var err error
+		if md, err = p.metadata.get(ctx); err != nil {
+			return nil, fmt.Errorf("discovery: %w", err)
+		}
+	}
+	own := *md
+	return &own, nil
+}
+
+func (p *Party) fetchMetadata(ctx context.Context) (*Metadata, error) {
+	from := p.cfg.DiscoveryURL
+	if from == "" {
+		from = strings.TrimSuffix(p.cfg.Issuer, "/") + "/.well-known/openid-configuration"
+	}
+	body, err := p.get(ctx, from, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return p.parseMetadata(body)
+}
+
+// parseMetadata judges a discovery document. The issuer in it must be the
+// configured one exactly (Discovery, section 4.3); this is what keeps one
+// provider from posing as another.
+func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
+	doc, err := decodeObject(body)
+	if err != nil {
+		return nil, err
+	}
+	if doc["issuer"] != p.cfg.Issuer {
+		return nil, errors.New("issuer is not the configured one")
+	}
+	md := &Metadata{
+		Issuer:       p.cfg.Issuer,
+		IssParameter: doc.Bool("authorization_response_iss_parameter_supported"),
+		postOnly:     postOnly(doc["token_endpoint_auth_methods_supported"]),
+	}
+	for _, e := range []struct {
+		name       string
+		configured string
+		into       *string
+		required   bool
+	}{
+		{"authorization_endpoint", p.cfg.AuthorizationURL, &md.AuthorizationURL, true},
+		{"token_endpoint", p.cfg.TokenURL, &md.TokenURL, true},
+		{"userinfo_endpoint", p.cfg.UserInfoURL, &md.UserInfoURL, false},
+		{"jwks_uri", p.cfg.JWKSURL, &md.JWKSURL, p.cfg.needsJWKS()},
+	} {
+		if e.configured != "" {
+			*e.into = e.configured
+			continue
+		}
+		if *e.into, err = p.endpoint(doc[e.name], e.required); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return md, nil
+}
+
+// endpoint checks a discovered URL. Plain http is for a provider on this machine
+// only: a remote one must not send us to what listens on loopback here.
+func (p *Party) endpoint(v any, required bool) (string, error) {
+	if v == nil {
+		if required {
+			return "", errors.New("missing")
+		}
+		return "", nil
+	}
+	raw, ok := v.(string)
+	if !ok {
+		return "", errors.New("not a string")
+	}
+	if err := checkURL(raw); err != nil {
+		return "", err
+	}
+	issuer, err := url.Parse(p.cfg.Issuer)
+	if err != nil {
+		return "", errors.New("issuer is not a url")
+	}
+	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !loopbackHost(issuer.Hostname()) {
+		return "", errScheme
+	}
+	return raw, nil
+}
+
+func postOnly(methods any) bool {
+	list, _ := methods.([]any)
+	return slices.Contains(list, any(ClientSecretPost)) && !slices.Contains(list, any(ClientSecretBasic))
+}

@@ -1,0 +1,19 @@
+// Package oidc is the relying-party side of OAuth 2.0 (RFC 6749) and OpenID
+// Connect Core 1.0: where to send the browser, how to turn a code into tokens,
+// and whether an ID token or a userinfo answer may be believed.
+//
+// It is pure protocol. It knows nothing of sessions, cookies or users, keeps no
+// state of a sign-in (state, nonce and PKCE verifier are the caller's) and
+// stores nothing but two cached documents per [Party]: the provider's metadata
+// and its keys.
+//
+// Everything that comes from a provider is hostile until checked. Answers are
+// read whole, up to 1 MiB, and decoded strictly: one JSON object, no duplicate
+// members, bounded depth, valid UTF-8. The provider's own words never reach an
+// error: what an error carries is fixed text of this package and, in
+// [TokenError], a code of a fixed alphabet. Nothing is retried and no redirect
+// is followed.
+//
+// Where a request may go is decided in [NewHTTPClient], on the address that is
+// really dialled.
+package oidc

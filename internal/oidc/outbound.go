@@ -1,0 +1,233 @@
+package oidc
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	defaultMaxBody = 1 << 20
+)
+
+var (
+	errRedirect = errors.New("redirect refused")
+	errScheme   = errors.New("only https is allowed, or http to a loopback host")
+	errAddress  = errors.New("address is not allowed")
+)
+
+// HTTPOptions bounds what the service does on the network.
+type HTTPOptions struct {
+	// Timeout is for one whole call: name lookup, connection, TLS, request and
+	// reading the answer. Default 10 s.
+	Timeout time.Duration
+	// MaxBody is the largest answer in bytes; reading past it is an error, not a
+	// truncation. Default 1 MiB.
+	MaxBody int64
+	// AllowNetworks are internal networks that hosts learnt from a provider may
+	// live in. Link-local, metadata, unspecified and multicast addresses stay
+	// refused inside them.
+	AllowNetworks []netip.Prefix
+	// RootCAs replaces the system's certificate authorities when set.
+	RootCAs *x509.CertPool
+}
+
+// NewHTTPClient returns the client for every call to a provider.
+//
+// It refuses redirects (they would carry codes and secrets along), any scheme
+// but https (http only to a loopback host), TLS below 1.2, and answers larger
+// than MaxBody. It uses no proxy and keeps no cookies.
+//
+// Addresses are judged at dial time, after name resolution, so a name that
+// resolves differently the second time gains nothing. Link-local, metadata,
+// unspecified and multicast addresses are always refused. Loopback and private
+// ones are refused too, except in AllowNetworks and for hosts that were named
+// with [Configured].
+func NewHTTPClient(o HTTPOptions) *http.Client {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = defaultMaxBody
+	}
+	allow := slices.Clone(o.AllowNetworks)
+	return &http.Client{
+		Timeout:       o.Timeout,
+		CheckRedirect: refuseRedirect,
+		Transport: &transport{
+			learnt:     newPool(o.RootCAs, dialRule{allow: allow}),
+			configured: newPool(o.RootCAs, dialRule{allow: allow, internal: true}),
+			maxBody:    o.MaxBody,
+		},
+	}
+}
+
+// Configured returns a client like c that may also reach loopback and private
+// addresses for exactly the hosts (name and port) of the given URLs. Pass only
+// URLs that the operator wrote, never one that a provider announced. A client
+// that is not from [NewHTTPClient] is returned as it is.
+func Configured(c *http.Client, urls ...string) *http.Client {
+	t, ok := c.Transport.(*transport)
+	if !ok {
+		return c
+	}
+	t2 := *t
+	t2.hosts = maps.Clone(t.hosts)
+	if t2.hosts == nil {
+		t2.hosts = make(map[string]bool)
+	}
+	for _, raw := range urls {
+		if u, err := url.Parse(raw); err == nil && u.Host != "" {
+			t2.hosts[hostPort(u)] = true
+		}
+	}
+	c2 := *c
+	c2.Transport = &t2
+	return &c2
+}
+
+func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
+
+// transport sends each request through one of two connection pools. The pools
+// are separate because connections are reused by host name alone: with one pool,
+// a connection opened for a configured host would serve a request to the same
+// host learnt from someone else's metadata, and no dial would be there to judge.
+type transport struct {
+	learnt     http.RoundTripper // public addresses only
+	configured http.RoundTripper // internal addresses as well
+	hosts      map[string]bool   // host:port that use configured
+	maxBody    int64
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !secureURL(req.URL) {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, errScheme
+	}
+	pool := t.learnt
+	if t.hosts[hostPort(req.URL)] {
+		pool = t.configured
+	}
+	resp, err := pool.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)
+	return resp, nil
+}
+
+// CloseIdleConnections lets [http.Client.CloseIdleConnections] reach the pools.
+func (t *transport) CloseIdleConnections() {
+	for _, pool := range []http.RoundTripper{t.learnt, t.configured} {
+		if p, ok := pool.(*http.Transport); ok {
+			p.CloseIdleConnections()
+		}
+	}
+}
+
+func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // a proxy would dial for us, unjudged
+		DialContext:            rule.dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    5 * time.Second,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // documents are small; bombs are not
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxConnsPerHost:        64, // one hanging provider cannot take every socket
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        90 * time.Second,
+	}
+}
+
+// dialRule decides which addresses a pool may connect to.
+type dialRule struct {
+	allow    []netip.Prefix
+	internal bool
+}
+
+func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, errAddress
+	}
+	d := net.Dialer{
+		Timeout: 5 * time.Second,
+		ControlContext: func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+			return r.check(host, resolved)
+		},
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// check judges one resolved ip:port on its way to connect(2).
+func (r dialRule) check(host, resolved string) error {
+	ap, err := netip.ParseAddrPort(resolved)
+	if err != nil {
+		return errAddress
+	}
+	ip := ap.Addr().Unmap().WithZone("")
+	// "localhost" is what allows plain http, so it must be this machine whatever
+	// the resolver says.
+	if loopbackHost(host) && !ip.IsLoopback() {
+		return fmt.Errorf("%w: a loopback name resolves elsewhere", errAddress)
+	}
+	switch classify(ip) {
+	case publicAddress:
+		return nil
+	case internalAddress:
+		if r.internal || within(ip, r.allow) {
+			return nil
+		}
+		return fmt.Errorf("%w: internal network", errAddress)
+	}
+	return fmt.Errorf("%w: link-local, metadata or special purpose", errAddress)
+}
+
+// secureURL reports whether u may be called: https, or http to this machine.
+func secureURL(u *url.URL) bool {
+	switch u.Scheme {
+	case "https":
+		return u.Hostname() != ""
+	case "http":
+		return loopbackHost(u.Hostname())
+	}
+	return false
+}
+
+// loopbackHost reports whether host, without port, names this machine: the word
+// localhost or a loopback address.
+func loopbackHost(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// hostPort is the host of u in lower case with its port, explicit or by scheme.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "443"
+		if u.Scheme == "http" {
+			port = "80"
+		}
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}

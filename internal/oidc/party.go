@@ -1,0 +1,230 @@
+package oidc
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+
+	jose "github.com/go-jose/go-jose/v4"
+)
+
+// How the client authenticates at the token endpoint (OpenID Connect Core 1.0,
+// section 9).
+const (
+	ClientSecretBasic = "client_secret_basic"
+	ClientSecretPost  = "client_secret_post"
+	AuthNone          = "none"
+)
+
+// tenantMark is what a multi-tenant issuer has in place of the tenant.
+const tenantMark = "{tenantid}"
+
+// Config describes one client at one provider.
+type Config struct {
+	// Issuer is the provider's issuer identifier, compared byte by byte. Empty
+	// means plain OAuth 2.0 without issuer. It may hold "{tenantid}" once, as
+	// Microsoft's multi-tenant issuer does: then an ID token's iss must be the
+	// issuer rebuilt with the tid claim of that same, verified token. DiscoveryURL
+	// or all endpoints must be set in that case.
+	Issuer string
+	// Tenants are the tenants allowed by a multi-tenant Issuer. Default: any.
+	Tenants []string
+
+	// DiscoveryURL is where the metadata is. Default: Issuer and
+	// "/.well-known/openid-configuration".
+	DiscoveryURL string
+	// The endpoints override discovered ones. Without Issuer, AuthorizationURL and
+	// TokenURL are required. When nothing needed is missing and DiscoveryURL is
+	// empty, discovery is not used at all.
+	AuthorizationURL, TokenURL, UserInfoURL, JWKSURL string
+
+	// ClientID and ClientSecret are what the provider gave out. The secret may be
+	// empty with AuthNone.
+	ClientID, ClientSecret string
+	// AuthMethod is ClientSecretBasic, ClientSecretPost or AuthNone. Default: none
+	// without ClientSecret; post when the provider announces post and not basic;
+	// else basic.
+	AuthMethod string
+
+	// OpenID asks for an ID token in every exchange. It needs Issuer.
+	OpenID bool
+	// Algs are the accepted signature algorithms of ID tokens. Default: RSA, ECDSA
+	// and EdDSA signatures. HS256, HS384 and HS512 use ClientSecret as key and are
+	// accepted only when listed here; "none" never is.
+	Algs []string
+
+	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
+	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
+	HTTP *http.Client
+	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints,
+	// for example Accept, User-Agent or a version header.
+	TokenHeaders, UserInfoHeaders map[string]string
+	// ConformToken may mend the decoded token answer of a provider that departs
+	// from RFC 6749 before it is checked.
+	ConformToken func(Claims)
+}
+
+// Party is a relying party: one client at one provider. It is safe for
+// concurrent use.
+type Party struct {
+	cfg      Config
+	client   *http.Client
+	algs     []jose.SignatureAlgorithm
+	hosts    map[string]bool // host:port that the configuration names
+	static   *Metadata       // set when there is nothing to discover
+	metadata cached[*Metadata]
+	keys     cached[[]jose.JSONWebKey]
+}
+
+// New checks the configuration, reporting all mistakes together. It does no
+// network input or output: a provider that is down stops nothing but itself.
+func New(c Config) (*Party, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.Tenants = slices.Clone(c.Tenants)
+	c.TokenHeaders = maps.Clone(c.TokenHeaders)
+	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
+	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: make(map[string]bool)}
+	for _, raw := range c.urls() {
+		if u, err := url.Parse(raw); err == nil {
+			p.hosts[hostPort(u)] = true
+		}
+	}
+	p.client = c.client()
+	if !c.needsDiscovery() {
+		p.static = &Metadata{
+			Issuer:           c.Issuer,
+			AuthorizationURL: c.AuthorizationURL,
+			TokenURL:         c.TokenURL,
+			UserInfoURL:      c.UserInfoURL,
+			JWKSURL:          c.JWKSURL,
+		}
+	}
+	p.metadata.fetch = p.fetchMetadata
+	p.keys.fetch = p.fetchKeys
+	return p, nil
+}
+
+// client is HTTP with the rules this package relies on, for a client that is not
+// from NewHTTPClient may have others.
+func (c *Config) client() *http.Client {
+	base := c.HTTP
+	if base == nil {
+		base = NewHTTPClient(HTTPOptions{})
+	}
+	own := *Configured(base, slices.Collect(maps.Values(c.urls()))...)
+	own.CheckRedirect = refuseRedirect
+	own.Jar = nil
+	if own.Timeout <= 0 {
+		own.Timeout = defaultTimeout
+	}
+	return &own
+}
+
+// urls are the URLs that the operator configured, by the name of their field.
+func (c *Config) urls() map[string]string {
+	urls := map[string]string{
+		"issuer":            c.Issuer,
+		"discovery url":     c.DiscoveryURL,
+		"authorization url": c.AuthorizationURL,
+		"token url":         c.TokenURL,
+		"userinfo url":      c.UserInfoURL,
+		"jwks url":          c.JWKSURL,
+	}
+	maps.DeleteFunc(urls, func(_, raw string) bool { return raw == "" })
+	return urls
+}
+
+func (c *Config) needsDiscovery() bool {
+	if c.DiscoveryURL != "" {
+		return true
+	}
+	missing := c.AuthorizationURL == "" || c.TokenURL == "" || c.needsJWKS() && c.JWKSURL == ""
+	return c.Issuer != "" && missing
+}
+
+// needsJWKS reports whether a public key may be needed to check an ID token.
+func (c *Config) needsJWKS() bool {
+	return c.OpenID && slices.ContainsFunc(algorithms(c.Algs), func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
+}
+
+func (c *Config) multiTenant() bool { return strings.Contains(c.Issuer, tenantMark) }
+
+func (c *Config) check() error {
+	var errs []error
+	urls := c.urls()
+	for _, name := range slices.Sorted(maps.Keys(urls)) {
+		if err := checkURL(urls[name]); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if strings.Contains(c.Issuer, "?") {
+		errs = append(errs, errors.New("issuer: must not have a query"))
+	}
+	switch {
+	case c.Issuer == "" && c.OpenID:
+		errs = append(errs, errors.New("issuer: required for OpenID Connect"))
+	case c.Issuer == "" && (c.AuthorizationURL == "" || c.TokenURL == ""):
+		errs = append(errs, errors.New("authorization url and token url: both required without issuer"))
+	case c.Issuer == "" && c.DiscoveryURL != "":
+		errs = append(errs, errors.New("discovery url: needs an issuer to compare with"))
+	case c.multiTenant() && c.DiscoveryURL == "" && c.needsDiscovery():
+		errs = append(errs, errors.New("discovery url: required for a multi-tenant issuer"))
+	}
+	if strings.Count(c.Issuer, tenantMark) > 1 {
+		errs = append(errs, errors.New("issuer: more than one tenant mark"))
+	}
+	errs = append(errs, c.checkClient(), c.checkAlgs())
+	errs = append(errs, checkHeaders("token headers", c.TokenHeaders), checkHeaders("userinfo headers", c.UserInfoHeaders))
+	return errors.Join(errs...)
+}
+
+func (c *Config) checkClient() error {
+	if c.ClientID == "" {
+		return errors.New("client id: required")
+	}
+	switch c.AuthMethod {
+	case "", AuthNone:
+	case ClientSecretBasic, ClientSecretPost:
+		if c.ClientSecret == "" {
+			return fmt.Errorf("client secret: required for %s", c.AuthMethod)
+		}
+	default:
+		return fmt.Errorf("auth method: %q is not supported", c.AuthMethod)
+	}
+	return nil
+}
+
+// checkHeaders refuses headers that this package sets by what the protocol says.
+func checkHeaders(field string, headers map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch textproto.CanonicalMIMEHeaderKey(name) {
+		case "Authorization", "Content-Type", "Content-Length", "Host", "Cookie", "Transfer-Encoding", "Connection":
+			return fmt.Errorf("%s: %q cannot be set", field, name)
+		}
+	}
+	return nil
+}
+
+// checkURL accepts https URLs, and http ones to this machine, without user
+// information and fragment.
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || len(raw) > 2048:
+		return errors.New("not a url")
+	case u.User != nil:
+		return errors.New("must not have user information")
+	case u.Fragment != "" || strings.Contains(raw, "#"):
+		return errors.New("must not have a fragment")
+	case !secureURL(u):
+		return errScheme
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package oidc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// ErrUnavailable marks failures that may pass: the provider could not be
+// reached, did not answer in time, or answered 429 or 5xx. Anything else is a
+// refusal that trying again will not mend.
+var ErrUnavailable = errors.New("identity provider unavailable")
+
+var errTooLarge = errors.New("answer is too large")
+
+// answer is a response read to its end.
+type answer struct {
+	status      int
+	contentType string
+	body        []byte
+}
+
+// send does one request and reads the bounded answer. The error names the cause
+// but never the URL, which may have a query, nor anything the provider wrote.
+func (p *Party) send(req *http.Request, headers map[string]string) (*answer, error) {
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "authsvc")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return nil, transportError(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, defaultMaxBody))
+	if err != nil {
+		return nil, transportError(err)
+	}
+	return &answer{resp.StatusCode, resp.Header.Get("Content-Type"), body}, nil
+}
+
+// get fetches a JSON document; token, when not empty, goes in the Authorization
+// header (RFC 6750, section 2.1) and nowhere else.
+func (p *Party) get(ctx context.Context, from, token string, headers map[string]string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, errors.New("malformed url")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	a, err := p.send(req, headers)
+	if err != nil {
+		return nil, err
+	}
+	if a.status != http.StatusOK {
+		return nil, statusError(a.status)
+	}
+	return a.body, nil
+}
+
+func statusError(status int) error {
+	if passing(status) {
+		return fmt.Errorf("%w: status %d", ErrUnavailable, status)
+	}
+	return fmt.Errorf("status %d", status)
+}
+
+// passing reports whether a status speaks of a fault that may pass.
+func passing(status int) bool {
+	return status == http.StatusTooManyRequests || status >= 500
+}
+
+// transportError replaces an error of net/http by one that quotes nothing: a
+// malformed status line, for one, would be quoted, and may hold what we sent.
+func transportError(err error) error {
+	for _, own := range []error{errRedirect, errScheme, errAddress} {
+		if errors.Is(err, own) {
+			return own
+		}
+	}
+	var (
+		tooLarge *http.MaxBytesError
+		timeout  interface{ Timeout() bool }
+		dns      *net.DNSError
+		cert     *tls.CertificateVerificationError
+		op       *net.OpError
+		call     *url.Error
+	)
+	switch {
+	case errors.As(err, &tooLarge):
+		return errTooLarge
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w: %w", ErrUnavailable, context.Canceled)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("%w: timed out", ErrUnavailable)
+	case errors.As(err, &dns):
+		return fmt.Errorf("%w: name not resolved", ErrUnavailable)
+	case errors.As(err, &cert):
+		return fmt.Errorf("%w: certificate is not trusted, has expired or is for another name", ErrUnavailable)
+	case errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("%w: no connection", ErrUnavailable)
+	case errors.As(err, &op), errors.As(err, &call):
+		return fmt.Errorf("%w: connection or HTTP protocol broken", ErrUnavailable)
+	}
+	return fmt.Errorf("%w: answer cut short", ErrUnavailable)
+}

@@ -1,0 +1,211 @@
+package oidc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxExpiresIn is the longest lifetime believed, in seconds: about 136 years. A
+// larger number is a mistake that would overflow somewhere later.
+const maxExpiresIn = 1 << 32
+
+// Tokens is a successful answer of the token endpoint.
+type Tokens struct {
+	AccessToken, RefreshToken, IDToken string
+	// TokenType is always "Bearer", however the provider spelled it.
+	TokenType string
+	// Scope is what was granted, space separated; empty when the provider did not
+	// say, which means what was asked for (RFC 6749, section 5.1).
+	Scope string
+	// SessionState is for OpenID Connect Session Management.
+	SessionState string
+	// ExpiresAt is when AccessToken ends, in seconds since 1970. 0 means that the
+	// provider did not say, or said 0, as some do for "never".
+	ExpiresAt int64
+}
+
+// TokenError is a refusal by the token endpoint (RFC 6749, section 5.2), or any
+// answer of it that is not a success.
+type TokenError struct {
+	// Code is the provider's error code if it is made of at most 64 letters,
+	// digits, "_", "-" and "."; else "unrecognised". It is safe to log.
+	Code string
+	// Status is the HTTP status, which may be 200: some providers report errors
+	// that way.
+	Status int
+}
+
+// Error implements error. The provider's description is left out on purpose: it
+// is free text and may repeat what was sent.
+func (e *TokenError) Error() string {
+	return fmt.Sprintf("refused with %s, status %d", e.Code, e.Status)
+}
+
+// Unwrap makes 429 and 5xx answers match [ErrUnavailable].
+func (e *TokenError) Unwrap() error {
+	if passing(e.Status) {
+		return ErrUnavailable
+	}
+	return nil
+}
+
+// unrecognised stands for an error code that is missing or not safe to repeat.
+const unrecognised = "unrecognised"
+
+func parseTokens(a *answer, conform func(Claims), now time.Time) (*Tokens, error) {
+	fields, err := tokenFields(a)
+	if a.status != http.StatusOK {
+		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.status}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if conform != nil {
+		conform(fields)
+	}
+	if e := fields["error"]; e != nil && e != "" {
+		return nil, &TokenError{Code: errorCode(e), Status: a.status}
+	}
+	return newTokens(fields, now)
+}
+
+func newTokens(fields Claims, now time.Time) (*Tokens, error) {
+	t := &Tokens{TokenType: "Bearer"}
+	for _, f := range []struct {
+		name string
+		into *string
+	}{
+		{"access_token", &t.AccessToken},
+		{"refresh_token", &t.RefreshToken},
+		{"id_token", &t.IDToken},
+		{"session_state", &t.SessionState},
+	} {
+		v, ok := fields[f.name].(string)
+		if !ok && fields[f.name] != nil {
+			return nil, fmt.Errorf("%s is not a string", f.name)
+		}
+		*f.into = v
+	}
+	// The access token goes into a header line.
+	if t.AccessToken == "" || strings.ContainsFunc(t.AccessToken, func(r rune) bool { return r == ' ' || notPrintable(r) }) {
+		return nil, errors.New("access_token is missing or not printable")
+	}
+	if kind, _ := fields["token_type"].(string); !strings.EqualFold(kind, "bearer") {
+		return nil, errors.New("token_type is not bearer")
+	}
+	var err error
+	if t.Scope, err = scope(fields["scope"]); err != nil {
+		return nil, err
+	}
+	t.ExpiresAt, err = expiresAt(fields["expires_in"], now)
+	return t, err
+}
+
+// tokenFields decodes an answer: a form when the content type says so, or when
+// it is plain text that is not JSON; else JSON.
+func tokenFields(a *answer) (Claims, error) {
+	kind, _, _ := mime.ParseMediaType(a.contentType)
+	form := kind == "application/x-www-form-urlencoded"
+	if kind == "text/plain" {
+		form = !bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{"))
+	}
+	if !form {
+		return decodeObject(a.body)
+	}
+	values, err := url.ParseQuery(string(a.body))
+	if err != nil {
+		return nil, errors.New("not a valid form")
+	}
+	fields := make(Claims, len(values))
+	for name, list := range values {
+		if len(list) > 1 {
+			return nil, errDuplicate
+		}
+		if !utf8.ValidString(name) || !utf8.ValidString(list[0]) {
+			return nil, errors.New("not a valid form")
+		}
+		if list[0] != "" { // an empty value is an absent one, RFC 6749, section 3.2
+			fields[name] = list[0]
+		}
+	}
+	return fields, nil
+}
+
+// scope accepts a string, or the list of strings that some providers send.
+func scope(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case []any:
+		names := make([]string, len(v))
+		for i, name := range v {
+			s, ok := name.(string)
+			if !ok {
+				return "", errors.New("scope is not a list of strings")
+			}
+			names[i] = s
+		}
+		return strings.Join(names, " "), nil
+	}
+	return "", errors.New("scope is not a string")
+}
+
+// expiresAt turns expires_in, a number of seconds or the same as a string, into
+// a moment.
+func expiresAt(v any, now time.Time) (int64, error) {
+	var digits string
+	switch v := v.(type) {
+	case nil:
+		return 0, nil
+	case string:
+		digits = v
+	case json.Number:
+		digits, _ = decimal(v)
+	}
+	seconds, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || seconds > maxExpiresIn {
+		return 0, errors.New("expires_in is not a plausible number of seconds")
+	}
+	if seconds == 0 {
+		return 0, nil
+	}
+	return now.Unix() + int64(seconds), nil
+}
+
+// errorCode returns the provider's error code if it has the shape of a code.
+func errorCode(v any) string {
+	code, _ := v.(string)
+	if code == "" || len(code) > 64 || strings.ContainsFunc(code, notCode) {
+		return unrecognised
+	}
+	return code
+}
+
+func notCode(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.", r))
+}
+
+// redact takes the code out of a TokenError when it repeats a secret of ours.
+func redact(err error, secrets ...string) error {
+	var refusal *TokenError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	for _, s := range secrets {
+		if s != "" && strings.Contains(refusal.Code, s) {
+			return &TokenError{Code: unrecognised, Status: refusal.Status}
+		}
+	}
+	return err
+}
