@@ -1,8 +1,17 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/mail"
+	"slices"
+	"strings"
 	"time"
+
+	"authsvc/internal/seal"
 )
 
 // Email signs in with a link that is sent to a mailbox. It needs an Adapter.
@@ -26,4 +35,265 @@ type Message struct {
 	Subject  string // one line
 	Text     string // text/plain, UTF-8
 	HTML     string // text/html, UTF-8
+}
+
+// maxQueuedMails bounds the mail queue.
+const maxQueuedMails = 10_000
+
+type emailFlow struct {
+	Email
+	wire    info
+	compose composer
+}
+
+func (f *emailFlow) info() info { return f.wire }
+
+// begin stores the digest of a new link and its mail in one step, and answers
+// at once: whether anybody has the address makes no difference.
+func (f *emailFlow) begin(rq *request) outcome {
+	address, err := normaliseAddress(rq.body.get("email"))
+	if err != nil {
+		return fail(EmailSignin, err)
+	}
+	user, err := rq.adapter.GetUserByEmail(rq.ctx, address)
+	isNew := errors.Is(err, ErrNotFound)
+	if err != nil && !isNew {
+		return storeFailed(EmailSignin, err)
+	}
+	if isNew {
+		user = User{Email: address}
+	}
+	send := rq.mayMail(address)
+	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
+	switch {
+	case err != nil && rq.showRefusal:
+		return fail(AccessDenied, err)
+	case err != nil:
+		rq.audit("email.refused", AccessDenied, "by the signIn callback, not shown")
+		send = false
+	case to != "":
+		return redirect{to: to}
+	}
+	return f.request(rq, address, send)
+}
+
+func (f *emailFlow) account(address string) Account {
+	return Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
+}
+
+// request does the same work whether or not a mail goes out: without one, it
+// stores a token that nobody knows.
+func (f *emailFlow) request(rq *request, address string, send bool) outcome {
+	plain := seal.Token()
+	expires := rq.now.Add(f.MaxAge)
+	link := f.link(rq, address, plain)
+	stored := rq.linkDigest(plain)
+	payload, err := f.sealMail(rq, address, link)
+	if err != nil {
+		return fail(EmailSignin, err)
+	}
+	m := Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
+	if !send {
+		m.Payload, m.Due = nil, expires
+	}
+	err = rq.adapter.PutToken(rq.ctx, VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
+	if err != nil {
+		return storeFailed(EmailSignin, err)
+	}
+	if send {
+		rq.mails.wake()
+	}
+	rq.rememberLink(emailRequest{Address: address, Token: digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
+	return redirect{to: withQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
+}
+
+// link is {base}/callback/email?callbackUrl=…&token=…&email=….
+func (f *emailFlow) link(rq *request, address, token string) string {
+	return withQuery(rq.base+"/callback/"+f.ID, "callbackUrl", rq.callbackURL(), "token", token, "email", address)
+}
+
+func (f *emailFlow) sealMail(rq *request, address, link string) ([]byte, error) {
+	m, err := f.compose.message(mailData{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
+		Minutes: int(f.MaxAge / time.Minute), Language: rq.language()})
+	if err != nil {
+		return nil, err
+	}
+	m.From, m.To = f.From, address
+	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m})
+	if err != nil {
+		return nil, err
+	}
+	value, err := rq.mailSeal.Seal(raw)
+	return []byte(value), err
+}
+
+// mayMail counts the link against the limits of the mailbox and of all. Past
+// them no mail goes out, and the answer is the same.
+func (rq *request) mayMail(address string) bool {
+	if _, ok := rq.limits.mailbox.allow(address, rq.now); !ok {
+		rq.audit("email.limited", RateLimited, "too many links for one mailbox")
+		return false
+	}
+	if _, ok := rq.limits.mailTotal.allow("", rq.now); !ok {
+		rq.audit("email.limited", RateLimited, "too many links in all")
+		return false
+	}
+	return true
+}
+
+// complete: GET redeems a link at once only in the browser that asked for it;
+// otherwise it shows a page, and a POST redeems.
+func (f *emailFlow) complete(rq *request) outcome {
+	get := rq.query
+	if rq.r.Method == http.MethodPost {
+		if !rq.csrfOK() {
+			return rq.csrfRefused("/signin")
+		}
+		get = rq.body.get
+	}
+	if wait, ok := rq.limits.link.allow(rq.clientKey(), rq.now); !ok {
+		return rq.limited(wait)
+	}
+	token, address := get("token"), get("email")
+	if len(token) < 20 || len(token) > 200 {
+		return fail(Verification, errors.New("the link has no token"))
+	}
+	address, err := normaliseAddress(address)
+	if err != nil {
+		return fail(Verification, err)
+	}
+	if rq.r.Method == http.MethodGet {
+		if out := f.confirm(rq, token, address); out != nil {
+			return out
+		}
+	}
+	return f.redeem(rq, token, address)
+}
+
+// confirm returns the page that asks first, or nil if nobody needs asking: the
+// browser holds the sealed cookie of this very request, a person navigated
+// here, and nobody else is signed in.
+func (f *emailFlow) confirm(rq *request, token, address string) outcome {
+	s, err := rq.current()
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	current := ""
+	if s != nil && s.Email != address {
+		current = cmp.Or(s.Email, s.Name, s.UserID)
+	}
+	if current == "" && rq.askedFor(token) && isNavigation(rq.r.Header) {
+		return nil
+	}
+	return page{name: pageConfirm, view: confirmView{Email: address, Token: token, CallbackURL: rq.callbackURL(),
+		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
+}
+
+// isNavigation recognises a person's click by Fetch Metadata, if there is any.
+func isNavigation(h http.Header) bool {
+	mode, dest := h.Get("Sec-Fetch-Mode"), h.Get("Sec-Fetch-Dest")
+	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && !isPrefetch(h)
+}
+
+// redeem takes the token, once, and hands the proof to login.
+func (f *emailFlow) redeem(rq *request, token, address string) outcome {
+	t, err := rq.adapter.TakeToken(rq.ctx, address, rq.linkDigest(token))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fail(Verification, errors.New("the link is unknown or was used"))
+	case err != nil:
+		return storeFailed(Callback, err)
+	case !rq.now.Before(t.Expires):
+		return fail(Verification, errors.New("the link is over"))
+	}
+	rq.forgetLink(token)
+	return identity{user: User{Email: address}, account: f.account(address), proof: true,
+		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount}
+}
+
+// emailRequest is what a browser remembers of a link that it asked for.
+type emailRequest struct {
+	Address     string `json:"a"`
+	Token       string `json:"t"` // digest of the link's token
+	CallbackURL string `json:"c"`
+	Expires     int64  `json:"e"`
+}
+
+// maxEmailRequests is how many links one browser can have open.
+const maxEmailRequests = 3
+
+// emailRequests reads the sealed e-mail cookie, oldest first.
+func (rq *request) emailRequests() []emailRequest {
+	value, ok := rq.jar.get(rq.names.email)
+	if !ok || len(value) > 4096 {
+		return nil
+	}
+	raw, _, err := rq.emailSeal.Open(value)
+	var list []emailRequest
+	if err != nil || json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
+}
+
+func (rq *request) setEmailRequests(list []emailRequest) {
+	for len(list) > 0 {
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return
+		}
+		value, err := rq.emailSeal.Seal(raw)
+		if err != nil {
+			return
+		}
+		if len(value)+len(rq.names.email) <= 3900 {
+			rq.setCookie(cookie{name: rq.names.email, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
+			return
+		}
+		list = list[1:]
+	}
+	rq.expireCookie(rq.names.email, "")
+}
+
+func (rq *request) rememberLink(e emailRequest) {
+	list := append(rq.emailRequests(), e)
+	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
+}
+
+func (rq *request) forgetLink(token string) {
+	list := rq.emailRequests()
+	if len(list) == 0 {
+		return
+	}
+	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Token == digest(token) }))
+}
+
+func (rq *request) askedFor(token string) bool {
+	d := digest(token)
+	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return e.Token == d })
+}
+
+// build checks the provider and compiles it.
+func (e *Email) build(b *builder) flow {
+	f := &emailFlow{Email: *e}
+	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
+	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
+	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email"}
+	if b.config.Adapter == nil {
+		b.fail("type", "is email, but there is no storage", "links are kept in the store; set storage.url (Config.Adapter)")
+	}
+	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
+		b.fail("max_age", "is out of range", "use 1m to 24h; 10m is the default")
+	}
+	if _, err := mail.ParseAddress(e.From); err != nil || strings.ContainsAny(e.From, "\r\n") {
+		b.fail("from", "is not a mail address", `write "Acme <no-reply@example.com>"`)
+	}
+	if e.Send == nil {
+		b.fail("server", "is missing", "say how mail leaves: smtp://user:password@host:587 (Email.Send)")
+	}
+	var err error
+	if f.compose, err = newComposer(e.Templates); err != nil {
+		b.fail("templates", err.Error(), "correct the template")
+	}
+	return f
 }

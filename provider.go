@@ -43,18 +43,19 @@ type Client struct {
 	Secret string
 }
 
-// OAuth signs in with OAuth 2.0 (RFC 6749) or, when Issuer or OpenID is set,
-// OpenID Connect. PKCE (S256), state and, with OpenID Connect, nonce are on.
+// OAuth signs in with OAuth 2.0 (RFC 6749) or, with OpenID set, OpenID
+// Connect. PKCE (S256), state and, with OpenID Connect, nonce are on.
 type OAuth struct {
-	ID     string // [a-z0-9-]+, part of the routes and of stored accounts
+	ID     string // [a-z0-9_-]+, part of the routes and of stored accounts
 	Name   string // for people
 	Client Client
 
-	// Issuer of an OpenID provider, compared exactly. Endpoints that are not
-	// given are discovered from it on first use.
-	Issuer string
-	// OpenID demands an ID token although the endpoints are given below.
+	// OpenID: the provider answers an ID token, which is checked.
 	OpenID bool
+	// Issuer, compared exactly: with OpenID required, and the endpoints that
+	// are not given are discovered from it on first use. Without OpenID it is
+	// compared with the iss parameter of the callback (RFC 9207).
+	Issuer string
 
 	AuthorizationURL string
 	TokenURL         string

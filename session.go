@@ -1,6 +1,12 @@
 package authsvc
 
-import "time"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+)
 
 // A Session tells who is signed in. Its JSON form is the client-safe object of
 // GET session.
@@ -13,5 +19,177 @@ type Session struct {
 	AuthTime time.Time // when the person proved who they are
 	Provider string    // by which provider; empty: unknown
 	Claims   Claims    // strategy jwt, else nil
-	Object   map[string]any
+	// Object is what the Session callback returned; nil means the default
+	// {user: {name, email, image}, expires}.
+	Object map[string]any
+}
+
+// timeFormat is how JavaScript writes a Date: milliseconds and Z.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// sessionUser and sessionObject are the default session object.
+type sessionUser struct {
+	Name  *string `json:"name"`
+	Email *string `json:"email"`
+	Image *string `json:"image"`
+}
+
+type sessionObject struct {
+	User    sessionUser `json:"user"`
+	Expires string      `json:"expires"`
+}
+
+// MarshalJSON writes the client-safe object.
+func (s *Session) MarshalJSON() ([]byte, error) {
+	if s.Object != nil {
+		return json.Marshal(s.Object)
+	}
+	return json.Marshal(sessionObject{
+		User:    sessionUser{nullable(s.Name), nullable(s.Email), nullable(s.Image)},
+		Expires: s.Expires.UTC().Format(timeFormat),
+	})
+}
+
+func nullable(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// object is the default session object as the Session callback gets it.
+func (s *Session) object() map[string]any {
+	user := map[string]any{"name": nil, "email": nil, "image": nil}
+	for name, v := range map[string]string{"name": s.Name, "email": s.Email, "image": s.Image} {
+		if v != "" {
+			user[name] = v
+		}
+	}
+	return map[string]any{"user": user, "expires": s.Expires.UTC().Format(timeFormat)}
+}
+
+// sessions is where the signed-in state lives: the cookie itself or the
+// adapter. The strategy is chosen once, in New; nothing else asks which it is.
+type sessions interface {
+	// begin makes the first session record of a sign-in. It is nil when
+	// nothing is stored; login passes it to the compound steps.
+	begin(b *beginning) *SessionRecord
+	// issue completes a session whose record, if any, is stored.
+	issue(ctx context.Context, b *beginning) (issued, error)
+	// read returns the session that a cookie's value stands for, nil if none.
+	// With touch it slides the expiry; renewed is then the new cookie.
+	read(ctx context.Context, raw string, now time.Time, how reading) (s *Session, renewed *issued, err error)
+	// end ends one session. The event is nil if there was none.
+	end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error)
+	// revocation is the record that ends all sessions of a user which began
+	// up to now; nil if deleting the stored ones is enough.
+	revocation(userID string, now time.Time) *Revocation
+	// refersToUser tells whether a session record needs a stored user.
+	refersToUser() bool
+	// id names the session for the CSRF token, without asking the store.
+	id(raw string, now time.Time) string
+}
+
+// A beginning is what a session starts from.
+type beginning struct {
+	user     User
+	account  *Account
+	profile  Profile
+	isNew    bool
+	provider string
+	authTime time.Time
+	token    string // database: the cookie's value
+}
+
+// issued is a session cookie to send.
+type issued struct {
+	value   string
+	expires time.Time
+}
+
+// reading says what a read is for.
+type reading struct {
+	touch   bool
+	full    bool // Session.Claims and callbacks are wanted
+	trigger string
+	data    any
+}
+
+// current returns who is signed in without renewing anything.
+func (rq *request) current() (*Session, error) {
+	raw := rq.sessionCookie()
+	if raw == "" {
+		return nil, nil
+	}
+	s, _, err := rq.sessions.read(rq.ctx, raw, rq.now, reading{})
+	return s, err
+}
+
+// getSession: GET session answers the session object, or an empty one.
+func getSession(rq *request) outcome {
+	return rq.answerSession(reading{touch: true, full: rq.customSession})
+}
+
+// updateSession: POST session asks the callbacks to take over what the client
+// sent as data. It needs the CSRF token.
+func updateSession(rq *request) outcome {
+	if !rq.csrfOK() {
+		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		return object{raw: rq.emptySession, status: http.StatusBadRequest}
+	}
+	return rq.answerSession(reading{touch: true, full: true, trigger: "update", data: rq.updateData()})
+}
+
+func (rq *request) updateData() any {
+	if rq.body.data != nil {
+		return rq.body.data
+	}
+	if v, ok := rq.body.fields["data"]; ok {
+		return v
+	}
+	return nil
+}
+
+func (rq *request) answerSession(how reading) outcome {
+	raw := rq.sessionCookie()
+	if raw == "" {
+		if rq.rawPresent {
+			rq.clearSession()
+		}
+		return object{raw: rq.emptySession}
+	}
+	s, renewed, err := rq.sessions.read(rq.ctx, raw, rq.now, how)
+	if err != nil {
+		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
+	}
+	if s == nil {
+		rq.clearSession()
+		return object{raw: rq.emptySession}
+	}
+	if renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+		rq.log.Error("the session does not fit into cookies, changes were dropped", "request", rq.requestID())
+	}
+	rq.emit("session", func() { rq.events.Session(rq.ctx, s) }, rq.events.Session != nil)
+	if s.Object == nil {
+		return object{raw: appendSession(make([]byte, 0, 256), s)}
+	}
+	return object{v: s}
+}
+
+// askSession runs the Session callback, if there is one and it is wanted.
+func (s *Service) askSession(ctx context.Context, v *Session, u User, how reading) (err error) {
+	if s.callbacks.Session == nil || !how.full {
+		return nil
+	}
+	defer s.recovered("session callback", func() { err = errors.New("session callback panicked") })
+	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Claims, Trigger: how.trigger, Data: how.data})
+	if err != nil {
+		return err
+	}
+	if obj == nil {
+		obj = map[string]any{}
+	}
+	v.Object = obj
+	return nil
 }

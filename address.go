@@ -1,0 +1,113 @@
+package authsvc
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxAddress is the longest e-mail address, in bytes (RFC 5321 §4.5.3.1).
+const maxAddress = 254
+
+var errAddress = errors.New("not an e-mail address that can be used")
+
+// normaliseAddress brings an address into the form in which it is stored,
+// looked up and mailed: NFKC, trimmed, lower case. It refuses what mail
+// programs read differently from one another: several @ (also after
+// normalisation), quotes, comments, lists, spaces, literals, dotless domains.
+func normaliseAddress(s string) (string, error) {
+	if len(s) > 4*maxAddress || !utf8.ValidString(s) {
+		return "", errAddress
+	}
+	s = strings.ToLower(strings.TrimSpace(norm.NFKC.String(s)))
+	s = norm.NFKC.String(s) // lower-casing may denormalise
+	local, domain, ok := strings.Cut(s, "@")
+	if !ok || len(s) > maxAddress || local == "" || len(local) > 64 || strings.Contains(domain, "@") {
+		return "", errAddress
+	}
+	if strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(s, "..") {
+		return "", errAddress
+	}
+	for _, r := range s {
+		if r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]%`, r) ||
+			unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+			return "", errAddress
+		}
+	}
+	return s, checkDomain(domain)
+}
+
+func checkDomain(domain string) error {
+	if !strings.Contains(domain, ".") {
+		return errAddress
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return errAddress
+		}
+		for _, r := range label {
+			if r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+				return errAddress
+			}
+		}
+	}
+	return nil
+}
+
+// Limits of what a provider may say about a person.
+const (
+	maxName  = 255 // runes
+	maxImage = 2048
+)
+
+// cleanUser makes a provider's profile safe to keep and show: control and
+// direction characters go, lengths are capped, addresses are normalised,
+// pictures must be https.
+func cleanUser(u User) User {
+	u.Name = cleanName(u.Name)
+	if u.Email != "" {
+		address, err := normaliseAddress(u.Email)
+		if err != nil {
+			address = ""
+		}
+		u.Email = address
+	}
+	if origin, clean, ok := parseHTTPURL(u.Image); ok && strings.HasPrefix(origin, "https://") && len(clean) <= maxImage {
+		u.Image = clean
+	} else {
+		u.Image = ""
+	}
+	return u
+}
+
+func cleanName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	s = strings.TrimSpace(s)
+	n := 0
+	for i := range s {
+		if n == maxName {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// printable makes foreign text fit for a log line or a message.
+func printable(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), limit)]
+}

@@ -1,0 +1,125 @@
+package authsvc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxBody is the largest body of any POST, in bytes.
+const maxBody = 64 << 10
+
+// A body holds the fields of a POST. Every field is given once.
+type body struct {
+	fields map[string]string
+	data   any // the member "data" of a JSON body
+}
+
+func (b *body) get(name string) string { return b.fields[name] }
+
+var errDuplicate = errors.New("a field is given twice")
+
+// readBody parses the body of a POST. Only the two media types that browsers
+// and clients of the interface send are read; the answer to anything else is
+// an error status and nothing happens.
+func (rq *request) readBody() outcome {
+	r := rq.r
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	isForm, isJSON := media == "application/x-www-form-urlencoded", media == "application/json"
+	charset := strings.ToLower(params["charset"])
+	if err != nil || len(r.Header["Content-Type"]) != 1 || !isForm && !isJSON ||
+		charset != "" && charset != "utf-8" || len(r.Header["Content-Encoding"]) > 0 {
+		return problem{status: http.StatusUnsupportedMediaType,
+			text: "send application/x-www-form-urlencoded or application/json in UTF-8, not encoded"}
+	}
+	if r.ContentLength > maxBody {
+		return problem{status: http.StatusRequestEntityTooLarge, text: "the body is larger than 64 KiB"}
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return problem{status: http.StatusBadRequest, text: "the body ended early"}
+	}
+	if len(raw) > maxBody {
+		return problem{status: http.StatusRequestEntityTooLarge, text: "the body is larger than 64 KiB"}
+	}
+	b := &body{}
+	if isForm {
+		b.fields, err = parseForm(string(raw))
+	} else {
+		b.fields, b.data, err = parseJSON(raw)
+	}
+	if err != nil {
+		return problem{status: http.StatusBadRequest, text: "the body cannot be read: " + err.Error()}
+	}
+	rq.body = b
+	return nil
+}
+
+func parseForm(raw string) (map[string]string, error) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, errors.New("bad form encoding")
+	}
+	fields := make(map[string]string, len(values))
+	for name, v := range values {
+		if len(v) != 1 {
+			return nil, errDuplicate
+		}
+		if !utf8.ValidString(name) || !utf8.ValidString(v[0]) {
+			return nil, errors.New("not UTF-8")
+		}
+		fields[name] = v[0]
+	}
+	return fields, nil
+}
+
+// parseJSON reads one object. Only string members become fields.
+func parseJSON(raw []byte) (map[string]string, any, error) {
+	fields := map[string]string{}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return fields, nil, nil
+	}
+	if !utf8.Valid(raw) {
+		return nil, nil, errors.New("not UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, nil, errors.New("not a JSON object")
+	}
+	var data any
+	seen := map[string]bool{}
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return nil, nil, errors.New("not a JSON object")
+		}
+		if seen[name] {
+			return nil, nil, errDuplicate
+		}
+		seen[name] = true
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			return nil, nil, errors.New("not a JSON object")
+		}
+		if s, ok := v.(string); ok {
+			fields[name] = s
+		}
+		if name == "data" {
+			data = v
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, nil, errors.New("not a JSON object")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, nil, errors.New("data after the JSON object")
+	}
+	return fields, data, nil
+}

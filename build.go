@@ -1,0 +1,100 @@
+package authsvc
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// A ConfigError is one mistake in a Config. Key is the path of the setting as
+// the configuration file spells it, such as providers[0].client_id.
+type ConfigError struct {
+	Key     string
+	Problem string // what is wrong
+	Mend    string // what to do
+}
+
+func (e *ConfigError) Error() string {
+	s := "authsvc: " + e.Key + " " + e.Problem
+	if e.Mend != "" {
+		s += "; " + e.Mend
+	}
+	return s
+}
+
+// ConfigErrors lists the mistakes in an error of New.
+func ConfigErrors(err error) []*ConfigError {
+	var list []*ConfigError
+	var one *ConfigError
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost join
+		for _, e := range many.Unwrap() {
+			list = append(list, ConfigErrors(e)...)
+		}
+	} else if errors.As(err, &one) {
+		list = append(list, one)
+	}
+	return list
+}
+
+// A builder collects mistakes and warnings while New compiles a Config.
+type builder struct {
+	config   *Config
+	base     string
+	http     *http.Client
+	prefix   string // of the keys below the current place
+	mistakes []error
+	warnings []func(*Service)
+}
+
+// fail records a mistake at key, relative to the current place.
+func (b *builder) fail(key, problem, mend string) {
+	key = strings.TrimSuffix(b.prefix+key, ".")
+	b.mistakes = append(b.mistakes, &ConfigError{Key: key, Problem: problem, Mend: mend})
+}
+
+// warn records something to say at every start.
+func (b *builder) warn(text string, args ...any) {
+	b.warnings = append(b.warnings, func(s *Service) { s.log.Warn(text, args...) })
+}
+
+// providers compiles the providers, in order.
+func (b *builder) providers() (flows map[string]flow, order []flow) {
+	flows = map[string]flow{}
+	if len(b.config.Providers) == 0 {
+		b.fail("providers", "is empty", "name at least one way to sign in, such as {id: github, client_id: …, client_secret: …}")
+	}
+	for i, p := range b.config.Providers {
+		b.prefix = fmt.Sprintf("providers[%d].", i)
+		if p == nil {
+			b.fail("", "is nil", "remove it")
+			continue
+		}
+		f := p.build(b)
+		id := f.info().id
+		switch {
+		case !validProviderID(id):
+			b.fail("id", fmt.Sprintf("%q is not usable", printable(id, 40)), "use lower-case letters, digits, - and _, at most 40")
+		case flows[id] != nil:
+			b.fail("id", fmt.Sprintf("%q is given twice", id), "give each provider an id of its own")
+		default:
+			flows[id] = f
+			order = append(order, f)
+		}
+	}
+	b.prefix = ""
+	return flows, order
+}
+
+func validProviderID(id string) bool {
+	if id == "" || len(id) > 40 {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		c := id[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
+}

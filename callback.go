@@ -1,0 +1,35 @@
+package authsvc
+
+import (
+	"errors"
+	"net/http"
+)
+
+// callback: GET and POST callback/:provider end a flow. Only an identity goes
+// on to login; everything else a flow answers is final.
+func callback(rq *request) outcome {
+	foreign := rq.r.Method == http.MethodPost && rq.flow.info().formPost && rq.body.get("repost") != "1"
+	if rq.r.Method == http.MethodPost && !foreign && !rq.sameSite() {
+		rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
+		return rq.crossSite()
+	}
+	out := rq.flow.complete(rq)
+	id, ok := out.(identity)
+	if !ok {
+		return out
+	}
+	return rq.login(id)
+}
+
+// isPrefetch recognises loads that no person asked for yet.
+func isPrefetch(h http.Header) bool {
+	return h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" || h.Get("X-Moz") != ""
+}
+
+// errStore marks failures of the store: the answer to scripts is 503.
+var errStore = errors.New("the store could not be asked")
+
+// storeFailed wraps an adapter's error under the wire word code.
+func storeFailed(code ErrorCode, err error) *Error {
+	return fail(code, errors.Join(errStore, err))
+}

@@ -1,0 +1,276 @@
+package authsvc
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Chunking follows NextAuth.js: values over chunkSize bytes become name.0,
+// name.1 and so on. 3933 leaves room for the name within the 4096 bytes that
+// browsers keep (RFC 6265bis §5.6).
+const (
+	chunkSize = 3933
+	maxChunks = 5
+)
+
+// cookieNames are the names of one configuration, fixed in New.
+type cookieNames struct {
+	session, csrf, callbackURL string
+	txPrefix, email, last      string
+	secure                     bool
+	domain                     string // of session and callbackURL
+}
+
+func newCookieNames(mode Compat, secure bool, o CookieOptions) cookieNames {
+	host, shared := "", ""
+	if secure {
+		host, shared = "__Host-", "__Host-"
+		if o.Domain != "" || mode != CompatNone {
+			shared = "__Secure-"
+		}
+	}
+	n := cookieNames{secure: secure, domain: o.Domain}
+	switch mode {
+	case NextAuthV4:
+		n.session, n.csrf, n.callbackURL = "next-auth.session-token", "next-auth.csrf-token", "next-auth.callback-url"
+	case AuthJSV5:
+		n.session, n.csrf, n.callbackURL = "authjs.session-token", "authjs.csrf-token", "authjs.callback-url"
+	default:
+		n.session, n.csrf, n.callbackURL = "authsvc.session", "authsvc.csrf", "authsvc.callback-url"
+	}
+	n.session, n.csrf, n.callbackURL = shared+n.session, host+n.csrf, shared+n.callbackURL
+	n.txPrefix, n.email, n.last = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last"
+	if o.Session != "" {
+		n.session = o.Session
+	}
+	if o.CSRF != "" {
+		n.csrf = o.CSRF
+	}
+	if o.CallbackURL != "" {
+		n.callbackURL = o.CallbackURL
+	}
+	return n
+}
+
+// ours reports whether a cookie of this name concerns the engine. The session
+// name counts with any suffix, so that hostile chunk names are seen and expired.
+func (n *cookieNames) ours(name string) bool {
+	if strings.HasPrefix(name, n.session) {
+		rest := name[len(n.session):]
+		return rest == "" || rest[0] == '.'
+	}
+	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.last ||
+		strings.HasPrefix(name, n.txPrefix)
+}
+
+type pair struct{ name, value string }
+
+// maxOurCookies bounds what is kept of a Cookie header full of our names.
+const maxOurCookies = 64
+
+// A jar holds the request's cookies that concern the engine, values as sent.
+type jar struct {
+	names    *cookieNames
+	pairs    []pair
+	size     int // bytes of all Cookie header lines, others' cookies included
+	overflow bool
+}
+
+// parse reads the Cookie header lines. Names must match exactly; there is no
+// unquoting and no trimming but that of RFC 6265bis §5.4.
+func (j *jar) parse(header http.Header, room []pair) {
+	j.pairs = room[:0]
+	for _, line := range header["Cookie"] {
+		j.size += len(line)
+		for len(line) > 0 {
+			var part string
+			part, line, _ = strings.Cut(line, ";")
+			name, value, ok := strings.Cut(part, "=")
+			if !ok {
+				continue
+			}
+			if name = strings.Trim(name, " \t"); !j.names.ours(name) {
+				continue
+			}
+			if len(j.pairs) == maxOurCookies {
+				j.overflow = true
+				return
+			}
+			j.pairs = append(j.pairs, pair{name, strings.Trim(value, " \t")})
+		}
+	}
+}
+
+// get returns the value of the cookie name. Two different values are none: a
+// sibling host may have planted one of them (cookie tossing).
+func (j *jar) get(name string) (string, bool) {
+	value, found := "", false
+	for i := range j.pairs {
+		if j.pairs[i].name != name {
+			continue
+		}
+		if found && j.pairs[i].value != value {
+			return "", false
+		}
+		value, found = j.pairs[i].value, true
+	}
+	return value, found
+}
+
+// session joins the session cookie. present tells whether any cookie of that
+// name or its chunks came; a value of "" with present means that they do not
+// make sense together and are to be expired.
+func (j *jar) session() (value string, present bool) {
+	var chunks [maxChunks]string
+	n, bare := 0, false
+	for i := range j.pairs {
+		name := j.pairs[i].name
+		if !strings.HasPrefix(name, j.names.session) {
+			continue
+		}
+		present = true
+		v := j.pairs[i].value
+		if len(name) == len(j.names.session) {
+			if v == "" || bare && v != value {
+				return "", true
+			}
+			value, bare = v, true
+			continue
+		}
+		k, ok := chunkIndex(name[len(j.names.session):])
+		if !ok || v == "" || chunks[k] != "" && chunks[k] != v {
+			return "", true
+		}
+		if chunks[k] == "" {
+			n++
+		}
+		chunks[k] = v
+	}
+	if j.overflow {
+		return "", true
+	}
+	if n == 0 || bare {
+		if n > 0 {
+			return "", true
+		}
+		return value, present
+	}
+	if slices.Contains(chunks[:n], "") {
+		return "", true
+	}
+	return strings.Join(chunks[:n], ""), true
+}
+
+// chunkIndex reads the canonical ".3" of a chunk's name.
+func chunkIndex(suffix string) (int, bool) {
+	if len(suffix) != 2 || suffix[0] != '.' || suffix[1] < '0' || suffix[1] >= '0'+maxChunks {
+		return 0, false
+	}
+	return int(suffix[1] - '0'), true
+}
+
+// A cookie is one Set-Cookie line. The zero expires makes it a browser-session
+// cookie; expire deletes it.
+type cookie struct {
+	name, value string
+	domain      string
+	expires     time.Time
+	expire      bool
+}
+
+func (c *cookie) line(secure bool) string {
+	var b strings.Builder
+	b.Grow(len(c.name) + len(c.value) + 120)
+	b.WriteString(c.name)
+	b.WriteByte('=')
+	b.WriteString(c.value)
+	if c.expire {
+		b.WriteString("; Max-Age=0")
+	}
+	if c.domain != "" {
+		b.WriteString("; Domain=")
+		b.WriteString(c.domain)
+	}
+	b.WriteString("; Path=/")
+	if !c.expires.IsZero() {
+		b.WriteString("; Expires=")
+		b.WriteString(c.expires.UTC().Format(http.TimeFormat))
+	}
+	b.WriteString("; HttpOnly")
+	if secure {
+		b.WriteString("; Secure")
+	}
+	b.WriteString("; SameSite=Lax")
+	return b.String()
+}
+
+// setCookie queues c; a later one of the same name replaces it.
+func (rq *request) setCookie(c cookie) {
+	for i := range rq.set {
+		if rq.set[i].name == c.name {
+			rq.set[i] = c
+			return
+		}
+	}
+	rq.set = append(rq.set, c)
+}
+
+func (rq *request) expireCookie(name, domain string) {
+	rq.setCookie(cookie{name: name, domain: domain, expire: true})
+}
+
+// setSession queues the session cookie, in chunks if it must be, and expires
+// what the request carried under names that are no longer used. It reports
+// whether the value fits.
+func (rq *request) setSession(value string, expires time.Time) bool {
+	n := rq.names
+	if len(value) > chunkSize*maxChunks {
+		return false
+	}
+	rq.clearSession()
+	if len(value) <= chunkSize {
+		rq.setCookie(cookie{name: n.session, value: value, domain: n.domain, expires: expires})
+		return true
+	}
+	rq.warnChunked()
+	for i := 0; len(value) > 0; i++ {
+		part := value[:min(chunkSize, len(value))]
+		value = value[len(part):]
+		rq.setCookie(cookie{name: n.session + "." + strconv.Itoa(i), value: part, domain: n.domain, expires: expires})
+	}
+	return true
+}
+
+// clearSession expires every session cookie that the request carried.
+func (rq *request) clearSession() {
+	n := rq.names
+	for _, p := range rq.jar.pairs {
+		if strings.HasPrefix(p.name, n.session) && validCookieName(p.name) {
+			rq.expireCookie(p.name, n.domain)
+		}
+	}
+}
+
+// validCookieName keeps hostile names out of Set-Cookie lines.
+func validCookieName(s string) bool {
+	if len(s) == 0 || len(s) > 128 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (rq *request) warnChunked() {
+	rq.chunkOnce.Do(func() {
+		rq.log.Warn("the session needs more than one cookie; proxies in front need larger header buffers "+
+			"(nginx: large_client_header_buffers 4 32k, proxy_buffer_size 32k)", "cookie", rq.names.session)
+	})
+}

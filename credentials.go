@@ -1,0 +1,94 @@
+package authsvc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// reservedFields of a POST are the interface's own.
+var reservedFields = []string{"csrfToken", "callbackUrl", "json", "redirect", "repost"}
+
+// credentialsFlow is a compiled *Credentials.
+type credentialsFlow struct {
+	Credentials
+	wire info
+}
+
+func (f *credentialsFlow) info() info { return f.wire }
+
+// begin has nothing to do: the form posts to the callback.
+func (f *credentialsFlow) begin(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
+
+// complete judges the submitted fields.
+func (f *credentialsFlow) complete(rq *request) outcome {
+	if rq.r.Method != http.MethodPost {
+		return rq.notAllowed(&route{post: callback})
+	}
+	if !rq.csrfOK() {
+		return rq.csrfRefused("/signin")
+	}
+	if out := f.limit(rq); out != nil {
+		return out
+	}
+	rq.keepCallbackURL()
+	fields := maps.Clone(rq.body.fields)
+	for _, name := range reservedFields {
+		delete(fields, name)
+	}
+	u, err := f.authorize(rq, fields)
+	if err == nil && u.ID == "" {
+		err = ErrAccessDenied
+	}
+	if err != nil {
+		rq.audit("credentials.refused", CredentialsSignin, "by Authorize")
+		return fail(CredentialsSignin, err)
+	}
+	return identity{user: u, stored: true, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(),
+		account: Account{Type: "credentials", Provider: f.ID, ProviderAccountID: u.ID}}
+}
+
+// limit counts the attempt against the client and the account it tries.
+func (f *credentialsFlow) limit(rq *request) outcome {
+	if wait, ok := rq.limits.signIn.allow(rq.clientKey(), rq.now); !ok {
+		return rq.limited(wait)
+	}
+	account := rq.body.get(f.Fields[0].Name)
+	if account == "" {
+		return nil
+	}
+	if wait, ok := rq.limits.credentials.allow(f.ID+"\x00"+digest(account), rq.now); !ok {
+		return rq.limited(wait)
+	}
+	return nil
+}
+
+func (f *credentialsFlow) authorize(rq *request, fields map[string]string) (u User, err error) {
+	defer rq.recovered("authorize callback", func() { u, err = User{}, errors.New("authorize panicked") })
+	return f.Authorize(rq.ctx, fields)
+}
+
+// build checks the provider and compiles it.
+func (c *Credentials) build(b *builder) flow {
+	f := &credentialsFlow{Credentials: *c}
+	f.ID, f.Name = cmp.Or(c.ID, "credentials"), cmp.Or(c.Name, "Credentials")
+	if c.Authorize == nil {
+		b.fail("authorize", "is missing", "credentials need a function that judges them (Credentials.Authorize)")
+	}
+	if len(f.Fields) == 0 {
+		f.Fields = []Field{
+			{Name: "username", Label: "User name", Autocomplete: "username"},
+			{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password"},
+		}
+	}
+	for i, field := range f.Fields {
+		if field.Name == "" || slices.Contains(reservedFields, field.Name) {
+			b.fail(fmt.Sprintf("fields[%d].name", i), "cannot be used", "name it after what people enter, such as username")
+		}
+	}
+	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", fields: f.Fields}
+	return f
+}

@@ -1,0 +1,131 @@
+package authsvc
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"strings"
+
+	"authsvc/internal/seal"
+)
+
+// csrfTokens makes and checks the signed double-submit cookie.
+type csrfTokens interface {
+	// mint returns a new token and the cookie value that vouches for it.
+	mint(sid string) (token, cookie string)
+	// open returns the token of a cookie value that verifies.
+	open(cookie, sid string) (token string, ok bool)
+}
+
+// boundCSRF signs with a key of its own and binds the token to the session.
+type boundCSRF struct{ mac *seal.MAC }
+
+func (c boundCSRF) mint(sid string) (token, cookie string) {
+	token = seal.Token()
+	return token, token + "." + b64(c.mac.Sum(token, sid))
+}
+
+func (c boundCSRF) open(cookie, sid string) (string, bool) {
+	token, sum, ok := strings.Cut(cookie, ".")
+	if !ok || len(token) != 43 || len(sum) != 43 {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sum)
+	if err != nil {
+		return "", false
+	}
+	ok, _ = c.mac.Verify(raw, token, sid)
+	return token, ok
+}
+
+// nextAuthCSRF is the format of NextAuth.js: token|sha256hex(token+secret).
+// It is bound to no session; doc.go lists that among the deviations of compat.
+type nextAuthCSRF struct{ secrets []string }
+
+func (c nextAuthCSRF) mint(string) (token, cookie string) {
+	token = hex.EncodeToString(seal.Random(32))
+	return token, token + "%7C" + hashHex(token, c.secrets[0])
+}
+
+func (c nextAuthCSRF) open(cookie, _ string) (string, bool) {
+	if strings.IndexByte(cookie, '%') >= 0 {
+		plain, err := url.PathUnescape(cookie)
+		if err != nil {
+			return "", false
+		}
+		cookie = plain
+	}
+	token, rest, ok := strings.Cut(cookie, "|")
+	if !ok || len(token) != 64 {
+		return "", false
+	}
+	hash, _, _ := strings.Cut(rest, "|")
+	valid := 0
+	for _, s := range c.secrets {
+		valid |= subtle.ConstantTimeCompare([]byte(hash), []byte(hashHex(token, s)))
+	}
+	return token, valid == 1
+}
+
+func hashHex(token, secret string) string {
+	sum := sha256.Sum256([]byte(token + secret))
+	return hex.EncodeToString(sum[:])
+}
+
+func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// digest is the base64url SHA-256 of s.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return b64(sum[:])
+}
+
+// csrfToken returns the request's verified CSRF token, "" if it has none.
+func (rq *request) csrfToken() string {
+	if !rq.csrfRead {
+		rq.csrfRead = true
+		if v, ok := rq.jar.get(rq.names.csrf); ok {
+			if token, ok := rq.csrf.open(v, rq.sid()); ok {
+				rq.csrfValue = token
+			}
+		}
+	}
+	return rq.csrfValue
+}
+
+// ensureCSRF returns the request's token, setting a new one if it has none.
+func (rq *request) ensureCSRF() string {
+	if token := rq.csrfToken(); token != "" {
+		return token
+	}
+	rq.setCSRF(rq.sid())
+	return rq.csrfValue
+}
+
+// rotateCSRF replaces the token, because the session is now that of sid, and
+// lets the pending sign-in attempts of this browser accept the new one.
+func (rq *request) rotateCSRF(sid string, keepLinks bool) {
+	rq.setCSRF(sid)
+	rq.reseal(rq.csrfValue, keepLinks)
+}
+
+func (rq *request) setCSRF(sid string) {
+	token, value := rq.csrf.mint(sid)
+	rq.csrfRead, rq.csrfValue = true, token
+	rq.setCookie(cookie{name: rq.names.csrf, value: value})
+}
+
+// csrfOK is the verdict of the double submit: the body repeats the token that
+// the signed cookie vouches for. Query strings and headers never count.
+func (rq *request) csrfOK() bool {
+	token := rq.csrfToken()
+	return token != "" && rq.body != nil &&
+		subtle.ConstantTimeCompare([]byte(token), []byte(rq.body.get("csrfToken"))) == 1
+}
+
+// getCSRF: GET csrf answers {"csrfToken": …}.
+func getCSRF(rq *request) outcome {
+	return object{v: map[string]string{"csrfToken": rq.ensureCSRF()}}
+}

@@ -1,0 +1,98 @@
+package authsvc
+
+import (
+	"slices"
+	"strings"
+)
+
+// csrfMismatch is a word of the sign-in page only; the wire says ?csrf=true.
+const csrfMismatch ErrorCode = "csrf"
+
+// onSignIn are the words that the sign-in page explains, so that the person
+// can try again at once.
+var onSignIn = []ErrorCode{OAuthSignin, OAuthCallback, OAuthCreateAccount, EmailCreateAccount, Callback,
+	OAuthAccountNotLinked, EmailSignin, CredentialsSignin, SessionRequired, "Signin"}
+
+// bounded keeps a word from a URL short and plain.
+func bounded(code ErrorCode) ErrorCode {
+	if len(code) > 40 || strings.ContainsFunc(string(code), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+	}) {
+		return "Default"
+	}
+	return code
+}
+
+// errorPage: GET error and GET error/:code explain a word, or lead to the page
+// that does.
+func errorPage(rq *request) outcome {
+	code := ErrorCode(rq.query("error"))
+	if code == "" {
+		code = ErrorCode(rq.code)
+	}
+	code = bounded(code)
+	id := rq.shownRequestID()
+	if slices.Contains(onSignIn, code) {
+		return redirect{to: withQuery(rq.base+"/signin", "error", string(code), "request", id)}
+	}
+	if rq.custom.Error != "" {
+		return redirect{to: withQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
+	}
+	return rq.errorView(code, id)
+}
+
+// errorView is the built-in error page for a word.
+func (rq *request) errorView(code ErrorCode, id string) outcome {
+	return page{name: pageError, status: errorStatus(code), view: errorView{Code: code, RequestID: id,
+		BackURL: rq.origin, SignInURL: rq.base + "/signin"}}
+}
+
+// shownRequestID is the id of the request that failed, carried here by its
+// redirect. It is shown only if it looks like one of ours.
+func (rq *request) shownRequestID() string {
+	id := rq.query("request")
+	if len(id) != 12 || strings.ContainsFunc(id, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'f')
+	}) {
+		return ""
+	}
+	return id
+}
+
+// verifyRequestPage: GET verify-request says that a mail is under way. The
+// address is that of this browser's sealed cookie, never the URL's.
+func verifyRequestPage(rq *request) outcome {
+	if rq.custom.VerifyRequest != "" {
+		return redirect{to: rq.absolute(rq.custom.VerifyRequest)}
+	}
+	v := verifyRequestView{SignInURL: rq.base + "/signin", MaxAgeMinutes: 10}
+	id := rq.query("provider")
+	f, ok := rq.flows[id].(*emailFlow)
+	if !ok {
+		for _, other := range rq.flows {
+			if f, ok = other.(*emailFlow); ok {
+				break
+			}
+		}
+	}
+	if ok {
+		v.MaxAgeMinutes = int(f.MaxAge.Minutes())
+		v.ResendAction = rq.base + "/signin/" + f.ID
+	}
+	if list := rq.emailRequests(); len(list) > 0 && ok {
+		last := list[len(list)-1]
+		v.Email, v.CallbackURL = last.Address, last.CallbackURL
+		v.CSRFToken = rq.ensureCSRF()
+	}
+	return page{name: pageVerifyRequest, view: v}
+}
+
+// logBeacon: POST _log takes what next-auth/react reports. It changes
+// nothing and writes one bounded line.
+func logBeacon(rq *request) outcome {
+	if _, ok := rq.limits.link.allow("log "+rq.clientKey(), rq.now); ok {
+		rq.log.Debug("reported by a browser", "level", printable(rq.body.get("level"), 10),
+			"code", printable(rq.body.get("code"), 60), "message", printable(rq.body.get("message"), 200))
+	}
+	return noContent{200}
+}

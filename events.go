@@ -1,0 +1,50 @@
+package authsvc
+
+import (
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+)
+
+// emit calls an event handler, which cannot fail the request.
+func (s *Service) emit(name string, call func(), wanted bool) {
+	if !wanted {
+		return
+	}
+	defer s.recovered(name+" event", func() {})
+	call()
+}
+
+// recovered turns a panic of the application's code into undo and a log line.
+// It is deferred.
+func (s *Service) recovered(what string, undo func()) {
+	if v := recover(); v != nil {
+		s.log.Error("panic in the application's code", "in", what, "panic", fmt.Sprintf("%.200v", v))
+		undo()
+	}
+}
+
+// audit records one security-relevant fact.
+func (rq *request) audit(name string, code ErrorCode, reason string) {
+	rq.log.LogAttrs(rq.ctx, slog.LevelInfo, "audit", slog.String("event", name), slog.String("code", string(code)),
+		slog.String("reason", reason), slog.String("provider", rq.providerID()), slog.String("client", rq.clientIP().String()),
+		slog.String("request", rq.requestID()))
+	rq.emit("audit", func() {
+		rq.events.Audit(rq.ctx, AuditEvent{Name: name, Code: code, Reason: reason, Provider: rq.providerID(),
+			RequestID: rq.requestID(), ClientIP: rq.clientIP().String()})
+	}, rq.events.Audit != nil)
+}
+
+// lastToFirst yields the elements of a comma-separated header from the right.
+func lastToFirst(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s != "" {
+			i := strings.LastIndexByte(s, ',')
+			if !yield(strings.TrimSpace(s[i+1:])) || i < 0 {
+				return
+			}
+			s = s[:i]
+		}
+	}
+}

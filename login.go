@@ -1,0 +1,345 @@
+package authsvc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"authsvc/internal/seal"
+)
+
+// A login is one run of the tail that all providers share:
+// may they? → find, link or create the user → session → event → redirect.
+type login struct {
+	*request
+	id identity
+
+	before  *Session // who is signed in while this happens
+	user    User
+	found   bool // user is stored
+	created bool
+	linked  bool
+	removed []Account // by a first proof
+	start   beginning
+	record  *SessionRecord
+}
+
+// login turns an identity into a session.
+func (rq *request) login(id identity) outcome {
+	l := &login{request: rq, id: id}
+	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.begin} {
+		if out := step(); out != nil {
+			return out
+		}
+	}
+	return l.finish()
+}
+
+// recall reads who is signed in; only that person's own wish can link.
+func (l *login) recall() outcome {
+	s, err := l.current()
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	l.before = s
+	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
+		l.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
+		return fail(OAuthAccountNotLinked, errors.New("link was asked for by another user than is signed in now"))
+	}
+	return nil
+}
+
+// find looks for the stored user that the identity belongs to.
+func (l *login) find() outcome {
+	l.user = l.id.user
+	if l.adapter == nil {
+		l.user.ID = cmp.Or(l.user.ID, l.id.account.ProviderAccountID)
+		return nil
+	}
+	u, err := l.lookup()
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return storeFailed(Callback, err)
+	}
+	l.user, l.found = u, true
+	return nil
+}
+
+func (l *login) lookup() (User, error) {
+	switch {
+	case l.id.stored && !l.sessions.refersToUser():
+		return l.id.user, nil // a JWT session needs no stored user
+	case l.id.stored:
+		return l.adapter.GetUser(l.ctx, l.id.user.ID)
+	case l.id.proof:
+		return l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
+	default:
+		return l.adapter.GetUserByAccount(l.ctx, l.id.account.Provider, l.id.account.ProviderAccountID)
+	}
+}
+
+// permit asks the SignIn callback.
+func (l *login) permit() outcome {
+	to, err := l.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
+		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored})
+	if err != nil {
+		l.audit("sign_in.refused", AccessDenied, "by the signIn callback")
+		return fail(AccessDenied, err)
+	}
+	if to != "" {
+		return redirect{to: to}
+	}
+	return nil
+}
+
+// askSignIn returns a checked redirect, or an error that refuses.
+func (rq *request) askSignIn(a SignInAttempt) (to string, err error) {
+	if rq.callbacks.SignIn == nil {
+		return "", nil
+	}
+	defer rq.recovered("signIn callback", func() { to, err = "", ErrAccessDenied })
+	to, err = rq.callbacks.SignIn(rq.ctx, a)
+	if err != nil || to == "" {
+		return "", err
+	}
+	to, ok := rq.allowedURL(to)
+	if !ok {
+		return "", errors.New("the signIn callback's redirect is not allowed")
+	}
+	return to, nil
+}
+
+// settle makes the user stored, linked and proved, as the identity warrants.
+func (l *login) settle() outcome {
+	l.start = beginning{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
+	l.start.account = &l.id.account
+	switch {
+	case l.id.stored && !l.found && l.adapter != nil:
+		l.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
+			"provider", l.id.account.Provider, "request", l.requestID())
+		return fail(CredentialsSignin, errors.New("no such user"))
+	case l.id.stored, l.adapter == nil:
+		return nil
+	case l.id.proof && l.found:
+		return l.prove()
+	case l.id.proof:
+		l.id.user.EmailVerified = l.now
+		return l.create(nil)
+	case l.found:
+		return l.returning()
+	case l.id.linkTo != "":
+		return l.link(l.id.linkTo)
+	}
+	return l.newcomer()
+}
+
+// returning: the identity is linked already.
+func (l *login) returning() outcome {
+	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
+		l.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
+		return fail(OAuthAccountNotLinked, errors.New("the identity is linked to another user"))
+	}
+	if err := l.adapter.RefreshAccount(l.ctx, l.keptAccount()); err != nil && !errors.Is(err, ErrNotFound) {
+		return storeFailed(Callback, err)
+	}
+	return nil
+}
+
+// link adds the identity to a stored user.
+func (l *login) link(userID string) outcome {
+	u, err := l.adapter.GetUser(l.ctx, userID)
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	a := l.keptAccount()
+	a.UserID = u.ID
+	_, err = l.adapter.LinkAccount(l.ctx, a)
+	switch {
+	case errors.Is(err, ErrConflict):
+		owner, lookErr := l.adapter.GetUserByAccount(l.ctx, a.Provider, a.ProviderAccountID)
+		if lookErr != nil || owner.ID != u.ID {
+			return fail(OAuthAccountNotLinked, errors.New("the identity was linked to another user meanwhile"))
+		}
+	case err != nil:
+		return storeFailed(Callback, err)
+	default:
+		l.linked = true
+	}
+	l.user, l.found = u, true
+	return nil
+}
+
+// newcomer: an identity that nobody has. Its address may be somebody's.
+func (l *login) newcomer() outcome {
+	if l.id.user.Email == "" {
+		return l.createFirst()
+	}
+	owner, err := l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return l.createFirst()
+	case err != nil:
+		return storeFailed(Callback, err)
+	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
+		return l.link(owner.ID)
+	}
+	l.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
+	return fail(OAuthAccountNotLinked, errors.New("the address belongs to a user without this identity"))
+}
+
+func (l *login) createFirst() outcome {
+	if l.id.verified && l.id.user.Email != "" {
+		l.id.user.EmailVerified = l.now
+	}
+	a := l.keptAccount()
+	return l.create(&a)
+}
+
+// create stores user, account and session in one step. If another request was
+// first with the same person, this one goes on as a returning sign-in.
+func (l *login) create(a *Account) outcome {
+	u := l.id.user
+	u.ID = newID()
+	if a != nil {
+		a.ID = newID()
+	}
+	l.record = l.sessions.begin(&l.start)
+	stored, err := l.adapter.SignUp(l.ctx, u, a, l.record)
+	switch {
+	case errors.Is(err, ErrConflict):
+		l.record = nil
+		return l.overtaken(a)
+	case err != nil:
+		return storeFailed(l.id.createCode, err)
+	}
+	l.user, l.found, l.created, l.linked = stored, true, true, a != nil
+	return nil
+}
+
+func (l *login) overtaken(a *Account) outcome {
+	u, err := l.lookup()
+	switch {
+	case err == nil && a == nil:
+		l.user, l.found = u, true
+		return l.prove()
+	case err == nil:
+		l.user, l.found = u, true
+		return l.returning()
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, errors.New("the address was taken meanwhile"))
+	}
+	return storeFailed(Callback, err)
+}
+
+// prove: the person read mail sent to the address of a stored user. If it is
+// the first to do so, whoever registered the address before loses access.
+func (l *login) prove() outcome {
+	if !l.user.EmailVerified.IsZero() && !l.keepFirstProof {
+		return nil
+	}
+	p := Proof{UserID: l.user.ID, Email: l.user.Email, At: l.now, Keep: l.keepFirstProof,
+		Revoke: l.sessions.revocation(l.user.ID, l.now)}
+	u, removed, err := l.adapter.ProveEmail(l.ctx, p)
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	if p.Revoke != nil && !p.Keep {
+		l.revoked.apply(*p.Revoke)
+		l.start.authTime = l.now.Add(time.Millisecond) // not before the revocation
+	}
+	l.user, l.removed = u, removed
+	if !p.Keep {
+		l.before = nil
+		l.audit("email.first_proof", "", "accounts and sessions of before the proof were removed")
+	}
+	return nil
+}
+
+// begin stores and issues the session and ends the one that it replaces.
+func (l *login) begin() outcome {
+	l.start.user, l.start.isNew = l.user, l.created
+	if l.record == nil {
+		if l.record = l.sessions.begin(&l.start); l.record != nil {
+			l.record.UserID = l.user.ID
+			if _, err := l.adapter.CreateSession(l.ctx, *l.record); err != nil {
+				return storeFailed(Callback, err)
+			}
+		}
+	}
+	cookie, err := l.sessions.issue(l.ctx, &l.start)
+	if err != nil {
+		l.undo()
+		return fail(Callback, err)
+	}
+	old := l.sessionCookie()
+	if !l.setSession(cookie.value, cookie.expires) {
+		l.undo()
+		l.clearSession()
+		return fail(Callback, errors.New("the session does not fit into five cookies; keep its claims small"))
+	}
+	if old != "" {
+		if _, err := l.sessions.end(l.ctx, old, l.now); err != nil {
+			l.log.Error("the session that this sign-in replaces could not be ended", "request", l.requestID(), "err", err)
+		}
+	}
+	l.rotateCSRF(l.sessions.id(cookie.value, l.now), l.before != nil && l.before.UserID == l.user.ID)
+	return nil
+}
+
+// undo removes a stored session whose cookie is not sent.
+func (l *login) undo() {
+	if l.record == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 5*time.Second)
+	defer cancel()
+	if _, err := l.adapter.DeleteSession(ctx, l.record.SessionToken); err != nil {
+		l.log.Error("a session that was not issued could not be removed", "request", l.requestID(), "err", err)
+	}
+}
+
+// finish tells the world and sends the person on.
+func (l *login) finish() outcome {
+	l.tell()
+	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
+	l.callbackTo = l.id.callbackURL
+	l.keepCallbackURL()
+	if len(l.removed) > 0 {
+		v := noticeView{ContinueURL: l.id.callbackURL, SignInURL: l.base + "/signin"}
+		for _, a := range l.removed {
+			v.Removed = append(v.Removed, l.providerName(a.Provider))
+		}
+		return page{name: pageNotice, view: v}
+	}
+	if l.created && l.custom.NewUser != "" && !l.id.plainRedirect {
+		return redirect{to: withQuery(l.absolute(l.custom.NewUser), "callbackUrl", l.id.callbackURL)}
+	}
+	return redirect{to: l.id.callbackURL}
+}
+
+func (l *login) tell() {
+	e := &l.events
+	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && l.created)
+	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
+	for _, a := range l.removed {
+		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
+	}
+	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) },
+		e.UpdateUser != nil && l.id.proof && !l.created)
+	l.emit("signIn", func() {
+		e.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
+	}, e.SignIn != nil)
+	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
+}
+
+// keptAccount is the account as it is stored.
+func (l *login) keptAccount() Account {
+	a := l.id.account
+	if l.dropTokens {
+		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
+	}
+	return a
+}

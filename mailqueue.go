@@ -1,0 +1,111 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// queuedMail is what a queued mail's payload holds, sealed.
+type queuedMail struct {
+	Provider string  `json:"p"`
+	Message  Message `json:"m"`
+}
+
+// Times of the mail queue.
+const (
+	mailIdle    = 5 * time.Second // between looks at an empty queue
+	mailTimeout = 60 * time.Second
+	mailLease   = 90 * time.Second // another worker may claim a mail after this
+	mailBackoff = 5 * time.Second  // doubled with each attempt
+	mailMaxWait = 2 * time.Minute
+)
+
+// A mailQueue delivers stored mails, one at a time, apart from any request.
+type mailQueue struct {
+	*Service
+	signal chan struct{}
+}
+
+func newMailQueue(s *Service) *mailQueue {
+	return &mailQueue{Service: s, signal: make(chan struct{}, 1)}
+}
+
+// wake says that there is a mail to send.
+func (q *mailQueue) wake() {
+	select {
+	case q.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run works until ctx ends; the mail in hand is finished first.
+func (q *mailQueue) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if q.deliver(ctx) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-q.signal:
+		case <-time.After(mailIdle):
+		}
+	}
+}
+
+// deliver claims and sends the next mail that is due; false if there is none.
+func (q *mailQueue) deliver(ctx context.Context) bool {
+	now := time.Now()
+	m, err := q.adapter.ClaimMail(ctx, now, now.Add(mailLease))
+	if err != nil {
+		if !errors.Is(err, ErrNotFound) && ctx.Err() == nil {
+			q.log.Error("mail queue cannot be read", "err", err)
+		}
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailTimeout)
+	defer cancel()
+	if err := q.send(ctx, m, now); err != nil {
+		q.postpone(ctx, m, now, err)
+		return true
+	}
+	if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
+		q.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
+	}
+	return true
+}
+
+func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) error {
+	if !now.Before(m.Expires) || len(m.Payload) == 0 {
+		return nil
+	}
+	raw, _, err := q.mailSeal.Open(string(m.Payload))
+	var mail queuedMail
+	if err != nil || json.Unmarshal(raw, &mail) != nil {
+		return fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
+	}
+	f, ok := q.flows[mail.Provider].(*emailFlow)
+	if !ok {
+		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
+	}
+	return f.Send(ctx, mail.Message)
+}
+
+// postpone decides what a failed mail is still worth.
+func (q *mailQueue) postpone(ctx context.Context, m Mail, now time.Time, cause error) {
+	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
+	due := now.Add(wait)
+	if errors.Is(cause, ErrMailRefused) || !due.Before(m.Expires) {
+		q.log.Error("mail given up", "attempts", m.Attempts, "cause", cause)
+		if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
+			q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+		}
+		return
+	}
+	q.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	if err := q.adapter.DelayMail(ctx, m.ID, due); err != nil {
+		q.log.Error("mail queue cannot be written", "err", err)
+	}
+}

@@ -1,0 +1,76 @@
+package authsvc
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// sameSite is the second wall behind the CSRF token, for POSTs that change
+// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin
+// does; without either the token decides.
+//
+// https://www.w3.org/TR/fetch-metadata/
+func (rq *request) sameSite() bool {
+	h := rq.r.Header
+	origins := h["Origin"]
+	if site := h["Sec-Fetch-Site"]; len(site) > 0 {
+		if len(site) > 1 {
+			return false
+		}
+		switch site[0] {
+		case "same-origin", "none":
+			return true
+		case "same-site", "cross-site":
+			return len(origins) == 1 && rq.trustedOrigins[origins[0]]
+		}
+		return false
+	}
+	if len(origins) == 0 {
+		return true
+	}
+	return len(origins) == 1 && (ownOrigin(origins[0]) == rq.origin || rq.trustedOrigins[origins[0]])
+}
+
+// ownOrigin brings an Origin header into canonical spelling, "" if it is none.
+func ownOrigin(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return ""
+	}
+	return originOf(u)
+}
+
+// crossSite is the refusal of the second wall.
+func (rq *request) crossSite() outcome {
+	if rq.wantsJSON() {
+		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}
+	}
+	return rq.errorView(AccessDenied, rq.requestID())
+}
+
+// cors adds the CORS headers for a trusted origin and reports whether it did.
+// No other origin ever gets one.
+func (rq *request) cors(h http.Header) bool {
+	if len(rq.trustedOrigins) == 0 {
+		return false
+	}
+	h.Add("Vary", "Origin")
+	origin := rq.r.Header["Origin"]
+	if len(origin) != 1 || !rq.trustedOrigins[origin[0]] || !rq.corsRoute {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin[0])
+	h.Set("Access-Control-Allow-Credentials", "true")
+	if rq.r.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, POST")
+		h.Set("Access-Control-Allow-Headers", "content-type, x-auth-return-redirect")
+		h.Set("Access-Control-Max-Age", "600")
+	}
+	return true
+}
+
+// preflight reports whether an OPTIONS call comes from a trusted origin.
+func (rq *request) preflight() bool {
+	origin := rq.r.Header["Origin"]
+	return len(origin) == 1 && rq.trustedOrigins[origin[0]] && rq.corsRoute
+}

@@ -1,0 +1,137 @@
+package authsvc
+
+import (
+	"container/list"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// maxLimiterKeys bounds the memory of one limiter; the key unused longest goes.
+const maxLimiterKeys = 100_000
+
+// A limiter counts events per key by the generic cell rate algorithm: N events
+// at once, then one each Per/N. It counts in this process only.
+type limiter struct {
+	off      bool
+	interval time.Duration // between events at the sustained rate
+	burst    time.Duration // how far ahead of the clock a key may be
+
+	mu   sync.Mutex
+	keys map[string]*list.Element
+	used *list.List // of *limited, most recent first
+}
+
+type limited struct {
+	key string
+	tat time.Time // theoretical arrival time of the next event
+}
+
+func newLimiter(r Rate, off bool) *limiter {
+	l := &limiter{off: off, keys: map[string]*list.Element{}, used: list.New()}
+	if !off {
+		l.interval = r.Per / time.Duration(r.N)
+		l.burst = r.Per - l.interval
+	}
+	return l
+}
+
+// allow counts an event of key; if there were too many it is not counted, and
+// wait says when the next one is.
+func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool) {
+	if l.off {
+		return 0, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.keys[key]
+	if e == nil {
+		if l.used.Len() >= maxLimiterKeys {
+			oldest := l.used.Back()
+			delete(l.keys, oldest.Value.(*limited).key)
+			l.used.Remove(oldest)
+		}
+		e = l.used.PushFront(&limited{key: key, tat: now})
+		l.keys[key] = e
+	} else {
+		l.used.MoveToFront(e)
+	}
+	k := e.Value.(*limited)
+	if k.tat.Before(now) {
+		k.tat = now
+	}
+	if wait = k.tat.Sub(now) - l.burst; wait > 0 {
+		return wait, false
+	}
+	k.tat = k.tat.Add(l.interval)
+	return 0, true
+}
+
+// limits are the limiters of one service.
+type limits struct {
+	signIn, mailbox, mailTotal, credentials, link *limiter
+}
+
+func newLimits(r RateLimit) limits {
+	return limits{
+		signIn:      newLimiter(r.SignIn, r.Disabled),
+		mailbox:     newLimiter(r.EmailPerAddress, r.Disabled),
+		mailTotal:   newLimiter(r.EmailTotal, r.Disabled),
+		credentials: newLimiter(r.CredentialsPerAccount, r.Disabled),
+		link:        newLimiter(r.Link, r.Disabled),
+	}
+}
+
+// limited is the refusal of a limiter.
+func (rq *request) limited(wait time.Duration) outcome {
+	rq.retryAfter = wait
+	rq.audit("request.limited", RateLimited, "too many attempts")
+	if !rq.wantsJSON() {
+		return rq.errorView(RateLimited, rq.requestID())
+	}
+	return redirect{to: rq.errorURL(RateLimited), status: 429}
+}
+
+// clientKey is the client's address for limits; IPv6 counts by /64.
+func (rq *request) clientKey() string {
+	ip := rq.clientIP()
+	if ip.Is6() {
+		if p, err := ip.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
+}
+
+// clientIP is the peer, or, when the peer is a trusted proxy, the right-most
+// address in X-Forwarded-For that is none.
+func (rq *request) clientIP() netip.Addr {
+	ap, err := netip.ParseAddrPort(rq.r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	ip := ap.Addr().Unmap().WithZone("")
+	lines := rq.r.Header["X-Forwarded-For"]
+	for i := len(lines) - 1; i >= 0; i-- {
+		for hop := range lastToFirst(lines[i]) {
+			if !rq.trustedProxy(ip) {
+				return ip
+			}
+			next, err := netip.ParseAddr(hop)
+			if err != nil {
+				return ip
+			}
+			ip = next.Unmap().WithZone("")
+		}
+	}
+	return ip
+}
+
+func (s *Service) trustedProxy(ip netip.Addr) bool {
+	for _, p := range s.proxies {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}

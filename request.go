@@ -1,0 +1,312 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"authsvc/internal/seal"
+)
+
+// A request is one call of the interface while it is being answered. It
+// collects cookies; what to answer is the action's outcome.
+type request struct {
+	*Service
+	ctx  context.Context
+	r    *http.Request
+	flow flow // of the :provider segment, else nil
+	code string // of error/:code
+	corsRoute bool
+	jar  jar
+	body *body // of a POST, else nil
+	now  time.Time
+
+	set        []cookie // to be written
+	queryVals  url.Values
+	callbackTo string
+	csrfRead   bool
+	csrfValue  string
+	sidRead    bool
+	sidValue   string
+	rawRead    bool
+	raw        string
+	rawPresent bool
+	id         string
+	retryAfter time.Duration
+	room       [8]pair
+}
+
+// ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
+// for everything else.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rq := &request{Service: s, ctx: r.Context(), r: r, now: time.Now()}
+	rq.jar.names = &s.names
+	rq.jar.parse(r.Header, rq.room[:])
+	rq.respond(w, rq.act())
+}
+
+// act finds the route, reads the body, judges origin and runs the action.
+func (rq *request) act() (out outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is compared so in net/http
+				panic(v)
+			}
+			rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
+				"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
+			rq.set = nil
+			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
+		}
+	}()
+	route, out := rq.find()
+	if out != nil {
+		return out
+	}
+	if rq.r.Method == http.MethodGet {
+		return route.get(rq)
+	}
+	if out := rq.readBody(); out != nil {
+		return out
+	}
+	if !route.open && !rq.sameSite() {
+		rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
+		return rq.crossSite()
+	}
+	return route.post(rq)
+}
+
+// sid names the session for the CSRF token, "" without one.
+func (rq *request) sid() string {
+	if !rq.sidRead {
+		rq.sidRead = true
+		if raw := rq.sessionCookie(); raw != "" {
+			rq.sidValue = rq.sessions.id(raw, rq.now)
+		}
+	}
+	return rq.sidValue
+}
+
+// sessionCookie returns the joined session cookie, "" if none makes sense.
+func (rq *request) sessionCookie() string {
+	if !rq.rawRead {
+		rq.rawRead = true
+		rq.raw, rq.rawPresent = rq.jar.session()
+	}
+	return rq.raw
+}
+
+// query returns a query parameter if it is given exactly once.
+func (rq *request) query(name string) string {
+	if v := rq.queryValues()[name]; len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+func (rq *request) queryValues() url.Values {
+	if rq.queryVals == nil {
+		if len(rq.r.URL.RawQuery) > 16<<10 {
+			rq.queryVals = url.Values{}
+			return rq.queryVals
+		}
+		rq.queryVals = rq.r.URL.Query()
+	}
+	return rq.queryVals
+}
+
+// requestID is made when it is first needed, for a page or a log line.
+func (rq *request) requestID() string {
+	if rq.id == "" {
+		rq.id = fmt.Sprintf("%x", seal.Random(6))
+	}
+	return rq.id
+}
+
+// wantsJSON reports whether the caller is a script that wants {url}.
+func (rq *request) wantsJSON() bool {
+	if rq.r.Method != http.MethodPost {
+		return false
+	}
+	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.body != nil && rq.body.get("json") == "true"
+}
+
+// header values that are the same in every answer, shared and never changed.
+var (
+	hNoStore  = []string{"private, no-cache, no-store"}
+	hNoSniff  = []string{"nosniff"}
+	hNoRef    = []string{"no-referrer"}
+	hJSON     = []string{"application/json; charset=utf-8"}
+	hHTML     = []string{"text/html; charset=utf-8"}
+	hText     = []string{"text/plain; charset=utf-8"}
+	hPragma   = []string{"no-cache"}
+	hExpires  = []string{"0"}
+	hOwnSite  = []string{"same-origin"}
+	hSameSite = []string{"same-site"}
+)
+
+// respond is the only writer of the engine.
+func (rq *request) respond(w http.ResponseWriter, out outcome) {
+	h := w.Header()
+	h["X-Content-Type-Options"] = hNoSniff
+	h["Referrer-Policy"] = hNoRef
+	h["Cross-Origin-Resource-Policy"] = hOwnSite
+	if rq.cors(h) {
+		h["Cross-Origin-Resource-Policy"] = hSameSite
+	}
+	if a, ok := out.(asset); ok {
+		rq.writeAsset(w, a)
+		return
+	}
+	h["Cache-Control"] = hNoStore
+	h["Pragma"], h["Expires"] = hPragma, hExpires
+	if e, ok := out.(*Error); ok {
+		out = rq.refusal(e)
+	}
+	for i := range rq.set {
+		h["Set-Cookie"] = append(h["Set-Cookie"], rq.set[i].line(rq.names.secure))
+	}
+	if rq.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((rq.retryAfter+time.Second-1)/time.Second)))
+	}
+	switch o := out.(type) {
+	case redirect:
+		rq.writeRedirect(w, o)
+	case object:
+		rq.writeObject(w, o)
+	case page:
+		rq.writePage(w, o)
+	case problem:
+		rq.writeProblem(w, o)
+	case noContent:
+		w.WriteHeader(o.status)
+	default:
+		panic(fmt.Sprintf("authsvc: outcome %T cannot be written", out))
+	}
+}
+
+func (rq *request) writeRedirect(w http.ResponseWriter, o redirect) {
+	if rq.wantsJSON() {
+		rq.writeObject(w, object{v: map[string]string{"url": o.to}, status: o.status})
+		return
+	}
+	w.Header().Set("Location", o.to)
+	w.WriteHeader(http.StatusFound)
+}
+
+func (rq *request) writeObject(w http.ResponseWriter, o object) {
+	raw := o.raw
+	if raw == nil {
+		var err error
+		if raw, err = json.Marshal(o.v); err != nil {
+			rq.log.Error("answer cannot be written as JSON", "request", rq.requestID(), "err", err)
+			rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
+			return
+		}
+	}
+	w.Header()["Content-Type"] = hJSON
+	if o.status != 0 {
+		w.WriteHeader(o.status)
+	}
+	w.Write(raw) //nolint:errcheck // the client is gone, there is nobody to tell
+}
+
+func (rq *request) writePage(w http.ResponseWriter, o page) {
+	doc, err := rq.pages.render(o.name, rq.language(), o.view)
+	if err != nil {
+		rq.log.Error("page cannot be rendered", "page", string(o.name), "request", rq.requestID(), "err", err)
+		rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = hHTML
+	h.Set("Content-Security-Policy", rq.pages.csp(o.name))
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium posts Origin: null
+	if o.status != 0 {
+		w.WriteHeader(o.status)
+	}
+	w.Write(doc) //nolint:errcheck
+}
+
+func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
+	h := w.Header()
+	h["Content-Type"] = hText
+	if o.allow != "" {
+		h.Set("Allow", o.allow)
+	}
+	w.WriteHeader(o.status)
+	w.Write([]byte(o.text)) //nolint:errcheck
+}
+
+func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
+	h := w.Header()
+	h.Set("Content-Type", a.contentType)
+	h.Set("Cache-Control", a.cache)
+	if a.etag != "" {
+		h.Set("ETag", a.etag)
+		if rq.r.Header.Get("If-None-Match") == a.etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	w.Write(a.body) //nolint:errcheck
+}
+
+// language is what the person reads: ui_locales, else Accept-Language.
+func (rq *request) language() string {
+	if v := rq.query("ui_locales"); v != "" && len(v) < 100 {
+		return v
+	}
+	if v := rq.r.Header.Get("Accept-Language"); len(v) < 500 {
+		return v
+	}
+	return ""
+}
+
+// refusal logs e and turns it into the redirect to the error page, which
+// shows the same request id.
+func (rq *request) refusal(e *Error) outcome {
+	level := slog.LevelInfo
+	if e.Code == Configuration || e.Code == Callback || errors.Is(e.Err, errStore) {
+		level = slog.LevelError
+	}
+	rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
+		"provider", rq.providerID(), "cause", e.Err)
+	status := 0
+	switch {
+	case errors.Is(e.Err, errStore):
+		status = http.StatusServiceUnavailable
+	case e.Code == RateLimited:
+		status = http.StatusTooManyRequests
+	case e.Code == CredentialsSignin:
+		status = http.StatusUnauthorized
+	case e.Code == AccessDenied:
+		status = http.StatusForbidden
+	}
+	if rq.compat != CompatNone && status == http.StatusForbidden && rq.flow != nil && rq.flow.info().kind != "credentials" {
+		status = 0
+	}
+	return redirect{to: rq.errorURL(e.Code), status: status}
+}
+
+func (rq *request) errorURL(code ErrorCode) string {
+	to := withQuery(rq.base+"/error", "error", string(code))
+	if code == CredentialsSignin {
+		to = withQuery(to, "provider", rq.providerID())
+	}
+	return withQuery(to, "request", rq.requestID())
+}
+
+func (rq *request) providerID() string {
+	if rq.flow == nil {
+		return ""
+	}
+	return rq.flow.info().id
+}

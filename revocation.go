@@ -1,0 +1,110 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Times of the revocation list.
+const (
+	revokePoll    = 2 * time.Second
+	revokeOverlap = time.Minute // other replicas' clocks and slow commits
+	revokeStale   = 30 * time.Second
+)
+
+var errStaleRevocations = errors.New("revocations could not be read for 30 s; JWT sessions are not accepted until they can")
+
+// revocations is this replica's copy of the revocation records: what makes a
+// JWT session end before it expires.
+type revocations struct {
+	mu      sync.RWMutex
+	records map[string]Revocation
+	read    time.Time // last successful poll
+	poll    bool      // there is a store to poll
+	accept  bool      // go on when the copy is stale
+}
+
+// apply adds a record at once, before the poll would.
+func (v *revocations) apply(r Revocation) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if old, ok := v.records[r.Key]; ok {
+		if old.NotBefore.After(r.NotBefore) {
+			r.NotBefore = old.NotBefore
+		}
+		if old.Expires.After(r.Expires) {
+			r.Expires = old.Expires
+		}
+	}
+	v.records[r.Key] = r
+}
+
+// covers reports whether a token is revoked.
+func (v *revocations) covers(c *sessionClaims, now time.Time) (bool, error) {
+	if !v.poll {
+		return false, nil
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if !v.accept && now.Sub(v.read) > revokeStale {
+		return true, errStaleRevocations
+	}
+	if len(v.records) == 0 {
+		return false, nil
+	}
+	if c.SID != "" {
+		if _, ok := v.records["sid:"+c.SID]; ok {
+			return true, nil
+		}
+	} else if r, ok := v.records["nosid:"+c.Subject]; ok && !fromSeconds(c.AuthTime).After(r.NotBefore) {
+		return true, nil
+	}
+	r, ok := v.records["user:"+c.Subject]
+	return ok && !fromSeconds(c.AuthTime).After(r.NotBefore), nil
+}
+
+// refresh reads what was written since the last poll.
+func (v *revocations) refresh(ctx context.Context, a Adapter) error {
+	v.mu.RLock()
+	since := v.read
+	v.mu.RUnlock()
+	start := time.Now()
+	if !since.IsZero() {
+		since = since.Add(-revokeOverlap)
+	}
+	list, err := a.Revocations(ctx, since)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		v.apply(r)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.read = start
+	for key, r := range v.records {
+		if r.Expires.Before(start) {
+			delete(v.records, key)
+		}
+	}
+	return nil
+}
+
+// pollRevocations keeps the copy fresh until ctx ends.
+func (s *Service) pollRevocations(ctx context.Context) {
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(revokePoll):
+		}
+		err := s.revoked.refresh(ctx, s.adapter)
+		if err != nil && !failed && ctx.Err() == nil {
+			s.log.Error("revocations cannot be read", "err", err)
+		}
+		failed = err != nil
+	}
+}

@@ -1,0 +1,127 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// databaseSessions keeps the session in the adapter; the cookie holds a random
+// token, and the store, unless another program shares it, only a digest.
+type databaseSessions struct {
+	*Service
+	plain bool // compat: the token is stored as it is
+}
+
+// digestPrefix marks stored digests. A cookie value that starts so is refused
+// in every mode: a leaked store holds no usable cookie.
+const digestPrefix = "sha256:"
+
+func (d *databaseSessions) refersToUser() bool { return true }
+
+// key is how the store knows the session of a cookie's value.
+func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
+	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
+		return "", "", false
+	}
+	hash = digest(raw)
+	if d.plain {
+		return raw, hash, true
+	}
+	return digestPrefix + hash, hash, true
+}
+
+func (d *databaseSessions) begin(b *beginning) *SessionRecord {
+	token, hash, _ := d.key(b.token)
+	return &SessionRecord{ID: newID(), SessionToken: token, Digest: hash, UserID: b.user.ID,
+		Expires: d.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider}
+}
+
+func (d *databaseSessions) issue(_ context.Context, b *beginning) (issued, error) {
+	return issued{value: b.token, expires: d.lifetime.end(b.authTime, b.authTime)}, nil
+}
+
+func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
+	token, hash, ok := d.key(raw)
+	if !ok {
+		return nil, nil, nil
+	}
+	r, u, err := d.adapter.GetSession(ctx, token, hash)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	r.SessionToken, r.Digest = token, hash
+	adopt := r.AuthTime.IsZero()
+	if adopt {
+		r.AuthTime = now
+	}
+	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.lifetime.absolute)) {
+		if _, err := d.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, nil, err
+		}
+		return nil, nil, nil
+	}
+	renewed, err := d.slide(ctx, &r, raw, now, how, adopt)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil, nil // ended meanwhile
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
+	if err := d.askSession(ctx, s, u, how); err != nil {
+		return nil, nil, err
+	}
+	return s, renewed, nil
+}
+
+// slide extends a session that is used, at most once per update age, and
+// gives a record that another program wrote its start.
+func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw string, now time.Time, how reading, adopt bool) (*issued, error) {
+	if !how.touch {
+		return nil, nil
+	}
+	end := d.lifetime.end(r.AuthTime, now)
+	due := d.lifetime.due(r.Expires.Add(-d.lifetime.maxAge), now) && end.After(r.Expires)
+	if !due && !adopt {
+		return nil, nil
+	}
+	if due {
+		r.Expires = end
+	}
+	if err := d.adapter.UpdateSession(ctx, *r); err != nil {
+		return nil, err
+	}
+	if !due {
+		return nil, nil
+	}
+	return &issued{value: raw, expires: r.Expires}, nil
+}
+
+func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*SignOutEvent, error) {
+	token, _, ok := d.key(raw)
+	if !ok {
+		return nil, nil
+	}
+	r, err := d.adapter.DeleteSession(ctx, token)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &SignOutEvent{Session: &r}, nil
+}
+
+func (d *databaseSessions) revocation(string, time.Time) *Revocation { return nil }
+
+func (d *databaseSessions) id(raw string, _ time.Time) string {
+	if _, hash, ok := d.key(raw); ok {
+		return hash
+	}
+	return ""
+}

@@ -1,0 +1,233 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"authsvc/internal/seal"
+)
+
+// jwtSessions keeps the session in the cookie: claims sealed as a JWE.
+type jwtSessions struct {
+	*Service
+	seal   *seal.Sealer
+	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
+}
+
+// sessionClaims are the claims that the engine itself reads.
+type sessionClaims struct {
+	Name     string  `json:"name"`
+	Email    string  `json:"email"`
+	Picture  string  `json:"picture"`
+	Subject  string  `json:"sub"`
+	ID       string  `json:"jti"`
+	SID      string  `json:"sid"`
+	Provider string  `json:"provider"`
+	AuthTime float64 `json:"auth_time"`
+	Issued   float64 `json:"iat"`
+	Expires  float64 `json:"exp"`
+	NotYet   float64 `json:"nbf"`
+}
+
+func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
+func (j *jwtSessions) refersToUser() bool              { return false }
+
+// issue makes the first token of a session.
+func (j *jwtSessions) issue(ctx context.Context, b *beginning) (issued, error) {
+	c := Claims{"sub": b.user.ID}
+	for name, v := range map[string]string{"name": b.user.Name, "email": b.user.Email, "picture": b.user.Image} {
+		c[name] = nil
+		if v != "" {
+			c[name] = v
+		}
+	}
+	if j.callbacks.JWT != nil {
+		trigger := "signIn"
+		if b.isNew {
+			trigger = "signUp"
+		}
+		var err error
+		if c, err = j.ask(ctx, JWTParams{Claims: c, Trigger: trigger, User: &b.user, Account: b.account,
+			Profile: b.profile, IsNewUser: b.isNew}); err != nil {
+			return issued{}, err
+		}
+	}
+	if c == nil {
+		c = Claims{}
+	}
+	c["sub"], c["provider"], c["sid"] = b.user.ID, b.provider, seal.Token()
+	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
+	return j.sealClaims(c, b.authTime, time.Now())
+}
+
+// ask runs the JWT callback.
+func (j *jwtSessions) ask(ctx context.Context, p JWTParams) (c Claims, err error) {
+	defer j.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
+	return j.callbacks.JWT(ctx, p)
+}
+
+// sealClaims sets iat, exp and jti and seals. exp never passes the absolute
+// end of the session.
+func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, error) {
+	expires := j.lifetime.end(authTime, now)
+	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), newUUID4()
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return issued{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
+	}
+	value, err := j.seal.Seal(raw)
+	return issued{value: value, expires: time.Unix(expires.Unix(), 0)}, err
+}
+
+// open unseals a token and judges its times. ok is false for whatever is not
+// a live session.
+func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []byte, stale, ok bool) {
+	plain, stale, err := j.seal.Open(raw)
+	if err != nil || json.Unmarshal(plain, &c) != nil {
+		return c, nil, false, false
+	}
+	if c.Subject == "" || !sane(c.Expires) || !sane(c.Issued) || !sane(c.AuthTime) || !sane(c.NotYet) || c.Expires == 0 {
+		return c, nil, false, false
+	}
+	if c.AuthTime == 0 {
+		c.AuthTime = c.Issued
+	}
+	t := float64(now.UnixMilli()) / 1000
+	leeway := j.leeway.Seconds()
+	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.lifetime.absolute.Seconds()
+	return c, plain, stale, !over
+}
+
+// sane keeps hostile numbers out of time arithmetic.
+func sane(seconds float64) bool { return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds) }
+
+func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
+
+func (c *sessionClaims) sid() string {
+	if c.SID != "" {
+		return c.SID
+	}
+	return c.ID
+}
+
+func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
+	c, plain, stale, ok := j.open(raw, now)
+	if !ok {
+		return nil, nil, nil
+	}
+	switch gone, err := j.revoked.covers(&c, now); {
+	case err != nil:
+		return nil, nil, err
+	case gone:
+		return nil, nil, nil
+	}
+	authTime := fromSeconds(c.AuthTime)
+	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
+		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
+	due := stale || j.lifetime.due(time.Unix(int64(c.Issued), 0), now)
+	if !how.full && !(how.touch && due) {
+		return s, nil, nil
+	}
+	return j.refresh(ctx, s, &c, plain, now, how, due)
+}
+
+// refresh decodes all claims, asks the callbacks and re-issues the token if it
+// is due or its content changed.
+func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims, plain []byte, now time.Time, how reading, due bool) (*Session, *issued, error) {
+	var err error
+	var claims Claims
+	if err := json.Unmarshal(plain, &claims); err != nil {
+		return nil, nil, nil //nolint:nilerr // what is no object is no session
+	}
+	changed := false
+	if j.callbacks.JWT != nil && how.full {
+		before := maps.Clone(claims)
+		if claims, err = j.ask(ctx, JWTParams{Claims: claims, Trigger: how.trigger, Data: how.data}); err != nil {
+			return nil, nil, err
+		}
+		if claims == nil {
+			return nil, nil, nil // the callback ended the session
+		}
+		for _, name := range []string{"sub", "iat", "exp", "jti", "sid", "auth_time", "provider"} {
+			if v, ok := before[name]; ok {
+				claims[name] = v
+			} else {
+				delete(claims, name)
+			}
+		}
+		changed = !sameJSON(before, claims)
+		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
+	}
+	s.Claims = claims
+	if how.trigger == "update" {
+		due = due || changed
+	}
+	var renewed *issued
+	if how.touch && (due || changed) {
+		fresh := maps.Clone(claims)
+		fresh["sid"], fresh["auth_time"] = c.sid(), c.AuthTime
+		v, err := j.sealClaims(fresh, s.AuthTime, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		renewed, s.Expires = &v, v.expires
+	}
+	if err := j.askSession(ctx, s, User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}, how); err != nil {
+		return nil, nil, err
+	}
+	return s, renewed, nil
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func sameJSON(a, b Claims) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// end revokes the session until its absolute end, if there is a store to keep
+// that; without one it only ends in this browser.
+func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error) {
+	c, plain, _, ok := j.open(raw, now)
+	if !ok {
+		return nil, nil
+	}
+	var claims Claims
+	if err := json.Unmarshal(plain, &claims); err != nil {
+		return nil, nil //nolint:nilerr
+	}
+	if j.adapter != nil {
+		r := Revocation{Key: "sid:" + c.SID, NotBefore: now, Written: now,
+			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)}
+		if c.SID == "" {
+			r.Key = "nosid:" + c.Subject
+			r.Expires = now.Add(j.lifetime.absolute + time.Minute)
+		}
+		if err := j.adapter.Revoke(ctx, r); err != nil {
+			return nil, err
+		}
+		j.revoked.apply(r)
+	}
+	return &SignOutEvent{Claims: claims}, nil
+}
+
+func (j *jwtSessions) revocation(userID string, now time.Time) *Revocation {
+	return &Revocation{Key: "user:" + userID, NotBefore: now, Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
+}
+
+func (j *jwtSessions) id(raw string, now time.Time) string {
+	c, _, _, ok := j.open(raw, now)
+	if !ok {
+		return ""
+	}
+	return c.sid()
+}

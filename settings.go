@@ -1,0 +1,371 @@
+package authsvc
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	neturl "net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"authsvc/internal/seal"
+)
+
+// compile checks every field of c and makes the service that it describes.
+// What it returns is only usable if the builder has no mistakes.
+func compile(c *Config) (*Service, *builder) {
+	b := &builder{config: c}
+	s := &Service{
+		log: cmp.Or(c.Logger, slog.Default()), adapter: c.Adapter, callbacks: c.Callbacks, events: c.Events,
+		custom: c.Pages, secrets: c.Secrets, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
+		dropTokens: c.DropProviderTokens, customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
+		once: &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{},
+	}
+	for _, check := range []func(*builder, *Service){
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkTheme, checkRateLimit, checkWords,
+	} {
+		check(b, s)
+	}
+	b.base, b.http = s.base, client(c)
+	flows, order := b.providers()
+	s.flows = flows
+	if len(b.mistakes) == 0 {
+		s.describe(order)
+		s.seals(c)
+	}
+	return s, b
+}
+
+func checkCompat(b *builder, s *Service) {
+	s.compat = cmp.Or(b.config.Compat, CompatNone)
+	s.emptySession = []byte("{}")
+	switch s.compat {
+	case CompatNone, NextAuthV4:
+	case AuthJSV5:
+		s.emptySession = []byte("null")
+	default:
+		b.fail("compat", fmt.Sprintf("%q is not known", printable(string(s.compat), 30)), "use none, next-auth-v4 or authjs-v5")
+	}
+}
+
+func checkURL(b *builder, s *Service) {
+	raw := b.config.URL
+	const mend = "write the public address, such as https://app.example.com or https://app.example.com/my/auth"
+	if raw == "" {
+		b.fail("url", "is missing", mend)
+		return
+	}
+	u, err := neturl.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || originOf(u) == "" {
+		b.fail("url", fmt.Sprintf("%q is no address with http or https", printable(raw, 80)), mend)
+		return
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.RawPath != "" {
+		b.fail("url", "has more than scheme, host, port and a plain path", mend)
+		return
+	}
+	if u.Scheme == "http" && !loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
+		b.fail("url", "is http beyond loopback, where cookies and links can be read on the way",
+			"use https, or set allow_insecure_url: true (Config.DangerousInsecureURL) in a closed network")
+	}
+	s.origin = originOf(u)
+	s.host = strings.TrimPrefix(strings.TrimPrefix(s.origin, "https://"), "http://")
+	if s.basePath = strings.TrimSuffix(u.EscapedPath(), "/"); s.basePath == "" {
+		s.basePath = "/api/auth"
+	}
+	s.base = s.origin + s.basePath
+}
+
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// minSecret is the least length of a secret, in bytes.
+const minSecret = 32
+
+func checkSecrets(b *builder, s *Service) {
+	c := b.config
+	const mend = "run `authsvc secret` and use what it prints"
+	if len(c.Secrets) == 0 {
+		b.fail("secret", "is missing", mend)
+		return
+	}
+	for i, secret := range c.Secrets {
+		key := "secret"
+		if len(c.Secrets) > 1 {
+			key = fmt.Sprintf("secret[%d]", i)
+		}
+		short := len(strings.TrimSpace(secret)) < minSecret
+		switch {
+		case strings.TrimSpace(secret) == "":
+			b.fail(key, "is empty", mend)
+		case short && s.compat != CompatNone && c.DangerousShortSecret:
+			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "key", key)
+		case short && s.compat != CompatNone:
+			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set allow_short_secret: true")
+		case short:
+			b.fail(key, "has fewer than 32 bytes", mend)
+		case distinct(secret) < 10:
+			b.fail(key, "repeats few characters", mend)
+		}
+	}
+}
+
+func distinct(s string) int {
+	seen := map[byte]bool{}
+	for i := 0; i < len(s); i++ {
+		seen[s[i]] = true
+	}
+	return len(seen)
+}
+
+func checkSession(b *builder, s *Service) {
+	o := b.config.Session
+	s.lifetime = lifetime{
+		maxAge:    cmp.Or(o.MaxAge, 720*time.Hour),
+		updateAge: cmp.Or(o.UpdateAge, 24*time.Hour),
+		absolute:  cmp.Or(o.AbsoluteMaxAge, 2160*time.Hour),
+	}
+	if o.UpdateAge < 0 {
+		s.lifetime.updateAge = 0
+	}
+	if o.UpdateAge == 0 && s.lifetime.updateAge >= s.lifetime.maxAge {
+		s.lifetime.updateAge = s.lifetime.maxAge / 2
+	}
+	if o.AbsoluteMaxAge == 0 && s.lifetime.absolute < s.lifetime.maxAge {
+		s.lifetime.absolute = s.lifetime.maxAge
+	}
+	if s.lifetime.maxAge < time.Second {
+		b.fail("session.max_age", "is under a second", "use a duration such as 720h")
+	}
+	if s.lifetime.absolute < s.lifetime.maxAge {
+		b.fail("session.absolute_max_age", "is shorter than session.max_age", "make it at least as long; 2160h is the default")
+	}
+	if s.lifetime.updateAge > s.lifetime.maxAge {
+		b.fail("session.update_age", "is longer than session.max_age", "sessions would end before they are extended; 24h is the default")
+	}
+	strategy := o.Strategy
+	if strategy == "" && s.adapter != nil {
+		strategy = "database"
+	}
+	s.revoked = &revocations{records: map[string]Revocation{}, accept: b.config.StaleRevocations == "accept"}
+	switch strategy {
+	case "database":
+		if s.adapter == nil {
+			b.fail("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
+		}
+		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone}
+	case "", "jwt":
+		j := &jwtSessions{Service: s}
+		if s.compat != CompatNone {
+			j.leeway = 15 * time.Second
+		}
+		s.revoked.poll = s.adapter != nil
+		s.sessions = j
+	default:
+		b.fail("session.strategy", fmt.Sprintf("%q is not known", printable(strategy, 30)), "use database or jwt")
+	}
+}
+
+func checkOrigins(b *builder, s *Service) {
+	s.redirectOrigins = map[string]bool{s.origin: true}
+	s.trustedOrigins = map[string]bool{}
+	for i, raw := range b.config.AllowedRedirects {
+		if origin, ok := exactOrigin(raw); ok {
+			s.redirectOrigins[origin] = true
+		} else {
+			b.fail(fmt.Sprintf("allowed_redirects[%d]", i), fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+		}
+	}
+	for i, raw := range b.config.TrustedOrigins {
+		key := fmt.Sprintf("trusted_origins[%d]", i)
+		origin, ok := exactOrigin(raw)
+		switch {
+		case !ok:
+			b.fail(key, fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+		case !sameSite(origin, s.origin):
+			b.fail(key, fmt.Sprintf("%q is another site than url", origin),
+				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme")
+		default:
+			s.redirectOrigins[origin], s.trustedOrigins[origin] = true, true
+		}
+	}
+}
+
+// exactOrigin reads an origin without anything behind it.
+func exactOrigin(raw string) (string, bool) {
+	u, err := neturl.Parse(raw)
+	if err != nil || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return "", false
+	}
+	origin := originOf(u)
+	return origin, origin != ""
+}
+
+// sameSite compares scheme and registrable domain.
+//
+// https://html.spec.whatwg.org/multipage/browsers.html#same-site
+func sameSite(a, b string) bool {
+	x, errX := neturl.Parse(a)
+	y, errY := neturl.Parse(b)
+	if errX != nil || errY != nil || x.Scheme != y.Scheme {
+		return false
+	}
+	if x.Hostname() == y.Hostname() {
+		return true
+	}
+	d, errX := publicsuffix.EffectiveTLDPlusOne(x.Hostname())
+	e, errY := publicsuffix.EffectiveTLDPlusOne(y.Hostname())
+	return errX == nil && errY == nil && d == e
+}
+
+// originOfString is the origin of a URL, "" if it is none.
+func originOfString(raw string) string {
+	u, err := neturl.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return originOf(u)
+}
+
+func checkCookies(b *builder, s *Service) {
+	o := b.config.Cookies
+	secure := strings.HasPrefix(s.origin, "https://")
+	host, _, _ := strings.Cut(s.host, ":")
+	if d := strings.TrimPrefix(o.Domain, "."); d != "" && (host != d && !strings.HasSuffix(host, "."+d) || !strings.Contains(d, ".")) {
+		b.fail("cookies.domain", fmt.Sprintf("%q does not cover the host of url", printable(d, 80)), "use that host or a parent domain of it, such as example.com")
+	}
+	o.Domain = strings.TrimPrefix(o.Domain, ".")
+	s.names = newCookieNames(s.compat, secure, o)
+	for key, name := range map[string]string{"session": o.Session, "csrf": o.CSRF, "callback_url": o.CallbackURL} {
+		if name == "" {
+			continue
+		}
+		prefixed := strings.HasPrefix(name, "__Host-") || strings.HasPrefix(name, "__Secure-")
+		switch {
+		case !validCookieName(name):
+			b.fail("cookies."+key, "is no cookie name", "use letters, digits, - . and _")
+		case prefixed && !secure:
+			b.fail("cookies."+key, "has a prefix that browsers accept over https only", "leave the prefix out over http")
+		case strings.HasPrefix(name, "__Host-") && o.Domain != "" && key != "csrf":
+			b.fail("cookies."+key, "starts with __Host-, which excludes cookies.domain", "use __Secure-")
+		case secure && !prefixed:
+			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "key", "cookies."+key)
+		}
+	}
+}
+
+func checkPages(b *builder, _ *Service) {
+	p := b.config.Pages
+	for key, v := range map[string]string{"sign_in": p.SignIn, "sign_out": p.SignOut, "error": p.Error,
+		"verify_request": p.VerifyRequest, "new_user": p.NewUser} {
+		if v == "" || strings.HasPrefix(v, "/") && !strings.HasPrefix(v, "//") && !strings.ContainsAny(v, "\\#") {
+			continue
+		}
+		if _, _, ok := parseHTTPURL(v); !ok || strings.Contains(v, "#") {
+			b.fail("pages."+key, fmt.Sprintf("%q is neither a path nor an address", printable(v, 80)), "write /path or https://host/path")
+		}
+	}
+}
+
+func checkTheme(b *builder, s *Service) {
+	t := b.config.Theme
+	s.siteName = cmp.Or(cleanName(t.SiteName), s.host)
+	t.SiteName = s.siteName
+	styles := map[string]Style{}
+	for _, p := range b.config.Providers {
+		if o, ok := p.(*OAuth); ok && o != nil {
+			styles[o.ID] = o.Style
+		}
+	}
+	var mistakes []error
+	s.pages, mistakes = newPages(t, s.base, s.origin, styles)
+	b.mistakes = append(b.mistakes, mistakes...)
+}
+
+func checkRateLimit(b *builder, s *Service) {
+	r := b.config.RateLimit
+	for _, v := range []struct {
+		key  string
+		rate *Rate
+		def  Rate
+	}{
+		{"sign_in", &r.SignIn, Rate{30, time.Minute}},
+		{"email_per_address", &r.EmailPerAddress, Rate{5, time.Hour}},
+		{"email_total", &r.EmailTotal, Rate{1000, time.Hour}},
+		{"credentials_per_account", &r.CredentialsPerAccount, Rate{10, time.Minute}},
+		{"link", &r.Link, Rate{30, time.Minute}},
+	} {
+		if *v.rate == (Rate{}) {
+			*v.rate = v.def
+		}
+		if v.rate.N < 1 || v.rate.Per < time.Second {
+			b.fail("rate_limit."+v.key, "is no rate", "write a count and a period, such as 30/min")
+			*v.rate = v.def
+		}
+	}
+	s.limits = newLimits(r)
+}
+
+func checkWords(b *builder, s *Service) {
+	c := b.config
+	switch c.FirstProof {
+	case "":
+		s.keepFirstProof = s.compat != CompatNone
+	case "strict":
+	case "keep":
+		s.keepFirstProof = true
+	default:
+		b.fail("first_proof", "is not known", "use strict or keep")
+	}
+	if s.keepFirstProof {
+		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive (first_proof: keep)")
+	}
+	switch c.StaleRevocations {
+	case "", "refuse", "accept":
+	default:
+		b.fail("session.stale_revocations", "is not known", "use refuse or accept")
+	}
+}
+
+// seals derives every key once. Each purpose has its own, so that no value can
+// stand in for another; the session's is also bound to this deployment.
+func (s *Service) seals(c *Config) {
+	ring, err := seal.NewRing(c.Secrets...)
+	if err != nil { // checkSecrets refused what NewRing refuses
+		panic(err)
+	}
+	s.stateMAC, s.linkMAC = ring.MAC("state"), ring.MAC("email link")
+	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
+	s.mails = newMailQueue(s)
+	if s.compat == CompatNone {
+		s.csrf = boundCSRF{ring.MAC("csrf")}
+	} else {
+		s.csrf = nextAuthCSRF{s.csrfSecrets()}
+	}
+	if j, ok := s.sessions.(*jwtSessions); ok {
+		switch s.compat {
+		case NextAuthV4:
+			j.seal = ring.NextAuthV4("")
+		case AuthJSV5:
+			j.seal = ring.AuthJSV5(s.names.session)
+		default:
+			j.seal = ring.Sealer("session " + s.origin + " " + s.names.session)
+		}
+	}
+}
+
+func (s *Service) csrfSecrets() []string {
+	if s.compat == AuthJSV5 {
+		return append([]string{s.hashSecret()}, s.secrets...)
+	}
+	return s.secrets
+}

@@ -1,0 +1,73 @@
+package authsvc
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+)
+
+// signInPage: GET signin and GET signin/:provider show the ways to sign in.
+// They never start one.
+func signInPage(rq *request) outcome {
+	code := ErrorCode(rq.query("error"))
+	if rq.custom.SignIn != "" {
+		rq.keepCallbackURL()
+		return redirect{to: withQuery(rq.absolute(rq.custom.SignIn),
+			"callbackUrl", rq.callbackURL(), "error", string(bounded(code)), "request", rq.shownRequestID())}
+	}
+	if rq.query("csrf") == "true" {
+		code = csrfMismatch
+	}
+	v := signInView{
+		Error:     code,
+		RequestID: rq.shownRequestID(),
+		Email:     rq.query("email"),
+	}
+	if len(v.Email) > maxAddress {
+		v.Email = ""
+	}
+	if s, err := rq.current(); err == nil && s != nil {
+		v.SignedIn = cmp.Or(s.Email, s.Name, s.UserID)
+	}
+	v.CSRFToken = rq.ensureCSRF()
+	v.CallbackURL = rq.callbackURL()
+	rq.keepCallbackURL()
+	v.Providers = rq.providerViews()
+	return page{name: pageSignIn, view: v}
+}
+
+// providerViews lists the providers with the one used last marked.
+func (rq *request) providerViews() []providerView {
+	views := slices.Clone(rq.views)
+	last, _ := rq.jar.get(rq.names.last)
+	for i := range views {
+		views[i].LastUsed = views[i].ID == last
+	}
+	return views
+}
+
+// signIn: POST signin/:provider starts the flow of a provider.
+func signIn(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.csrfRefused("/signin")
+	}
+	if wait, ok := rq.limits.signIn.allow(rq.clientKey(), rq.now); !ok {
+		return rq.limited(wait)
+	}
+	rq.keepCallbackURL()
+	return rq.flow.begin(rq)
+}
+
+// csrfRefused sends the person back to the page with a fresh token.
+func (rq *request) csrfRefused(path string) outcome {
+	rq.ensureCSRF()
+	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+	status := 0
+	if rq.compat == CompatNone {
+		status = http.StatusForbidden
+	}
+	return redirect{to: rq.base + path + "?csrf=true", status: status}
+}
+
+// getProviders: GET providers lists {id, name, type, signinUrl, callbackUrl}.
+func getProviders(rq *request) outcome { return object{raw: rq.providersJSON} }

@@ -1,0 +1,40 @@
+package authsvc
+
+import "cmp"
+
+// signOutPage: GET signout asks. It ends nothing.
+func signOutPage(rq *request) outcome {
+	if rq.custom.SignOut != "" {
+		return redirect{to: rq.absolute(rq.custom.SignOut)}
+	}
+	v := signOutView{Error: rq.query("csrf") == "true", RequestID: rq.shownRequestID()}
+	if s, err := rq.current(); err == nil && s != nil {
+		v.Who = cmp.Or(s.Email, s.Name, s.UserID)
+	}
+	v.CSRFToken = rq.ensureCSRF()
+	v.CallbackURL = rq.callbackURL()
+	rq.keepCallbackURL()
+	return page{name: pageSignOut, view: v}
+}
+
+// signOut: POST signout ends the session wherever it lives. If the store
+// cannot be asked the session may live on, and the person is told so.
+func signOut(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.csrfRefused("/signout")
+	}
+	if raw := rq.sessionCookie(); raw != "" {
+		ended, err := rq.sessions.end(rq.ctx, raw, rq.now)
+		if err != nil {
+			return storeFailed(Configuration, err)
+		}
+		if ended != nil {
+			rq.emit("signOut", func() { rq.events.SignOut(rq.ctx, *ended) }, rq.events.SignOut != nil)
+		}
+	}
+	rq.clearSession()
+	rq.rotateCSRF("", false)
+	rq.callbackURL()
+	rq.keepCallbackURL()
+	return redirect{to: rq.callbackURL()}
+}
