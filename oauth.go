@@ -22,10 +22,10 @@ var passOn = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint",
 // oauthFlow is a compiled *OAuth.
 type oauthFlow struct {
 	OAuth
-	party       *oidc.Party
-	redirectURI string
-	openID      bool
-	wire        info
+	party              *oidc.Party
+	redirectURI        string
+	openID             bool
+	wire               info
 	state, pkce, nonce bool // the checks that are made
 }
 

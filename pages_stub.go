@@ -44,7 +44,7 @@ type signOutView struct {
 	RequestID                   string
 }
 type errorView struct {
-	Code                        ErrorCode
+	Code                          ErrorCode
 	RequestID, BackURL, SignInURL string
 }
 type verifyRequestView struct {

@@ -19,14 +19,14 @@ import (
 // collects cookies; what to answer is the action's outcome.
 type request struct {
 	*Service
-	ctx  context.Context
-	r    *http.Request
-	flow flow // of the :provider segment, else nil
-	code string // of error/:code
+	ctx       context.Context
+	r         *http.Request
+	flow      flow   // of the :provider segment, else nil
+	code      string // of error/:code
 	corsRoute bool
-	jar  jar
-	body *body // of a POST, else nil
-	now  time.Time
+	jar       jar
+	body      *body // of a POST, else nil
+	now       time.Time
 
 	set        []cookie // to be written
 	queryVals  url.Values
