@@ -1,19 +1,12 @@
 package oidc
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
-	"maps"
-	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -166,82 +159,6 @@ func TestIDTokenKinds(t *testing.T) {
 	}
 }
 
-func TestIDTokenAlgorithms(t *testing.T) {
-	t.Parallel()
-	signers := []*signer{
-		{jose.RS256, "rsa", rsaKey()}, {jose.RS512, "rsa", rsaKey()}, {jose.PS256, "rsa", rsaKey()},
-		newSigner("ec"), {jose.EdDSA, "ed", edKey()},
-	}
-	op := newProvider(t)
-	for _, s := range signers {
-		op.keys = append(op.keys, s.public())
-	}
-	p, only := op.party(t), op.party(t, func(c *Config) { c.Algs = []string{"RS256"} })
-	for _, s := range signers {
-		raw := s.sign(t, op.claims(), nil)
-		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "")
-		want := "algorithm is not allowed"
-		if s.alg == jose.RS256 {
-			want = ""
-		}
-		_, err = only.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, want)
-	}
-}
-
-// The public key, in every form an attacker may guess, is no HMAC key; not even
-// when HMAC is allowed.
-func TestKeyConfusion(t *testing.T) {
-	t.Parallel()
-	op := newProvider(t)
-	rsa := &signer{jose.RS256, "rsa", rsaKey()}
-	op.keys = []any{rsa.public()}
-	der, err := x509.MarshalPKIXPublicKey(&rsaKey().PublicKey)
-	wantError(t, err, "")
-	jwk, err := json.Marshal(rsa.public())
-	wantError(t, err, "")
-	asymmetric := op.party(t)
-	both := op.party(t, func(c *Config) { c.Algs = []string{"RS256", "HS256"} })
-	for _, secret := range [][]byte{
-		der, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), jwk, rsaKey().N.Bytes(), make([]byte, 32),
-		pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(&rsaKey().PublicKey)}),
-	} {
-		raw := (&signer{jose.HS256, "rsa", secret}).sign(t, op.claims(), nil)
-		_, err := asymmetric.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "algorithm is not allowed")
-		_, err = both.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "signature is not by a key")
-	}
-	hmac := (&signer{jose.HS256, "", []byte(testSecret)}).sign(t, op.claims(), nil)
-	_, err = asymmetric.VerifyIDToken(t.Context(), hmac, IDTokenCheck{Nonce: testNonce})
-	wantError(t, err, "algorithm is not allowed")
-	for _, raw := range []string{hmac, rsa.sign(t, op.claims(), nil)} {
-		_, err = both.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "")
-	}
-}
-
-// A token that brings or points to its key is checked with the provider's keys.
-func TestKeyFromToken(t *testing.T) {
-	t.Parallel()
-	op, evil := newProvider(t), newProvider(t)
-	p := op.party(t)
-	for name, v := range map[string]any{
-		"jku": evil.URL + "/jwks", "x5u": evil.URL + "/cert", "jwk": evil.signer.public(),
-	} {
-		raw := evil.signer.sign(t, op.claims(), map[string]any{name: v})
-		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "signature is not by a key")
-		raw = op.signer.sign(t, op.claims(), map[string]any{name: v})
-		_, err = p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "")
-	}
-	if n := evil.count("/jwks") + evil.count("/cert"); n != 0 {
-		t.Errorf("%d fetches of what the token named", n)
-	}
-}
-
 func TestAccessTokenHash(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
@@ -270,112 +187,7 @@ func TestAccessTokenHash(t *testing.T) {
 		c := op.claims()
 		c["at_hash"] = tt.hash
 		_, err := p.VerifyIDToken(t.Context(), tt.signer.sign(t, c, nil), IDTokenCheck{Nonce: testNonce, AccessToken: tt.token})
-		if tt.name == "list" {
-			tt.want = "at_hash"
-		}
 		wantError(t, err, tt.want)
-	}
-}
-
-// offline is a party whose provider answers in memory, so that time can be faked.
-func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Party {
-	t.Helper()
-	base := "https://idp.example"
-	if c.Issuer == "" {
-		c.Issuer = base
-	}
-	c.ClientID, c.ClientSecret, c.OpenID = testClient, testSecret, true
-	c.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		hits[r.URL.Path]++
-		if r.URL.Path == "/jwks" {
-			return response(200, map[string]any{"keys": []any{s.public()}}), nil
-		}
-		return response(200, map[string]any{
-			"issuer": c.Issuer, "authorization_endpoint": base + "/a", "token_endpoint": base + "/t", "jwks_uri": base + "/jwks",
-		}), nil
-	})}
-	p, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func TestIDTokenTimes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newSigner("k")
-		p := offline(t, s, Config{}, map[string]int{})
-		now := time.Now().Unix() // the bubble's clock stands at a whole second
-		base := map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 300}
-		tests := []struct {
-			name   string
-			claims map[string]any
-			maxAge time.Duration
-			want   string
-		}{
-			{"exp, last second of the leeway", map[string]any{"exp": now - 59}, 0, ""},
-			{"exp, leeway over", map[string]any{"exp": now - 60}, 0, "expired"},
-			{"exp, long ago", map[string]any{"exp": now - 301}, 0, "expired"},
-			{"iat, edge of the future", map[string]any{"iat": now + 60}, 0, ""},
-			{"iat, future", map[string]any{"iat": now + 61}, 0, "issued in the future"},
-			{"iat, a day", map[string]any{"iat": now - 86400}, 0, ""},
-			{"iat, over a day", map[string]any{"iat": now - 86401}, 0, "too long ago"},
-			{"nbf, edge", map[string]any{"nbf": now + 60}, 0, ""},
-			{"nbf, future", map[string]any{"nbf": now + 61}, 0, "not valid yet"},
-			{"nbf, text", map[string]any{"nbf": "1"}, 0, "nbf is missing or not a number"},
-			{"auth_time, fresh", map[string]any{"auth_time": now - 660}, 10 * time.Minute, ""},
-			{"auth_time, old", map[string]any{"auth_time": now - 661}, 10 * time.Minute, "too long ago"},
-			{"auth_time, future", map[string]any{"auth_time": now + 61}, 10 * time.Minute, "too long ago"},
-			{"auth_time, missing", nil, 10 * time.Minute, "auth_time is missing"},
-		}
-		for _, tt := range tests {
-			c := maps.Clone(base)
-			maps.Copy(c, tt.claims)
-			if _, err := p.VerifyIDToken(t.Context(), s.sign(t, c, nil), IDTokenCheck{MaxAge: tt.maxAge}); err != nil != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-			}
-		}
-	})
-}
-
-func TestMultiTenant(t *testing.T) {
-	t.Parallel()
-	s := newSigner("k")
-	const base = "https://idp.example"
-	issuer := Config{Issuer: base + "/{tenantid}/v2.0", DiscoveryURL: base + "/common/discovery"}
-	allowed := issuer
-	allowed.Tenants = []string{"tenant-1"}
-	any, one := offline(t, s, issuer, map[string]int{}), offline(t, s, allowed, map[string]int{})
-	tests := []struct {
-		name     string
-		iss      string
-		tid      interface{}
-		anyOK    bool
-		oneOK    bool
-		wantText string
-	}{
-		{"ours", base + "/tenant-1/v2.0", "tenant-1", true, true, ""},
-		{"another", base + "/tenant-2/v2.0", "tenant-2", true, false, "iss is not"},
-		{"tid forged", base + "/tenant-2/v2.0", "tenant-1", false, false, ""},
-		{"iss forged", base + "/tenant-1/v2.0", "tenant-2", false, false, "tenants"},
-		{"tid missing", base + "/tenant-1/v2.0", nil, false, false, "tenants"},
-		{"the mark itself", base + "/{tenantid}/v2.0", "{tenantid}", false, false, "iss is not"},
-		{"a path", base + "/tenant-1/x/v2.0", "tenant-1/x", false, false, "iss is not"},
-		{"no tenant", base + "//v2.0", "", false, false, "iss is not"},
-		{"another host", "https://evil.example/tenant-1/v2.0", "tenant-1", false, false, "iss is not"},
-	}
-	for _, tt := range tests {
-		now := time.Now().Unix()
-		raw := s.sign(t, map[string]interface{}{"iss": tt.iss, "tid": tt.tid, "sub": "u", "aud": testClient, "iat": now, "exp": now + 60}, nil)
-		_, err := any.VerifyIDToken(t.Context(), raw, IDTokenCheck{})
-		if (err == nil) != tt.anyOK {
-			t.Errorf("%s: any tenant: %v", tt.name, err)
-		}
-		_, err = one.VerifyIDToken(t.Context(), raw, IDTokenCheck{})
-		if (err == nil) != tt.oneOK || err != nil && !strings.Contains(err.Error(), tt.wantText) {
-			t.Errorf("%s: one tenant: %v", tt.name, err)
-		}
 	}
 }
 
@@ -389,7 +201,7 @@ func TestIDTokenErrorsQuoteNothing(t *testing.T) {
 		c[name] = leak
 		raw := op.signer.sign(t, c, map[string]any{"typ": "JWT"})
 		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce, AccessToken: "at"})
-		if err == nil || strings.Contains(err.Error(), leak) || bytes.Contains([]byte(err.Error()), []byte(raw)) {
+		if err == nil || strings.Contains(err.Error(), leak) || strings.Contains(err.Error(), raw) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
