@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -166,7 +167,7 @@ func TestClientTLS(t *testing.T) {
 	serve := func(maxVersion uint16) *httptest.Server {
 		srv := httptest.NewUnstartedServer(reply(200, "text/plain", "hello"))
 		srv.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: maxVersion}
-		srv.Config.ErrorLog = nil
+		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 		srv.StartTLS()
 		t.Cleanup(srv.Close)
 		return srv

@@ -259,3 +259,27 @@ func response(status int, v any) *http.Response {
 		Body:       io.NopCloser(strings.NewReader(string(body))),
 	}
 }
+
+// offline is a party whose provider answers in memory, so that time can be faked.
+func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Party {
+	t.Helper()
+	base := "https://idp.example"
+	if c.Issuer == "" {
+		c.Issuer = base
+	}
+	c.ClientID, c.ClientSecret, c.OpenID = testClient, testSecret, true
+	c.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		hits[r.URL.Path]++
+		if r.URL.Path == "/jwks" {
+			return response(200, map[string]any{"keys": []any{s.public()}}), nil
+		}
+		return response(200, map[string]any{
+			"issuer": c.Issuer, "authorization_endpoint": base + "/a", "token_endpoint": base + "/t", "jwks_uri": base + "/jwks",
+		}), nil
+	})}
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,192 @@
+package oidc
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	testRedirect = "https://app.example/callback/op"
+	testVerifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+)
+
+func plain(c *Config) { c.OpenID = false }
+
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	const odd = `%:+ ü`
+	tests := []struct {
+		name     string
+		mod      func(*Config)
+		announce []string
+		user     string // of the Authorization header, decoded
+		form     url.Values
+	}{
+		{"basic", plain, nil, "client-1", url.Values{}},
+		{"basic, odd characters", func(c *Config) { plain(c); c.ClientID, c.ClientSecret = odd, odd }, nil, "%25%3A%2B+%C3%BC", url.Values{}},
+		{"post", func(c *Config) { plain(c); c.AuthMethod = ClientSecretPost }, nil, "", url.Values{"client_id": {testClient}, "client_secret": {testSecret}}},
+		{"none", func(c *Config) { plain(c); c.ClientSecret = "" }, nil, "", url.Values{"client_id": {testClient}}},
+		{"post announced", plain, []string{"client_secret_post"}, "", url.Values{"client_id": {testClient}, "client_secret": {testSecret}}},
+		{"both announced", plain, []string{"client_secret_post", "client_secret_basic"}, "client-1", url.Values{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			op := newProvider(t)
+			op.on("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+				doc := op.document()
+				doc["token_endpoint_auth_methods_supported"] = tt.announce
+				writeJSON(w, doc)
+			})
+			op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"BEARER","refresh_token":"rt","scope":"a b","expires_in":3600,"session_state":"ss","extra":1}`))
+			p := op.party(t, tt.mod, func(c *Config) { c.TokenHeaders = map[string]string{"X-Version": "2"} })
+			tokens, err := p.Exchange(t.Context(), "the code", testRedirect, testVerifier)
+			wantError(t, err, "")
+			if d := tokens.ExpiresAt - time.Now().Unix() - 3600; d < -5 || d > 0 {
+				t.Errorf("ExpiresAt is off by %d s", d)
+			}
+			tokens.ExpiresAt = 0
+			want := &Tokens{AccessToken: "at", TokenType: "Bearer", RefreshToken: "rt", Scope: "a b", SessionState: "ss"}
+			if diff := cmp.Diff(want, tokens); diff != "" {
+				t.Error(diff)
+			}
+			r := op.request("/token")
+			user, _, _ := r.BasicAuth()
+			if user != tt.user || r.Method != "POST" || r.URL.RawQuery != "" || r.Header.Get("X-Version") != "2" {
+				t.Errorf("user %q, %s %s", user, r.Method, r.URL)
+			}
+			tt.form.Set("grant_type", "authorization_code")
+			tt.form.Set("code", "the code")
+			tt.form.Set("redirect_uri", testRedirect)
+			tt.form.Set("code_verifier", testVerifier)
+			if diff := cmp.Diff(tt.form, r.Form); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// x/oauth2 must send the same request and read the same ordinary answer.
+func TestExchangeAgreesWithXOAuth2(t *testing.T) {
+	t.Parallel()
+	for method, style := range map[string]oauth2.AuthStyle{ClientSecretBasic: oauth2.AuthStyleInHeader, ClientSecretPost: oauth2.AuthStyleInParams} {
+		op := newProvider(t)
+		op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer","refresh_token":"rt","expires_in":60}`))
+		secret := "a:b c+d%ü"
+		p := op.party(t, plain, func(c *Config) { c.AuthMethod, c.ClientSecret = method, secret })
+		ours, err := p.Exchange(t.Context(), "code", testRedirect, testVerifier)
+		wantError(t, err, "")
+		request := op.request("/token")
+		reference := oauth2.Config{
+			ClientID: testClient, ClientSecret: secret, RedirectURL: testRedirect,
+			Endpoint: oauth2.Endpoint{TokenURL: op.URL + "/token", AuthStyle: style},
+		}
+		theirs, err := reference.Exchange(t.Context(), "code", oauth2.VerifierOption(testVerifier))
+		wantError(t, err, "")
+		other := op.request("/token")
+		for _, name := range []string{"Authorization", "Content-Type"} {
+			if diff := cmp.Diff(other.Header[name], request.Header[name]); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+		if diff := cmp.Diff(other.Form, request.Form); diff != "" {
+			t.Error(diff)
+		}
+		if theirs.AccessToken != ours.AccessToken || theirs.RefreshToken != ours.RefreshToken || theirs.Type() != ours.TokenType || theirs.Expiry.Unix()-ours.ExpiresAt > 5 {
+			t.Errorf("%+v, %+v", theirs, ours)
+		}
+	}
+}
+
+func TestExchangeRedirect(t *testing.T) {
+	t.Parallel()
+	evil := newProvider(t)
+	evil.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		op := newProvider(t)
+		op.on("/token", http.RedirectHandler(evil.URL+"/token", status).ServeHTTP)
+		clients := []*http.Client{
+			NewHTTPClient(HTTPOptions{}),
+			{}, // follows redirects by itself
+		}
+		for _, client := range clients {
+			_, err := op.party(t, plain, func(c *Config) { c.HTTP = client }).Exchange(t.Context(), "code", testRedirect, testVerifier)
+			wantError(t, err, "redirect refused")
+		}
+	}
+	if n := evil.count("/token"); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+func TestExchangeCode(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
+	p := op.party(t, plain)
+	for _, code := range []string{"4/0AY-_~.", strings.Repeat("x", maxCode), "with space"} {
+		_, err := p.Exchange(t.Context(), code, testRedirect, "")
+		wantError(t, err, "")
+	}
+	sent := op.count("/token")
+	for _, code := range []string{"", strings.Repeat("x", maxCode+1), "a\r\nb", "a\x00", "ü"} {
+		_, err := p.Exchange(t.Context(), code, testRedirect, "")
+		wantError(t, err, "token request: code")
+	}
+	if op.count("/token") != sent {
+		t.Error("a bad code was sent")
+	}
+}
+
+func TestExchangeNeedsIDToken(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	for body, want := range map[string]string{
+		`{"access_token":"at","token_type":"bearer"}`:                    "id_token is missing",
+		`{"access_token":"at","token_type":"bearer","id_token":"a.b.c"}`: "",
+	} {
+		op.on("/token", reply(200, "application/json", body))
+		_, err := op.party(t).Exchange(t.Context(), "code", testRedirect, "")
+		wantError(t, err, want)
+	}
+}
+
+func TestConformToken(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	op.on("/token", reply(200, "application/json", `{"data":{"access_token":"at"}}`))
+	_, err := op.party(t, plain).Exchange(t.Context(), "code", testRedirect, "")
+	wantError(t, err, "access_token")
+	p := op.party(t, plain, func(c *Config) {
+		c.ConformToken = func(fields Claims) {
+			fields["access_token"], _ = fields.String("data.access_token")
+			fields["token_type"] = "bearer"
+		}
+	})
+	tokens, err := p.Exchange(t.Context(), "code", testRedirect, "")
+	wantError(t, err, "")
+	if tokens.AccessToken != "at" {
+		t.Errorf("%+v", tokens)
+	}
+}
+
+func TestExchangeSlow(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	op.on("/token", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	p := op.party(t, plain, func(c *Config) { c.HTTP = NewHTTPClient(HTTPOptions{Timeout: 100 * time.Millisecond}) })
+	_, err := p.Exchange(t.Context(), "code", testRedirect, "")
+	wantError(t, err, "timed out")
+	if !errors.Is(err, ErrUnavailable) || strings.Contains(fmt.Sprint(err), "code") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,104 @@
+package oidc
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUserInfo(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		status    int
+		body, sub string
+		want      string
+	}{
+		{"same sub", 200, `{"sub":"user-1","email":"a@b.example"}`, "user-1", ""},
+		{"no sub to compare", 200, `{"id":9007199254740993}`, "", ""},
+		{"other sub", 200, `{"sub":"user-2"}`, "user-1", "sub is not"},
+		{"sub case", 200, `{"sub":"USER-1"}`, "user-1", "sub is not"},
+		{"sub missing", 200, `{"email":"a@b.example"}`, "user-1", "sub is not"},
+		{"sub number", 200, `{"sub":1}`, "1", "sub is not"},
+		{"sub twice", 200, `{"sub":"user-2","sub":"user-1"}`, "user-1", "duplicate"},
+		{"signed", 200, `eyJhbGciOiJub25lIn0.e30.`, "", "not valid JSON"},
+		{"html", 200, `<html>`, "", "not valid JSON"},
+		{"list", 200, `[]`, "", "not a JSON object"},
+		{"down", 500, `{"sub":"user-1"}`, "user-1", "unavailable: status 500"},
+		{"unauthorized", 401, `secret words`, "user-1", "userinfo: status 401"},
+		{"huge", 200, `{"x":"` + strings.Repeat("x", 10<<20) + `"}`, "", "too large"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			op := newProvider(t)
+			op.on("/userinfo", reply(tt.status, "application/json", tt.body))
+			p := op.party(t, func(c *Config) { c.UserInfoHeaders = map[string]string{"X-Version": "2"} })
+			_, err := p.UserInfo(t.Context(), &Tokens{AccessToken: "the-token"}, tt.sub)
+			wantError(t, err, tt.want)
+			r := op.request("/userinfo")
+			if r.Header.Get("Authorization") != "Bearer the-token" || strings.Contains(r.URL.String(), "token") || len(r.Form) != 0 || r.Header.Get("X-Version") != "2" {
+				t.Errorf("%s %v", r.URL, r.Header)
+			}
+			if n := op.count("/userinfo"); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+func TestUserInfoMissing(t *testing.T) {
+	t.Parallel()
+	p, err := New(Config{AuthorizationURL: "https://a.example/a", TokenURL: "https://a.example/t", ClientID: testClient})
+	wantError(t, err, "")
+	_, err = p.UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "")
+	wantError(t, err, "no such endpoint")
+}
+
+func TestUserInfoRedirect(t *testing.T) {
+	t.Parallel()
+	evil, op := newProvider(t), newProvider(t)
+	op.on("/userinfo", http.RedirectHandler(evil.URL+"/userinfo", http.StatusFound).ServeHTTP)
+	_, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "")
+	wantError(t, err, "redirect refused")
+	if evil.count("/userinfo") != 0 {
+		t.Error("followed")
+	}
+}
+
+func TestGetJSON(t *testing.T) {
+	t.Parallel()
+	op, other := newProvider(t), newProvider(t)
+	for _, o := range []*provider{op, other} {
+		o.on("/emails", reply(200, "application/json", `[{"email":"a@b.example","primary":true}]`))
+		o.on("/object", reply(200, "application/json", `{"id":9007199254740993}`))
+	}
+	p := op.party(t)
+	token := &Tokens{AccessToken: "at"}
+	v, err := p.GetJSON(t.Context(), op.URL+"/emails", token, map[string]string{"Accept": "application/vnd.x+json"})
+	wantError(t, err, "")
+	if diff := cmp.Diff([]any{map[string]any{"email": "a@b.example", "primary": true}}, v); diff != "" {
+		t.Error(diff)
+	}
+	if r := op.request("/emails"); r.Header.Get("Accept") != "application/vnd.x+json" || r.Header.Get("Authorization") != "Bearer at" {
+		t.Error(r.Header)
+	}
+	v, err = p.GetJSON(t.Context(), op.URL+"/object", token, nil)
+	wantError(t, err, "")
+	if id, _ := v.(Claims).String("id"); id != "9007199254740993" {
+		t.Error(v)
+	}
+	_, err = p.GetJSON(t.Context(), other.URL+"/emails", token, nil)
+	wantError(t, err, "does not name this host")
+	_, err = p.GetJSON(t.Context(), "http://api.example/emails", token, nil)
+	wantError(t, err, "only https")
+	_, err = p.GetJSON(t.Context(), op.URL+"/emails", token, map[string]string{"Cookie": "x"})
+	wantError(t, err, "cannot be set")
+	_, err = p.GetJSON(t.Context(), op.URL+"/missing", token, nil)
+	wantError(t, err, "status 404")
+	if other.count("/emails") != 0 {
+		t.Error("the token went to a host that the configuration does not name")
+	}
+}
