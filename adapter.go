@@ -175,6 +175,8 @@ type Adapter interface {
 	// PutMeta stores a value under key unless there is one, and returns what
 	// is then stored.
 	PutMeta(ctx context.Context, key, value string) (string, error)
+	// SetMeta replaces the value under key.
+	SetMeta(ctx context.Context, key, value string) error
 	// Sweep deletes at most limit records that expired before now (sessions,
 	// tokens, mails, used keys, revocations) and returns how many.
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
