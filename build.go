@@ -15,6 +15,7 @@ type ConfigError struct {
 	Mend    string // what to do
 }
 
+// Error names the key, the problem and the mend.
 func (e *ConfigError) Error() string {
 	s := "authsvc: " + e.Key + " " + e.Problem
 	if e.Mend != "" {

@@ -30,6 +30,7 @@ type Error struct {
 	Err  error
 }
 
+// Error joins the word and its cause; it is for the log.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return string(e.Code)
@@ -37,6 +38,7 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Err.Error()
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // fail makes an Error.

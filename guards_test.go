@@ -1,0 +1,135 @@
+package authsvc_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestArrows keeps the import graph as the layout draws it.
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	for _, a := range []struct{ from, never, reason string }{
+		{"authsvc", "authsvc/provider", "the engine knows kinds of provider, not services"},
+		{"authsvc", "authsvc/adapter", "an embedder gets only the driver that it imports"},
+		{"authsvc", "authsvc/mail", "how mail leaves is the caller's choice"},
+		{"authsvc", "authsvc/cmd", "the binary is a caller like any other"},
+		{"authsvc", "authsvc/internal/idp", "test code stays out of programs"},
+		{"authsvc", "authsvc/internal/sqladapter", "no database in the engine"},
+		{"authsvc", "database/sql", "no database in the engine"},
+		{"authsvc", "modernc.org", "no driver in the engine"},
+		{"authsvc", "testing", "test code stays out of programs"},
+		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
+		{"authsvc/adapter/memory", "database/sql", "it is memory"},
+	} {
+		for _, dep := range deps(t, a.from) {
+			if dep == a.never || strings.HasPrefix(dep, a.never+"/") {
+				t.Errorf("%s imports %s: %s", a.from, dep, a.reason)
+			}
+		}
+	}
+	for _, leaf := range []string{"authsvc/internal/seal", "authsvc/internal/oidc", "authsvc/internal/idp"} {
+		for _, dep := range deps(t, leaf) {
+			if dep == "authsvc" {
+				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)
+			}
+		}
+	}
+}
+
+func deps(t *testing.T, pkg string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
+// TestHouseRules walks the source for what the layout promises.
+func TestHouseRules(t *testing.T) {
+	t.Parallel()
+	set := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		checkFile(t, set, path, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkFile(t *testing.T, set *token.FileSet, path string, f *ast.File) {
+	t.Helper()
+	if lines := set.File(f.Pos()).LineCount(); lines > 420 {
+		t.Errorf("%s has %d lines: it is probably more than one idea", path, lines)
+	}
+	inCmd := strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "examples/")
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && !inCmd {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && (s.Sel.Name == "Getenv" || s.Sel.Name == "LookupEnv" || s.Sel.Name == "Environ") {
+				t.Errorf("%s reads the environment: only cmd does", set.Position(n.Pos()))
+			}
+		}
+		return true
+	})
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name == "init" && d.Recv == nil {
+				t.Errorf("%s: func init", set.Position(d.Pos()))
+			}
+			if lines := set.Position(d.End()).Line - set.Position(d.Pos()).Line; lines > 75 {
+				t.Errorf("%s: %s has %d lines", set.Position(d.Pos()), d.Name.Name, lines)
+			}
+			if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !inCmd {
+				t.Errorf("%s: %s has no comment", set.Position(d.Pos()), d.Name.Name)
+			}
+		case *ast.GenDecl:
+			checkDecl(t, set, d, inCmd)
+		}
+	}
+}
+
+func checkDecl(t *testing.T, set *token.FileSet, d *ast.GenDecl, inCmd bool) {
+	t.Helper()
+	for _, s := range d.Specs {
+		if ts, ok := s.(*ast.TypeSpec); ok && ts.Name.IsExported() && d.Doc == nil && ts.Doc == nil && !inCmd {
+			t.Errorf("%s: %s has no comment", set.Position(ts.Pos()), ts.Name.Name)
+		}
+		if vs, ok := s.(*ast.ValueSpec); ok && vs.Names[0].IsExported() && d.Doc == nil && vs.Doc == nil && vs.Comment == nil && !inCmd {
+			t.Errorf("%s: %s has no comment", set.Position(vs.Pos()), vs.Names[0].Name)
+		}
+	}
+}
+
+// exportedReceiver reports whether a method's type is exported; functions count.
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	id, ok := typ.(*ast.Ident)
+	return !ok || id.IsExported()
+}
