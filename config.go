@@ -33,8 +33,9 @@ type Config struct {
 	// AllowedRedirects are further origins (scheme://host[:port]) that a
 	// callbackUrl may lead to.
 	AllowedRedirects []string
-	// TrustedOrigins are same-site origins whose pages may call the service;
-	// see decisions on CORS in doc.go.
+	// TrustedOrigins are same-site origins whose pages may call the service
+	// with credentials (CORS) and may be led to, such as
+	// https://www.example.com beside https://auth.example.com.
 	TrustedOrigins []string
 	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
 	TrustedProxies []netip.Prefix

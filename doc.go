@@ -1,3 +1,64 @@
-// Package authsvc signs people in: the HTTP interface of NextAuth.js as one Go
-// engine.
+// Package authsvc signs people in. It is the HTTP interface of NextAuth.js
+// (label v4-unreleased) as one Go engine: New(Config) is an http.Handler for
+//
+//	GET       {base}/signin              the sign-in page
+//	POST      {base}/signin/:provider    start a sign-in
+//	GET, POST {base}/callback/:provider  the return of a sign-in
+//	GET, POST {base}/signout             ask, and end the session
+//	GET, POST {base}/session             who is signed in; update
+//	GET       {base}/csrf                the CSRF token
+//	GET       {base}/providers           the ways to sign in
+//	GET       {base}/error, {base}/verify-request, {base}/client.js
+//	POST      {base}/_log
+//
+// where base is Config.URL with its path, or /api/auth. The unmodified
+// next-auth/react client works against it.
+//
+// # Use
+//
+//	auth, err := authsvc.New(authsvc.Config{
+//		URL:       "https://app.example.com",
+//		Secrets:   []string{os.Getenv("AUTHSVC_SECRET")},
+//		Adapter:   store, // adapter/sqlite, adapter/memory; nil: sessions live in cookies
+//		Providers: []authsvc.Provider{provider.GitHub(authsvc.Client{ID: id, Secret: secret})},
+//	})
+//	mux.Handle("/api/auth/", auth)
+//	mux.Handle("/app/", auth.Require(app)) // and in app: s, err := auth.Session(r)
+//
+// # Words
+//
+// A Provider is one way to sign in. A User is a person; an Account links a
+// User to one identity at one provider. A Session tells who is signed in; it
+// lives in the Adapter (strategy "database") or in the cookie itself (strategy
+// "jwt", which is really a JWE: encrypted). A VerificationToken is an
+// outstanding e-mail link. The word callback alone means the route; the
+// destination of a sign-in is the callbackUrl. Callbacks may decide, Events
+// may watch.
+//
+// # Promises
+//
+//   - A wrong Config is not built: New names every mistake at once.
+//   - State, PKCE and, with OpenID Connect, nonce guard every sign-in; every
+//     attempt counts once.
+//   - An e-mail address alone never links two accounts.
+//   - A session token is new at every sign-in, and sign-out is final. Without
+//     an Adapter there is nowhere to keep a revocation: then a copied cookie
+//     works until it expires.
+//   - The store holds digests of session and link tokens, no tokens.
+//   - If the store or a callback fails, nobody is signed in by it.
+//   - Nothing is read from the environment, and nothing runs by itself but the
+//     mail queue, the sweep of expired records and the poll of revocations,
+//     which Close ends.
+//
+// # Compatibility
+//
+// Config.Compat "next-auth-v4" and "authjs-v5" speak the cookies, tokens and
+// answers of those versions, so that sessions are shared both ways with a
+// running application that has the same secret and tables. What is then less
+// strict than by default: the CSRF token is not bound to the session, session
+// tokens are stored as they are, signing in while signed in links, and an
+// e-mail link that first proves an address leaves older accounts alive.
+//
+// next-auth/react's useSession({required: true}) and its log beacon use
+// /api/auth whatever the base path is; client.js does not.
 package authsvc
