@@ -135,7 +135,7 @@ func policy(logoOrigin string, formAction, script bool) string {
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"mark": mark, "known": knownMark, "letter": letter,
-		"inputType": inputType, "autocomplete": autocomplete,
+		"address": address, "inputType": inputType, "autocomplete": autocomplete,
 		"repostScript": func() template.JS { return repostScript },
 	}
 }
@@ -218,12 +218,24 @@ func (d document) Title() (string, error) {
 	return t + " · " + d.Site, err
 }
 
-// Rich is T as HTML, with the arguments set off from the text. They are
-// isolated (bdi), since names may run in the other direction.
-func (d document) Rich(key string, args ...any) (template.HTML, error) {
+// Rich is T as HTML, with the arguments, names or addresses, set off from the
+// text.
+func (d document) Rich(key string, args ...string) (template.HTML, error) {
+	marked := make([]any, len(args))
 	for i, a := range args {
-		args[i] = template.HTML("<bdi>" + html.EscapeString(fmt.Sprint(a)) + "</bdi>")
+		marked[i] = address(a)
 	}
-	s, err := d.format(html.EscapeString, key, args...)
+	s, err := d.format(html.EscapeString, key, marked...)
 	return template.HTML(s), err
+}
+
+// address shows a name or an address: isolated from the text around it (bdi),
+// as it may run in the other direction, and with places to break a long one.
+func address(s string) template.HTML {
+	const oneLine = 24 // fits the narrowest screen
+	text := html.EscapeString(s)
+	if len(s) > oneLine {
+		text = strings.NewReplacer("@", "<wbr>@", ".", ".<wbr>").Replace(text)
+	}
+	return template.HTML("<bdi>" + text + "</bdi>")
 }

@@ -49,7 +49,7 @@ func english() words {
 		"verify.sent":    "A sign in link has been sent to your email address.",
 		"verify.resent":  "We sent you another link.",
 		"verify.wait":    "It may take a minute. If it does not come, look in your spam folder.",
-		"verify.life":    "The link works once, for %s, and best in this browser.",
+		"verify.life":    "The link works once, within %s, and best in this browser.",
 		"verify.once":    "The link works once, and best in this browser.",
 		"verify.many":    "If you ask for more than one, each link works until one of them is used.",
 		"verify.limit":   "At most %d links an hour go to one address.",
@@ -108,6 +108,6 @@ func english() words {
 		"help.Configuration":         "Please try again later. If you run this site: check the server logs for more information.",
 		"help.AccessDenied":          "Use another account, or ask the people who run this site for access.",
 		"help.Verification":          "It may have been used already or it may have expired. Ask for a new one.",
-		"help.RateLimited":           "This protects accounts from guessing.",
+		"help.RateLimited":           "Wait a minute, then try again.",
 	}}
 }

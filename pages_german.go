@@ -47,7 +47,7 @@ func german() words {
 		"verify.sent":    "Ein Link zum Anmelden ist an Ihre E-Mail-Adresse unterwegs.",
 		"verify.resent":  "Wir haben einen weiteren Link gesendet.",
 		"verify.wait":    "Es kann eine Minute dauern. Kommt nichts an, sehen Sie im Spam-Ordner nach.",
-		"verify.life":    "Der Link gilt einmal, %s lang, und am besten in diesem Browser.",
+		"verify.life":    "Der Link gilt einmal und %s lang, am besten in diesem Browser.",
 		"verify.once":    "Der Link gilt einmal, und am besten in diesem Browser.",
 		"verify.many":    "Wenn Sie mehrere anfordern, gilt jeder, bis einer davon benutzt ist.",
 		"verify.limit":   "An eine Adresse gehen höchstens %d Links in der Stunde.",
@@ -106,6 +106,6 @@ func german() words {
 		"help.Configuration":         "Bitte versuchen Sie es später noch einmal. Betreiber finden mehr in den Protokollen des Servers.",
 		"help.AccessDenied":          "Nutzen Sie ein anderes Konto, oder bitten Sie die Betreiber um Zugang.",
 		"help.Verification":          "Vielleicht wurde er schon benutzt oder ist abgelaufen. Fordern Sie einen neuen an.",
-		"help.RateLimited":           "Das schützt Konten vor dem Erraten.",
+		"help.RateLimited":           "Warten Sie eine Minute und versuchen Sie es dann noch einmal.",
 	}}
 }

@@ -91,11 +91,23 @@ func (c rgb) mix(to rgb, share float64) rgb {
 	return c
 }
 
-// against moves c towards another colour in small steps until its contrast
-// with each of the backgrounds is at least min.
+// against moves c towards black or white in small steps until its contrast with
+// each of the backgrounds is at least min.
 func (c rgb) against(min float64, towards rgb, backgrounds ...rgb) rgb {
-	for share := 0.0; share < 1; share += 0.04 {
-		m, enough := c.mix(towards, share), true
+	const steps = 25
+	path := func(i int) rgb { return c.mix(towards, float64(i)/steps) }
+	if towards == white {
+		// Up to full brightness first: mixing a dark colour with white at once
+		// would make it grey.
+		path = func(i int) rgb {
+			if i <= steps/2 {
+				return c.mix(c.bright(), float64(i)/(steps/2))
+			}
+			return c.bright().mix(white, float64(i-steps/2)/(steps-steps/2))
+		}
+	}
+	for i := range steps {
+		m, enough := path(i), true
 		for _, bg := range backgrounds {
 			enough = enough && contrast(m, bg) >= min
 		}
@@ -104,6 +116,18 @@ func (c rgb) against(min float64, towards rgb, backgrounds ...rgb) rgb {
 		}
 	}
 	return towards
+}
+
+// bright is c at full brightness: the same hue and saturation (HSV).
+func (c rgb) bright() rgb {
+	top := max(c[0], c[1], c[2])
+	if top == 0 {
+		return white
+	}
+	for i := range c {
+		c[i] = uint8(int(c[i]) * 255 / int(top))
+	}
+	return c
 }
 
 // A palette is a colour scheme: the neutral colours as custom properties, and
