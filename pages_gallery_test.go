@@ -1,0 +1,161 @@
+package authsvc
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var galleryDir = flag.String("gallery", "", "write every page and state as HTML files into this directory")
+
+// A state is one page as somebody meets it. The gallery is what the tests
+// below check as a whole, and what a designer looks at.
+type state struct {
+	file string
+	page pageName
+	view any
+}
+
+const (
+	testBase   = "https://app.example.com/api/auth"
+	testOrigin = "https://app.example.com"
+	testToken  = "3f8c0e1b6d5a49f7a2c4e6081b3d5f7092a4c6e8f01b3d5f7a9c1e3f5b7d9f10"
+	longEmail  = "a.very.long.mailbox.name.that.somebody.really.has@subdomain.of.a.rather.long.domain.example.com"
+)
+
+func button(id, name, logo string) providerView {
+	return providerView{ID: id, Name: name, Kind: "oauth", Form: "button", Action: testBase + "/signin/" + id, Style: Style{Logo: logo}}
+}
+
+func emailForm() providerView {
+	return providerView{ID: "email", Name: "Email", Kind: "email", Form: "email", Action: testBase + "/signin/email"}
+}
+
+func passwordForm() providerView {
+	return providerView{ID: "credentials", Name: "Credentials", Kind: "credentials", Form: "fields", Action: testBase + "/callback/credentials",
+		Fields: []Field{{Name: "username", Label: "Username", Autocomplete: "username"}, {Name: "password", Label: "Password", Type: "password"}}}
+}
+
+func eightProviders() []providerView {
+	list := []providerView{button("github", "GitHub", "github"), button("google", "Google", "google"), button("acme", "Acme", ""), button("bolt", "Bolt", ""),
+		button("orbit", "Orbit ID", ""), button("long", "The Municipal Library of Greater Exampleton", ""), button("key", "Company key", "key")}
+	list[1].LastUsed = true
+	return append(list, emailForm())
+}
+
+// styles are the providers of the gallery as newPages sees them.
+func styles() []info {
+	return []info{{id: "github", name: "GitHub"}, {id: "google", name: "Google"},
+		{id: "acme", style: Style{Background: "#5b21b6"}}, {id: "bolt", style: Style{Background: "#ffd400"}}, {id: "orbit", style: Style{Background: "#0f766e", Text: "#ffffff"}}}
+}
+
+func gallery() []state {
+	signIn := func(v signInView) signInView {
+		v.CSRFToken, v.CallbackURL = testToken, testOrigin+"/"
+		return v
+	}
+	failed := func(code ErrorCode, providers ...providerView) signInView {
+		return signIn(signInView{Error: code, RequestID: "k3v9x2m7", Providers: providers})
+	}
+	github, google := button("github", "GitHub", "github"), button("google", "Google", "google")
+	limited := failed(RateLimited, github, emailForm())
+	limited.RetryAfter = 42
+	wrong := failed(EmailSignin, github, emailForm())
+	wrong.Email = "ada@example"
+	verify := verifyRequestView{Email: "ada@example.com", CSRFToken: testToken, ResendAction: testBase + "/signin/email", CallbackURL: testOrigin, MaxAgeMinutes: 10, SignInURL: testBase + "/signin"}
+	resent, unknown, long := verify, verify, verify
+	resent.Resent, unknown.Email, long.Email = true, "", longEmail
+	confirm := confirmView{Email: "ada@example.com", Token: testToken, CallbackURL: testOrigin, CSRFToken: testToken, Action: testBase + "/callback/email"}
+	other, longConfirm := confirm, confirm
+	other.Current, longConfirm.Email = "grace@example.com", longEmail
+	problem := func(code ErrorCode) errorView {
+		return errorView{Code: code, RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/signin"}
+	}
+	slow := problem(RateLimited)
+	slow.RetryAfter = 600
+
+	return []state{
+		{"signin", pageSignIn, signIn(signInView{Providers: []providerView{github, google, emailForm()}})},
+		{"signin-8", pageSignIn, signIn(signInView{Providers: eightProviders()})},
+		{"signin-email", pageSignIn, signIn(signInView{Providers: []providerView{emailForm()}})},
+		{"signin-password", pageSignIn, signIn(signInView{Providers: []providerView{github, emailForm(), passwordForm()}})},
+		{"signin-none", pageSignIn, signIn(signInView{})},
+		{"signin-failed", pageSignIn, failed(OAuthCallback, github, google, emailForm())},
+		{"signin-not-linked", pageSignIn, failed(OAuthAccountNotLinked, github, emailForm())},
+		{"signin-bad-address", pageSignIn, wrong},
+		{"signin-bad-password", pageSignIn, failed(CredentialsSignin, passwordForm())},
+		{"signin-required", pageSignIn, failed(SessionRequired, github)},
+		{"signin-limited", pageSignIn, limited},
+		{"signin-signed-in", pageSignIn, signIn(signInView{SignedIn: "ada@example.com", Providers: []providerView{github, google, button("acme", "Acme", ""), emailForm()}})},
+		{"signin-signed-in-8", pageSignIn, signIn(signInView{SignedIn: longEmail, Providers: eightProviders()})},
+		{"signout", pageSignOut, signOutView{CSRFToken: testToken, CallbackURL: testOrigin, Who: "ada@example.com"}},
+		{"signout-failed", pageSignOut, signOutView{CSRFToken: testToken, Error: true, RequestID: "k3v9x2m7"}},
+		{"error", pageError, problem("")},
+		{"error-configuration", pageError, problem(Configuration)},
+		{"error-access-denied", pageError, problem(AccessDenied)},
+		{"error-verification", pageError, problem(Verification)},
+		{"error-limited", pageError, slow},
+		{"verify", pageVerifyRequest, verify},
+		{"verify-resent", pageVerifyRequest, resent},
+		{"verify-unknown", pageVerifyRequest, unknown},
+		{"verify-long", pageVerifyRequest, long},
+		{"confirm", pageConfirm, confirm},
+		{"confirm-other", pageConfirm, other},
+		{"confirm-long", pageConfirm, longConfirm},
+		{"notice", pageNotice, noticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
+		{"repost", pageRepost, repostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
+	}
+}
+
+func newTestPages(t *testing.T, theme Theme) *pages {
+	t.Helper()
+	p, errs := newPages(theme, testBase, testOrigin, styles()...)
+	if len(errs) > 0 {
+		t.Fatalf("newPages: %v", errs)
+	}
+	return p
+}
+
+// TestGallery writes the gallery for looking at, when asked to:
+//
+//	go test -run TestGallery -gallery /tmp/pages
+//
+// Each set is a folder; its pages find their style sheet next to them.
+func TestGallery(t *testing.T) {
+	if *galleryDir == "" {
+		t.Skip("no -gallery directory")
+	}
+	sets := []struct {
+		name, lang string
+		theme      Theme
+	}{
+		{"plain", "en", Theme{SiteName: "Acme"}},
+		{"german", "de", Theme{SiteName: "Acme"}},
+		{"yellow", "en", Theme{SiteName: "Buttercup", BrandColor: "#ffd400"}},
+		{"navy", "en", Theme{SiteName: "Nachtwacht", BrandColor: "#0b1f4b"}},
+		{"light", "en", Theme{ColorScheme: "light", BrandColor: "#635bff"}},
+		{"long", "en", Theme{SiteName: "The Royal Society for the Improvement of Exceedingly Long Names", Logo: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 120 40'%3E%3Crect width='120' height='40' rx='8' fill='%230f766e'/%3E%3C/svg%3E"}},
+	}
+	for _, set := range sets {
+		p := newTestPages(t, set.theme)
+		dir := filepath.Join(*galleryDir, set.name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write := func(name string, body []byte) {
+			if err := os.WriteFile(filepath.Join(dir, name), body, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("style.css", p.style)
+		for _, s := range gallery() {
+			body, err := p.render(s.page, set.lang, s.view)
+			if err != nil {
+				t.Fatalf("%s: %v", s.file, err)
+			}
+			write(s.file+".html", []byte(strings.ReplaceAll(string(body), testBase+"/"+p.stylePath, "style.css")))
+		}
+	}
+}

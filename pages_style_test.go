@@ -1,0 +1,101 @@
+package authsvc
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestMinify(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"/* a\n * b */ a { color: red; }\n":                 "a{color:red}",
+		"a:hover,\na > b :focus { margin: 0 auto ; }":       "a:hover,a>b :focus{margin:0 auto}",
+		"@media (max-width: 30rem) {\n  a { top: 1px; }\n}": "@media (max-width:30rem){a{top:1px}}",
+		"a { width: calc(1px + 2px); content: \"\"; }":      `a{width:calc(1px + 2px);content:""}`,
+	}
+	for in, want := range tests {
+		if got := minify(in); got != want {
+			t.Errorf("minify(%q) = %q; want %q", in, got, want)
+		}
+	}
+}
+
+func TestStyleSheet(t *testing.T) {
+	t.Parallel()
+	p := newTestPages(t, Theme{})
+	body, contentType, ok := p.asset(p.stylePath)
+	if !ok || contentType != "text/css; charset=utf-8" || !regexp.MustCompile(`^style\.[0-9a-f]{16}\.css$`).MatchString(p.stylePath) {
+		t.Fatalf("asset(%q) = %v, %q", p.stylePath, ok, contentType)
+	}
+	css := string(body)
+	if strings.Count(css, "{") != strings.Count(css, "}") || strings.Contains(css, "/*") || strings.Contains(css, "url(") || strings.Contains(css, "@import") {
+		t.Error("style sheet is unbalanced, has comments or loads something")
+	}
+	for _, rule := range []string{".p-acme .mark{background:#5b21b6;color:#ffffff}", ".p-bolt .mark{background:#ffd400;color:#000000}", "prefers-reduced-motion", "forced-colors"} {
+		if !strings.Contains(css, rule) {
+			t.Errorf("no %q", rule)
+		}
+	}
+	for _, name := range []string{"", "style.css", "/" + p.stylePath, "../" + p.stylePath, strings.ToUpper(p.stylePath), "layout.html", "pages/style.css"} {
+		if _, _, ok := p.asset(name); ok {
+			t.Errorf("asset(%q) exists", name)
+		}
+	}
+}
+
+func TestStyleNameFollowsContent(t *testing.T) {
+	t.Parallel()
+	base, again, brand := newTestPages(t, Theme{}), newTestPages(t, Theme{SiteName: "Acme"}), newTestPages(t, Theme{BrandColor: "#635bff"})
+	if base.stylePath != again.stylePath {
+		t.Error("same style sheet, other name")
+	}
+	if base.stylePath == brand.stylePath {
+		t.Error("other theme, same name")
+	}
+	if want := testBase + "/" + base.stylePath; base.site.StyleURL != want {
+		t.Errorf("style URL %q; want %q", base.site.StyleURL, want)
+	}
+}
+
+func TestProviderStyles(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		info info
+		want string // part of the mistake; empty: none
+	}{
+		{"none", info{id: "a"}, ""},
+		{"both", info{id: "a-1", style: Style{Background: "#123456", Text: "#ffffff"}}, ""},
+		{"text only", info{id: "a", style: Style{Text: "#123456"}}, ""},
+		{"background", info{id: "a", style: Style{Background: "url(//evil)"}}, "style background"},
+		{"text", info{id: "a", style: Style{Text: "#000;}*{"}}, "style text"},
+		{"id", info{id: "a{}", style: Style{Text: "#000000"}}, "id may hold"},
+	}
+	for _, tt := range tests {
+		_, errs := newPages(Theme{}, testBase, testOrigin, tt.info)
+		if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want)) {
+			t.Errorf("%s: %v; want %q", tt.name, errs, tt.want)
+		}
+	}
+	if _, errs := newPages(Theme{BrandColor: "x", Logo: "y"}, testBase, testOrigin, info{id: "a", style: Style{Text: "z"}}); len(errs) != 3 {
+		t.Errorf("mistakes %v; want all three at once", errs)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	for name := range symbols {
+		if s, err := mark(name, 20); err != nil || !strings.HasPrefix(string(s), "<svg") || !strings.Contains(string(s), `width="20" height="20"`) {
+			t.Errorf("mark(%q) = %s, %v", name, s, err)
+		}
+	}
+	if _, err := mark("nosuch", 20); err == nil || knownMark("nosuch") {
+		t.Error("an unknown symbol was drawn")
+	}
+	for name, want := range map[string]string{"acme": "A", "42 Ltd": "4", "«élan»": "É", "": "?", "—": "?", "日本": "日"} {
+		if got := letter(name); got != want {
+			t.Errorf("letter(%q) = %q; want %q", name, got, want)
+		}
+	}
+}

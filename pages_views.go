@@ -1,0 +1,129 @@
+package authsvc
+
+// The views below are what actions hand to pages.render. Their strings are
+// escaped by the templates; URLs in them have been checked by the caller.
+
+// signInView fills the sign-in page.
+type signInView struct {
+	CSRFToken   string
+	CallbackURL string
+	Error       ErrorCode // empty: no banner
+	RequestID   string    // shown in the banner
+	Providers   []providerView
+	Email       string // what the e-mail field starts with
+	// SignedIn names the person of the live session. Each provider can then be
+	// added to that account or be used to sign in as somebody else.
+	SignedIn   string
+	RetryAfter int // seconds, with RateLimited
+}
+
+// providerView is one way to sign in.
+type providerView struct {
+	ID, Name string
+	Kind     string // wire type: oauth, oidc, email, credentials
+	Form     string // button, email or fields
+	Action   string // URL that its form posts to
+	Style    Style
+	Fields   []Field // of Form "fields"; a form without any is not shown
+	LastUsed bool
+}
+
+// Buttons are the providers that need no input, in their order.
+func (v signInView) Buttons() []providerView {
+	var list []providerView
+	for _, p := range v.Providers {
+		if p.Form == "button" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Forms are the providers that ask for something, in their order.
+func (v signInView) Forms() []providerView {
+	var list []providerView
+	for _, p := range v.Providers {
+		if p.Form == "email" || p.Form == "fields" && len(p.Fields) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// FirstForm says whether p's button carries the id that NextAuth gives to the
+// e-mail button; ids are unique, so only the first does.
+func (v signInView) FirstForm(p providerView) bool {
+	for _, f := range v.Forms() {
+		if f.Form == "email" {
+			return f.ID == p.ID
+		}
+	}
+	return false
+}
+
+// Blames says whether the error is about what was typed into a kind of form.
+func (v signInView) Blames(form string) bool {
+	return v.Error == EmailSignin && form == "email" || v.Error == CredentialsSignin && form == "fields"
+}
+
+// signOutView asks whether to sign out.
+type signOutView struct {
+	CSRFToken   string
+	CallbackURL string // where "stay signed in" leads, and the form's callbackUrl
+	Who         string // name or address of the person
+	Error       bool   // the last try was refused
+	RequestID   string
+}
+
+// errorView fills the error page. Its status is errorStatus(Code).
+type errorView struct {
+	Code       ErrorCode
+	RequestID  string
+	BackURL    string
+	SignInURL  string
+	RetryAfter int // seconds, with RateLimited
+}
+
+// verifyRequestView follows the request for an e-mail link.
+type verifyRequestView struct {
+	Email         string // from the sealed cookie; empty: not known here
+	CSRFToken     string
+	ResendAction  string // POST signin/email
+	CallbackURL   string
+	MaxAgeMinutes int    // life of a link; 0: not said
+	SignInURL     string // to correct the address
+	Resent        bool   // this is the answer to "send again"
+	LinksPerHour  int    // to one address; 0: the default of 5; negative: no limit
+}
+
+// Limit is the number of links an hour that the page names; 0 for none.
+func (v verifyRequestView) Limit() int {
+	if v.LinksPerHour == 0 {
+		return 5
+	}
+	return max(v.LinksPerHour, 0)
+}
+
+// confirmView asks before an e-mail link signs somebody in here.
+type confirmView struct {
+	Email       string
+	Token       string
+	CallbackURL string
+	CSRFToken   string
+	Action      string // POST callback/email
+	Current     string // who is signed in now, if it is somebody else
+}
+
+// noticeView tells which sign-ins the first proof of an address removed.
+type noticeView struct {
+	Removed     []string // provider names
+	ContinueURL string
+	SignInURL   string
+}
+
+// repostView repeats a form_post answer as a same-origin POST. The field
+// repost=1 is added by the page.
+type repostView struct {
+	Action string
+	Fields [][2]string // name, value
+}

@@ -1,0 +1,264 @@
+package authsvc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Contrast ratios of WCAG 2.2: text (1.4.3) and parts of controls (1.4.11).
+const (
+	textContrast    = 4.5
+	controlContrast = 3.0
+)
+
+// maxLogo bounds a data: logo, which is repeated in every page. Bigger ones
+// belong behind an https URL.
+const maxLogo = 8 << 10
+
+// defaultBrand is the colour of the primary button without Theme.BrandColor.
+var defaultBrand = rgb{0x3b, 0x5b, 0xdb}
+
+// rgb is an sRGB colour.
+type rgb [3]uint8
+
+var (
+	white = rgb{255, 255, 255}
+	black = rgb{}
+)
+
+// parseColor reads #rrggbb and nothing else: the value ends up in a style
+// sheet, so names, functions and short forms are refused.
+func parseColor(s string) (rgb, error) {
+	var c rgb
+	if len(s) != 7 || s[0] != '#' {
+		return c, fmt.Errorf("colour %q is not of the form #rrggbb", s)
+	}
+	for i := range c {
+		hi, lo := hexDigit(s[1+2*i]), hexDigit(s[2+2*i])
+		if hi < 0 || lo < 0 {
+			return rgb{}, fmt.Errorf("colour %q is not of the form #rrggbb", s)
+		}
+		c[i] = uint8(hi<<4 | lo)
+	}
+	return c, nil
+}
+
+func hexDigit(b byte) int { return strings.IndexByte("0123456789abcdef", b|0x20) }
+
+func (c rgb) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
+
+// luminance is the relative luminance of WCAG 2.2, from 0 to 1.
+func (c rgb) luminance() float64 {
+	var l [3]float64
+	for i, v := range c {
+		s := float64(v) / 255
+		if s <= 0.04045 {
+			l[i] = s / 12.92
+		} else {
+			l[i] = math.Pow((s+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*l[0] + 0.7152*l[1] + 0.0722*l[2]
+}
+
+// contrast is the contrast ratio of WCAG 2.2, from 1 to 21.
+func contrast(a, b rgb) float64 {
+	hi, lo := a.luminance(), b.luminance()
+	if hi < lo {
+		hi, lo = lo, hi
+	}
+	return (hi + 0.05) / (lo + 0.05)
+}
+
+// readable is the text colour for a background: white where it is readable,
+// else black. One of them always has a contrast of at least 4.58.
+func readable(bg rgb) rgb {
+	if contrast(white, bg) >= textContrast {
+		return white
+	}
+	return black
+}
+
+// mix moves c towards another colour by a share of 0 to 1.
+func (c rgb) mix(to rgb, share float64) rgb {
+	for i := range c {
+		c[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(to[i])*share))
+	}
+	return c
+}
+
+// against moves c towards black or white in small steps until its contrast with
+// each of the backgrounds is at least min.
+func (c rgb) against(min float64, towards rgb, backgrounds ...rgb) rgb {
+	const steps = 25
+	path := func(i int) rgb { return c.mix(towards, float64(i)/steps) }
+	if towards == white {
+		// Up to full brightness first: mixing a dark colour with white at once
+		// would make it grey.
+		path = func(i int) rgb {
+			if i <= steps/2 {
+				return c.mix(c.bright(), float64(i)/(steps/2))
+			}
+			return c.bright().mix(white, float64(i-steps/2)/(steps-steps/2))
+		}
+	}
+	for i := range steps {
+		m, enough := path(i), true
+		for _, bg := range backgrounds {
+			enough = enough && contrast(m, bg) >= min
+		}
+		if enough {
+			return m
+		}
+	}
+	return towards
+}
+
+// bright is c at full brightness: the same hue and saturation (HSV).
+func (c rgb) bright() rgb {
+	top := max(c[0], c[1], c[2])
+	if top == 0 {
+		return white
+	}
+	for i := range c {
+		c[i] = uint8(int(c[i]) * 255 / int(top))
+	}
+	return c
+}
+
+// A palette is a colour scheme: the neutral colours as custom properties, and
+// the two backgrounds that brand colours have to stand out from.
+type palette struct {
+	page, card rgb
+	towards    rgb // where colours go to gain contrast
+	neutral    string
+}
+
+func lightPalette() palette {
+	return palette{page: rgb{0xf6, 0xf7, 0xf9}, card: white, towards: black, neutral: `--text:#16181d;--muted:#5b6270;--line:#e3e6eb;--edge:#cdd2da;--field:#858c99;--hover:#f5f6f8;--press:#eceef2;` +
+		`--bad:#b42318;--bad-tint:#fef3f2;--bad-line:#fbd0cc;--good:#067647;--ok-tint:#edfcf3;--ok-line:#b3ecca`}
+}
+
+func darkPalette() palette {
+	return palette{page: rgb{0x0f, 0x10, 0x13}, card: rgb{0x18, 0x19, 0x1d}, towards: white, neutral: `--text:#ededf0;--muted:#a3a7b1;--line:#2b2d33;--edge:#3c3f47;--field:#787d89;--hover:#212328;--press:#2c2e35;` +
+		`--bad:#f97066;--bad-tint:#2a1817;--bad-line:#57302d;--good:#47cd89;--ok-tint:#11241b;--ok-line:#224d38`}
+}
+
+// look is a checked Theme.
+type look struct {
+	scheme     string // auto, light, dark
+	brand      rgb
+	text       *rgb // nil: computed
+	logo       string
+	logoOrigin string // for the policy; empty with a data: logo
+}
+
+// newLook checks a theme. It reports every mistake at once.
+func newLook(t Theme) (look, []error) {
+	l := look{scheme: t.ColorScheme, brand: defaultBrand}
+	var errs []error
+	report := func(field string, err error) { errs = append(errs, fmt.Errorf("theme: %s: %w", field, err)) }
+
+	switch l.scheme {
+	case "":
+		l.scheme = "auto"
+	case "auto", "light", "dark":
+	default:
+		report("color scheme", fmt.Errorf("%q is not auto, light or dark", l.scheme))
+	}
+	if t.BrandColor != "" {
+		c, err := parseColor(t.BrandColor)
+		if err != nil {
+			report("brand color", err)
+		}
+		l.brand = c
+	}
+	if t.ButtonText != "" {
+		c, err := parseColor(t.ButtonText)
+		if err != nil {
+			report("button text", err)
+		} else if r := contrast(c, l.brand); r < textContrast && len(errs) == 0 {
+			report("button text", fmt.Errorf("contrast of %v on %v is %.2f, but at least %.1f is needed to read it; leave it empty to have it chosen", c, l.brand, r, textContrast))
+		}
+		l.text = &c
+	}
+	if t.Logo != "" {
+		var err error
+		if l.logoOrigin, err = logoOrigin(t.Logo); err != nil {
+			report("logo", err)
+		}
+		l.logo = t.Logo
+	}
+	return l, errs
+}
+
+var (
+	dataImage = regexp.MustCompile(`^data:image/[a-z0-9.+-]+(;[a-zA-Z0-9=-]+)*,`)
+	// plainHost keeps everything that means something in a policy (space, comma, semicolon,
+	// star) out of it; net/url alone does not.
+	plainHost = regexp.MustCompile(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+)
+
+// logoOrigin checks a logo and returns the origin that the policy has to
+// allow: none for a data: URL.
+func logoOrigin(logo string) (string, error) {
+	if strings.HasPrefix(logo, "data:") {
+		switch {
+		case !dataImage.MatchString(logo):
+			return "", errors.New("a data: URL must hold an image")
+		case len(logo) > maxLogo:
+			return "", fmt.Errorf("a data: URL of %d bytes is more than %d; use an https URL", len(logo), maxLogo)
+		}
+		return "", nil
+	}
+	u, err := url.Parse(logo)
+	if err != nil || u.Scheme != "https" || u.User != nil || !plainHost.MatchString(u.Host) {
+		return "", errors.New("only https: and data:image/ URLs can be shown")
+	}
+	return "https://" + strings.ToLower(u.Host), nil
+}
+
+// properties are the custom properties of one scheme.
+func (l look) properties(p palette) string {
+	brand := l.brand
+	if p.towards == white {
+		// A dark brand colour would sink into a dark card.
+		brand = brand.against(controlContrast, white, p.card, p.page)
+	}
+	text := readable(brand)
+	if l.text != nil && contrast(*l.text, brand) >= textContrast {
+		text = *l.text
+	}
+	// The hover colour moves away from the text, so that contrast only grows.
+	away := black
+	if text.luminance() < brand.luminance() {
+		away = white
+	}
+	return fmt.Sprintf("--page:%v;--card:%v;--brand:%v;--brand-hover:%v;--on-brand:%v;--accent:%v;%s",
+		p.page, p.card, brand, brand.mix(away, 0.12), text, l.brand.against(textContrast, p.towards, p.page, p.card), p.neutral)
+}
+
+// css is the theme's part of the style sheet.
+func (l look) css() string {
+	light, dark := l.properties(lightPalette()), l.properties(darkPalette())
+	switch l.scheme {
+	case "light":
+		return ":root{color-scheme:light;" + light + "}"
+	case "dark":
+		return ":root{color-scheme:dark;" + dark + "}"
+	}
+	return ":root{color-scheme:light dark;" + light + "}@media(prefers-color-scheme:dark){:root{" + dark + "}}"
+}
+
+// metaScheme is the value of <meta name=color-scheme>: it colours the first
+// paint before the style sheet is there.
+func (l look) metaScheme() string {
+	if l.scheme == "auto" {
+		return "light dark"
+	}
+	return l.scheme
+}
