@@ -18,7 +18,7 @@ import (
 // A Service is a configured engine: an http.Handler for the routes below the
 // path of Config.URL. It is safe for concurrent use and never changes.
 type Service struct {
-	address
+	publicURL
 	compat         Compat
 	log            *slog.Logger
 	adapter        Adapter
@@ -45,6 +45,7 @@ type Service struct {
 	trustedOrigins  map[string]bool
 	proxies         []netip.Prefix
 	limits          limits
+	linksPerHour    int // to one mailbox, as the verify-request page says; -1: no limit
 
 	stateMAC  *seal.MAC
 	linkMAC   *seal.MAC
@@ -61,8 +62,8 @@ type Service struct {
 	working sync.WaitGroup
 }
 
-// address is the public address, taken apart.
-type address struct {
+// publicURL is the address of the service, taken apart.
+type publicURL struct {
 	origin   string // scheme://host[:port]
 	host     string // host[:port]
 	basePath string // /api/auth

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // csrfMismatch is a word of the sign-in page only; the wire says ?csrf=true.
@@ -44,7 +45,7 @@ func errorPage(rq *request) outcome {
 // errorView is the built-in error page for a word.
 func (rq *request) errorView(code ErrorCode, id string) outcome {
 	return page{name: pageError, status: errorStatus(code), view: errorView{Code: code, RequestID: id,
-		BackURL: rq.origin, SignInURL: rq.base + "/signin"}}
+		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}}
 }
 
 // shownRequestID is the id of the request that failed, carried here by its
@@ -84,6 +85,7 @@ func verifyRequestPage(rq *request) outcome {
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
 		v.CSRFToken = rq.ensureCSRF()
 	}
+	v.LinksPerHour = rq.linksPerHour
 	return page{name: pageVerifyRequest, view: v}
 }
 

@@ -61,7 +61,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for _, unit := range []string{"seconds", "minutes", "hours"} {
 		used[unit+".one"], used[unit+".other"] = true, true
 	}
-	for _, code := range append(errorCodes(), "Signin", "default") {
+	for _, code := range append(errorCodes(), "Signin", csrfMismatch, "default") {
 		used["error."+string(code)], used["help."+string(code)] = true, true
 	}
 	for _, code := range []string{"default", "Configuration", "AccessDenied", "Verification", "RateLimited"} {

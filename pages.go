@@ -85,7 +85,7 @@ func newPages(theme Theme, base, origin string, providers ...info) (*pages, []er
 
 	base = strings.TrimSuffix(base, "/")
 	p.site = site{
-		Site: siteName(theme, origin), Origin: origin, Base: base,
+		Site: shownName(theme, origin), Origin: origin, Base: base,
 		Logo: template.URL(l.logo), ColorScheme: l.metaScheme(), StyleURL: base + "/" + p.stylePath,
 	}
 	p.langs, p.matcher = newMatcher()
@@ -103,8 +103,8 @@ func newPages(theme Theme, base, origin string, providers ...info) (*pages, []er
 	return p, nil
 }
 
-// siteName is what people know the application as.
-func siteName(t Theme, origin string) string {
+// shownName is what people know the application as.
+func shownName(t Theme, origin string) string {
 	if t.SiteName != "" {
 		return t.SiteName
 	}

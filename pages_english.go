@@ -78,6 +78,7 @@ func english() words {
 		"heading.RateLimited":   "Please wait a moment",
 
 		"error.default":               "Unable to sign in.",
+		"error.csrf":                  "This page was open for too long, or cookies are blocked.",
 		"error.Signin":                "Try signing in with a different account.",
 		"error.OAuthSignin":           "Try signing in with a different account.",
 		"error.OAuthCallback":         "Try signing in with a different account.",
@@ -95,6 +96,7 @@ func english() words {
 		"error.retry":                 "Try again in %s.",
 
 		"help.default":               "Please try again. If it keeps happening, tell the people who run this site.",
+		"help.csrf":                  "Please try again now. If it keeps happening, allow cookies for this site.",
 		"help.Signin":                "The sign-in was not completed. You can also just try again.",
 		"help.OAuthSignin":           "The sign-in could not be started. You can also just try again.",
 		"help.OAuthCallback":         "The sign-in was not completed. You can also just try again.",

@@ -76,6 +76,7 @@ func german() words {
 		"heading.RateLimited":   "Bitte warten Sie einen Moment",
 
 		"error.default":               "Die Anmeldung ist nicht gelungen.",
+		"error.csrf":                  "Diese Seite war zu lange offen, oder Cookies sind gesperrt.",
 		"error.Signin":                "Versuchen Sie es mit einem anderen Konto.",
 		"error.OAuthSignin":           "Versuchen Sie es mit einem anderen Konto.",
 		"error.OAuthCallback":         "Versuchen Sie es mit einem anderen Konto.",
@@ -93,6 +94,7 @@ func german() words {
 		"error.retry":                 "Nächster Versuch in %s.",
 
 		"help.default":               "Bitte versuchen Sie es noch einmal. Bleibt es dabei, sagen Sie den Betreibern Bescheid.",
+		"help.csrf":                  "Bitte versuchen Sie es jetzt noch einmal. Bleibt es dabei, erlauben Sie Cookies für diese Seite.",
 		"help.Signin":                "Die Anmeldung wurde nicht beendet. Sie können es auch einfach noch einmal versuchen.",
 		"help.OAuthSignin":           "Die Anmeldung konnte nicht beginnen. Sie können es auch einfach noch einmal versuchen.",
 		"help.OAuthCallback":         "Die Anmeldung wurde nicht beendet. Sie können es auch einfach noch einmal versuchen.",

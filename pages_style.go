@@ -33,7 +33,7 @@ func styleSheet(l look, embedded string, providers []info) (body []byte, name st
 	for _, p := range providers {
 		rule, err := providerRule(p)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, &ConfigError{Key: "providers." + p.id + ".style", Problem: "cannot be used: " + err.Error(), Mend: "write colours as #rrggbb"})
 		}
 		b.WriteString(rule)
 	}
@@ -42,7 +42,7 @@ func styleSheet(l look, embedded string, providers []info) (body []byte, name st
 }
 
 // providerID is what may be written into a selector.
-var providerID = regexp.MustCompile(`^[a-z0-9-]+$`)
+var providerID = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // providerRule colours the mark of one provider. Without colours of its own a
 // provider gets no rule, and its mark the colour of the text.
@@ -51,7 +51,7 @@ func providerRule(p info) (string, error) {
 		return "", nil
 	}
 	if !providerID.MatchString(p.id) {
-		return "", fmt.Errorf("provider %q: id may hold only a-z, 0-9 and -", p.id)
+		return "", fmt.Errorf("provider %q: id may hold only a-z, 0-9, - and _", p.id)
 	}
 	var decl []string
 	var text rgb

@@ -77,7 +77,7 @@ func (rq *request) find() (*route, outcome) {
 	return nil, rq.notAllowed(rt)
 }
 
-var styleRoute = route{get: styleSheet}
+var styleRoute = route{get: getStyle}
 
 // unknown answers a path that is not in the interface.
 func (rq *request) unknown() outcome {
@@ -121,8 +121,8 @@ func (rq *request) compatUnsupported() outcome {
 // home: GET {base} leads to the sign-in page.
 func home(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
 
-// styleSheet: GET style.<hash>.css.
-func styleSheet(rq *request) outcome {
+// getStyle: GET style.<hash>.css.
+func getStyle(rq *request) outcome {
 	b, contentType, _ := rq.pages.asset(rq.pages.stylePath)
 	return asset{body: b, contentType: contentType, cache: "public, max-age=31536000, immutable"}
 }

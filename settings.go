@@ -26,13 +26,14 @@ func compile(c *Config) (*Service, *builder) {
 		once: &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkTheme, checkRateLimit, checkWords,
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkWords,
 	} {
 		check(b, s)
 	}
 	b.base, b.http = s.base, client(c)
 	flows, order := b.providers()
 	s.flows = flows
+	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
 		s.describe(order)
 		s.seals(c)
@@ -276,18 +277,17 @@ func checkPages(b *builder, _ *Service) {
 	}
 }
 
-func checkTheme(b *builder, s *Service) {
+// makePages comes after the providers, whose colours are in the style sheet.
+func makePages(b *builder, s *Service, order []flow) {
 	t := b.config.Theme
 	s.siteName = cmp.Or(cleanName(t.SiteName), s.host)
 	t.SiteName = s.siteName
-	styles := map[string]Style{}
-	for _, p := range b.config.Providers {
-		if o, ok := p.(*OAuth); ok && o != nil {
-			styles[o.ID] = o.Style
-		}
+	var list []info
+	for _, f := range order {
+		list = append(list, f.info())
 	}
 	var mistakes []error
-	s.pages, mistakes = newPages(t, s.base, s.origin, styles)
+	s.pages, mistakes = newPages(t, s.base, s.origin, list...)
 	b.mistakes = append(b.mistakes, mistakes...)
 }
 
@@ -313,6 +313,10 @@ func checkRateLimit(b *builder, s *Service) {
 		}
 	}
 	s.limits = newLimits(r)
+	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
+	if r.Disabled {
+		s.linksPerHour = -1
+	}
 }
 
 func checkWords(b *builder, s *Service) {

@@ -161,28 +161,30 @@ type look struct {
 func newLook(t Theme) (look, []error) {
 	l := look{scheme: t.ColorScheme, brand: defaultBrand}
 	var errs []error
-	report := func(field string, err error) { errs = append(errs, fmt.Errorf("theme: %s: %w", field, err)) }
+	report := func(field string, err error) {
+		errs = append(errs, &ConfigError{Key: "theme." + field, Problem: "cannot be used: " + err.Error(), Mend: "correct it, or leave it out"})
+	}
 
 	switch l.scheme {
 	case "":
 		l.scheme = "auto"
 	case "auto", "light", "dark":
 	default:
-		report("color scheme", fmt.Errorf("%q is not auto, light or dark", l.scheme))
+		report("color_scheme", fmt.Errorf("%q is not auto, light or dark", l.scheme))
 	}
 	if t.BrandColor != "" {
 		c, err := parseColor(t.BrandColor)
 		if err != nil {
-			report("brand color", err)
+			report("brand_color", err)
 		}
 		l.brand = c
 	}
 	if t.ButtonText != "" {
 		c, err := parseColor(t.ButtonText)
 		if err != nil {
-			report("button text", err)
+			report("button_text", err)
 		} else if r := contrast(c, l.brand); r < textContrast && len(errs) == 0 {
-			report("button text", fmt.Errorf("contrast of %v on %v is %.2f, but at least %.1f is needed to read it; leave it empty to have it chosen", c, l.brand, r, textContrast))
+			report("button_text", fmt.Errorf("contrast of %v on %v is %.2f, but at least %.1f is needed to read it; leave it empty to have it chosen", c, l.brand, r, textContrast))
 		}
 		l.text = &c
 	}

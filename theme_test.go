@@ -99,9 +99,9 @@ func TestNewLook(t *testing.T) {
 		{"all", Theme{ColorScheme: "dark", BrandColor: "#635bff", ButtonText: "#ffffff", Logo: "https://cdn.example.com/logo.svg", SiteName: "Acme"}, nil},
 		{"data logo", Theme{Logo: "data:image/png;base64,iVBORw0KGgo="}, nil},
 		{"ip logo", Theme{Logo: "https://[2001:db8::1]:8443/logo.png"}, nil},
-		{"scheme", Theme{ColorScheme: "dim"}, []string{"color scheme"}},
-		{"colour", Theme{BrandColor: "red"}, []string{"brand color"}},
-		{"injection", Theme{BrandColor: "#000;}*{}", ButtonText: "</style>"}, []string{"brand color", "button text"}},
+		{"scheme", Theme{ColorScheme: "dim"}, []string{"color_scheme"}},
+		{"colour", Theme{BrandColor: "red"}, []string{"brand_color"}},
+		{"injection", Theme{BrandColor: "#000;}*{}", ButtonText: "</style>"}, []string{"brand_color", "button_text"}},
 		{"faint text", Theme{BrandColor: "#ffd400", ButtonText: "#ffffff"}, []string{"contrast of #ffffff on #ffd400"}},
 		{"readable text", Theme{BrandColor: "#ffd400", ButtonText: "#222222"}, nil},
 		{"http logo", Theme{Logo: "http://cdn.example.com/logo.svg"}, []string{"logo"}},
@@ -111,7 +111,7 @@ func TestNewLook(t *testing.T) {
 		{"policy injection", Theme{Logo: "https://a.example;script-src/*"}, []string{"logo"}},
 		{"wildcard", Theme{Logo: "https://*.example/logo.png"}, []string{"logo"}},
 		{"credentials", Theme{Logo: "https://u:p@a.example/logo.png"}, []string{"logo"}},
-		{"all wrong", Theme{ColorScheme: "x", BrandColor: "y", ButtonText: "z", Logo: "w"}, []string{"color scheme", "brand color", "button text", "logo"}},
+		{"all wrong", Theme{ColorScheme: "x", BrandColor: "y", ButtonText: "z", Logo: "w"}, []string{"color_scheme", "brand_color", "button_text", "logo"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
