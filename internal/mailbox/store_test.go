@@ -1,0 +1,104 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func emlFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.eml*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "mail")
+	s := listen(t, Options{Dir: dir})
+	mustPost(t, s, simple, "ann@example.com", `"odd, one"@example.com`)
+	mustPost(t, s, envelopeHeader+"{}\r\nSubject: imitation\r\n\r\nx\r\n")
+	before := s.Messages()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range emlFiles(t, dir) {
+		if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v, want mode 0600", f, info.Mode(), err)
+		}
+	}
+	// What is not ours stays, what was cut short goes.
+	cut := filepath.Join(dir, "00000000000000ff.eml.tmp")
+	for _, f := range []string{
+		cut, filepath.Join(dir, "notes.eml"), filepath.Join(dir, "00000000000000aa.eml"),
+	} {
+		if err := os.WriteFile(f, []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "00000000000000bb.eml")); err != nil {
+		t.Fatal(err)
+	}
+
+	s = listen(t, Options{Dir: dir})
+	if diff := cmp.Diff(before, s.Messages()); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(cut); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("temporary file: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "notes.eml")); err != nil {
+		t.Errorf("a foreign file: %v", err)
+	}
+	mustPost(t, s, simple)
+	if got := s.Messages(); len(got) != 3 || got[0].ID <= before[0].ID {
+		t.Errorf("new mail is not the newest: %v", got)
+	}
+}
+
+func TestNewestAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	st, err := openStore(dir, defaultMaxMessage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxKept + 5 {
+		if err := st.add("a@x", []string{"b@x"}, fmt.Sprintf("Subject: %d\r\n\r\nx", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := st.list()
+	if len(list) != maxKept || list[0].Subject != "5" || list[maxKept-1].Subject != fmt.Sprint(maxKept+4) {
+		t.Errorf("kept %d, from %q", len(list), list[0].Subject)
+	}
+	if n := len(emlFiles(t, dir)); n != maxKept {
+		t.Errorf("%d files", n)
+	}
+	st.close()
+	if err := st.add("a@x", nil, "late"); !errors.Is(err, ErrClosed) {
+		t.Errorf("add after close: %v", err)
+	}
+}
+
+func TestBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	st, err := openStore("", defaultMaxMessage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		st.keep(Message{Raw: strings.Repeat("x", maxKeptBytes/2)})
+	}
+	if err := st.trim(); err != nil || len(st.messages) != 2 || st.bytes != maxKeptBytes {
+		t.Errorf("%d mails of %d bytes: %v", len(st.messages), st.bytes, err)
+	}
+}

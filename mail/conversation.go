@@ -1,0 +1,136 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/wneessen/go-mail/smtp"
+)
+
+const (
+	dialTimeout         = 10 * time.Second
+	conversationTimeout = 60 * time.Second
+	quitTimeout         = 5 * time.Second
+)
+
+// What the server does not offer.
+var (
+	errNoSTARTTLS = errors.New("the server does not offer STARTTLS")
+	errNoAUTH     = errors.New("the server does not offer to log in with PLAIN, LOGIN or CRAM-MD5")
+	errNoUTF8     = errors.New("the server does not take addresses that are not ASCII (SMTPUTF8)")
+)
+
+// converse opens a connection, does one thing with it and closes it. sender is
+// an address, or empty. go-mail's own Client is not used for this: it looks at
+// the context only while dialing, leaves connections open when TLS or AUTH
+// fails, and reports an error for a mail that was delivered before QUIT failed.
+func (s *server) converse(ctx context.Context, sender string, do func(*smtp.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, conversationTimeout)
+	defer cancel()
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return s.failed(ctx, "connect", err)
+	}
+	defer conn.Close()
+	// Whatever waits for the server stops waiting when ctx ends.
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+
+	c, err := s.greet(ctx, conn, sender)
+	if err != nil {
+		return err
+	}
+	if err := do(c); err != nil {
+		s.quit(conn, c)
+		return s.failed(ctx, "", err)
+	}
+	s.quit(conn, c)
+	return nil
+}
+
+// connect opens the TCP connection.
+func (s *server) connect(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	dial := s.DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	conn, err := dial(ctx, "tcp", s.addr)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedConn{Conn: conn, left: maxFromServer}, nil
+}
+
+// greet takes the conversation to the point where a mail can be sent.
+func (s *server) greet(ctx context.Context, conn net.Conn, sender string) (*smtp.Client, error) {
+	if s.policy == implicitTLS {
+		tlsConn := tls.Client(conn, s.tlsConfig())
+		if err := tlsConn.HandshakeContext(ctx); err != nil {
+			return nil, s.failed(ctx, "TLS", err)
+		}
+		conn = tlsConn
+	}
+	c, err := smtp.NewClient(conn, s.host)
+	if err != nil {
+		return nil, s.failed(ctx, "greeting", err)
+	}
+	if err := c.Hello(s.helo(sender)); err != nil {
+		return nil, s.failed(ctx, "EHLO", err)
+	}
+	if err := s.encrypt(c, conn); err != nil {
+		return nil, s.failed(ctx, "STARTTLS", err)
+	}
+	if err := s.logIn(c); err != nil {
+		s.quit(conn, c)
+		return nil, s.failed(ctx, "AUTH", err)
+	}
+	return c, nil
+}
+
+// helo is how to introduce this machine.
+func (s *server) helo(sender string) string {
+	if s.HELO != "" {
+		return s.HELO
+	}
+	return asciiDomain(sender)
+}
+
+// encrypt returns nil only if the connection may now carry secrets. What the
+// server said in clear is forgotten by StartTLS (RFC 3207 section 4.2).
+func (s *server) encrypt(c *smtp.Client, conn net.Conn) error {
+	policy := s.policy
+	if policy == opportunistic && !isLoopbackAddr(conn.RemoteAddr()) {
+		policy = startTLS // the name promised more than it kept
+	}
+	if policy == implicitTLS || policy == noTLS {
+		return nil
+	}
+	if offered, _ := c.Extension("STARTTLS"); !offered {
+		if policy == opportunistic {
+			return nil
+		}
+		s.quit(conn, c)
+		return errNoSTARTTLS
+	}
+	return c.StartTLS(s.tlsConfig())
+}
+
+func (s *server) tlsConfig() *tls.Config {
+	return &tls.Config{ServerName: s.host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
+}
+
+func isLoopbackAddr(a net.Addr) bool {
+	ap, err := netip.ParseAddrPort(a.String())
+	return err == nil && ap.Addr().Unmap().IsLoopback()
+}
+
+// quit says good-bye. The outcome is known by now, and no answer changes it.
+func (s *server) quit(conn net.Conn, c *smtp.Client) {
+	_ = conn.SetDeadline(time.Now().Add(quitTimeout))
+	_ = c.Quit()
+}

@@ -1,0 +1,104 @@
+package mail
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/textproto"
+	"strings"
+	"unicode"
+
+	"authsvc"
+)
+
+const maxReply = 300 // bytes of the server's words in an error
+
+// failure is what went wrong and where. Its text is safe for the log.
+type failure struct {
+	server string // host:port, or empty before a connection
+	step   string // of the conversation, often the SMTP command
+	cause  error
+	text   string // of the cause, if not its own
+	mend   string // what to do about it, or empty
+	final  bool   // trying again is of no use
+}
+
+func (f *failure) Error() string {
+	text := "mail: " + f.step
+	if f.server != "" {
+		text += " at " + f.server
+	}
+	if f.text != "" {
+		text += ": " + f.text
+	} else {
+		text += ": " + f.cause.Error()
+	}
+	if f.mend != "" {
+		text += "; " + f.mend
+	}
+	return text
+}
+
+// Unwrap gives the cause, and authsvc.ErrMailRefused for a final refusal.
+func (f *failure) Unwrap() []error {
+	if f.final {
+		return []error{f.cause, authsvc.ErrMailRefused}
+	}
+	return []error{f.cause}
+}
+
+// failure describes the error of a step. What may hold words of the server is
+// copied rather than kept: it can say anything, even repeat the password.
+func (s *server) failure(step string, err error) *failure {
+	f := &failure{server: s.addr, step: step, cause: err, text: s.clean(err.Error())}
+	var reply *textproto.Error
+	switch {
+	case errors.As(err, &reply):
+		f.cause = &textproto.Error{Code: reply.Code, Msg: s.clean(reply.Msg)}
+		// Elsewhere 5xx is about the server or the login, not the message.
+		about := step == "MAIL" || step == "RCPT" || step == "DATA"
+		f.final = about && reply.Code >= 500 && reply.Code <= 599
+	case step == "AUTH" && !errors.Is(err, errNoAUTH):
+		f.cause = errors.New(f.text)
+	}
+	return f
+}
+
+// failed is failure, unless the context's end explains the error better: then
+// the connection was closed under it.
+func (s *server) failed(ctx context.Context, step string, err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = s.failure(step, err)
+	}
+	var reply *textproto.Error
+	if ctxErr := ctx.Err(); ctxErr != nil && !f.final && !errors.As(f.cause, &reply) {
+		f.cause, f.text = ctxErr, "gave up waiting: "+ctxErr.Error()
+	}
+	return f
+}
+
+// clean makes a server's words fit for a line of the log: without the
+// password, should it be echoed, without control characters, and short.
+func (s *server) clean(text string) string {
+	if s.pass != "" {
+		const mask = "[password]"
+		encode := base64.StdEncoding.EncodeToString
+		text = strings.NewReplacer(
+			encode([]byte("\x00"+s.user+"\x00"+s.pass)), mask,
+			encode([]byte(s.pass)), mask,
+			s.pass, mask,
+		).Replace(text)
+	}
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxReply {
+		text = strings.ToValidUTF8(text[:maxReply], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+package mail
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/textproto"
+	"strings"
+)
+
+// withMend adds what the operator can do about a failure.
+func (f *failure) withMend(s *server) *failure {
+	switch f.step {
+	case "connect":
+		f.mend = mendConnect(f.cause)
+	case "greeting":
+		f.mend = mendGreeting(s, f.cause)
+	case "TLS", "STARTTLS":
+		f.mend = mendTLS(s, f.cause)
+	case "AUTH":
+		f.mend = mendLogin(f.cause)
+	case "MAIL":
+		f.mend = mendSender(f.cause)
+	}
+	return f
+}
+
+func mendConnect(err error) string {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "is the host name spelled right?"
+	}
+	return "are host and port right (587 for smtp://, 465 for smtps://), and may this machine reach them? " +
+		"Many hosting networks block outgoing mail"
+}
+
+func mendGreeting(s *server, err error) string {
+	var reply *textproto.Error
+	switch {
+	case errors.As(err, &reply):
+		return "the server turns this machine away: ask its operator"
+	case s.policy != implicitTLS && strings.HasSuffix(s.addr, ":465"):
+		return "port 465 expects TLS from the start: write smtps://"
+	default:
+		return "is that the port of a mail server?"
+	}
+}
+
+func mendTLS(s *server, err error) string {
+	var (
+		plain   tls.RecordHeaderError
+		name    x509.HostnameError
+		unknown x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+	)
+	switch {
+	case errors.Is(err, errNoSTARTTLS):
+		return "use smtps:// if the server has a TLS port (465); " +
+			"without TLS the password and the sign-in links can be read on the way"
+	case errors.As(err, &plain), s.policy == implicitTLS && errors.Is(err, io.EOF):
+		return "this port does not begin with TLS: write smtp:// and the port for STARTTLS (587)"
+	case errors.As(err, &name):
+		return "use a host name that the certificate is for"
+	case errors.As(err, &unknown) && s.policy == opportunistic:
+		return "add the issuing CA to the system's certificates, or append ?starttls=off, which is safe on this machine"
+	case errors.As(err, &unknown):
+		return "add the issuing CA to the system's certificates, or give the server a certificate of a public CA"
+	case errors.As(err, &invalid):
+		return "the server needs a new certificate"
+	default:
+		return "does the server speak TLS 1.2 or later?"
+	}
+}
+
+func mendLogin(err error) string {
+	if errors.Is(err, errNoAUTH) {
+		return "remove user and password from the URL if the server wants none, " +
+			"or ask its operator for one of these mechanisms"
+	}
+	return "are user and password right, and percent-encoded in the URL? " +
+		"Some providers want an app password or an API key instead of the account's password"
+}
+
+func mendSender(err error) string {
+	var reply *textproto.Error
+	switch {
+	case errors.Is(err, errNoUTF8):
+		return "use a sender address of ASCII characters"
+	case errors.As(err, &reply) && reply.Code == 530:
+		return "the server wants a login: write smtp://user:password@host"
+	default:
+		return "have the sender's address or domain verified with the mail provider, or send from one that is"
+	}
+}

@@ -1,0 +1,102 @@
+// Package mail delivers the messages of authsvc. Its senders have the type of
+// authsvc.Email.Send: they take one message to one recipient, and their errors
+// tell by authsvc.ErrMailRefused whether it is worth trying again.
+package mail
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+
+	"authsvc"
+
+	"github.com/wneessen/go-mail/smtp"
+)
+
+// Options of SMTP and Check. The zero value is the safe one.
+type Options struct {
+	// HELO is the name to introduce this machine with, a host name or an
+	// address literal such as [192.0.2.1] (RFC 5321 section 4.1.4). Default:
+	// the domain of the sender, so that no machine's name gets out.
+	HELO string
+	// RootCAs that may certify the server. Default: those of the system.
+	RootCAs *x509.CertPool
+	// DialContext opens the TCP connection, through a proxy for example.
+	// Default: a net.Dialer. It is given at most 10 seconds.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// DangerousNoTLS allows URLs with ?starttls=off. The password and every
+	// sign-in link then cross the network for anyone on the path to read and
+	// to use. In the configuration file: insecure_no_tls.
+	DangerousNoTLS bool
+}
+
+// SMTP returns a function that sends through the server that a URL names:
+//
+//	smtp://user:pass@host:587    STARTTLS (RFC 3207), the default port is 587
+//	smtps://user:pass@host:465   TLS from the start (RFC 8314), default port 465
+//
+// The user is optional; characters such as / ? # @ in a password are
+// percent-encoded. With smtp://, a server that offers no STARTTLS gets neither
+// the password nor the mail, except on loopback (localhost, 127.0.0.0/8, ::1),
+// where STARTTLS is used if it is offered. ?starttls=off does without it: it is
+// taken for a loopback server, and for others only with
+// Options.DangerousNoTLS. TLS is at least version 1.2 and the certificate must
+// be valid for the host.
+//
+// All mistakes in the URL and the options are reported together, here. No
+// error, now or later, contains the password.
+//
+// The function opens one connection per message, and is done after 60 seconds
+// or when its context ends. It may be called concurrently. It returns nil once
+// the server has taken the message. An error that Is authsvc.ErrMailRefused is
+// final: the server answered MAIL, RCPT or DATA with 5xx, or the message is one
+// that cannot be sent without risk (see authsvc.Message; a field with line
+// breaks where they do not belong, an address that could be read as another
+// one or as several). Any other error may pass. A message that is sent again
+// keeps its Message-ID, for the case that the server took it and the answer
+// was lost (RFC 1047). Errors quote the server, shortened and without control
+// characters; they are for the log, not for the browser.
+func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message) error, error) {
+	s, err := newServer(rawURL, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.send, nil
+}
+
+// Check makes sure that the server can be used, without sending anything: it
+// connects, encrypts and logs in as SMTP would, and names from, an RFC 5322
+// address, as the sender of a mail that it then takes back (MAIL, RSET, QUIT).
+// With an empty from it does not ask about the sender. The error says what is
+// wrong and what would mend it.
+func Check(ctx context.Context, rawURL, from string, o Options) error {
+	s, err := newServer(rawURL, o)
+	if err != nil {
+		return err
+	}
+	var sender string
+	if from != "" {
+		addr, err := parseSender(from)
+		if err != nil {
+			return fmt.Errorf("mail: from: %w", err)
+		}
+		sender = addr.Address
+	}
+	err = s.converse(ctx, sender, func(c *smtp.Client) error { return s.probe(c, sender) })
+	var f *failure
+	if errors.As(err, &f) {
+		return f.withMend(s)
+	}
+	return err
+}
+
+// send delivers one message.
+func (s *server) send(ctx context.Context, m authsvc.Message) error {
+	e, err := compose(m)
+	if err != nil {
+		return &failure{step: "message", cause: err, final: true}
+	}
+	return s.converse(ctx, e.from, func(c *smtp.Client) error { return s.deliver(c, e) })
+}
