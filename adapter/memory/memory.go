@@ -1,0 +1,95 @@
+// Package memory keeps the records of authsvc in memory, for development and
+// tests. It is the reference of the contract: one lock, and plain maps, of
+// which those by user are searched where a database would have an index.
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"authsvc"
+)
+
+// An Adapter keeps the records until the process ends.
+type Adapter struct {
+	mu          sync.Mutex
+	taken       map[key]struct{}                     // what else is unique
+	users       map[string]authsvc.User              // by id
+	emails      map[string]string                    // address to user id
+	accounts    map[identity]authsvc.Account         // by identity
+	sessions    map[string]authsvc.SessionRecord     // by session token
+	tokens      map[string]authsvc.VerificationToken // by token
+	mails       map[string]authsvc.Mail              // by id
+	once        map[string]time.Time                 // key to expiry
+	revocations map[string]authsvc.Revocation        // by key
+	meta        map[string]string
+}
+
+var _ authsvc.Adapter = (*Adapter)(nil)
+
+// identity is what an account is unique by.
+type identity struct{ provider, id string }
+
+// key is a value that is unique in one field of one kind of record.
+type key struct{ field, value string }
+
+// New returns an empty store.
+func New() *Adapter {
+	return &Adapter{
+		taken:       map[key]struct{}{},
+		users:       map[string]authsvc.User{},
+		emails:      map[string]string{},
+		accounts:    map[identity]authsvc.Account{},
+		sessions:    map[string]authsvc.SessionRecord{},
+		tokens:      map[string]authsvc.VerificationToken{},
+		mails:       map[string]authsvc.Mail{},
+		once:        map[string]time.Time{},
+		revocations: map[string]authsvc.Revocation{},
+		meta:        map[string]string{},
+	}
+}
+
+// do runs f as one step, unless the context has ended. f either returns an
+// error and has changed nothing, or it has done everything.
+func (a *Adapter) do(ctx context.Context, f func() error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f()
+}
+
+// free reports whether no record has one of the keys.
+func (a *Adapter) free(keys []key) bool {
+	for _, k := range keys {
+		if _, taken := a.taken[k]; taken {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Adapter) take(keys []key) {
+	for _, k := range keys {
+		a.taken[k] = struct{}{}
+	}
+}
+
+func (a *Adapter) release(keys []key) {
+	for _, k := range keys {
+		delete(a.taken, k)
+	}
+}
+
+// stored is t as a store gives it back: UTC, milliseconds, never later.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMilli(t.UnixMilli()).UTC()
+}
+
+// Ping implements [authsvc.Adapter].
+func (a *Adapter) Ping(ctx context.Context) error { return ctx.Err() }

@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"context"
+	"errors"
+
+	"authsvc"
+)
+
+var errNoDigest = errors.New("session record without digest")
+
+func sessionKeys(s authsvc.SessionRecord) []key {
+	return []key{{"session.id", s.ID}, {"session.digest", s.Digest}}
+}
+
+// checkSession is what the uniqueness rules say of a new session.
+func (a *Adapter) checkSession(s authsvc.SessionRecord) error {
+	if s.Digest == "" {
+		return errNoDigest
+	}
+	if _, taken := a.sessions[s.SessionToken]; taken || !a.free(sessionKeys(s)) {
+		return authsvc.ErrConflict
+	}
+	return nil
+}
+
+func (a *Adapter) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
+	s.Expires, s.AuthTime = stored(s.Expires), stored(s.AuthTime)
+	a.sessions[s.SessionToken] = s
+	a.take(sessionKeys(s))
+	return s
+}
+
+func (a *Adapter) dropSession(token string) {
+	a.release(sessionKeys(a.sessions[token]))
+	delete(a.sessions, token)
+}
+
+// CreateSession implements [authsvc.Adapter].
+func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (got authsvc.SessionRecord, err error) {
+	err = a.do(ctx, func() error {
+		if err := a.checkSession(s); err != nil {
+			return err
+		}
+		if _, ok := a.users[s.UserID]; !ok {
+			return authsvc.ErrNotFound
+		}
+		got = a.putSession(s)
+		return nil
+	})
+	return got, err
+}
+
+// GetSession implements [authsvc.Adapter].
+func (a *Adapter) GetSession(ctx context.Context, token, digest string) (s authsvc.SessionRecord, u authsvc.User, err error) {
+	err = a.do(ctx, func() error {
+		found, ok := a.sessions[token]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		s, u = found, a.users[found.UserID]
+		return nil
+	})
+	return s, u, err
+}
+
+// UpdateSession implements [authsvc.Adapter].
+func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+	return a.do(ctx, func() error {
+		if s.Digest == "" {
+			return errNoDigest
+		}
+		old, ok := a.sessions[s.SessionToken]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		old.Expires, old.AuthTime, old.Provider = s.Expires, s.AuthTime, s.Provider
+		a.putSession(old)
+		return nil
+	})
+}
+
+// DeleteSession implements [authsvc.Adapter].
+func (a *Adapter) DeleteSession(ctx context.Context, token string) (s authsvc.SessionRecord, err error) {
+	err = a.do(ctx, func() error {
+		found, ok := a.sessions[token]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		s = found
+		a.dropSession(token)
+		return nil
+	})
+	return s, err
+}
+
+func (a *Adapter) removeSessions(userID string) (n int) {
+	for token, s := range a.sessions {
+		if s.UserID == userID {
+			a.dropSession(token)
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"authsvc"
+)
+
+// maxPayload is how long a queued mail may be, in bytes.
+const maxPayload = 64 << 10
+
+var errPayload = errors.New("mail payload exceeds 64 KiB")
+
+// PutToken implements [authsvc.Adapter].
+func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	return a.do(ctx, func() error {
+		if len(m.Payload) > maxPayload {
+			return errPayload
+		}
+		if len(a.mails) >= maxQueued {
+			return authsvc.ErrQueueFull
+		}
+		_, token := a.tokens[t.Token]
+		_, mail := a.mails[m.ID]
+		if token || mail {
+			return authsvc.ErrConflict
+		}
+		t.Expires = stored(t.Expires)
+		a.tokens[t.Token] = t
+		m.Due, m.Expires, m.Payload = stored(m.Due), stored(m.Expires), bytes.Clone(m.Payload)
+		a.mails[m.ID] = m
+		return nil
+	})
+}
+
+// TakeToken implements [authsvc.Adapter].
+func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+	err = a.do(ctx, func() error {
+		found, ok := a.tokens[token]
+		if !ok || found.Identifier != identifier {
+			return authsvc.ErrNotFound
+		}
+		delete(a.tokens, token)
+		t = found
+		return nil
+	})
+	return t, err
+}
+
+// removeTokens voids the links of an address and their mails.
+func (a *Adapter) removeTokens(email string) {
+	for token, t := range a.tokens {
+		if t.Identifier == email {
+			delete(a.mails, token)
+			delete(a.tokens, token)
+		}
+	}
+}
+
+// ClaimMail implements [authsvc.Adapter].
+func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.Mail, err error) {
+	err = a.do(ctx, func() error {
+		id, found := "", false
+		for other, mail := range a.mails {
+			if mail.Due.After(now) {
+				continue
+			}
+			if !found || mail.Due.Before(a.mails[id].Due) || mail.Due.Equal(a.mails[id].Due) && other < id {
+				id, found = other, true
+			}
+		}
+		if !found {
+			return authsvc.ErrNotFound
+		}
+		m = a.mails[id]
+		m.Due = stored(retry)
+		m.Attempts++
+		a.mails[id] = m
+		m.Payload = bytes.Clone(m.Payload)
+		return nil
+	})
+	return m, err
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return a.do(ctx, func() error {
+		m, ok := a.mails[id]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		m.Due = stored(due)
+		a.mails[id] = m
+		return nil
+	})
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
+	return a.do(ctx, func() error {
+		delete(a.mails, id)
+		return nil
+	})
+}
