@@ -179,3 +179,13 @@ func (names Names) Expand(text string, quote func(string) string) (string, error
 		text = after
 	}
 }
+
+// Columns lists the logical names of all columns, such as "User.email".
+func (names Names) Columns() (list []string) {
+	for _, table := range schema() {
+		for _, column := range table[1:] {
+			list = append(list, table[0]+"."+column)
+		}
+	}
+	return list
+}
