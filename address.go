@@ -28,11 +28,11 @@ func normaliseAddress(s string) (string, error) {
 	if !ok || len(s) > maxAddress || local == "" || len(local) > 64 || strings.Contains(domain, "@") {
 		return "", errAddress
 	}
-	if strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(s, "..") {
+	if strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(s, "..") || strings.Contains(s, "=?") {
 		return "", errAddress
 	}
 	for _, r := range s {
-		if r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]%`, r) ||
+		if r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]%!`, r) ||
 			unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
 			return "", errAddress
 		}

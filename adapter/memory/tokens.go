@@ -1,136 +1,107 @@
 package memory
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"authsvc"
 )
 
-// PutToken implements authsvc.Adapter.
-func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return err
-	}
-	if _, ok := s.tokens[t.Token]; ok {
-		return authsvc.ErrConflict
-	}
-	if len(s.mails) >= maxQueued {
-		return authsvc.ErrQueueFull
-	}
-	t.Expires = ms(t.Expires)
-	s.tokens[t.Token] = t
-	m.Due, m.Expires, m.Attempts = ms(m.Due), ms(m.Expires), 0
-	m.Payload = append([]byte(nil), m.Payload...)
-	s.mails[m.ID] = m
-	return nil
+// maxPayload is how long a queued mail may be, in bytes.
+const maxPayload = 64 << 10
+
+var errPayload = errors.New("mail payload exceeds 64 KiB")
+
+// PutToken implements [authsvc.Adapter].
+func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	return a.do(ctx, func() error {
+		if len(m.Payload) > maxPayload {
+			return errPayload
+		}
+		if len(a.mails) >= maxQueued {
+			return authsvc.ErrQueueFull
+		}
+		_, token := a.tokens[t.Token]
+		_, mail := a.mails[m.ID]
+		if token || mail {
+			return authsvc.ErrConflict
+		}
+		t.Expires = stored(t.Expires)
+		a.tokens[t.Token] = t
+		m.Due, m.Expires, m.Payload = stored(m.Due), stored(m.Expires), bytes.Clone(m.Payload)
+		a.mails[m.ID] = m
+		return nil
+	})
 }
 
-// TakeToken implements authsvc.Adapter.
-func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return authsvc.VerificationToken{}, err
-	}
-	t, ok := s.tokens[token]
-	if !ok || t.Identifier != identifier {
-		return authsvc.VerificationToken{}, authsvc.ErrNotFound
-	}
-	delete(s.tokens, token)
-	return t, nil
+// TakeToken implements [authsvc.Adapter].
+func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+	err = a.do(ctx, func() error {
+		found, ok := a.tokens[token]
+		if !ok || found.Identifier != identifier {
+			return authsvc.ErrNotFound
+		}
+		delete(a.tokens, token)
+		t = found
+		return nil
+	})
+	return t, err
 }
 
-// ClaimMail implements authsvc.Adapter.
-func (s *Store) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return authsvc.Mail{}, err
-	}
-	var best authsvc.Mail
-	for _, m := range s.mails {
-		if !m.Due.After(ms(now)) && (best.ID == "" || m.Due.Before(best.Due)) {
-			best = m
+// removeTokens voids the links of an address and their mails.
+func (a *Adapter) removeTokens(email string) {
+	for token, t := range a.tokens {
+		if t.Identifier == email {
+			delete(a.mails, token)
+			delete(a.tokens, token)
 		}
 	}
-	if best.ID == "" {
-		return best, authsvc.ErrNotFound
-	}
-	best.Attempts++
-	best.Due = ms(retry)
-	s.mails[best.ID] = best
-	return best, nil
 }
 
-// DelayMail implements authsvc.Adapter.
-func (s *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return err
-	}
-	m, ok := s.mails[id]
-	if !ok {
-		return authsvc.ErrNotFound
-	}
-	m.Due = ms(due)
-	s.mails[id] = m
-	return nil
-}
-
-// DeleteMail implements authsvc.Adapter.
-func (s *Store) DeleteMail(ctx context.Context, id string) error {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return err
-	}
-	delete(s.mails, id)
-	return nil
-}
-
-// UseOnce implements authsvc.Adapter.
-func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return err
-	}
-	if _, ok := s.once[key]; ok {
-		return authsvc.ErrConflict
-	}
-	s.once[key] = ms(expires)
-	return nil
-}
-
-// Sweep implements authsvc.Adapter.
-func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
-	unlock, err := s.lock(ctx)
-	defer unlock()
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	n += sweep(s.sessions, limit-n, func(r authsvc.SessionRecord) bool { return r.Expires.Before(now) })
-	n += sweep(s.tokens, limit-n, func(t authsvc.VerificationToken) bool { return t.Expires.Before(now) })
-	n += sweep(s.mails, limit-n, func(m authsvc.Mail) bool { return m.Expires.Before(now) })
-	n += sweep(s.once, limit-n, func(e time.Time) bool { return e.Before(now) })
-	n += sweep(s.revocations, limit-n, func(r authsvc.Revocation) bool { return r.Expires.Before(now) })
-	return n, nil
-}
-
-func sweep[K comparable, V any](m map[K]V, limit int, over func(V) bool) (n int) {
-	for k, v := range m {
-		if n >= limit {
-			return n
+// ClaimMail implements [authsvc.Adapter].
+func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.Mail, err error) {
+	err = a.do(ctx, func() error {
+		id, found := "", false
+		for other, mail := range a.mails {
+			if mail.Due.After(now) {
+				continue
+			}
+			if !found || mail.Due.Before(a.mails[id].Due) || mail.Due.Equal(a.mails[id].Due) && other < id {
+				id, found = other, true
+			}
 		}
-		if over(v) {
-			delete(m, k)
-			n++
+		if !found {
+			return authsvc.ErrNotFound
 		}
-	}
-	return n
+		m = a.mails[id]
+		m.Due = stored(retry)
+		m.Attempts++
+		a.mails[id] = m
+		m.Payload = bytes.Clone(m.Payload)
+		return nil
+	})
+	return m, err
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return a.do(ctx, func() error {
+		m, ok := a.mails[id]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		m.Due = stored(due)
+		a.mails[id] = m
+		return nil
+	})
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
+	return a.do(ctx, func() error {
+		delete(a.mails, id)
+		return nil
+	})
 }

@@ -1,0 +1,73 @@
+package memory
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+// SignUp implements [authsvc.Adapter].
+func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+	u.EmailVerified = stored(u.EmailVerified)
+	err := a.do(ctx, func() error {
+		if err := a.checkUser(u); err != nil {
+			return err
+		}
+		if acc != nil {
+			if err := a.checkAccount(*acc); err != nil {
+				return err
+			}
+		}
+		if s != nil {
+			if err := a.checkSession(*s); err != nil {
+				return err
+			}
+		}
+		a.putUser(u)
+		if acc != nil {
+			acc.UserID = u.ID
+			a.putAccount(*acc)
+		}
+		if s != nil {
+			s.UserID = u.ID
+			*s = a.putSession(*s)
+		}
+		return nil
+	})
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	return u, nil
+}
+
+// ProveEmail implements [authsvc.Adapter].
+func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
+	err = a.do(ctx, func() error {
+		found, ok := a.users[p.UserID]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		if found.EmailVerified.IsZero() && !p.Keep {
+			removed = a.accountsOf(p.UserID)
+			a.removeAccounts(p.UserID)
+			a.removeSessions(p.UserID)
+			a.removeTokens(p.Email)
+			a.revoke(p.Revoke)
+		}
+		found.EmailVerified = stored(p.At)
+		a.putUser(found)
+		u = found
+		return nil
+	})
+	return u, removed, err
+}
+
+// EndSessions implements [authsvc.Adapter].
+func (a *Adapter) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
+	err = a.do(ctx, func() error {
+		n = a.removeSessions(userID)
+		a.revoke(r)
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,118 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"authsvc"
+)
+
+// UseOnce implements [authsvc.Adapter].
+func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	return a.do(ctx, func() error {
+		if _, used := a.once[key]; used {
+			return authsvc.ErrConflict
+		}
+		a.once[key] = stored(expires)
+		return nil
+	})
+}
+
+// Revoke implements [authsvc.Adapter].
+func (a *Adapter) Revoke(ctx context.Context, r authsvc.Revocation) error {
+	return a.do(ctx, func() error {
+		a.revoke(&r)
+		return nil
+	})
+}
+
+// revoke merges r, which may be nil, into the stored record.
+func (a *Adapter) revoke(r *authsvc.Revocation) {
+	if r == nil {
+		return
+	}
+	old := a.revocations[r.Key]
+	a.revocations[r.Key] = authsvc.Revocation{
+		Key:       r.Key,
+		NotBefore: later(old.NotBefore, stored(r.NotBefore)),
+		Written:   stored(r.Written),
+		Expires:   later(old.Expires, stored(r.Expires)),
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Revocations implements [authsvc.Adapter].
+func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
+	since = stored(since)
+	err = a.do(ctx, func() error {
+		for _, r := range a.revocations {
+			if !r.Written.Before(since) {
+				list = append(list, r)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(x, y authsvc.Revocation) int {
+		return cmp.Or(x.Written.Compare(y.Written), cmp.Compare(x.Key, y.Key))
+	})
+	return list, err
+}
+
+// PutMeta implements [authsvc.Adapter].
+func (a *Adapter) PutMeta(ctx context.Context, key, value string) (got string, err error) {
+	err = a.do(ctx, func() error {
+		if _, ok := a.meta[key]; !ok {
+			a.meta[key] = value
+		}
+		got = a.meta[key]
+		return nil
+	})
+	return got, err
+}
+
+// SetMeta implements [authsvc.Adapter].
+func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
+	return a.do(ctx, func() error {
+		a.meta[key] = value
+		return nil
+	})
+}
+
+// Sweep implements [authsvc.Adapter].
+func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (n int, err error) {
+	now = stored(now)
+	err = a.do(ctx, func() error {
+		sweep(a.sessions, &n, limit, a.dropSession, func(s authsvc.SessionRecord) bool { return s.Expires.Before(now) })
+		sweep(a.tokens, &n, limit, drop(a.tokens), func(t authsvc.VerificationToken) bool { return t.Expires.Before(now) })
+		sweep(a.mails, &n, limit, drop(a.mails), func(m authsvc.Mail) bool { return m.Expires.Before(now) })
+		sweep(a.once, &n, limit, drop(a.once), func(expires time.Time) bool { return expires.Before(now) })
+		sweep(a.revocations, &n, limit, drop(a.revocations), func(r authsvc.Revocation) bool { return r.Expires.Before(now) })
+		return nil
+	})
+	return n, err
+}
+
+func drop[T any](records map[string]T) func(string) {
+	return func(key string) { delete(records, key) }
+}
+
+// sweep drops expired records and counts them in n, up to limit.
+func sweep[T any](records map[string]T, n *int, limit int, drop func(string), expired func(T) bool) {
+	for key, record := range records {
+		if *n >= limit {
+			return
+		}
+		if expired(record) {
+			drop(key)
+			*n++
+		}
+	}
+}

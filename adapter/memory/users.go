@@ -1,0 +1,205 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"authsvc"
+)
+
+// checkUser is what the uniqueness rules say of a new user.
+func (a *Adapter) checkUser(u authsvc.User) error {
+	if _, taken := a.users[u.ID]; taken {
+		return authsvc.ErrConflict
+	}
+	if _, taken := a.emails[u.Email]; taken {
+		return authsvc.ErrConflict
+	}
+	return nil
+}
+
+func (a *Adapter) putUser(u authsvc.User) {
+	a.users[u.ID] = u
+	if u.Email != "" {
+		a.emails[u.Email] = u.ID
+	}
+}
+
+// CreateUser implements [authsvc.Adapter].
+func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+	return a.SignUp(ctx, u, nil, nil)
+}
+
+// user looks one up by whatever finds its id.
+func (a *Adapter) user(ctx context.Context, find func() (id string, ok bool)) (u authsvc.User, err error) {
+	err = a.do(ctx, func() error {
+		id, ok := find()
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		if u, ok = a.users[id]; !ok {
+			return authsvc.ErrNotFound
+		}
+		return nil
+	})
+	return u, err
+}
+
+// GetUser implements [authsvc.Adapter].
+func (a *Adapter) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	return a.user(ctx, func() (string, bool) { return id, true })
+}
+
+// GetUserByEmail implements [authsvc.Adapter].
+func (a *Adapter) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	return a.user(ctx, func() (string, bool) {
+		id, ok := a.emails[email]
+		return id, ok
+	})
+}
+
+// GetUserByAccount implements [authsvc.Adapter].
+func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+	return a.user(ctx, func() (string, bool) {
+		acc, ok := a.accounts[identity{provider, providerAccountID}]
+		return acc.UserID, ok
+	})
+}
+
+// UpdateUser implements [authsvc.Adapter].
+func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (u authsvc.User, err error) {
+	err = a.do(ctx, func() error {
+		old, ok := a.users[id]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		changed := old
+		set(&changed.Name, change.Name)
+		set(&changed.Email, change.Email)
+		set(&changed.EmailVerified, change.EmailVerified)
+		set(&changed.Image, change.Image)
+		changed.EmailVerified = stored(changed.EmailVerified)
+		if owner, taken := a.emails[changed.Email]; taken && owner != id {
+			return authsvc.ErrConflict
+		}
+		delete(a.emails, old.Email)
+		a.putUser(changed)
+		u = changed
+		return nil
+	})
+	return u, err
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// DeleteUser implements [authsvc.Adapter].
+func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
+	return a.do(ctx, func() error {
+		u, ok := a.users[id]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		a.removeAccounts(id)
+		a.removeSessions(id)
+		delete(a.emails, u.Email)
+		delete(a.users, id)
+		return nil
+	})
+}
+
+func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }
+
+// checkAccount is what the uniqueness rules say of a new account.
+func (a *Adapter) checkAccount(acc authsvc.Account) error {
+	if _, linked := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]; linked || !a.free(accountKeys(acc)) {
+		return authsvc.ErrConflict
+	}
+	return nil
+}
+
+func (a *Adapter) putAccount(acc authsvc.Account) {
+	a.accounts[identity{acc.Provider, acc.ProviderAccountID}] = acc
+	a.take(accountKeys(acc))
+}
+
+func (a *Adapter) dropAccount(by identity) {
+	a.release(accountKeys(a.accounts[by]))
+	delete(a.accounts, by)
+}
+
+// LinkAccount implements [authsvc.Adapter].
+func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
+	err := a.do(ctx, func() error {
+		if _, ok := a.users[acc.UserID]; !ok {
+			return authsvc.ErrNotFound
+		}
+		if err := a.checkAccount(acc); err != nil {
+			return err
+		}
+		a.putAccount(acc)
+		return nil
+	})
+	if err != nil {
+		return authsvc.Account{}, err
+	}
+	return acc, nil
+}
+
+// RefreshAccount implements [authsvc.Adapter].
+func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
+	return a.do(ctx, func() error {
+		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
+		a.putAccount(acc)
+		return nil
+	})
+}
+
+// UnlinkAccount implements [authsvc.Adapter].
+func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
+	return a.do(ctx, func() error {
+		by := identity{provider, providerAccountID}
+		if _, ok := a.accounts[by]; !ok {
+			return authsvc.ErrNotFound
+		}
+		a.dropAccount(by)
+		return nil
+	})
+}
+
+// ListAccounts implements [authsvc.Adapter].
+func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
+	err = a.do(ctx, func() error {
+		list = a.accountsOf(userID)
+		return nil
+	})
+	return list, err
+}
+
+func (a *Adapter) accountsOf(userID string) (list []authsvc.Account) {
+	for _, acc := range a.accounts {
+		if acc.UserID == userID {
+			list = append(list, acc)
+		}
+	}
+	slices.SortFunc(list, func(x, y authsvc.Account) int {
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.ID, y.ID))
+	})
+	return list
+}
+
+func (a *Adapter) removeAccounts(userID string) {
+	for by, acc := range a.accounts {
+		if acc.UserID == userID {
+			a.dropAccount(by)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"authsvc/internal/sqladapter"
+)
+
+// dialect is SQLite's. A write transaction takes the one write lock of the
+// file when it begins, so nothing has to be locked row by row.
+func dialect() sqladapter.Dialect {
+	return sqladapter.Dialect{
+		Quote:      quote,
+		Returning:  true,
+		EncodeTime: func(t time.Time) any { return t.UnixMilli() },
+		DecodeTime: decodeTime,
+		TimeExpr: func(column string) string {
+			return `CASE typeof(` + column + `) WHEN 'text' THEN unixepoch(` + column + `, 'subsec') * 1000 ELSE ` + column + ` END`
+		},
+		Unique:     is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
+		ForeignKey: is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
+		// Ordinary waiting is done by busy_timeout; these two are not.
+		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
+	}
+}
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// is recognises extended result codes.
+func is(codes ...int) func(error) bool {
+	return func(err error) bool {
+		var e *sqlite.Error
+		return errors.As(err, &e) && slices.Contains(codes, e.Code())
+	}
+}
+
+// decodeTime reads what Prisma writes into DATETIME columns: integer
+// milliseconds, or ISO 8601 text in newer versions; the driver has made times
+// of most texts already. Text without a zone is UTC.
+func decodeTime(v any) (time.Time, error) {
+	switch v := v.(type) {
+	case int64:
+		return time.UnixMilli(v), nil
+	case float64:
+		return time.UnixMilli(int64(v)), nil
+	case time.Time:
+		return v, nil
+	case string:
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime} {
+			if t, err := time.Parse(layout, v); err == nil {
+				return t, nil
+			}
+		}
+		return time.Time{}, errors.New("time column holds text that is no time")
+	}
+	return time.Time{}, fmt.Errorf("time column holds a %T", v)
+}

@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// magic begins every SQLite file, https://www.sqlite.org/fileformat2.html.
+const magic = "SQLite format 3\x00"
+
+// parsePath makes an absolute path of a file name or a sqlite: URL.
+func parsePath(location string) (string, error) {
+	path, isURL := strings.CutPrefix(location, "sqlite:")
+	if isURL {
+		if after, ok := strings.CutPrefix(path, "//"); ok {
+			if !strings.HasPrefix(after, "/") {
+				return "", errors.New(`sqlite: a URL names no host; write sqlite:FILE or sqlite:///FILE`)
+			}
+			path = after
+		}
+		if strings.ContainsAny(path, "?#") {
+			return "", errors.New("sqlite: a URL takes no parameters")
+		}
+	}
+	switch {
+	case path == "":
+		return "", errors.New("sqlite: no file name")
+	case path == ":memory:", strings.HasPrefix(path, "file:"):
+		return "", fmt.Errorf("sqlite: %q is not a file name; for a store in memory use memory:", path)
+	case strings.ContainsRune(path, 0):
+		return "", errors.New("sqlite: file name holds a NUL")
+	}
+	return filepath.Abs(path)
+}
+
+// dsn is what the driver calls the database. Every connection gets its
+// settings from it. synchronous=FULL: what was acknowledged survives a power
+// loss. Defensive mode and no double-quoted strings guard against our own
+// mistakes.
+func dsn(path string, reader bool) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	q := url.Values{
+		"_busy_timeout": {"5000"},
+		"_foreign_keys": {"1"},
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"FULL"},
+		"_txlock":       {"immediate"},
+		"_defensive":    {"1"},
+		"_dqs":          {"0"},
+		"_error_rc":     {"1"},
+	}
+	if reader {
+		q.Set("_query_only", "1")
+	}
+	return (&url.URL{Scheme: "file", OmitHost: false, Path: path, RawQuery: q.Encode()}).String()
+}
+
+// ensureFile creates the file, readable only by its owner, or makes sure that
+// what is there can be a database. SQLite by itself would take an empty file,
+// such as a truncated one, for a new database.
+func ensureFile(ctx context.Context, path string) error {
+	// Looked at first: another process that is creating both has the file
+	// before its log.
+	wal, walErr := os.Stat(path + "-wal")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return checkFile(ctx, path)
+	}
+	if err != nil {
+		return fmt.Errorf("sqlite: create: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("sqlite: create: %w", err)
+	}
+	if walErr == nil && wal.Size() > 0 {
+		os.Remove(path)
+		return fmt.Errorf("sqlite: %s is missing, but its log %s-wal is there: restore the file, or remove the log to start anew", path, path)
+	}
+	return nil
+}
+
+// creationTime is how long another process may take between creating the
+// file and writing its first page.
+const creationTime = 2 * time.Second
+
+func checkFile(ctx context.Context, path string) error {
+	for deadline := time.Now().Add(creationTime); ; {
+		head, err := readHead(path)
+		switch {
+		case err != nil:
+			return fmt.Errorf("sqlite: %w", err)
+		case string(head) == magic:
+			return nil
+		case len(head) > 0:
+			return fmt.Errorf("sqlite: %s is not a SQLite database; left untouched", path)
+		case time.Now().After(deadline):
+			return fmt.Errorf("sqlite: %s is empty, perhaps cut off: restore it, or remove it to start anew", path)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// readHead returns the first bytes of a file, fewer when it is shorter.
+func readHead(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, len(magic))
+	n, err := io.ReadFull(f, head)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return head[:n], nil
+	}
+	return nil, err
+}

@@ -1,0 +1,169 @@
+// Package sqlite keeps the records of authsvc in one SQLite file, with nothing
+// to install. It can share the file with a NextAuth.js application that uses
+// Prisma: tables that are there are used as they are.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+
+	"modernc.org/sqlite"
+
+	"authsvc"
+	"authsvc/internal/sqladapter"
+)
+
+// readers is how many connections read at once.
+const readers = 4
+
+// checkedWhole is the size of a file, in bytes, up to which Open checks every
+// page. It takes about a second at that size.
+const checkedWhole = 64 << 20
+
+// Naming says what the tables and columns are called; see its fields.
+type Naming = sqladapter.Naming
+
+// Options of Open. The zero value uses the names of preset prisma and does
+// not migrate.
+type Options struct {
+	Naming Naming
+	// Migrate brings the schema up to date when the file is opened.
+	Migrate bool
+}
+
+// A Store is an [authsvc.Adapter] over one file. Any number of processes on
+// one machine may share the file.
+//
+// Writes go through one connection and wait up to 5 s for those of other
+// processes. The file is in WAL mode with synchronous=FULL: what a method has
+// acknowledged survives a crash and a power loss.
+type Store struct {
+	*sqladapter.Adapter
+	path           string
+	names          sqladapter.Names
+	reader, writer *sql.DB
+}
+
+var _ authsvc.Adapter = (*Store)(nil)
+
+// seam lets tests put something between the store and the driver.
+type seam struct {
+	connector func(driver.Connector) driver.Connector
+	dialect   func(*sqladapter.Dialect)
+}
+
+// Open opens a file: a path, or a URL such as sqlite:authsvc.db or
+// sqlite:///var/lib/authsvc.db. A missing file is created with mode 0600.
+// A file that is damaged, not a database, or of a newer schema than this
+// build knows is refused and left as it is. The context bounds opening.
+func Open(ctx context.Context, location string, o Options) (*Store, error) {
+	return open(ctx, location, o, seam{})
+}
+
+func open(ctx context.Context, location string, o Options, test seam) (_ *Store, err error) {
+	path, err := parsePath(location)
+	if err != nil {
+		return nil, err
+	}
+	names, err := o.Naming.Resolve()
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
+	if err := ensureFile(ctx, path); err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, names: names}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if err := s.connect(test.connector); err != nil {
+		return nil, err
+	}
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx, o.Migrate); err != nil {
+		return nil, err
+	}
+	d := dialect()
+	if test.dialect != nil {
+		test.dialect(&d)
+	}
+	s.Adapter, err = sqladapter.New(s.reader, s.writer, d, o.Naming)
+	return s, err
+}
+
+// connect makes the two pools: one connection that writes, since SQLite has
+// one writer anyway and a queue in the process is fairer than its lock, and a
+// few that only read.
+func (s *Store) connect(wrap func(driver.Connector) driver.Connector) error {
+	pool := func(reader bool, size int) (*sql.DB, error) {
+		c, err := sqlite.NewConnector(dsn(s.path, reader))
+		if err != nil {
+			return nil, fmt.Errorf("sqlite: %w", err)
+		}
+		if wrap != nil {
+			c = wrap(c)
+		}
+		db := sql.OpenDB(c)
+		db.SetMaxOpenConns(size)
+		db.SetMaxIdleConns(size)
+		return db, nil
+	}
+	var err error
+	if s.writer, err = pool(false, 1); err != nil {
+		return err
+	}
+	s.reader, err = pool(true, readers)
+	return err
+}
+
+// check reads the file as far as it is affordable.
+func (s *Store) check(ctx context.Context) error {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	query := `PRAGMA quick_check(1)`
+	if info.Size() > checkedWhole {
+		query = `SELECT CASE WHEN COUNT(*) >= 0 THEN 'ok' END FROM sqlite_schema`
+	}
+	var verdict string
+	if err := s.writer.QueryRowContext(ctx, query).Scan(&verdict); err != nil {
+		return fmt.Errorf("sqlite: %s cannot be read: %w", s.path, err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("sqlite: %s is damaged (%s): restore it from a backup", s.path, verdict)
+	}
+	return nil
+}
+
+// Close ends all connections. Calls in flight fail.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.reader, s.writer} { // the last one writes the log back
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Ping implements [authsvc.Adapter]: the file answers and its schema is not
+// older than this build needs.
+func (s *Store) Ping(ctx context.Context) error {
+	version, err := s.version(ctx)
+	if err == nil && version < latest() {
+		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, latest())
+	}
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package adaptertest
+
+import (
+	"testing"
+
+	"authsvc"
+)
+
+func accountTests() []test {
+	return []test{
+		{"Account/every field", accountEveryField},
+		{"Account/unknown", accountUnknown},
+		{"Account/identity unique", accountUnique},
+		{"Account/identity byte for byte", accountExact},
+		{"Account/refresh", accountRefresh},
+		{"Account/unlink", accountUnlink},
+		{"Account/list in order", accountList},
+		{"Account/long tokens", accountLong},
+		{"Account/concurrent link", accountLinkRace},
+	}
+}
+
+func accountEveryField(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	for _, want := range []authsvc.Account{
+		{ID: "a1", UserID: u.ID, Type: "oauth", Provider: "a", ProviderAccountID: "1", RefreshToken: "r", AccessToken: "a",
+			ExpiresAt: 1<<31 + 5, TokenType: "bearer", Scope: "openid email", IDToken: "i", SessionState: "s"},
+		{ID: "a2", UserID: u.ID, Type: "email", Provider: "b", ProviderAccountID: "2"},
+	} {
+		got, err := a.LinkAccount(t.Context(), want)
+		ok(t, err)
+		want.ID = got.ID
+		same(t, got, want)
+		list, err := a.ListAccounts(t.Context(), u.ID)
+		ok(t, err)
+		same(t, list[len(list)-1], want)
+		owner, err := a.GetUserByAccount(t.Context(), want.Provider, want.ProviderAccountID)
+		ok(t, err)
+		same(t, owner, u)
+	}
+}
+
+func accountUnknown(t *testing.T, a authsvc.Adapter) {
+	lost := account("lost")
+	lost.UserID = "nobody"
+	_, err := a.LinkAccount(t.Context(), lost)
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.RefreshAccount(t.Context(), lost), authsvc.ErrNotFound)
+	is(t, a.UnlinkAccount(t.Context(), lost.Provider, lost.ProviderAccountID), authsvc.ErrNotFound)
+	_, err = a.GetUserByAccount(t.Context(), lost.Provider, lost.ProviderAccountID)
+	is(t, err, authsvc.ErrNotFound)
+
+	lost.UserID = newUser(t, a, "somebody").ID
+	_, err = a.LinkAccount(t.Context(), lost)
+	ok(t, err)
+}
+
+func accountUnique(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	for _, owner := range []string{ann.user.ID, bob.user.ID} {
+		again := account("ann")
+		again.ID, again.UserID, again.AccessToken = "again", owner, "stolen"
+		_, err := a.LinkAccount(t.Context(), again)
+		is(t, err, authsvc.ErrConflict)
+	}
+	other := account("ann") // of another provider
+	other.ID, other.UserID, other.Provider = "other", bob.user.ID, "gitlab"
+	_, err := a.LinkAccount(t.Context(), other)
+	ok(t, err)
+	alive(t, a, ann)
+}
+
+func accountExact(t *testing.T, a authsvc.Adapter) {
+	for i, id := range lookalikes() {
+		acc := authsvc.Account{ID: numbered("account", i), Type: "oauth", Provider: "github", ProviderAccountID: id}
+		u, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, nil)
+		ok(t, err)
+		owner, err := a.GetUserByAccount(t.Context(), "github", id)
+		ok(t, err)
+		same(t, owner, u)
+	}
+	for _, provider := range []string{"GitHub", "github ", "githüb"} {
+		_, err := a.GetUserByAccount(t.Context(), provider, "abc")
+		is(t, err, authsvc.ErrNotFound)
+	}
+}
+
+func accountRefresh(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	for _, fields := range []authsvc.Account{
+		{RefreshToken: "R", AccessToken: "A", ExpiresAt: 7, TokenType: "T", Scope: "S", IDToken: "I", SessionState: "X"},
+		{AccessToken: "only"},
+		{},
+	} {
+		change := fields
+		change.ID, change.UserID = "ignored", bob.user.ID
+		change.Provider, change.ProviderAccountID = ann.account.Provider, ann.account.ProviderAccountID
+		ok(t, a.RefreshAccount(t.Context(), change))
+		want := change
+		want.ID, want.UserID, want.Type = ann.account.ID, ann.account.UserID, ann.account.Type
+		ann.account = want
+		alive(t, a, ann)
+	}
+	alive(t, a, bob)
+}
+
+func accountUnlink(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID))
+	list, err := a.ListAccounts(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, len(list), 0)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest) // stays
+	ok(t, err)
+	alive(t, a, bob)
+
+	again := account("ann") // now anybody may link it, with the same id
+	again.UserID = bob.user.ID
+	_, err = a.LinkAccount(t.Context(), again)
+	ok(t, err)
+}
+
+func accountList(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	for _, id := range []string{"5", "1", "4", "2", "3"} {
+		acc := authsvc.Account{ID: id, UserID: u.ID, Type: "oauth", Provider: "b", ProviderAccountID: id}
+		if id > "3" {
+			acc.Provider = "a"
+		}
+		_, err := a.LinkAccount(t.Context(), acc)
+		ok(t, err)
+	}
+	list, err := a.ListAccounts(t.Context(), u.ID)
+	ok(t, err)
+	var order []string
+	for _, acc := range list {
+		order = append(order, acc.Provider+acc.ProviderAccountID)
+	}
+	same(t, order, []string{"a4", "a5", "b1", "b2", "b3"})
+}
+
+func accountLong(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	for i, piece := range []string{"0123456789abcdef", "é", "漢", "🦊"} {
+		want := authsvc.Account{ID: numbered("account", i), UserID: u.ID, Type: "oauth", Provider: numbered("p", i), ProviderAccountID: "1",
+			RefreshToken: long(piece + "r"), AccessToken: long(piece + "a"), IDToken: long(piece + "i")}
+		_, err := a.LinkAccount(t.Context(), want)
+		ok(t, err)
+		want.AccessToken = long("z" + piece)
+		ok(t, a.RefreshAccount(t.Context(), want))
+		list, err := a.ListAccounts(t.Context(), u.ID)
+		ok(t, err)
+		want.ID = list[i].ID
+		same(t, list[i], want)
+	}
+}
+
+func accountLinkRace(t *testing.T, a authsvc.Adapter) {
+	users := []authsvc.User{newUser(t, a, "ann"), newUser(t, a, "bob")}
+	errs := race(workers, func(i int) error {
+		_, err := a.LinkAccount(t.Context(), authsvc.Account{ID: numbered("account", i), UserID: users[i%2].ID,
+			Type: "oauth", Provider: "github", ProviderAccountID: "one"})
+		return err
+	})
+	oneWins(t, errs, authsvc.ErrConflict)
+	total := 0
+	for _, u := range users {
+		list, err := a.ListAccounts(t.Context(), u.ID)
+		ok(t, err)
+		total += len(list)
+	}
+	same(t, total, 1)
+}

@@ -1,0 +1,206 @@
+package adaptertest
+
+import (
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func sessionTests() []test {
+	return []test{
+		{"Session/every field", sessionEveryField},
+		{"Session/unknown", sessionUnknown},
+		{"Session/token unique", sessionUnique},
+		{"Session/token byte for byte", sessionExact},
+		{"Session/no digest", sessionNoDigest},
+		{"Session/expired ones are returned", sessionExpired},
+		{"Session/update", sessionUpdate},
+		{"Session/update never resurrects", sessionResurrect},
+		{"Session/delete", sessionDelete},
+		{"Session/concurrent delete", sessionDeleteRace},
+		{"Session/end all of a user", sessionEnd},
+	}
+}
+
+func sessionEveryField(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	for _, want := range []authsvc.SessionRecord{
+		{ID: "s1", SessionToken: "sha256:t1", Digest: "t1", UserID: u.ID, Expires: at(60), AuthTime: at(-1), Provider: "github"},
+		{ID: "s2", SessionToken: "sha256:t2", Digest: "t2", UserID: u.ID, Expires: at(60)},
+		{ID: "s3", SessionToken: "sha256:t3", Digest: "t3", UserID: u.ID,
+			Expires:  at(60).Add(999_999).In(time.FixedZone("west", -9*3600)),
+			AuthTime: at(0).Add(999_999).In(time.FixedZone("west", -9*3600))},
+	} {
+		got, err := a.CreateSession(t.Context(), want)
+		ok(t, err)
+		want.ID = got.ID
+		want.Expires = want.Expires.UTC().Truncate(time.Millisecond)
+		want.AuthTime = want.AuthTime.UTC().Truncate(time.Millisecond)
+		same(t, got, want)
+		got, owner, err := a.GetSession(t.Context(), want.SessionToken, want.Digest)
+		ok(t, err)
+		same(t, got, want)
+		same(t, owner, u)
+		if got.Expires.Location() != time.UTC {
+			t.Error("time is not in UTC")
+		}
+	}
+}
+
+func sessionUnknown(t *testing.T, a authsvc.Adapter) {
+	lost := session("lost")
+	lost.UserID = "nobody"
+	_, err := a.CreateSession(t.Context(), lost)
+	is(t, err, authsvc.ErrNotFound)
+	_, _, err = a.GetSession(t.Context(), lost.SessionToken, lost.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.UpdateSession(t.Context(), lost), authsvc.ErrNotFound)
+	_, err = a.DeleteSession(t.Context(), lost.SessionToken)
+	is(t, err, authsvc.ErrNotFound)
+
+	lost.UserID = newUser(t, a, "somebody").ID
+	_, err = a.CreateSession(t.Context(), lost)
+	ok(t, err)
+}
+
+func sessionUnique(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	again := session("again")
+	again.SessionToken, again.UserID = ann.session.SessionToken, bob.user.ID
+	_, err := a.CreateSession(t.Context(), again)
+	is(t, err, authsvc.ErrConflict)
+	alive(t, a, ann)
+	again.SessionToken = "token-again" // the refused one left nothing behind
+	_, err = a.CreateSession(t.Context(), again)
+	ok(t, err)
+}
+
+func sessionExact(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	for i, token := range lookalikes() {
+		s := session(numbered("s", i))
+		s.SessionToken, s.Digest, s.UserID = token, "digest "+token, u.ID
+		want, err := a.CreateSession(t.Context(), s)
+		ok(t, err)
+		got, _, err := a.GetSession(t.Context(), token, s.Digest)
+		ok(t, err)
+		same(t, got, want)
+	}
+}
+
+func sessionNoDigest(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	s := session("new")
+	s.UserID, s.Digest = ann.user.ID, ""
+	_, err := a.CreateSession(t.Context(), s)
+	failed(t, err)
+	_, _, err = a.GetSession(t.Context(), s.SessionToken, "")
+	is(t, err, authsvc.ErrNotFound)
+	changed := ann.session
+	changed.Digest, changed.Expires = "", at(9)
+	failed(t, a.UpdateSession(t.Context(), changed))
+	alive(t, a, ann)
+}
+
+func sessionExpired(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	s := session("old")
+	s.UserID, s.Expires = u.ID, time.Date(2001, 9, 9, 1, 46, 39, 999e6, time.UTC)
+	want, err := a.CreateSession(t.Context(), s)
+	ok(t, err)
+	got, _, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
+	ok(t, err)
+	same(t, got, want)
+}
+
+func sessionUpdate(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	for _, change := range []authsvc.SessionRecord{
+		{Expires: at(7200).Add(999_999), AuthTime: at(5), Provider: "google"},
+		{Expires: at(1)}, // forgets the rest
+		{Expires: at(2), AuthTime: at(6), Provider: "github"},
+	} {
+		change.ID, change.UserID = "ignored", bob.user.ID
+		change.SessionToken, change.Digest = ann.session.SessionToken, ann.session.Digest
+		ok(t, a.UpdateSession(t.Context(), change))
+		ann.session.Expires = change.Expires.Truncate(time.Millisecond)
+		ann.session.AuthTime, ann.session.Provider = change.AuthTime, change.Provider
+		alive(t, a, ann)
+	}
+	alive(t, a, bob)
+}
+
+func sessionResurrect(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	_, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
+	ok(t, err)
+	is(t, a.UpdateSession(t.Context(), ann.session), authsvc.ErrNotFound)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+
+	// A renewal under way cannot undo a sign-out either.
+	bob := signUp(t, a, "bob")
+	race(workers, func(i int) error {
+		if i == workers/2 {
+			_, err := a.DeleteSession(t.Context(), bob.session.SessionToken)
+			return err
+		}
+		return a.UpdateSession(t.Context(), bob.session)
+	})
+	_, _, err = a.GetSession(t.Context(), bob.session.SessionToken, bob.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+}
+
+func sessionDelete(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	got, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
+	ok(t, err)
+	same(t, got, ann.session)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	alive(t, a, bob)
+	again, err := a.CreateSession(t.Context(), ann.session) // nothing is left in the way
+	ok(t, err)
+	same(t, again.Digest, ann.session.Digest)
+}
+
+func sessionDeleteRace(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	oneWins(t, race(workers, func(int) error {
+		_, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
+		return err
+	}), authsvc.ErrNotFound)
+}
+
+func sessionEnd(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	for i := range 3 {
+		s := session(numbered("more", i))
+		s.UserID = ann.user.ID
+		_, err := a.CreateSession(t.Context(), s)
+		ok(t, err)
+	}
+	rev := authsvc.Revocation{Key: "user:ann", NotBefore: at(1), Written: at(2), Expires: at(3)}
+	n, err := a.EndSessions(t.Context(), ann.user.ID, &rev)
+	ok(t, err)
+	same(t, n, 4)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	list, err := a.Revocations(t.Context(), at(0))
+	ok(t, err)
+	same(t, list, []authsvc.Revocation{rev})
+	alive(t, a, bob)
+
+	// Nothing to end is no error, and the revocation is written all the same.
+	rev.Written = at(9)
+	n, err = a.EndSessions(t.Context(), "nobody", &rev)
+	ok(t, err)
+	same(t, n, 0)
+	list, err = a.Revocations(t.Context(), at(9))
+	ok(t, err)
+	same(t, list, []authsvc.Revocation{rev})
+	n, err = a.EndSessions(t.Context(), bob.user.ID, nil)
+	ok(t, err)
+	same(t, n, 1)
+}

@@ -1,0 +1,171 @@
+package adaptertest
+
+import (
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func userTests() []test {
+	return []test{
+		{"User/every field", userEveryField},
+		{"User/unknown", userUnknown},
+		{"User/email unique when present", userEmailUnique},
+		{"User/email byte for byte", userEmailExact},
+		{"User/update changes only named fields", userUpdate},
+		{"User/update conflict", userUpdateConflict},
+		{"User/delete cascades", userDelete},
+		{"User/concurrent create", userCreateRace},
+	}
+}
+
+func userEveryField(t *testing.T, a authsvc.Adapter) {
+	fraction := time.Date(2038, 1, 19, 3, 14, 8, 987_654_321, time.FixedZone("east", 5*3600+1800))
+	for name, u := range map[string]authsvc.User{
+		"all":    {ID: "u1", Name: "Zoë 🦊 O'Neil", Email: "zoe@example.com", EmailVerified: at(0), Image: "https://example.com/a?b=c&d=é"},
+		"none":   {ID: "u2"},
+		"time":   {ID: "u3", EmailVerified: fraction},
+		"before": {ID: "u4", EmailVerified: time.Date(1969, 12, 31, 23, 59, 59, 1e6, time.UTC)},
+	} {
+		created, err := a.CreateUser(t.Context(), u)
+		ok(t, err)
+		u.ID = created.ID
+		if !u.EmailVerified.IsZero() {
+			u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond)
+		}
+		same(t, created, u)
+		got, err := a.GetUser(t.Context(), u.ID)
+		ok(t, err)
+		same(t, got, u)
+		if got.EmailVerified.Location() != time.UTC {
+			t.Errorf("%s: time is not in UTC", name)
+		}
+		if u.Email != "" {
+			got, err = a.GetUserByEmail(t.Context(), u.Email)
+			ok(t, err)
+			same(t, got, u)
+		}
+	}
+}
+
+func userUnknown(t *testing.T, a authsvc.Adapter) {
+	newUser(t, a, "somebody")
+	_, err := a.CreateUser(t.Context(), authsvc.User{ID: "without"})
+	ok(t, err)
+	_, err = a.GetUser(t.Context(), "nobody")
+	is(t, err, authsvc.ErrNotFound)
+	_, err = a.GetUserByEmail(t.Context(), "nobody@example.com")
+	is(t, err, authsvc.ErrNotFound)
+	_, err = a.GetUserByEmail(t.Context(), "") // not the one without an address
+	is(t, err, authsvc.ErrNotFound)
+	_, err = a.GetUserByAccount(t.Context(), "github", "nobody")
+	is(t, err, authsvc.ErrNotFound)
+	_, err = a.UpdateUser(t.Context(), "nobody", authsvc.UserUpdate{Name: ptr("x")})
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.DeleteUser(t.Context(), "nobody"), authsvc.ErrNotFound)
+	list, err := a.ListAccounts(t.Context(), "nobody")
+	ok(t, err)
+	same(t, len(list), 0)
+}
+
+func userEmailUnique(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	_, err := a.CreateUser(t.Context(), authsvc.User{ID: "other", Email: u.Email})
+	is(t, err, authsvc.ErrConflict)
+	_, err = a.GetUser(t.Context(), "other")
+	is(t, err, authsvc.ErrNotFound)
+	for i := range 3 {
+		_, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("without", i)})
+		ok(t, err)
+	}
+	ok(t, a.DeleteUser(t.Context(), u.ID))
+	newUser(t, a, "ann") // the address is free again
+}
+
+func userEmailExact(t *testing.T, a authsvc.Adapter) {
+	for i, email := range lookalikes() {
+		u, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("user", i), Email: email})
+		ok(t, err)
+		got, err := a.GetUserByEmail(t.Context(), email)
+		ok(t, err)
+		same(t, got, u)
+	}
+}
+
+// lookalikes are texts that a loose comparison takes for one another.
+func lookalikes() []string {
+	return []string{"abc", "ABC", "abc ", " abc", "äbc", "a\u0308bc", "abc\t", "ａbc", "straße", "strasse", "ſ", "s", "😀", "😁",
+		"İ", "i", "1", "01", "1.0"}
+}
+
+func userUpdate(t *testing.T, a authsvc.Adapter) {
+	want, err := a.CreateUser(t.Context(), authsvc.User{ID: "u", Name: "n", Email: "e@example.com", EmailVerified: at(0), Image: "i"})
+	ok(t, err)
+	bystander := newUser(t, a, "bystander")
+	for _, step := range []struct {
+		change authsvc.UserUpdate
+		expect func(*authsvc.User)
+	}{
+		{authsvc.UserUpdate{}, func(*authsvc.User) {}},
+		{authsvc.UserUpdate{Name: ptr("new")}, func(u *authsvc.User) { u.Name = "new" }},
+		{authsvc.UserUpdate{EmailVerified: ptr(at(7).Add(999 * time.Microsecond))}, func(u *authsvc.User) { u.EmailVerified = at(7) }},
+		{authsvc.UserUpdate{Image: ptr("other")}, func(u *authsvc.User) { u.Image = "other" }},
+		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(u *authsvc.User) { u.Email = "f@example.com" }},
+		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(*authsvc.User) {}}, // its own address is no conflict
+		{authsvc.UserUpdate{EmailVerified: &time.Time{}}, func(u *authsvc.User) { u.EmailVerified = time.Time{} }},
+		{authsvc.UserUpdate{Name: ptr(""), Email: ptr(""), Image: ptr("")}, func(u *authsvc.User) { *u = authsvc.User{ID: u.ID} }},
+	} {
+		step.expect(&want)
+		got, err := a.UpdateUser(t.Context(), want.ID, step.change)
+		ok(t, err)
+		same(t, got, want)
+		got, err = a.GetUser(t.Context(), want.ID)
+		ok(t, err)
+		same(t, got, want)
+	}
+	_, err = a.GetUserByEmail(t.Context(), "f@example.com") // given up
+	is(t, err, authsvc.ErrNotFound)
+	got, err := a.GetUser(t.Context(), bystander.ID)
+	ok(t, err)
+	same(t, got, bystander)
+}
+
+func userUpdateConflict(t *testing.T, a authsvc.Adapter) {
+	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
+	_, err := a.UpdateUser(t.Context(), bob.ID, authsvc.UserUpdate{Email: &ann.Email, Name: ptr("Ann")})
+	is(t, err, authsvc.ErrConflict)
+	got, err := a.GetUser(t.Context(), bob.ID)
+	ok(t, err)
+	same(t, got, bob)
+	got, err = a.GetUserByEmail(t.Context(), ann.Email)
+	ok(t, err)
+	same(t, got, ann)
+}
+
+func userDelete(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	link := authsvc.VerificationToken{Identifier: ann.user.Email, Token: "link", Expires: at(60)}
+	ok(t, a.PutToken(t.Context(), link, authsvc.Mail{ID: "link", Payload: []byte("p"), Due: at(0), Expires: at(60)}, 10))
+	ok(t, a.DeleteUser(t.Context(), ann.user.ID))
+
+	_, err := a.GetUser(t.Context(), ann.user.ID)
+	is(t, err, authsvc.ErrNotFound)
+	_, err = a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
+	is(t, err, authsvc.ErrNotFound)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // belongs to the address
+	ok(t, err)
+	same(t, got, link)
+	alive(t, a, bob)
+	alive(t, a, signUp(t, a, "ann")) // nothing is left that would be in the way
+}
+
+func userCreateRace(t *testing.T, a authsvc.Adapter) {
+	errs := race(workers, func(i int) error {
+		_, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("user", i), Email: "one@example.com"})
+		return err
+	})
+	oneWins(t, errs, authsvc.ErrConflict)
+}

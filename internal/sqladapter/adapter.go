@@ -1,0 +1,135 @@
+// Package sqladapter is the [authsvc.Adapter] for SQL databases, written once
+// over database/sql. A database adds a [Dialect] and its own migrations.
+//
+// The records of the interface live in four tables that a NextAuth.js
+// application may share, called as [Naming] says. What only authsvc needs
+// lives in its own tables:
+//
+//	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider
+//	authsvc_mail       id (key), payload, due, expires, attempts
+//	authsvc_once       id (key), expires
+//	authsvc_revocation id (key), not_before, written, expires
+//	authsvc_meta       id (key), value
+//
+// The schema, not this package, enforces uniqueness, compares bytes and
+// cascades: User to Account and Session, Session and User to authsvc_session.
+package sqladapter
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authsvc"
+)
+
+// retries bounds how often a step is tried again after a retryable error.
+const retries = 8
+
+// An Adapter keeps the records in a SQL database.
+type Adapter struct {
+	reader, writer *sql.DB
+	dialect        Dialect
+
+	statements
+	all       []*statement
+	preparing sync.Mutex
+	prepared  atomic.Bool
+}
+
+var _ authsvc.Adapter = (*Adapter)(nil)
+
+// New writes all statements for a database. Statements that change something
+// go to writer, all others to reader; they may be one pool. New does not
+// touch the database: statements are prepared at the first call. The caller
+// keeps the pools and closes them.
+func New(reader, writer *sql.DB, d Dialect, n Naming) (*Adapter, error) {
+	names, err := n.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{reader: reader, writer: writer, dialect: d}
+	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names}
+	a.statements = build(b)
+	a.all = b.all
+	return a, b.err
+}
+
+// run does one thing without a transaction. op names it in errors.
+func (a *Adapter) run(ctx context.Context, op string, f func(runner) error) error {
+	err := a.prepare(ctx)
+	if err == nil {
+		err = f(runner{})
+	}
+	return a.fail(op, err)
+}
+
+// step runs f in one transaction, all or nothing, and again when the database
+// asks for it. f must not keep anything from an earlier run.
+func (a *Adapter) step(ctx context.Context, op string, f func(runner) error) error {
+	err := a.prepare(ctx)
+	if err != nil {
+		return a.fail(op, err)
+	}
+	for try := 1; ; try++ {
+		err = a.once(ctx, f)
+		if err == nil || try == retries || !a.dialect.Retryable(err) {
+			return a.fail(op, err)
+		}
+		if err := sleep(ctx, time.Duration(try*try)*time.Millisecond); err != nil {
+			return a.fail(op, err)
+		}
+	}
+}
+
+func (a *Adapter) once(ctx context.Context, f func(runner) error) error {
+	tx, err := a.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := f(runner{tx}); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// fail translates an error into the words of the contract.
+func (a *Adapter) fail(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		err = authsvc.ErrNotFound
+	case a.dialect.Unique(err):
+		err = authsvc.ErrConflict
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// owned translates the error of a write that refers to a user: a broken
+// foreign key means that there is no such user.
+func (a *Adapter) owned(err error) error {
+	if err != nil && a.dialect.ForeignKey(err) {
+		return authsvc.ErrNotFound
+	}
+	return err
+}

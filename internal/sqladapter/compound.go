@@ -1,0 +1,100 @@
+package sqladapter
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+// SignUp implements [authsvc.Adapter].
+func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+	err := a.step(ctx, "sign up", func(r runner) error {
+		if err := a.insertUserRow(ctx, r, u); err != nil {
+			return err
+		}
+		if acc != nil {
+			first := *acc
+			first.UserID = u.ID
+			if err := a.insertAccountRow(ctx, r, first); err != nil {
+				return err
+			}
+		}
+		if s != nil {
+			first := *s
+			first.UserID = u.ID
+			return a.insertSessionRows(ctx, r, first)
+		}
+		return nil
+	})
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	if acc != nil {
+		acc.UserID = u.ID
+	}
+	if s != nil {
+		s.UserID = u.ID
+		*s = storedSession(*s)
+	}
+	u.EmailVerified = stored(u.EmailVerified)
+	return u, nil
+}
+
+// ProveEmail implements [authsvc.Adapter].
+func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+	var u authsvc.User
+	var removed []authsvc.Account
+	err := a.step(ctx, "prove email", func(r runner) (err error) {
+		removed = nil
+		if err := r.row(ctx, a.lockUser, p.UserID).Scan(a.scanUser(&u)...); err != nil {
+			return err
+		}
+		if u.EmailVerified.IsZero() && !p.Keep {
+			if removed, err = a.removeUnproved(ctx, r, p); err != nil {
+				return err
+			}
+		}
+		u.EmailVerified = stored(p.At)
+		return a.updateUserRow(ctx, r, u)
+	})
+	if err != nil {
+		return authsvc.User{}, nil, err
+	}
+	return u, removed, nil
+}
+
+// removeUnproved removes what was there before the address was proved.
+func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof) ([]authsvc.Account, error) {
+	removed, err := accountsOf(ctx, r, a.accountsOf, p.UserID)
+	if err != nil {
+		return nil, err
+	}
+	for _, remove := range []struct {
+		s   *statement
+		arg string
+	}{
+		{a.deleteAccountsOf, p.UserID},
+		{a.deleteSessionsOf, p.UserID},
+		{a.deleteMailsFor, p.Email}, // finds mails by their tokens
+		{a.deleteTokensFor, p.Email},
+	} {
+		if _, err := r.exec(ctx, remove.s, remove.arg); err != nil {
+			return nil, err
+		}
+	}
+	return removed, a.writeRevocation(ctx, r, p.Revoke)
+}
+
+// EndSessions implements [authsvc.Adapter].
+func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.Revocation) (n int, err error) {
+	err = a.step(ctx, "end sessions", func(r runner) error {
+		if n, err = r.exec(ctx, a.deleteSessionsOf, userID); err != nil {
+			return err
+		}
+		return a.writeRevocation(ctx, r, rev)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}

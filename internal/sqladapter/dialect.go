@@ -1,0 +1,64 @@
+package sqladapter
+
+import (
+	"strings"
+	"time"
+)
+
+// A Dialect is what one SQL database does in its own way. Every function
+// field is required unless it says otherwise.
+type Dialect struct {
+	// Quote makes an identifier out of any name.
+	Quote func(name string) string
+	// Placeholder is the n-th parameter of a statement, from 1. Nil: "?".
+	Placeholder func(n int) string
+	// Returning: DELETE and UPDATE can return rows. Without it those steps
+	// become a transaction of two statements.
+	Returning bool
+	// ForUpdate ends a SELECT whose row is about to be changed, such as
+	// " FOR UPDATE". Empty when transactions exclude each other anyway.
+	ForUpdate string
+	// SkipLocked ends a SELECT that picks one row of a queue, such as
+	// " FOR UPDATE SKIP LOCKED". Empty as above.
+	SkipLocked string
+
+	// EncodeTime and DecodeTime convert the time columns of the shared tables,
+	// in UTC and with millisecond precision; neither sees an absent time.
+	// Own tables hold milliseconds since 1970 in every database.
+	EncodeTime func(time.Time) any
+	DecodeTime func(any) (time.Time, error)
+	// TimeExpr makes a time column comparable with an encoded time, when
+	// other programs may have written it in another form. Nil: as it is.
+	TimeExpr func(column string) string
+
+	// Unique and ForeignKey tell which rule of the schema refused a write.
+	Unique     func(error) bool
+	ForeignKey func(error) bool
+	// Retryable errors rolled a transaction back that may pass the next time.
+	Retryable func(error) bool
+}
+
+// placeholders replaces each ? of text.
+func (d *Dialect) placeholders(text string) string {
+	if d.Placeholder == nil {
+		return text
+	}
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(text, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString(d.Placeholder(n))
+		text = after
+	}
+}
+
+// timeExpr is TimeExpr with its default.
+func (d *Dialect) timeExpr(column string) string {
+	if d.TimeExpr == nil {
+		return column
+	}
+	return d.TimeExpr(column)
+}

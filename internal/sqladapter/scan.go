@@ -1,0 +1,125 @@
+package sqladapter
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// text scans a column into a string; NULL is the empty string. Ids may be
+// numbers in tables that others made.
+type text struct{ to *string }
+
+// Scan implements sql.Scanner.
+func (t text) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		*t.to = ""
+	case string:
+		*t.to = v
+	case []byte:
+		*t.to = string(v)
+	case int64:
+		*t.to = strconv.FormatInt(v, 10)
+	default:
+		return fmt.Errorf("text column holds a %T", v)
+	}
+	return nil
+}
+
+// number scans an integer column; NULL is 0.
+type number struct{ to *int64 }
+
+// Scan implements sql.Scanner.
+func (n number) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		*n.to = 0
+	case int64:
+		*n.to = v
+	case []byte:
+		i, err := strconv.ParseInt(string(v), 10, 64)
+		if err != nil {
+			return fmt.Errorf("integer column holds text")
+		}
+		*n.to = i
+	default:
+		return fmt.Errorf("integer column holds a %T", v)
+	}
+	return nil
+}
+
+// instant scans a time column of a shared table; NULL is the zero time.
+type instant struct {
+	to     *time.Time
+	decode func(any) (time.Time, error)
+}
+
+// Scan implements sql.Scanner.
+func (i instant) Scan(v any) error {
+	if v == nil {
+		*i.to = time.Time{}
+		return nil
+	}
+	t, err := i.decode(v)
+	if err != nil {
+		return err
+	}
+	*i.to = stored(t)
+	return nil
+}
+
+// millis scans a time column of an own table.
+type millis struct{ to *time.Time }
+
+// Scan implements sql.Scanner.
+func (m millis) Scan(v any) error {
+	if v == nil {
+		*m.to = time.Time{}
+		return nil
+	}
+	var ms int64
+	if err := (number{&ms}).Scan(v); err != nil {
+		return err
+	}
+	*m.to = time.UnixMilli(ms).UTC()
+	return nil
+}
+
+// stored is t as a store gives it back: UTC, milliseconds, never later.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMilli(t.UnixMilli()).UTC()
+}
+
+// orNull is s as a parameter, with absent as NULL.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// ms is t as a parameter for an own table.
+func ms(t time.Time) int64 { return t.UnixMilli() }
+
+// msOrNull is ms, with absent as NULL.
+func msOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return ms(t)
+}
+
+// shared is t as a parameter for a shared table.
+func (a *Adapter) shared(t time.Time) any { return a.dialect.EncodeTime(stored(t)) }
+
+// sharedOrNull is shared, with absent as NULL.
+func (a *Adapter) sharedOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return a.shared(t)
+}

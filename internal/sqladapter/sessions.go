@@ -1,0 +1,99 @@
+package sqladapter
+
+import (
+	"context"
+	"errors"
+
+	"authsvc"
+)
+
+var errNoDigest = errors.New("session record without digest")
+
+// scanSession lists where sessionColumns go.
+func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
+	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, instant{&s.Expires, a.dialect.DecodeTime},
+		text{&s.Digest}, millis{&s.AuthTime}, text{&s.Provider}}
+}
+
+func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s authsvc.SessionRecord) error {
+	if s.Digest == "" {
+		return errNoDigest
+	}
+	_, err := r.exec(ctx, a.insertSession, s.ID, s.SessionToken, s.UserID, a.shared(s.Expires))
+	if err != nil {
+		return a.owned(err)
+	}
+	return a.insertOwnSessionRow(ctx, r, s)
+}
+
+func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
+	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, s.SessionToken, s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider))
+	return a.owned(err)
+}
+
+func storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
+	s.Expires, s.AuthTime = stored(s.Expires), stored(s.AuthTime)
+	return s
+}
+
+// CreateSession implements [authsvc.Adapter].
+func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	err := a.step(ctx, "create session", func(r runner) error { return a.insertSessionRows(ctx, r, s) })
+	if err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return storedSession(s), nil
+}
+
+// GetSession implements [authsvc.Adapter]. It is one statement.
+func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+	var s authsvc.SessionRecord
+	var u authsvc.User
+	err := a.run(ctx, "get session", func(r runner) error {
+		return r.row(ctx, a.getSession, digest, token).Scan(append(a.scanSession(&s), a.scanUser(&u)...)...)
+	})
+	if err != nil {
+		return authsvc.SessionRecord{}, authsvc.User{}, err
+	}
+	s.Digest = digest
+	return s, u, nil
+}
+
+// UpdateSession implements [authsvc.Adapter]. A session that another program
+// made gets its row in authsvc_session now.
+func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+	return a.step(ctx, "update session", func(r runner) error {
+		if s.Digest == "" {
+			return errNoDigest
+		}
+		// The update holds the session until the end of the step, so it
+		// cannot be deleted and nobody else can adopt it in between.
+		if err := r.must(ctx, a.updateSession, a.shared(s.Expires), s.SessionToken); err != nil {
+			return err
+		}
+		n, err := r.exec(ctx, a.updateOwnSession, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), s.SessionToken)
+		if err != nil || n > 0 {
+			return err
+		}
+		own := s
+		if err := r.row(ctx, a.sessionOwner, s.SessionToken).Scan(text{&own.UserID}); err != nil {
+			return err
+		}
+		return a.insertOwnSessionRow(ctx, r, own)
+	})
+}
+
+// DeleteSession implements [authsvc.Adapter].
+func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+	var s authsvc.SessionRecord
+	err := a.step(ctx, "delete session", func(r runner) error {
+		if err := r.row(ctx, a.lookSession, token).Scan(a.scanSession(&s)...); err != nil {
+			return err
+		}
+		return r.must(ctx, a.deleteSession, token)
+	})
+	if err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return s, nil
+}

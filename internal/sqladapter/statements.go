@@ -1,0 +1,180 @@
+package sqladapter
+
+// Columns in the order in which they are scanned.
+const (
+	userColumns = `u.{User.id}, u.{User.name}, u.{User.email}, u.{User.emailVerified}, u.{User.image}`
+
+	accountColumns = `{Account.id}, {Account.userId}, {Account.type}, {Account.provider}, ` +
+		`{Account.providerAccountId}, {Account.refresh_token}, {Account.access_token}, ` +
+		`{Account.expires_at}, {Account.token_type}, {Account.scope}, {Account.id_token}, {Account.session_state}`
+
+	sessionColumns = `s.{Session.id}, s.{Session.sessionToken}, s.{Session.userId}, s.{Session.expires}, ` +
+		`o.digest, o.auth_time, o.provider`
+
+	mailColumns       = `id, payload, due, expires, attempts`
+	revocationColumns = `id, not_before, written, expires`
+)
+
+// statements are all that the adapter ever says to the database.
+type statements struct {
+	userStatements
+	sessionStatements
+	tokenStatements
+	ownStatements
+	sweeps []*statement // each: now, now, limit
+}
+
+func build(b *builder) statements {
+	return statements{
+		userStatements:    buildUsers(b),
+		sessionStatements: buildSessions(b),
+		tokenStatements:   buildTokens(b),
+		ownStatements:     buildOwn(b),
+		sweeps:            buildSweeps(b),
+	}
+}
+
+type userStatements struct {
+	insertUser, getUser, getUserByEmail, getUserByAccount *statement
+	lockUser, updateUser, deleteUser                      *statement
+	insertAccount, refreshAccount, deleteAccount          *statement
+	listAccounts, accountsOf, deleteAccountsOf            *statement
+}
+
+func buildUsers(b *builder) userStatements {
+	const user = `SELECT ` + userColumns + ` FROM {User} u `
+	const accounts = `SELECT ` + accountColumns + ` FROM {Account} WHERE {Account.userId} = ? ` +
+		`ORDER BY {Account.provider}, {Account.id}`
+	return userStatements{
+		insertUser: b.write(`INSERT INTO {User} ({User.id}, {User.name}, {User.email}, {User.emailVerified}, {User.image}) ` +
+			`VALUES (?, ?, ?, ?, ?)`),
+		getUser:        b.read(user + `WHERE u.{User.id} = ?`),
+		getUserByEmail: b.read(user + `WHERE u.{User.email} = ?`),
+		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
+			`WHERE a.{Account.provider} = ? AND a.{Account.providerAccountId} = ?`),
+		lockUser: b.write(user + `WHERE u.{User.id} = ?` + b.dialect.ForUpdate),
+		updateUser: b.write(`UPDATE {User} SET {User.name} = ?, {User.email} = ?, {User.emailVerified} = ?, ` +
+			`{User.image} = ? WHERE {User.id} = ?`),
+		deleteUser: b.write(`DELETE FROM {User} WHERE {User.id} = ?`),
+
+		insertAccount: b.write(`INSERT INTO {Account} (` + accountColumns + `) ` +
+			`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = ?, {Account.access_token} = ?, ` +
+			`{Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, {Account.id_token} = ?, ` +
+			`{Account.session_state} = ? WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
+		deleteAccount:    b.write(`DELETE FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
+		listAccounts:     b.read(accounts),
+		accountsOf:       b.write(accounts),
+		deleteAccountsOf: b.write(`DELETE FROM {Account} WHERE {Account.userId} = ?`),
+	}
+}
+
+type sessionStatements struct {
+	insertSession, insertOwnSession, getSession   *statement
+	updateSession, updateOwnSession, sessionOwner *statement
+	lookSession, deleteSession, deleteSessionsOf  *statement
+}
+
+func buildSessions(b *builder) sessionStatements {
+	return sessionStatements{
+		insertSession: b.write(`INSERT INTO {Session} ({Session.id}, {Session.sessionToken}, {Session.userId}, ` +
+			`{Session.expires}) VALUES (?, ?, ?, ?)`),
+		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider) ` +
+			`VALUES (?, ?, ?, ?, ?, ?)`),
+		// The second condition keeps a row of another session, should there
+		// be one, from lending its authentication time.
+		getSession: b.read(`SELECT ` + sessionColumns + `, ` + userColumns + ` FROM {Session} s ` +
+			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
+			`LEFT JOIN authsvc_session o ON o.digest = ? AND o.session_token = s.{Session.sessionToken} ` +
+			`WHERE s.{Session.sessionToken} = ?`),
+		updateSession: b.write(`UPDATE {Session} SET {Session.expires} = ? WHERE {Session.sessionToken} = ?`),
+		updateOwnSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, provider = ? ` +
+			`WHERE session_token = ?`),
+		sessionOwner: b.write(`SELECT {Session.userId} FROM {Session} WHERE {Session.sessionToken} = ?`),
+		lookSession: b.write(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
+			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
+			`WHERE s.{Session.sessionToken} = ?`),
+		deleteSession:    b.write(`DELETE FROM {Session} WHERE {Session.sessionToken} = ?`),
+		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {Session.userId} = ?`),
+	}
+}
+
+type tokenStatements struct {
+	insertToken, lookToken, deleteToken, takeToken *statement
+	deleteTokensFor, deleteMailsFor                *statement
+	countMail, insertMail, nextMail, markMail      *statement
+	claimMail, delayMail, deleteMail               *statement
+}
+
+func buildTokens(b *builder) tokenStatements {
+	const byToken = ` FROM {VerificationToken} WHERE {VerificationToken.identifier} = ? AND {VerificationToken.token} = ?`
+	const due = ` FROM authsvc_mail WHERE due <= ? ORDER BY due, id LIMIT 1`
+	t := tokenStatements{
+		insertToken: b.write(`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, ` +
+			`{VerificationToken.token}, {VerificationToken.expires}) VALUES (?, ?, ?)`),
+		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {VerificationToken.identifier} = ?`),
+		deleteMailsFor: b.write(`DELETE FROM authsvc_mail WHERE id IN (SELECT {VerificationToken.token} ` +
+			`FROM {VerificationToken} WHERE {VerificationToken.identifier} = ?)`),
+		countMail:  b.write(`SELECT COUNT(*) FROM authsvc_mail`),
+		insertMail: b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
+		delayMail:  b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
+		deleteMail: b.write(`DELETE FROM authsvc_mail WHERE id = ?`),
+	}
+	if b.dialect.Returning {
+		t.takeToken = b.write(`DELETE` + byToken + ` RETURNING {VerificationToken.expires}`)
+		t.claimMail = b.write(`UPDATE authsvc_mail SET due = ?, attempts = attempts + 1 WHERE id = ` +
+			`(SELECT id` + due + b.dialect.SkipLocked + `) RETURNING ` + mailColumns)
+		return t
+	}
+	t.lookToken = b.write(`SELECT {VerificationToken.expires}` + byToken)
+	t.deleteToken = b.write(`DELETE` + byToken)
+	t.nextMail = b.write(`SELECT ` + mailColumns + due + b.dialect.SkipLocked)
+	t.markMail = b.write(`UPDATE authsvc_mail SET due = ?, attempts = attempts + 1 WHERE id = ?`)
+	return t
+}
+
+type ownStatements struct {
+	insertOnce                                          *statement
+	lockRevocation, insertRevocation, updateRevocation  *statement
+	listRevocations, getMeta, insertMeta, setMeta, ping *statement
+}
+
+func buildOwn(b *builder) ownStatements {
+	return ownStatements{
+		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
+		lockRevocation:   b.write(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE id = ?` + b.dialect.ForUpdate),
+		insertRevocation: b.write(`INSERT INTO authsvc_revocation (` + revocationColumns + `) VALUES (?, ?, ?, ?)`),
+		updateRevocation: b.write(`UPDATE authsvc_revocation SET not_before = ?, written = ?, expires = ? WHERE id = ?`),
+		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE written >= ? ` +
+			`ORDER BY written, id`),
+		getMeta:    b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
+		insertMeta: b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
+		setMeta:    b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
+		ping:       b.read(`SELECT 1`),
+	}
+}
+
+// sharedSweeps is how many of the sweeps, the first ones, are of shared tables.
+const sharedSweeps = 2
+
+// buildSweeps makes one bounded DELETE per kind of record. The inner SELECT is
+// wrapped, since MySQL takes no LIMIT directly inside IN; the condition is
+// repeated outside, so that a record renewed in between is spared.
+func buildSweeps(b *builder) []*statement {
+	sweep := func(table, key, condition string) *statement {
+		return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` IN (SELECT k FROM (SELECT ` +
+			key + ` AS k FROM ` + table + ` WHERE ` + condition + ` LIMIT ?) x)`)
+	}
+	const old = `expires < ?`
+	return []*statement{
+		sweep(`{Session}`, `{Session.sessionToken}`, b.dialect.timeExpr(`{Session.expires}`)+` < ?`),
+		sweep(`{VerificationToken}`, `{VerificationToken.token}`, b.dialect.timeExpr(`{VerificationToken.expires}`)+` < ?`),
+		sweep(`authsvc_mail`, `id`, old),
+		sweep(`authsvc_once`, `id`, old),
+		sweep(`authsvc_revocation`, `id`, old),
+		// Left behind by a program that deletes sessions and does not enforce
+		// foreign keys. The session, not this row, says when it expires.
+		sweep(`authsvc_session`, `digest`, old+` AND NOT EXISTS (SELECT 1 FROM {Session} s `+
+			`WHERE s.{Session.sessionToken} = authsvc_session.session_token)`),
+	}
+}

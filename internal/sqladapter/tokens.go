@@ -1,0 +1,103 @@
+package sqladapter
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"authsvc"
+)
+
+// maxPayload is how long a queued mail may be, in bytes.
+const maxPayload = 64 << 10
+
+var errPayload = errors.New("mail payload exceeds 64 KiB")
+
+// PutToken implements [authsvc.Adapter].
+func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	return a.step(ctx, "put token", func(r runner) error {
+		if len(m.Payload) > maxPayload {
+			return errPayload
+		}
+		var queued int
+		if err := r.row(ctx, a.countMail).Scan(&queued); err != nil {
+			return err
+		}
+		if queued >= maxQueued {
+			return authsvc.ErrQueueFull
+		}
+		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.shared(t.Expires)); err != nil {
+			return err
+		}
+		payload := m.Payload
+		if payload == nil {
+			payload = []byte{} // the column is NOT NULL
+		}
+		_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
+		return err
+	})
+}
+
+// TakeToken implements [authsvc.Adapter].
+func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	t := authsvc.VerificationToken{Identifier: identifier, Token: token}
+	expires := instant{&t.Expires, a.dialect.DecodeTime}
+	var err error
+	if a.dialect.Returning {
+		err = a.run(ctx, "take token", func(r runner) error {
+			return r.row(ctx, a.takeToken, identifier, token).Scan(expires)
+		})
+	} else {
+		err = a.step(ctx, "take token", func(r runner) error {
+			if err := r.row(ctx, a.lookToken, identifier, token).Scan(expires); err != nil {
+				return err
+			}
+			// Of those who saw it, one deletes it.
+			return r.must(ctx, a.deleteToken, identifier, token)
+		})
+	}
+	if err != nil {
+		return authsvc.VerificationToken{}, err
+	}
+	return t, nil
+}
+
+func scanMail(m *authsvc.Mail) []any {
+	return []any{text{&m.ID}, &m.Payload, millis{&m.Due}, millis{&m.Expires}, &m.Attempts}
+}
+
+// ClaimMail implements [authsvc.Adapter].
+func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+	var m authsvc.Mail
+	var err error
+	if a.dialect.Returning {
+		err = a.run(ctx, "claim mail", func(r runner) error {
+			return r.row(ctx, a.claimMail, ms(retry), ms(now)).Scan(scanMail(&m)...)
+		})
+	} else {
+		err = a.step(ctx, "claim mail", func(r runner) error {
+			if err := r.row(ctx, a.nextMail, ms(now)).Scan(scanMail(&m)...); err != nil {
+				return err
+			}
+			m.Due, m.Attempts = stored(retry), m.Attempts+1
+			return r.must(ctx, a.markMail, ms(retry), m.ID)
+		})
+	}
+	if err != nil {
+		return authsvc.Mail{}, err
+	}
+	return m, nil
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return a.run(ctx, "delay mail", func(r runner) error { return r.must(ctx, a.delayMail, ms(due), id) })
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
+	return a.run(ctx, "delete mail", func(r runner) error {
+		_, err := r.exec(ctx, a.deleteMail, id)
+		return err
+	})
+}

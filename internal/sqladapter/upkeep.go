@@ -1,0 +1,145 @@
+package sqladapter
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"authsvc"
+)
+
+// UseOnce implements [authsvc.Adapter].
+func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	return a.run(ctx, "use once", func(r runner) error {
+		_, err := r.exec(ctx, a.insertOnce, key, ms(expires))
+		return err
+	})
+}
+
+func scanRevocation(rev *authsvc.Revocation) []any {
+	return []any{text{&rev.Key}, millis{&rev.NotBefore}, millis{&rev.Written}, millis{&rev.Expires}}
+}
+
+// Revoke implements [authsvc.Adapter]. Two first writers of one key collide
+// on it; the loser tries once more and merges.
+func (a *Adapter) Revoke(ctx context.Context, rev authsvc.Revocation) error {
+	write := func(r runner) error { return a.writeRevocation(ctx, r, &rev) }
+	err := a.step(ctx, "revoke", write)
+	if errors.Is(err, authsvc.ErrConflict) {
+		err = a.step(ctx, "revoke", write)
+	}
+	return err
+}
+
+// writeRevocation merges rev, which may be nil, into the stored record.
+func (a *Adapter) writeRevocation(ctx context.Context, r runner, rev *authsvc.Revocation) error {
+	if rev == nil {
+		return nil
+	}
+	var old authsvc.Revocation
+	err := r.row(ctx, a.lockRevocation, rev.Key).Scan(scanRevocation(&old)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = r.exec(ctx, a.insertRevocation, rev.Key, ms(rev.NotBefore), ms(rev.Written), ms(rev.Expires))
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return r.must(ctx, a.updateRevocation, ms(later(old.NotBefore, rev.NotBefore)), ms(rev.Written),
+		ms(later(old.Expires, rev.Expires)), rev.Key)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Revocations implements [authsvc.Adapter].
+func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
+	err = a.run(ctx, "revocations", func(r runner) error {
+		return r.rows(ctx, a.listRevocations, []any{ms(since)}, func(rows *sql.Rows) error {
+			var rev authsvc.Revocation
+			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
+				return err
+			}
+			list = append(list, rev)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// PutMeta implements [authsvc.Adapter].
+func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error) {
+	got, err := a.meta(ctx, key)
+	if !errors.Is(err, authsvc.ErrNotFound) {
+		return got, err
+	}
+	err = a.run(ctx, "put meta", func(r runner) error {
+		_, err := r.exec(ctx, a.insertMeta, key, value)
+		return err
+	})
+	if errors.Is(err, authsvc.ErrConflict) { // somebody else was first
+		return a.meta(ctx, key)
+	}
+	if err != nil {
+		return "", err
+	}
+	return value, nil
+}
+
+// SetMeta implements [authsvc.Adapter].
+func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
+	return a.step(ctx, "set meta", func(r runner) error {
+		n, err := r.exec(ctx, a.setMeta, value, key)
+		if err == nil && n == 0 {
+			_, err = r.exec(ctx, a.insertMeta, key, value)
+		}
+		return err
+	})
+}
+
+func (a *Adapter) meta(ctx context.Context, key string) (value string, err error) {
+	err = a.run(ctx, "get meta", func(r runner) error {
+		return r.row(ctx, a.getMeta, key).Scan(text{&value})
+	})
+	return value, err
+}
+
+// Sweep implements [authsvc.Adapter]. Each kind of record is one statement;
+// what was deleted before an error stays deleted and is counted.
+func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
+	swept := 0
+	err := a.run(ctx, "sweep", func(r runner) error {
+		for i, s := range a.sweeps {
+			if swept >= limit {
+				return nil
+			}
+			var before any = ms(now)
+			if i < sharedSweeps {
+				before = a.shared(now)
+			}
+			n, err := r.exec(ctx, s, before, before, limit-swept)
+			if err != nil {
+				return err
+			}
+			swept += n
+		}
+		return nil
+	})
+	return swept, err
+}
+
+// Ping implements [authsvc.Adapter].
+func (a *Adapter) Ping(ctx context.Context) error {
+	return a.run(ctx, "ping", func(r runner) error {
+		var one int
+		return r.row(ctx, a.ping).Scan(&one)
+	})
+}

@@ -1,0 +1,159 @@
+package sqladapter
+
+import (
+	"context"
+	"database/sql"
+
+	"authsvc"
+)
+
+// scanUser lists where userColumns go.
+func (a *Adapter) scanUser(u *authsvc.User) []any {
+	return []any{text{&u.ID}, text{&u.Name}, text{&u.Email},
+		instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}
+}
+
+func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...any) (authsvc.User, error) {
+	var u authsvc.User
+	err := a.run(ctx, op, func(r runner) error {
+		return r.row(ctx, s, args...).Scan(a.scanUser(&u)...)
+	})
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	return u, nil
+}
+
+func (a *Adapter) insertUserRow(ctx context.Context, r runner, u authsvc.User) error {
+	_, err := r.exec(ctx, a.insertUser, u.ID, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image))
+	return err
+}
+
+// CreateUser implements [authsvc.Adapter].
+func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+	err := a.run(ctx, "create user", func(r runner) error { return a.insertUserRow(ctx, r, u) })
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	u.EmailVerified = stored(u.EmailVerified)
+	return u, nil
+}
+
+// GetUser implements [authsvc.Adapter].
+func (a *Adapter) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	return a.oneUser(ctx, "get user", a.getUser, id)
+}
+
+// GetUserByEmail implements [authsvc.Adapter].
+func (a *Adapter) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	return a.oneUser(ctx, "get user by email", a.getUserByEmail, email)
+}
+
+// GetUserByAccount implements [authsvc.Adapter].
+func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+	return a.oneUser(ctx, "get user by account", a.getUserByAccount, provider, providerAccountID)
+}
+
+// UpdateUser implements [authsvc.Adapter].
+func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+	var u authsvc.User
+	err := a.step(ctx, "update user", func(r runner) error {
+		if err := r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...); err != nil {
+			return err
+		}
+		set(&u.Name, change.Name)
+		set(&u.Email, change.Email)
+		set(&u.EmailVerified, change.EmailVerified)
+		set(&u.Image, change.Image)
+		u.EmailVerified = stored(u.EmailVerified)
+		return a.updateUserRow(ctx, r, u)
+	})
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	return u, nil
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+func (a *Adapter) updateUserRow(ctx context.Context, r runner, u authsvc.User) error {
+	return r.must(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image), u.ID)
+}
+
+// DeleteUser implements [authsvc.Adapter].
+func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
+	return a.run(ctx, "delete user", func(r runner) error { return r.must(ctx, a.deleteUser, id) })
+}
+
+func scanAccount(acc *authsvc.Account) []any {
+	return []any{text{&acc.ID}, text{&acc.UserID}, text{&acc.Type}, text{&acc.Provider}, text{&acc.ProviderAccountID},
+		text{&acc.RefreshToken}, text{&acc.AccessToken}, number{&acc.ExpiresAt}, text{&acc.TokenType},
+		text{&acc.Scope}, text{&acc.IDToken}, text{&acc.SessionState}}
+}
+
+// tokenFields are the parameters for what a refresh replaces.
+func tokenFields(acc authsvc.Account) []any {
+	var expiresAt any
+	if acc.ExpiresAt != 0 {
+		expiresAt = acc.ExpiresAt
+	}
+	return []any{orNull(acc.RefreshToken), orNull(acc.AccessToken), expiresAt, orNull(acc.TokenType),
+		orNull(acc.Scope), orNull(acc.IDToken), orNull(acc.SessionState)}
+}
+
+func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc authsvc.Account) error {
+	args := append([]any{acc.ID, acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, tokenFields(acc)...)
+	_, err := r.exec(ctx, a.insertAccount, args...)
+	return a.owned(err)
+}
+
+// LinkAccount implements [authsvc.Adapter].
+func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
+	err := a.run(ctx, "link account", func(r runner) error { return a.insertAccountRow(ctx, r, acc) })
+	if err != nil {
+		return authsvc.Account{}, err
+	}
+	return acc, nil
+}
+
+// RefreshAccount implements [authsvc.Adapter].
+func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
+	return a.run(ctx, "refresh account", func(r runner) error {
+		return r.must(ctx, a.refreshAccount, append(tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
+	})
+}
+
+// UnlinkAccount implements [authsvc.Adapter].
+func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
+	return a.run(ctx, "unlink account", func(r runner) error {
+		return r.must(ctx, a.deleteAccount, provider, providerAccountID)
+	})
+}
+
+// ListAccounts implements [authsvc.Adapter].
+func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
+	err = a.run(ctx, "list accounts", func(r runner) error {
+		list, err = accountsOf(ctx, r, a.listAccounts, userID)
+		return err
+	})
+	return list, err
+}
+
+func accountsOf(ctx context.Context, r runner, s *statement, userID string) (list []authsvc.Account, err error) {
+	err = r.rows(ctx, s, []any{userID}, func(rows *sql.Rows) error {
+		var acc authsvc.Account
+		if err := rows.Scan(scanAccount(&acc)...); err != nil {
+			return err
+		}
+		list = append(list, acc)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
