@@ -269,6 +269,10 @@ func (s *Service) EndSessions(ctx context.Context, userID string) error {
 	return nil
 }
 
+// StyleURL is the address of the built-in pages' style sheet, theme included,
+// for pages of your own that are to look alike. It changes with its content.
+func (s *Service) StyleURL() string { return s.base + "/" + s.pages.stylePath }
+
 func (s *Service) request(r *http.Request) *request {
 	rq := &request{Service: s, ctx: r.Context(), r: r, now: time.Now()}
 	rq.jar.names = &s.names

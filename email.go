@@ -25,6 +25,9 @@ type Email struct {
 	// the mail queue, never while a browser waits. An error that Is
 	// ErrMailRefused is final, any other is tried again until the link expires.
 	Send func(ctx context.Context, m Message) error
+	// InboxURL is linked from the page that follows a request, for teams whose
+	// mailboxes are all at one place, such as https://mail.google.com.
+	InboxURL string
 	// Templates replaces the texts of the mail; nil fields keep the default.
 	Templates MailTemplates
 }
@@ -287,6 +290,9 @@ func (e *Email) build(b *builder) flow {
 	}
 	if _, err := mail.ParseAddress(e.From); err != nil || strings.ContainsAny(e.From, "\r\n") {
 		b.fail("from", "is not a mail address", `write "Acme <no-reply@example.com>"`)
+	}
+	if _, _, ok := parseHTTPURL(e.InboxURL); e.InboxURL != "" && !ok {
+		b.fail("inbox_url", "is no address with http or https", "write https://mail.example.com")
 	}
 	if e.Send == nil {
 		b.fail("server", "is missing", "say how mail leaves: smtp://user:password@host:587 (Email.Send)")

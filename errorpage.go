@@ -78,6 +78,7 @@ func verifyRequestPage(rq *request) outcome {
 	}
 	if ok {
 		v.MaxAgeMinutes = int(f.MaxAge.Minutes())
+		v.InboxURL = f.InboxURL
 		v.ResendAction = rq.base + "/signin/" + f.ID
 	}
 	if list := rq.emailRequests(); len(list) > 0 && ok {

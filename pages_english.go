@@ -53,6 +53,7 @@ func english() words {
 		"verify.once":    "The link works once, and best in this browser.",
 		"verify.many":    "If you ask for more than one, each link works until one of them is used.",
 		"verify.limit":   "At most %d links an hour go to one address.",
+		"verify.inbox":   "Open the inbox",
 		"verify.again":   "Send another link",
 		"verify.correct": "Use a different address",
 		"verify.reenter": "Enter your address again",

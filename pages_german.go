@@ -51,6 +51,7 @@ func german() words {
 		"verify.once":    "Der Link gilt einmal, und am besten in diesem Browser.",
 		"verify.many":    "Wenn Sie mehrere anfordern, gilt jeder, bis einer davon benutzt ist.",
 		"verify.limit":   "An eine Adresse gehen höchstens %d Links in der Stunde.",
+		"verify.inbox":   "Posteingang öffnen",
 		"verify.again":   "Weiteren Link senden",
 		"verify.correct": "Andere Adresse verwenden",
 		"verify.reenter": "Adresse neu eingeben",

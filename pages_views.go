@@ -93,6 +93,7 @@ type verifyRequestView struct {
 	MaxAgeMinutes int    // life of a link; 0: not said
 	SignInURL     string // to correct the address
 	Resent        bool   // this is the answer to "send again"
+	InboxURL      string // where the mailbox can be read; empty: not known
 	LinksPerHour  int    // to one address; 0: the default of 5; negative: no limit
 }
 

@@ -93,6 +93,17 @@ func (p *Provider) showPicker(w http.ResponseWriter, status int, req *authReques
 	})
 }
 
+// index tells a person who comes without an application what this is.
+func (p *Provider) index(w http.ResponseWriter, _ *http.Request) {
+	var rows []row
+	for _, person := range p.People() {
+		rows = append(rows, row{Person: person, Avatar: p.base + avatarPath(person)})
+	}
+	p.pages.render(w, http.StatusOK, "index.html", map[string]any{
+		"Title": "People", "Issuer": p.issuer, "Base": p.base, "People": rows,
+	})
+}
+
 // showError shows an error that is not for the client to see.
 func (p *Provider) showError(w http.ResponseWriter, status int, err *pageError) {
 	p.pages.render(w, status, "error.html", map[string]any{

@@ -28,6 +28,7 @@ func (p *Provider) route() {
 		method, path, _ := strings.Cut(pattern, " ")
 		p.mux.HandleFunc(method+" "+p.base+path, p.watched(e, h))
 	}
+	p.mux.HandleFunc("GET "+p.base+"/{$}", p.index)
 	add(EndpointDiscovery, "GET /.well-known/openid-configuration", p.discovery)
 	add(EndpointJWKS, "GET /jwks", p.jwks)
 	add(EndpointAuthorize, "GET /authorize", p.authorize(openidFace))

@@ -1,0 +1,252 @@
+// Package dev is what `authsvc dev` runs: the service on loopback with
+// everything around it that a sign-in needs, and nothing to configure. An
+// OpenID provider, an SMTP server and SQLite are real; only the people and
+// the mailbox are made up.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/sqlite"
+	"authsvc/internal/idp"
+	"authsvc/internal/mailbox"
+	"authsvc/internal/seal"
+	"authsvc/mail"
+)
+
+// Options of Run.
+type Options struct {
+	// Dir keeps the database, the secret, the people and the mails.
+	Dir string
+	// Port of the application; the identity provider listens on the next one.
+	Port int
+	// Host to listen on: localhost or a loopback address. Anything else is
+	// refused, because everybody who can connect can sign in as anybody.
+	Host string
+	// Providers are added to those of dev.
+	Providers []authsvc.Provider
+	// Out gets the few lines that a person reads.
+	Out io.Writer
+	Log *slog.Logger
+}
+
+// Names of what dev makes.
+const (
+	providerID   = "dev"
+	providerName = "Dev ID"
+	clientID     = "authsvc-dev"
+)
+
+// stopTimeout is how long requests in flight may take when it ends.
+const stopTimeout = 5 * time.Second
+
+// Run serves until ctx ends, then finishes what is in flight.
+func Run(ctx context.Context, o Options) (err error) {
+	w := &world{Options: o}
+	defer func() { err = errors.Join(err, w.close()) }()
+	for _, step := range []func(context.Context) error{w.prepare, w.openStore, w.openMailbox, w.openProvider, w.openService, w.listen} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	w.welcome()
+	select {
+	case err := <-w.failed:
+		return err
+	case <-ctx.Done():
+		fmt.Fprintln(o.Out, "\nStopping. What you did is kept in", o.Dir)
+		return nil
+	}
+}
+
+// world is everything that runs.
+type world struct {
+	Options
+	origin  string // of the application
+	issuer  string
+	store   *sqlite.Store
+	mailbox *mailbox.Server
+	idp     *idp.Provider
+	client  idp.Client
+	service *authsvc.Service
+	secret  string
+	servers []*http.Server
+	failed  chan error
+}
+
+// prepare checks the address and makes the folder.
+func (w *world) prepare(context.Context) error {
+	if !loopback(w.Host) {
+		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use `authsvc serve` to be reached from elsewhere", w.Host)
+	}
+	if w.Port < 1 || w.Port > 65534 {
+		return fmt.Errorf("port %d cannot be used; choose one from 1 to 65534", w.Port)
+	}
+	w.origin = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
+	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port+1))
+	w.failed = make(chan error, 8)
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		return fmt.Errorf("folder for dev: %w", err)
+	}
+	var err error
+	if w.secret, err = w.keep("secret"); err != nil {
+		return err
+	}
+	client, err := w.keep("client-secret")
+	w.client = idp.Client{ID: clientID, Name: "your application", Secret: client,
+		RedirectURIs: []string{w.origin + "/api/auth/callback/" + providerID}}
+	return err
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// keep returns the secret in a file of the folder, making it the first time.
+func (w *world) keep(name string) (string, error) {
+	path := filepath.Join(w.Dir, name)
+	raw, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(raw))) >= 43 {
+		return strings.TrimSpace(string(raw)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s of dev: %w", name, err)
+	}
+	if err == nil {
+		return "", fmt.Errorf("%s is damaged; remove it, and everybody has to sign in again", path)
+	}
+	secret := seal.Token()
+	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("%s of dev: %w", name, err)
+	}
+	return secret, nil
+}
+
+func (w *world) openStore(ctx context.Context) (err error) {
+	w.store, err = sqlite.Open(ctx, filepath.Join(w.Dir, "authsvc.db"), sqlite.Options{Migrate: true})
+	return err
+}
+
+func (w *world) openMailbox(context.Context) (err error) {
+	w.mailbox, err = mailbox.Listen(mailbox.Options{Dir: filepath.Join(w.Dir, "mail")})
+	return err
+}
+
+func (w *world) openProvider(context.Context) error {
+	file, err := idp.OpenFile(filepath.Join(w.Dir, "people.json"))
+	if err != nil {
+		return err
+	}
+	w.idp, err = idp.New(idp.Options{Issuer: w.issuer, Clients: []idp.Client{w.client}, Store: file})
+	return err
+}
+
+func (w *world) openService(context.Context) error {
+	send, err := mail.SMTP("smtp://"+w.mailbox.Addr(), mail.Options{})
+	if err != nil {
+		return err
+	}
+	providers := []authsvc.Provider{
+		&authsvc.OAuth{ID: providerID, Name: providerName, OpenID: true, Issuer: w.issuer,
+			Client: authsvc.Client{ID: w.client.ID, Secret: w.client.Secret}},
+		&authsvc.Email{From: "Your application <no-reply@app.example>", Send: send, InboxURL: w.origin + "/inbox"},
+	}
+	w.service, err = authsvc.New(authsvc.Config{
+		URL: w.origin, Secrets: []string{w.secret}, Adapter: w.store, Logger: w.Log,
+		Providers: append(providers, w.Providers...),
+		Theme:     authsvc.Theme{SiteName: "Your application"},
+	})
+	return err
+}
+
+// listen opens the two ports. localhost is both 127.0.0.1 and ::1 to browsers.
+func (w *world) listen(ctx context.Context) error {
+	hosts := []string{w.Host}
+	if w.Host == "localhost" {
+		hosts = []string{"127.0.0.1", "::1"}
+	}
+	handler := w.handler()
+	for i, host := range hosts {
+		if err := w.serve(ctx, host, w.Port, handler); err != nil && i == 0 {
+			return err
+		}
+	}
+	return w.serve(ctx, "127.0.0.1", w.Port+1, w.idp)
+}
+
+func (w *world) serve(ctx context.Context, host string, port int, h http.Handler) error {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("port %d is not free (%w); stop what uses it, or choose another: authsvc dev --port %d", port, err, w.Port+10)
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: 60 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(w.Log.Handler(), slog.LevelWarn)}
+	w.servers = append(w.servers, s)
+	go func() {
+		if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			w.failed <- err
+		}
+	}()
+	return nil
+}
+
+func (w *world) welcome() {
+	fmt.Fprintf(w.Out, `authsvc dev — for development, on this machine only
+
+  Open            %s
+  Mails           %s/inbox
+  People          %s (the built-in identity provider)
+  Kept in         %s
+
+Press Ctrl-C to stop.
+`, w.origin, w.origin, w.issuer, w.Dir)
+}
+
+// close ends what runs, in the opposite order of its start.
+func (w *world) close() error {
+	var errs []error
+	for _, s := range w.servers {
+		errs = append(errs, within(s.Shutdown, s.Close))
+	}
+	if w.service != nil {
+		errs = append(errs, within(w.service.Close, nil))
+	}
+	if w.mailbox != nil {
+		errs = append(errs, w.mailbox.Close())
+	}
+	if w.store != nil {
+		errs = append(errs, w.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// within gives end its time, and then uses force if there is any.
+func within(end func(context.Context) error, force func() error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	err := end(ctx)
+	if err != nil && force != nil {
+		err = force()
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package dev_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc/internal/dev"
+)
+
+// lines collects what dev prints.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// freePorts finds a port whose successor is free too.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for range 50 {
+		a, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := a.Addr().(*net.TCPAddr).Port
+		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		a.Close()
+		if err == nil {
+			b.Close()
+			return port
+		}
+	}
+	t.Fatal("no two free ports")
+	return 0
+}
+
+// run starts dev and returns a stop function that waits for its end.
+func run(t *testing.T, dir string, port int) (out *lines, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out = &lines{}
+	done := make(chan error, 1)
+	go func() {
+		done <- dev.Run(ctx, dev.Options{Dir: dir, Host: "localhost", Port: port, Out: out, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	}()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), "Ctrl-C"); time.Sleep(20 * time.Millisecond) {
+		select {
+		case err := <-done:
+			t.Fatalf("dev ended: %v", err)
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("dev did not start")
+		}
+	}
+	return out, func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("dev ended with %v", err)
+		}
+	}
+}
+
+type visitor struct {
+	t      *testing.T
+	c      *http.Client
+	origin string
+}
+
+func visit(t *testing.T, port int) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{t, &http.Client{Jar: jar, Timeout: 20 * time.Second}, fmt.Sprintf("http://localhost:%d", port)}
+}
+
+func (v *visitor) get(path string) (*http.Response, string) {
+	v.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = v.origin + path
+	}
+	res, err := v.c.Get(path)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+func (v *visitor) post(path string, form url.Values) (*http.Response, string) {
+	v.t.Helper()
+	var token struct{ CSRFToken string }
+	_, body := v.get("/api/auth/csrf")
+	if err := json.Unmarshal([]byte(body), &token); err != nil {
+		v.t.Fatal(err)
+	}
+	form.Set("csrfToken", token.CSRFToken)
+	res, err := v.c.PostForm(v.origin+path, form)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return res, string(raw)
+}
+
+func (v *visitor) email() string {
+	v.t.Helper()
+	var s struct{ User struct{ Email string } }
+	_, body := v.get("/api/auth/session")
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
+		v.t.Fatal(err)
+	}
+	return s.User.Email
+}
+
+func TestDev(t *testing.T) {
+	t.Parallel()
+	dir, port := t.TempDir(), freePorts(t)
+	out, stop := run(t, dir, port)
+	if !strings.Contains(out.String(), fmt.Sprintf("http://localhost:%d\n", port)) {
+		t.Errorf("does not say what to open:\n%s", out)
+	}
+	v := visit(t, port)
+	if _, body := v.get("/"); !strings.Contains(body, "Nobody is signed in") {
+		t.Errorf("home page: %s", body)
+	}
+
+	t.Log("by the identity provider, choosing a person on its page")
+	res, page := v.post("/api/auth/signin/dev", url.Values{"callbackUrl": {"/"}})
+	if !strings.Contains(page, "Ada Lovelace") {
+		t.Fatalf("no people at %s: %s", res.Request.URL, page)
+	}
+	res, body := v.choose(res.Request.URL, page, "Ada Lovelace")
+	if res.Request.URL.Path != "/" || !strings.Contains(body, "ada@example.com") {
+		t.Fatalf("after choosing: %s %s", res.Request.URL, body)
+	}
+
+	t.Log("by a mailed link, opened from the inbox")
+	w := visit(t, port)
+	if _, body := w.post("/api/auth/signin/email", url.Values{"email": {"new@app.example"}, "callbackUrl": {"/"}}); !strings.Contains(body, "/inbox") {
+		t.Errorf("the page after asking does not lead to the inbox: %s", body)
+	}
+	if got := w.openMail(); got.Request.URL.Path != "/" || w.email() != "new@app.example" {
+		t.Errorf("after the link: %s as %q", got.Request.URL, w.email())
+	}
+
+	t.Log("a restart keeps sessions, people and mails")
+	stop()
+	_, stop = run(t, dir, port)
+	defer stop()
+	if v.email() != "ada@example.com" || w.email() != "new@app.example" {
+		t.Errorf("after a restart: %q and %q", v.email(), w.email())
+	}
+	if _, body := v.get("/inbox"); !strings.Contains(body, "new@app.example") {
+		t.Error("the mail is gone after a restart")
+	}
+	v.post("/api/auth/signout", url.Values{})
+	if got := v.email(); got != "" {
+		t.Errorf("after sign-out still %q", got)
+	}
+}
+
+var formAction = regexp.MustCompile(`action="([^"]+)"`)
+
+// choose posts the form of one person on the provider's page.
+func (v *visitor) choose(at *url.URL, page, name string) (*http.Response, string) {
+	v.t.Helper()
+	form := url.Values{}
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		form.Set(m[1], html.UnescapeString(m[2]))
+	}
+	button := regexp.MustCompile(`<button[^>]*name="([^"]+)"[^>]*value="([^"]+)"[^>]*>[\s\S]*?` + name).FindStringSubmatch(page)
+	if button == nil {
+		v.t.Fatalf("no button for %s in %s", name, page)
+	}
+	form.Set(button[1], button[2])
+	action, err := at.Parse(html.UnescapeString(formAction.FindStringSubmatch(page)[1]))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	res, err := v.c.PostForm(action.String(), form)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// openMail follows the link of the newest mail.
+func (v *visitor) openMail() *http.Response {
+	v.t.Helper()
+	for range 100 {
+		_, page := v.get("/inbox")
+		if m := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(page); m != nil {
+			res, _ := v.get(html.UnescapeString(m[1]))
+			return res
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	v.t.Fatal("no mail came")
+	return nil
+}
+
+func TestDevRefuses(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]dev.Options{
+		"beyond loopback": {Host: "0.0.0.0", Port: 3000},
+		"a name":          {Host: "app.example", Port: 3000},
+		"no port":         {Host: "localhost", Port: 0},
+	} {
+		o.Dir, o.Out, o.Log = t.TempDir(), io.Discard, slog.Default()
+		if err := dev.Run(t.Context(), o); err == nil {
+			t.Errorf("%s: dev ran", name)
+		}
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	port := busy.Addr().(*net.TCPAddr).Port
+	err = dev.Run(t.Context(), dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, Out: io.Discard, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "not free") || !strings.Contains(err.Error(), "--port") {
+		t.Errorf("a port that is taken: %v", err)
+	}
+}
+
+func TestDevAnswersItsHostOnly(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	_, stop := run(t, t.TempDir(), port)
+	defer stop()
+	for host, want := range map[string]int{fmt.Sprintf("localhost:%d", port): 200, fmt.Sprintf("evil.example:%d", port): 421} {
+		r, err := http.NewRequest("GET", fmt.Sprintf("http://127.0.0.1:%d/inbox", port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("Host %s: %d, want %d", host, res.StatusCode, want)
+		}
+	}
+}
