@@ -52,7 +52,7 @@ const (
 )
 
 // stopTimeout is how long requests in flight may take when it ends.
-const stopTimeout = 5 * time.Second
+const stopTimeout = 2 * time.Second
 
 // Run serves until ctx ends, then finishes what is in flight.
 func Run(ctx context.Context, o Options) (err error) {
