@@ -1,0 +1,87 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"authsvc"
+)
+
+func contextTests() []test {
+	return []test{{"Context/a cancelled call fails and changes nothing", cancelled}}
+}
+
+func cancelled(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	link := putLink(t, a, ann.user.Email, "link")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range everyCall(ctx, a, ann) {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want the context's error", name, err)
+		}
+	}
+	alive(t, a, ann)
+	_, err := a.GetUser(t.Context(), "user-new")
+	is(t, err, authsvc.ErrNotFound)
+	same(t, links(t, a, "new@example.com", "new"), 0)
+	revocations(t, a, at(0))
+	same(t, queued(t, a), []string{"link"})
+	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
+	ok(t, err)
+	same(t, got, link)
+	ok(t, a.UseOnce(t.Context(), "new", at(1)))
+	meta, err := a.PutMeta(t.Context(), "new", "later")
+	ok(t, err)
+	same(t, meta, "later")
+}
+
+// everyCall is one call of each method that would succeed and, if it writes,
+// change something of ann's or make something called new.
+func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]func() error {
+	fresh := authsvc.User{ID: "user-new", Email: "new@example.com"}
+	acc, s := account("new"), session("new")
+	acc.UserID, s.UserID = ann.user.ID, ann.user.ID
+	changed := ann.session
+	changed.Expires, changed.Provider = at(1), "changed"
+	changedAcc := ann.account
+	changedAcc.AccessToken = "changed"
+	rev := revocation("new", 1, 2, 3)
+	return map[string]func() error{
+		"CreateUser":       func() error { _, err := a.CreateUser(ctx, fresh); return err },
+		"GetUser":          func() error { _, err := a.GetUser(ctx, ann.user.ID); return err },
+		"GetUserByEmail":   func() error { _, err := a.GetUserByEmail(ctx, ann.user.Email); return err },
+		"GetUserByAccount": func() error { _, err := a.GetUserByAccount(ctx, "github", "github-ann"); return err },
+		"UpdateUser":       func() error { _, err := a.UpdateUser(ctx, ann.user.ID, authsvc.UserUpdate{Name: ptr("x")}); return err },
+		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID) },
+		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc); return err },
+		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc) },
+		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann") },
+		"ListAccounts":     func() error { _, err := a.ListAccounts(ctx, ann.user.ID); return err },
+		"CreateSession":    func() error { _, err := a.CreateSession(ctx, s); return err },
+		"GetSession":       func() error { _, _, err := a.GetSession(ctx, "token-ann", "digest-ann"); return err },
+		"UpdateSession":    func() error { return a.UpdateSession(ctx, changed) },
+		"DeleteSession":    func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
+		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y); return err },
+		"ProveEmail": func() error {
+			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: &rev})
+			return err
+		},
+		"EndSessions": func() error { _, err := a.EndSessions(ctx, ann.user.ID, &rev); return err },
+		"PutToken": func() error {
+			return a.PutToken(ctx, authsvc.VerificationToken{Identifier: "new@example.com", Token: "new", Expires: at(1)},
+				authsvc.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
+		},
+		"TakeToken":   func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
+		"ClaimMail":   func() error { _, err := a.ClaimMail(ctx, at(0), at(100)); return err },
+		"DelayMail":   func() error { return a.DelayMail(ctx, "link", at(100)) },
+		"DeleteMail":  func() error { return a.DeleteMail(ctx, "link") },
+		"UseOnce":     func() error { return a.UseOnce(ctx, "new", at(1)) },
+		"Revoke":      func() error { return a.Revoke(ctx, rev) },
+		"Revocations": func() error { _, err := a.Revocations(ctx, at(0)); return err },
+		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
+		"Sweep":       func() error { _, err := a.Sweep(ctx, at(1e6), 1000); return err },
+		"Ping":        func() error { return a.Ping(ctx) },
+	}
+}

@@ -1,0 +1,233 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"authsvc"
+)
+
+// ErrFault is the error of a call that a [Fault] made fail.
+var ErrFault = errors.New("adaptertest: injected fault")
+
+// A Fault is an adapter whose calls can be made to fail. Calls are counted
+// from 1, over all methods. A program is tested against every failure by
+// running it with FailBefore(n) and FailAfter(n) for n = 1, 2, … until a run
+// makes fewer than n calls.
+type Fault struct {
+	next authsvc.Adapter
+
+	mu            sync.Mutex
+	calls         []string
+	before, after int
+}
+
+var _ authsvc.Adapter = (*Fault)(nil)
+
+// Faulty wraps an adapter. Nothing fails until told to.
+func Faulty(a authsvc.Adapter) *Fault { return &Fault{next: a} }
+
+// FailBefore starts counting anew and makes the n-th call fail without having
+// done anything, as a store that cannot be reached. 0: none.
+func (f *Fault) FailBefore(n int) { f.reset(n, 0) }
+
+// FailAfter starts counting anew and makes the n-th call fail although it has
+// been done, as a connection that breaks before the answer. 0: none.
+func (f *Fault) FailAfter(n int) { f.reset(0, n) }
+
+func (f *Fault) reset(before, after int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after, f.calls = before, after, nil
+}
+
+// Calls returns the names of the methods that were called since counting
+// began, failed ones too.
+func (f *Fault) Calls() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.calls...)
+}
+
+// do makes one call and lets it fail when it is its turn.
+func (f *Fault) do(method string, call func() error) error {
+	f.mu.Lock()
+	f.calls = append(f.calls, method)
+	n, before, after := len(f.calls), f.before, f.after
+	f.mu.Unlock()
+	if n == before {
+		return ErrFault
+	}
+	err := call()
+	if n == after {
+		return ErrFault
+	}
+	return err
+}
+
+// ask is do for a method with a result; none comes with a fault.
+func ask[T any](f *Fault, method string, call func() (T, error)) (result T, err error) {
+	err = f.do(method, func() (err error) {
+		result, err = call()
+		return err
+	})
+	if errors.Is(err, ErrFault) {
+		var none T
+		return none, err
+	}
+	return result, err
+}
+
+// pair holds the results of a method that has two.
+type pair[A, B any] struct {
+	a A
+	b B
+}
+
+func both[A, B any](a A, b B, err error) (pair[A, B], error) { return pair[A, B]{a, b}, err }
+
+// CreateUser implements [authsvc.Adapter].
+func (f *Fault) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+	return ask(f, "CreateUser", func() (authsvc.User, error) { return f.next.CreateUser(ctx, u) })
+}
+
+// GetUser implements [authsvc.Adapter].
+func (f *Fault) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	return ask(f, "GetUser", func() (authsvc.User, error) { return f.next.GetUser(ctx, id) })
+}
+
+// GetUserByEmail implements [authsvc.Adapter].
+func (f *Fault) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	return ask(f, "GetUserByEmail", func() (authsvc.User, error) { return f.next.GetUserByEmail(ctx, email) })
+}
+
+// GetUserByAccount implements [authsvc.Adapter].
+func (f *Fault) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+	return ask(f, "GetUserByAccount", func() (authsvc.User, error) { return f.next.GetUserByAccount(ctx, provider, providerAccountID) })
+}
+
+// UpdateUser implements [authsvc.Adapter].
+func (f *Fault) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+	return ask(f, "UpdateUser", func() (authsvc.User, error) { return f.next.UpdateUser(ctx, id, change) })
+}
+
+// DeleteUser implements [authsvc.Adapter].
+func (f *Fault) DeleteUser(ctx context.Context, id string) error {
+	return f.do("DeleteUser", func() error { return f.next.DeleteUser(ctx, id) })
+}
+
+// LinkAccount implements [authsvc.Adapter].
+func (f *Fault) LinkAccount(ctx context.Context, a authsvc.Account) (authsvc.Account, error) {
+	return ask(f, "LinkAccount", func() (authsvc.Account, error) { return f.next.LinkAccount(ctx, a) })
+}
+
+// RefreshAccount implements [authsvc.Adapter].
+func (f *Fault) RefreshAccount(ctx context.Context, a authsvc.Account) error {
+	return f.do("RefreshAccount", func() error { return f.next.RefreshAccount(ctx, a) })
+}
+
+// UnlinkAccount implements [authsvc.Adapter].
+func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
+	return f.do("UnlinkAccount", func() error { return f.next.UnlinkAccount(ctx, provider, providerAccountID) })
+}
+
+// ListAccounts implements [authsvc.Adapter].
+func (f *Fault) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
+	return ask(f, "ListAccounts", func() ([]authsvc.Account, error) { return f.next.ListAccounts(ctx, userID) })
+}
+
+// CreateSession implements [authsvc.Adapter].
+func (f *Fault) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	return ask(f, "CreateSession", func() (authsvc.SessionRecord, error) { return f.next.CreateSession(ctx, s) })
+}
+
+// GetSession implements [authsvc.Adapter].
+func (f *Fault) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+	got, err := ask(f, "GetSession", func() (pair[authsvc.SessionRecord, authsvc.User], error) {
+		return both(f.next.GetSession(ctx, token, digest))
+	})
+	return got.a, got.b, err
+}
+
+// UpdateSession implements [authsvc.Adapter].
+func (f *Fault) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+	return f.do("UpdateSession", func() error { return f.next.UpdateSession(ctx, s) })
+}
+
+// DeleteSession implements [authsvc.Adapter].
+func (f *Fault) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+	return ask(f, "DeleteSession", func() (authsvc.SessionRecord, error) { return f.next.DeleteSession(ctx, token) })
+}
+
+// SignUp implements [authsvc.Adapter].
+func (f *Fault) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+	return ask(f, "SignUp", func() (authsvc.User, error) { return f.next.SignUp(ctx, u, a, s) })
+}
+
+// ProveEmail implements [authsvc.Adapter].
+func (f *Fault) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+	got, err := ask(f, "ProveEmail", func() (pair[authsvc.User, []authsvc.Account], error) { return both(f.next.ProveEmail(ctx, p)) })
+	return got.a, got.b, err
+}
+
+// EndSessions implements [authsvc.Adapter].
+func (f *Fault) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+	return ask(f, "EndSessions", func() (int, error) { return f.next.EndSessions(ctx, userID, r) })
+}
+
+// PutToken implements [authsvc.Adapter].
+func (f *Fault) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	return f.do("PutToken", func() error { return f.next.PutToken(ctx, t, m, maxQueued) })
+}
+
+// TakeToken implements [authsvc.Adapter].
+func (f *Fault) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return ask(f, "TakeToken", func() (authsvc.VerificationToken, error) { return f.next.TakeToken(ctx, identifier, token) })
+}
+
+// ClaimMail implements [authsvc.Adapter].
+func (f *Fault) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+	return ask(f, "ClaimMail", func() (authsvc.Mail, error) { return f.next.ClaimMail(ctx, now, retry) })
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (f *Fault) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return f.do("DelayMail", func() error { return f.next.DelayMail(ctx, id, due) })
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (f *Fault) DeleteMail(ctx context.Context, id string) error {
+	return f.do("DeleteMail", func() error { return f.next.DeleteMail(ctx, id) })
+}
+
+// UseOnce implements [authsvc.Adapter].
+func (f *Fault) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	return f.do("UseOnce", func() error { return f.next.UseOnce(ctx, key, expires) })
+}
+
+// Revoke implements [authsvc.Adapter].
+func (f *Fault) Revoke(ctx context.Context, r authsvc.Revocation) error {
+	return f.do("Revoke", func() error { return f.next.Revoke(ctx, r) })
+}
+
+// Revocations implements [authsvc.Adapter].
+func (f *Fault) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+	return ask(f, "Revocations", func() ([]authsvc.Revocation, error) { return f.next.Revocations(ctx, since) })
+}
+
+// PutMeta implements [authsvc.Adapter].
+func (f *Fault) PutMeta(ctx context.Context, key, value string) (string, error) {
+	return ask(f, "PutMeta", func() (string, error) { return f.next.PutMeta(ctx, key, value) })
+}
+
+// Sweep implements [authsvc.Adapter].
+func (f *Fault) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
+	return ask(f, "Sweep", func() (int, error) { return f.next.Sweep(ctx, now, limit) })
+}
+
+// Ping implements [authsvc.Adapter].
+func (f *Fault) Ping(ctx context.Context) error {
+	return f.do("Ping", func() error { return f.next.Ping(ctx) })
+}

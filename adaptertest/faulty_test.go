@@ -1,0 +1,63 @@
+package adaptertest
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// Every method of the contract can fail, before and after it took effect, and
+// works when it is not its turn.
+func TestFaultyEveryMethod(t *testing.T) {
+	t.Parallel()
+	methods := reflect.TypeFor[authsvc.Adapter]()
+	f := Faulty(memory.New())
+	calls := everyCall(t.Context(), f, known{})
+	if len(calls) != methods.NumMethod() {
+		t.Fatalf("the suite calls %d methods, the contract has %d", len(calls), methods.NumMethod())
+	}
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := Faulty(memory.New())
+			ann := signUp(t, f, "ann")
+			putLink(t, f, ann.user.Email, "link")
+			call := everyCall(t.Context(), f, ann)[name]
+
+			f.FailBefore(1)
+			if err := call(); !errors.Is(err, ErrFault) {
+				t.Fatalf("before: got %v", err)
+			}
+			alive(t, f, ann) // nothing was done; the next calls pass
+			f.FailBefore(2)
+			ok(t, call())
+			same(t, f.Calls(), []string{name})
+		})
+	}
+}
+
+func TestFaultyAfter(t *testing.T) {
+	t.Parallel()
+	f := Faulty(memory.New())
+	f.FailAfter(2)
+	newUser(t, f, "ann")
+	u, err := f.CreateUser(t.Context(), authsvc.User{ID: "bob"})
+	if !errors.Is(err, ErrFault) {
+		t.Fatalf("got %v", err)
+	}
+	same(t, u, authsvc.User{})
+	same(t, f.Calls(), []string{"CreateUser", "CreateUser"})
+	u, err = f.GetUser(t.Context(), "bob") // it had been done
+	ok(t, err)
+	same(t, u, authsvc.User{ID: "bob"})
+}
+
+// A wrapper that lets everything pass is still an adapter.
+func TestFaultyPasses(t *testing.T) {
+	t.Parallel()
+	Run(t, func(*testing.T) authsvc.Adapter { return Faulty(memory.New()) })
+}

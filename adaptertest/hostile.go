@@ -1,0 +1,87 @@
+package adaptertest
+
+import (
+	"errors"
+	"testing"
+
+	"authsvc"
+)
+
+func hostileTests() []test {
+	return []test{
+		{"Hostile/injection is data", hostileData},
+		{"Hostile/NUL and broken UTF-8 are kept whole or refused", hostileBytes},
+	}
+}
+
+// injections are texts that mean something to one store or another.
+func injections() []string {
+	return []string{`'`, `"`, "`", `\`, `\'`, `''`, `;`, `--`, `/*`, `%`, `_`, `*`, `?`, `$1`, `:x`, `@x`, `{User}`, `#{x}`,
+		`' OR '1'='1`, `'; DROP TABLE "User"; --`, `" OR ""="`, `$gt`, `{"$ne":""}`, `{"$where":"1"}`, "a\r\nDEL b", `a:b:*`, `[1]`,
+		"NULL", "null", "\\x00", "%00", "\u202e", "\u2028", "\ufeff", " ", "\t", "0", "true", `\u0000`, `${jndi:x}`}
+}
+
+func hostileData(t *testing.T, a authsvc.Adapter) {
+	witness := signUp(t, a, "witness")
+	for i, text := range injections() {
+		u := authsvc.User{ID: numbered("user", i), Name: text, Email: text, Image: text}
+		acc := authsvc.Account{ID: numbered("account", i), Type: text, Provider: text, ProviderAccountID: text, RefreshToken: text,
+			AccessToken: text, TokenType: text, Scope: text, IDToken: text, SessionState: text}
+		s := session(numbered("s", i))
+		s.SessionToken, s.Digest, s.Provider = text, text, text
+		_, err := a.GetUserByEmail(t.Context(), text) // finds nobody else's
+		is(t, err, authsvc.ErrNotFound)
+		_, err = a.GetUserByAccount(t.Context(), text, text)
+		is(t, err, authsvc.ErrNotFound)
+		_, _, err = a.GetSession(t.Context(), text, text)
+		is(t, err, authsvc.ErrNotFound)
+		_, err = a.TakeToken(t.Context(), text, text)
+		is(t, err, authsvc.ErrNotFound)
+
+		u, err = a.SignUp(t.Context(), u, &acc, &s)
+		ok(t, err)
+		alive(t, a, known{u, acc, s})
+		owner, err := a.GetUserByEmail(t.Context(), text)
+		ok(t, err)
+		same(t, owner, u)
+		putLink(t, a, text, text)
+		same(t, links(t, a, text, text), 1)
+		ok(t, a.DeleteMail(t.Context(), text))
+		ok(t, a.UseOnce(t.Context(), text, at(1)))
+		is(t, a.UseOnce(t.Context(), text, at(1)), authsvc.ErrConflict)
+		ok(t, a.Revoke(t.Context(), revocation(text, 0, i+1, 1)))
+		revocations(t, a, at(i+1), revocation(text, 0, i+1, 1))
+		meta, err := a.PutMeta(t.Context(), text, text)
+		ok(t, err)
+		same(t, meta, text)
+	}
+	alive(t, a, witness)
+	for _, text := range injections() {
+		_, err := a.DeleteSession(t.Context(), text)
+		ok(t, err)
+		ok(t, a.UnlinkAccount(t.Context(), text, text))
+	}
+	alive(t, a, witness)
+}
+
+// A store may refuse such text, but not cut or mend it.
+func hostileBytes(t *testing.T, a authsvc.Adapter) {
+	witness := signUp(t, a, "a")
+	for i, text := range []string{"a\x00", "\x00", "a@example.com\x00.evil.example", "token-a\x00b", "\xff", "a\xc3", "\xed\xa0\x80"} {
+		u := authsvc.User{ID: numbered("user", i), Name: text, Email: text}
+		acc := authsvc.Account{ID: numbered("account", i), Type: "oauth", Provider: "p", ProviderAccountID: text, AccessToken: text}
+		s := session(numbered("s", i))
+		s.SessionToken = text
+		u, err := a.SignUp(t.Context(), u, &acc, &s)
+		if err == nil {
+			alive(t, a, known{u, acc, s})
+			continue
+		}
+		if errors.Is(err, authsvc.ErrConflict) {
+			t.Fatalf("%q was taken for another text", text)
+		}
+		_, err = a.GetUser(t.Context(), numbered("user", i))
+		is(t, err, authsvc.ErrNotFound)
+	}
+	alive(t, a, witness)
+}

@@ -1,0 +1,44 @@
+package adaptertest
+
+import (
+	"testing"
+
+	"authsvc"
+)
+
+func onceTests() []test {
+	return []test{
+		{"UseOnce/once", onceOnce},
+		{"UseOnce/byte for byte", onceExact},
+		{"UseOnce/again after a sweep", onceSwept},
+		{"UseOnce/concurrent", onceRace},
+	}
+}
+
+func onceOnce(t *testing.T, a authsvc.Adapter) {
+	ok(t, a.UseOnce(t.Context(), "k", at(1)))
+	is(t, a.UseOnce(t.Context(), "k", at(100)), authsvc.ErrConflict)
+	ok(t, a.UseOnce(t.Context(), "other", at(1)))
+}
+
+func onceExact(t *testing.T, a authsvc.Adapter) {
+	for _, key := range lookalikes() {
+		ok(t, a.UseOnce(t.Context(), key, at(1)))
+		is(t, a.UseOnce(t.Context(), key, at(1)), authsvc.ErrConflict)
+	}
+}
+
+func onceSwept(t *testing.T, a authsvc.Adapter) {
+	ok(t, a.UseOnce(t.Context(), "k", at(1)))
+	_, err := a.Sweep(t.Context(), at(1), 10) // not yet: it ends at 1
+	ok(t, err)
+	is(t, a.UseOnce(t.Context(), "k", at(1)), authsvc.ErrConflict)
+	n, err := a.Sweep(t.Context(), at(2), 10)
+	ok(t, err)
+	same(t, n, 1)
+	ok(t, a.UseOnce(t.Context(), "k", at(100)))
+}
+
+func onceRace(t *testing.T, a authsvc.Adapter) {
+	oneWins(t, race(workers, func(int) error { return a.UseOnce(t.Context(), "k", at(1)) }), authsvc.ErrConflict)
+}

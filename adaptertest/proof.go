@@ -1,0 +1,160 @@
+package adaptertest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func proofTests() []test {
+	return []test{
+		{"ProveEmail/first proof removes what was there before", proofStrict},
+		{"ProveEmail/keep", proofKeep},
+		{"ProveEmail/already verified", proofAgain},
+		{"ProveEmail/unknown user", proofUnknown},
+		{"ProveEmail/nothing to remove", proofBare},
+		{"ProveEmail/concurrent", proofRace},
+	}
+}
+
+// putLink stores a token with its mail.
+func putLink(t *testing.T, a authsvc.Adapter, email, token string) authsvc.VerificationToken {
+	t.Helper()
+	link := authsvc.VerificationToken{Identifier: email, Token: token, Expires: at(600)}
+	ok(t, a.PutToken(t.Context(), link, authsvc.Mail{ID: token, Payload: []byte(token), Due: at(0), Expires: at(600)}, 1000))
+	return link
+}
+
+// links counts the tokens of an address and the mails, by taking all.
+func links(t *testing.T, a authsvc.Adapter, email string, tokens ...string) (left int) {
+	t.Helper()
+	for _, token := range tokens {
+		if _, err := a.TakeToken(t.Context(), email, token); err == nil {
+			left++
+		} else {
+			is(t, err, authsvc.ErrNotFound)
+		}
+	}
+	return left
+}
+
+func queued(t *testing.T, a authsvc.Adapter) (ids []string) {
+	t.Helper()
+	for {
+		m, err := a.ClaimMail(t.Context(), at(0), at(1))
+		if err != nil {
+			is(t, err, authsvc.ErrNotFound)
+			return ids
+		}
+		ids = append(ids, m.ID)
+	}
+}
+
+func proofStrict(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	second := authsvc.Account{ID: "second", UserID: ann.user.ID, Type: "oauth", Provider: "gitlab", ProviderAccountID: "1", RefreshToken: "r"}
+	_, err := a.LinkAccount(t.Context(), second)
+	ok(t, err)
+	putLink(t, a, ann.user.Email, "ann-1")
+	putLink(t, a, ann.user.Email, "ann-2")
+	putLink(t, a, bob.user.Email, "bob-1")
+	rev := authsvc.Revocation{Key: "user:ann", NotBefore: at(1), Written: at(2), Expires: at(3)}
+
+	u, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email,
+		At: at(5).Add(999 * time.Microsecond), Revoke: &rev})
+	ok(t, err)
+	ann.user.EmailVerified = at(5)
+	same(t, u, ann.user)
+	same(t, removed, []authsvc.Account{ann.account, second})
+
+	got, err := a.GetUser(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, got, ann.user)
+	list, err := a.ListAccounts(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, len(list), 0)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	same(t, links(t, a, ann.user.Email, "ann-1", "ann-2"), 0)
+	same(t, queued(t, a), []string{"bob-1"})
+	revocations, err := a.Revocations(t.Context(), at(2))
+	ok(t, err)
+	same(t, revocations, []authsvc.Revocation{rev})
+
+	alive(t, a, bob)
+	same(t, links(t, a, bob.user.Email, "bob-1"), 1)
+}
+
+// untouched checks that only EmailVerified of k has changed, by p.
+func untouched(t *testing.T, a authsvc.Adapter, k known, p authsvc.Proof) {
+	t.Helper()
+	putLink(t, a, k.user.Email, "link")
+	p.UserID, p.Email = k.user.ID, k.user.Email
+	p.Revoke = &authsvc.Revocation{Key: "user", NotBefore: at(1), Written: at(2), Expires: at(3)}
+	u, removed, err := a.ProveEmail(t.Context(), p)
+	ok(t, err)
+	k.user.EmailVerified = p.At
+	same(t, u, k.user)
+	same(t, len(removed), 0)
+	alive(t, a, k)
+	same(t, queued(t, a), []string{"link"})
+	same(t, links(t, a, k.user.Email, "link"), 1)
+	revocations, err := a.Revocations(t.Context(), time.Time{})
+	ok(t, err)
+	same(t, len(revocations), 0)
+}
+
+func proofKeep(t *testing.T, a authsvc.Adapter) {
+	untouched(t, a, signUp(t, a, "ann"), authsvc.Proof{At: at(5), Keep: true})
+}
+
+func proofAgain(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	_, err := a.UpdateUser(t.Context(), ann.user.ID, authsvc.UserUpdate{EmailVerified: ptr(at(1))})
+	ok(t, err)
+	untouched(t, a, ann, authsvc.Proof{At: at(5)})
+}
+
+func proofUnknown(t *testing.T, a authsvc.Adapter) {
+	putLink(t, a, "nobody@example.com", "link")
+	_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: "nobody", Email: "nobody@example.com", At: at(5),
+		Revoke: &authsvc.Revocation{Key: "user", NotBefore: at(1), Written: at(2), Expires: at(3)}})
+	is(t, err, authsvc.ErrNotFound)
+	same(t, links(t, a, "nobody@example.com", "link"), 1)
+	revocations, err := a.Revocations(t.Context(), time.Time{})
+	ok(t, err)
+	same(t, len(revocations), 0)
+}
+
+func proofBare(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	got, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: u.Email, At: at(5)})
+	ok(t, err)
+	same(t, len(removed), 0)
+	same(t, got.EmailVerified, at(5))
+}
+
+// Of several proofs at once one is the first; what was linked after it stays.
+func proofRace(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	var first atomic.Int32
+	errs := race(workers, func(i int) error {
+		_, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(5)})
+		if err != nil || len(removed) == 0 {
+			return err
+		}
+		first.Add(1)
+		acc := account("own")
+		acc.UserID = ann.user.ID
+		_, err = a.LinkAccount(t.Context(), acc)
+		return err
+	})
+	nWin(t, errs, workers, nil)
+	same(t, first.Load(), 1)
+	list, err := a.ListAccounts(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, len(list), 1)
+	same(t, list[0].ProviderAccountID, "github-own")
+}

@@ -1,0 +1,103 @@
+package adaptertest
+
+import (
+	"testing"
+
+	"authsvc"
+)
+
+// sharedTests judge adapters whose test implements Foreign or Reopener.
+func sharedTests() []test {
+	return []test{
+		{"Shared/session that NextAuth.js made", foreignSession},
+		{"Shared/session that NextAuth.js ended", foreignSignOut},
+		{"Shared/two adapters, one store", twoAdapters},
+	}
+}
+
+func foreignSession(t *testing.T, a authsvc.Adapter) {
+	f, shares := a.(Foreign)
+	if !shares {
+		return // nobody else writes into such a store
+	}
+	ann := signUp(t, a, "ann")
+	ok(t, f.ForeignSession(t.Context(), "foreign", "foreign-token", ann.user.ID, at(60)))
+	want := authsvc.SessionRecord{ID: "foreign", SessionToken: "foreign-token", Digest: "foreign-digest", UserID: ann.user.ID, Expires: at(60)}
+	got, u, err := a.GetSession(t.Context(), want.SessionToken, want.Digest)
+	ok(t, err)
+	same(t, got, want) // that is: no AuthTime
+	same(t, u, ann.user)
+
+	// The first update gives it what authsvc knows of a session; of several
+	// at once none fails.
+	want.AuthTime, want.Provider = at(-5), "github"
+	nWin(t, race(workers, func(int) error { return a.UpdateSession(t.Context(), want) }), workers, nil)
+	got, _, err = a.GetSession(t.Context(), want.SessionToken, want.Digest)
+	ok(t, err)
+	same(t, got, want)
+
+	ok(t, f.ForeignSession(t.Context(), "second", "second-token", ann.user.ID, at(60)))
+	deleted, err := a.DeleteSession(t.Context(), "second-token")
+	ok(t, err)
+	same(t, deleted, authsvc.SessionRecord{ID: "second", SessionToken: "second-token", UserID: ann.user.ID, Expires: at(60)})
+	n, err := a.EndSessions(t.Context(), ann.user.ID, nil)
+	ok(t, err)
+	same(t, n, 2) // its own and the adopted one
+}
+
+func foreignSignOut(t *testing.T, a authsvc.Adapter) {
+	f, shares := a.(Foreign)
+	if !shares {
+		return
+	}
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	ok(t, f.ForeignSignOut(t.Context(), ann.session.SessionToken))
+	_, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.UpdateSession(t.Context(), ann.session), authsvc.ErrNotFound)
+	alive(t, a, bob)
+
+	// Should the same token come back, it does not inherit what was known.
+	ok(t, f.ForeignSession(t.Context(), "again", ann.session.SessionToken, ann.user.ID, at(60)))
+	got, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	ok(t, err)
+	same(t, got.AuthTime.IsZero(), true)
+}
+
+func twoAdapters(t *testing.T, a authsvc.Adapter) {
+	r, shares := a.(Reopener)
+	if !shares {
+		return // the store is the adapter
+	}
+	b := r.Reopen(t)
+	both := []authsvc.Adapter{a, b}
+	ann := signUp(t, a, "ann")
+	alive(t, b, ann)
+	ann.session.Expires = at(9)
+	ok(t, b.UpdateSession(t.Context(), ann.session))
+	alive(t, a, ann)
+	_, err := b.DeleteSession(t.Context(), ann.session.SessionToken)
+	ok(t, err)
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+
+	errs := race(workers, func(i int) error {
+		acc := account("one")
+		acc.ID = numbered("account", i)
+		_, err := both[i%2].SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, nil)
+		return err
+	})
+	oneWins(t, errs, authsvc.ErrConflict)
+	link := putLink(t, a, "ann@example.com", "link")
+	oneWins(t, race(workers, func(i int) error {
+		_, err := both[i%2].TakeToken(t.Context(), link.Identifier, link.Token)
+		return err
+	}), authsvc.ErrNotFound)
+	oneWins(t, race(workers, func(i int) error {
+		_, err := both[i%2].ClaimMail(t.Context(), at(0), at(60))
+		return err
+	}), authsvc.ErrNotFound)
+	oneWins(t, race(workers, func(i int) error { return both[i%2].UseOnce(t.Context(), "k", at(1)) }), authsvc.ErrConflict)
+	nWin(t, race(workers, func(i int) error { return both[i%2].Revoke(t.Context(), revocation("k", i, 5, i)) }), workers, nil)
+	revocations(t, b, at(5), revocation("k", workers-1, 5, workers-1))
+}

@@ -1,0 +1,123 @@
+package adaptertest
+
+import (
+	"testing"
+
+	"authsvc"
+)
+
+func signUpTests() []test {
+	return []test{
+		{"SignUp/user, account and session", signUpAll},
+		{"SignUp/without account or session", signUpLess},
+		{"SignUp/conflict leaves nothing", signUpConflict},
+		{"SignUp/concurrent, one account", signUpRace},
+		{"SignUp/concurrent with an e-mail link", signUpRaceEmail},
+	}
+}
+
+func signUpAll(t *testing.T, a authsvc.Adapter) {
+	acc, s := account("ann"), session("ann")
+	acc.UserID, s.UserID = "wrong", "wrong" // the adapter knows better
+	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Name: "Ann", Email: "ann@example.com", EmailVerified: at(0).Add(1)}, &acc, &s)
+	ok(t, err)
+	same(t, u, authsvc.User{ID: u.ID, Name: "Ann", Email: "ann@example.com", EmailVerified: at(0)})
+	same(t, acc.UserID, u.ID)
+	same(t, s.UserID, u.ID)
+	alive(t, a, known{u, acc, s})
+}
+
+func signUpLess(t *testing.T, a authsvc.Adapter) {
+	_, err := a.SignUp(t.Context(), authsvc.User{ID: "alone"}, nil, nil)
+	ok(t, err)
+	acc := account("acc")
+	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u1"}, &acc, nil)
+	ok(t, err)
+	owner, err := a.GetUserByAccount(t.Context(), acc.Provider, acc.ProviderAccountID)
+	ok(t, err)
+	same(t, owner, u)
+	s := session("s")
+	u, err = a.SignUp(t.Context(), authsvc.User{ID: "u2"}, nil, &s)
+	ok(t, err)
+	got, owner, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
+	ok(t, err)
+	same(t, owner, u)
+	same(t, got.UserID, u.ID)
+}
+
+func signUpConflict(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	for name, spoil := range map[string]func(*authsvc.User, *authsvc.Account, *authsvc.SessionRecord){
+		"email": func(u *authsvc.User, _ *authsvc.Account, _ *authsvc.SessionRecord) { u.Email = ann.user.Email },
+		"identity": func(_ *authsvc.User, acc *authsvc.Account, _ *authsvc.SessionRecord) {
+			acc.ProviderAccountID = "github-ann"
+		},
+		"token": func(_ *authsvc.User, _ *authsvc.Account, s *authsvc.SessionRecord) { s.SessionToken = "token-ann" },
+	} {
+		u := authsvc.User{ID: "user-bob", Email: "bob@example.com"}
+		acc, s := account("bob"), session("bob")
+		spoil(&u, &acc, &s)
+		_, err := a.SignUp(t.Context(), u, &acc, &s)
+		is(t, err, authsvc.ErrConflict)
+		if acc.UserID != "" || s.UserID != "" {
+			t.Errorf("%s: a failed sign-up changed its arguments", name)
+		}
+		_, err = a.GetUser(t.Context(), "user-bob")
+		is(t, err, authsvc.ErrNotFound)
+		_, err = a.GetUserByEmail(t.Context(), "bob@example.com")
+		is(t, err, authsvc.ErrNotFound)
+		_, err = a.GetUserByAccount(t.Context(), "github", "github-bob")
+		is(t, err, authsvc.ErrNotFound)
+		_, _, err = a.GetSession(t.Context(), "token-bob", "digest-bob")
+		is(t, err, authsvc.ErrNotFound)
+		alive(t, a, ann)
+	}
+	alive(t, a, signUp(t, a, "bob")) // nothing of the failures is in the way
+}
+
+func signUpRace(t *testing.T, a authsvc.Adapter) {
+	errs := race(workers, func(i int) error {
+		acc, s := account("one"), session(numbered("s", i))
+		acc.ID = numbered("account", i)
+		_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, &s)
+		return err
+	})
+	oneWins(t, errs, authsvc.ErrConflict)
+	owner, err := a.GetUserByAccount(t.Context(), "github", "github-one")
+	ok(t, err)
+	for i := range workers {
+		_, _, err := a.GetSession(t.Context(), "token-"+numbered("s", i), "digest-"+numbered("s", i))
+		_, userErr := a.GetUser(t.Context(), numbered("user", i))
+		if errs[i] != nil {
+			is(t, err, authsvc.ErrNotFound)
+			is(t, userErr, authsvc.ErrNotFound)
+			continue
+		}
+		ok(t, err)
+		list, err := a.ListAccounts(t.Context(), owner.ID)
+		ok(t, err)
+		same(t, len(list), 1)
+	}
+}
+
+func signUpRaceEmail(t *testing.T, a authsvc.Adapter) {
+	const email = "one@example.com"
+	errs := race(workers, func(i int) error {
+		if i%2 == 0 {
+			_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i), Email: email, EmailVerified: at(0)}, nil, nil)
+			return err
+		}
+		acc := account(numbered("acc", i))
+		_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i), Email: email}, &acc, nil)
+		return err
+	})
+	oneWins(t, errs, authsvc.ErrConflict)
+	for i := range workers {
+		_, err := a.GetUserByAccount(t.Context(), "github", "github-"+numbered("acc", i))
+		if i%2 == 1 && errs[i] == nil {
+			ok(t, err)
+		} else {
+			is(t, err, authsvc.ErrNotFound)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package adaptertest
+
+import (
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func tokenTests() []test {
+	return []test{
+		{"Token/every field", tokenEveryField},
+		{"Token/unknown", tokenUnknown},
+		{"Token/unique", tokenUnique},
+		{"Token/byte for byte", tokenExact},
+		{"Token/taken once", tokenOnce},
+		{"Token/concurrent take", tokenRace},
+		{"Token/queue full", tokenFull},
+		{"Token/queue full under concurrency", tokenFullRace},
+		{"Token/payload too long", tokenPayload},
+	}
+}
+
+func tokenEveryField(t *testing.T, a authsvc.Adapter) {
+	expired := authsvc.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
+	ok(t, a.PutToken(t.Context(), expired, authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
+	got, err := a.TakeToken(t.Context(), expired.Identifier, expired.Token)
+	ok(t, err)
+	expired.Expires = expired.Expires.Truncate(time.Millisecond)
+	same(t, got, expired)
+	if got.Expires.Location() != time.UTC {
+		t.Error("time is not in UTC")
+	}
+}
+
+func tokenUnknown(t *testing.T, a authsvc.Adapter) {
+	link := putLink(t, a, "ann@example.com", "t1")
+	for _, pair := range [][2]string{{"bob@example.com", "t1"}, {"ann@example.com", "t2"}, {"t1", "ann@example.com"}, {"", "t1"}, {"ann@example.com", ""}} {
+		_, err := a.TakeToken(t.Context(), pair[0], pair[1])
+		is(t, err, authsvc.ErrNotFound)
+	}
+	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // and the failures spent nothing
+	ok(t, err)
+	same(t, got, link)
+}
+
+func tokenUnique(t *testing.T, a authsvc.Adapter) {
+	putLink(t, a, "ann@example.com", "t1")
+	for _, email := range []string{"ann@example.com", "bob@example.com"} {
+		err := a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: email, Token: "t1", Expires: at(1)},
+			authsvc.Mail{ID: "other", Due: at(0), Expires: at(60)}, 10)
+		is(t, err, authsvc.ErrConflict)
+	}
+	// A mail that is taken refuses the token too.
+	err := a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "bob@example.com", Token: "t2", Expires: at(1)},
+		authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10)
+	is(t, err, authsvc.ErrConflict)
+	same(t, links(t, a, "bob@example.com", "t1", "t2"), 0)
+	same(t, queued(t, a), []string{"t1"})
+	same(t, links(t, a, "ann@example.com", "t1"), 1)
+	_ = putLink(t, a, "ann@example.com", "t3") // one address may have several
+}
+
+func tokenExact(t *testing.T, a authsvc.Adapter) {
+	for _, token := range lookalikes() {
+		putLink(t, a, "ann@example.com", token)
+	}
+	same(t, links(t, a, "ann@example.com", lookalikes()...), len(lookalikes()))
+	for _, email := range lookalikes() {
+		putLink(t, a, email, "token of "+email)
+	}
+	for i, email := range lookalikes() {
+		other := lookalikes()[(i+1)%len(lookalikes())]
+		same(t, links(t, a, other, "token of "+email), 0)
+		same(t, links(t, a, email, "token of "+email), 1)
+	}
+}
+
+func tokenOnce(t *testing.T, a authsvc.Adapter) {
+	link := putLink(t, a, "ann@example.com", "t1")
+	_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
+	ok(t, err)
+	_, err = a.TakeToken(t.Context(), link.Identifier, link.Token)
+	is(t, err, authsvc.ErrNotFound)
+}
+
+func tokenRace(t *testing.T, a authsvc.Adapter) {
+	link := putLink(t, a, "ann@example.com", "t1")
+	oneWins(t, race(workers, func(int) error {
+		_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
+		return err
+	}), authsvc.ErrNotFound)
+}
+
+func tokenFull(t *testing.T, a authsvc.Adapter) {
+	put := func(token string, maxQueued int) error {
+		return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
+			authsvc.Mail{ID: token, Due: at(0), Expires: at(60)}, maxQueued)
+	}
+	is(t, put("none", 0), authsvc.ErrQueueFull)
+	ok(t, put("t1", 2))
+	ok(t, put("t2", 2))
+	is(t, put("t3", 2), authsvc.ErrQueueFull)
+	same(t, links(t, a, "ann@example.com", "none", "t3"), 0)
+	ok(t, a.DeleteMail(t.Context(), "t1"))
+	ok(t, put("t3", 2))
+	same(t, links(t, a, "ann@example.com", "t1", "t2", "t3"), 3)
+}
+
+func tokenFullRace(t *testing.T, a authsvc.Adapter) {
+	const room = 10
+	errs := race(workers, func(i int) error {
+		token := numbered("t", i)
+		return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
+			authsvc.Mail{ID: token, Due: at(0), Expires: at(60)}, room)
+	})
+	nWin(t, errs, room, authsvc.ErrQueueFull)
+	same(t, len(queued(t, a)), room)
+	for i := range workers {
+		left := links(t, a, "ann@example.com", numbered("t", i))
+		if (left == 1) != (errs[i] == nil) {
+			t.Errorf("token %d: stored %d times, error %v", i, left, errs[i])
+		}
+	}
+}
+
+func tokenPayload(t *testing.T, a authsvc.Adapter) {
+	put := func(token string, length int) error {
+		return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: token, Expires: at(1)},
+			authsvc.Mail{ID: token, Payload: make([]byte, length), Due: at(0), Expires: at(60)}, 10)
+	}
+	ok(t, put("fits", 64<<10))
+	failed(t, put("not", 64<<10+1))
+	same(t, links(t, a, "ann@example.com", "fits", "not"), 1)
+}

@@ -1,0 +1,118 @@
+package adaptertest
+
+import (
+	"sync"
+	"testing"
+
+	"authsvc"
+)
+
+func upkeepTests() []test {
+	return []test{
+		{"PutMeta/first wins", metaFirst},
+		{"PutMeta/concurrent", metaRace},
+		{"Sweep/every kind and nothing alive", sweepKinds},
+		{"Sweep/limit", sweepLimit},
+		{"Ping", ping},
+	}
+}
+
+func metaFirst(t *testing.T, a authsvc.Adapter) {
+	for _, step := range [][3]string{
+		{"k", "v", "v"}, {"k", "w", "v"}, {"K", "w", "w"}, {"k ", "", ""}, {"k ", "x", ""}, {"long", long("é"), long("é")},
+	} {
+		got, err := a.PutMeta(t.Context(), step[0], step[1])
+		ok(t, err)
+		same(t, got, step[2])
+	}
+}
+
+func metaRace(t *testing.T, a authsvc.Adapter) {
+	var mu sync.Mutex
+	got := map[string]bool{}
+	errs := race(workers, func(i int) error {
+		v, err := a.PutMeta(t.Context(), "k", numbered("v", i))
+		mu.Lock()
+		defer mu.Unlock()
+		got[v] = true
+		return err
+	})
+	nWin(t, errs, workers, nil)
+	same(t, len(got), 1)
+}
+
+// sweepable stores one record of each kind that ends at a time.
+func sweepable(t *testing.T, a authsvc.Adapter, name string, ends int) {
+	t.Helper()
+	s := session(name)
+	s.UserID, s.Expires = "user-ann", at(ends)
+	_, err := a.CreateSession(t.Context(), s)
+	ok(t, err)
+	ok(t, a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: name, Expires: at(ends)},
+		authsvc.Mail{ID: name, Due: at(0), Expires: at(ends)}, 1000))
+	ok(t, a.UseOnce(t.Context(), name, at(ends)))
+	ok(t, a.Revoke(t.Context(), revocation(name, 0, 0, ends)))
+}
+
+const kinds = 5 // that sweepable stores
+
+func sweepKinds(t *testing.T, a authsvc.Adapter) {
+	u := newUser(t, a, "ann")
+	acc := account("ann")
+	acc.UserID = u.ID
+	_, err := a.LinkAccount(t.Context(), acc)
+	ok(t, err)
+	sweepable(t, a, "old", 99)
+	sweepable(t, a, "just", 100)
+	sweepable(t, a, "new", 101)
+	n, err := a.Sweep(t.Context(), at(100), 1000)
+	ok(t, err)
+	same(t, n, kinds)
+
+	_, _, err = a.GetSession(t.Context(), "token-old", "digest-old")
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.DelayMail(t.Context(), "old", at(0)), authsvc.ErrNotFound)
+	same(t, links(t, a, "ann@example.com", "old"), 0)
+	ok(t, a.UseOnce(t.Context(), "old", at(1000)))
+	revocations(t, a, at(0), revocation("just", 0, 0, 100), revocation("new", 0, 0, 101))
+
+	for _, name := range []string{"just", "new"} {
+		_, _, err = a.GetSession(t.Context(), "token-"+name, "digest-"+name)
+		ok(t, err)
+		ok(t, a.DelayMail(t.Context(), name, at(0)))
+		same(t, links(t, a, "ann@example.com", name), 1)
+		is(t, a.UseOnce(t.Context(), name, at(1000)), authsvc.ErrConflict)
+	}
+	list, err := a.ListAccounts(t.Context(), u.ID)
+	ok(t, err)
+	same(t, list, []authsvc.Account{acc})
+
+	s := session("old") // a swept record leaves nothing behind
+	s.UserID = u.ID
+	_, err = a.CreateSession(t.Context(), s)
+	ok(t, err)
+}
+
+func sweepLimit(t *testing.T, a authsvc.Adapter) {
+	newUser(t, a, "ann")
+	for i := range 3 {
+		sweepable(t, a, numbered("old", i), 0)
+	}
+	n, err := a.Sweep(t.Context(), at(100), 0)
+	ok(t, err)
+	same(t, n, 0)
+	total := 0
+	for range 3 * kinds {
+		n, err := a.Sweep(t.Context(), at(100), 4)
+		ok(t, err)
+		if n > 4 {
+			t.Fatalf("swept %d, limit 4", n)
+		}
+		total += n
+	}
+	same(t, total, 3*kinds)
+}
+
+func ping(t *testing.T, a authsvc.Adapter) {
+	ok(t, a.Ping(t.Context()))
+}
