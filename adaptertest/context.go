@@ -81,6 +81,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
 		"Revocations": func() error { _, err := a.Revocations(ctx, at(0)); return err },
 		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
+		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },
 		"Sweep":       func() error { _, err := a.Sweep(ctx, at(1e6), 1000); return err },
 		"Ping":        func() error { return a.Ping(ctx) },
 	}

@@ -222,6 +222,11 @@ func (f *Fault) PutMeta(ctx context.Context, key, value string) (string, error) 
 	return ask(f, "PutMeta", func() (string, error) { return f.next.PutMeta(ctx, key, value) })
 }
 
+// SetMeta implements [authsvc.Adapter].
+func (f *Fault) SetMeta(ctx context.Context, key, value string) error {
+	return f.do("SetMeta", func() error { return f.next.SetMeta(ctx, key, value) })
+}
+
 // Sweep implements [authsvc.Adapter].
 func (f *Fault) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	return ask(f, "Sweep", func() (int, error) { return f.next.Sweep(ctx, now, limit) })

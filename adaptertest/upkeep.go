@@ -11,6 +11,7 @@ func upkeepTests() []test {
 	return []test{
 		{"PutMeta/first wins", metaFirst},
 		{"PutMeta/concurrent", metaRace},
+		{"SetMeta/replaces", metaReplace},
 		{"Sweep/every kind and nothing alive", sweepKinds},
 		{"Sweep/limit", sweepLimit},
 		{"Ping", ping},
@@ -24,6 +25,15 @@ func metaFirst(t *testing.T, a authsvc.Adapter) {
 		got, err := a.PutMeta(t.Context(), step[0], step[1])
 		ok(t, err)
 		same(t, got, step[2])
+	}
+}
+
+func metaReplace(t *testing.T, a authsvc.Adapter) {
+	for _, value := range []string{"new", "other", ""} {
+		ok(t, a.SetMeta(t.Context(), "k", value))
+		got, err := a.PutMeta(t.Context(), "k", "late")
+		ok(t, err)
+		same(t, got, value)
 	}
 }
 
