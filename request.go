@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,8 +204,12 @@ func (rq *request) writeRedirect(w http.ResponseWriter, o redirect) {
 func (rq *request) writeObject(w http.ResponseWriter, o object) {
 	raw := o.raw
 	if raw == nil {
-		var err error
-		if raw, err = json.Marshal(o.v); err != nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false) // as JSON.stringify; the answer is never sniffed as HTML
+		err := enc.Encode(o.v)
+		raw = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+		if err != nil {
 			rq.log.Error("answer cannot be written as JSON", "request", rq.requestID(), "err", err)
 			rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
 			return
