@@ -28,53 +28,79 @@ func Run(t *testing.T, open func(t *testing.T, wrap func(driver.Connector) drive
 		if len(names) > 0 && !slices.Contains(names, s.name) {
 			continue
 		}
-		for _, after := range []bool{false, true} {
-			t.Run(s.name+map[bool]string{false: "/before", true: "/after"}[after], func(t *testing.T) {
-				t.Parallel()
-				judge(t, open, s, after)
-			})
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			j := judge{t: t, open: open, step: s}
+			j.failBefore()
+			j.failAfter()
+		})
+	}
+}
+
+// A judge tries one step with every fault.
+type judge struct {
+	t    *testing.T
+	open func(t *testing.T, wrap func(driver.Connector) driver.Connector) Store
+	step step
+
+	before, done string // what the store holds
+}
+
+func (j *judge) fresh() (*Switch, Store) {
+	var fault Switch
+	a := j.open(j.t, fault.Wrap)
+	arrange(j.t, a)
+	j.before = a.Dump(j.t)
+	return &fault, a
+}
+
+// try makes the n-th event fail and reports whether there was one, and what
+// the store holds then.
+func (j *judge) try(fault *Switch, a Store, n int, after bool) (fired bool, got string) {
+	fault.Arm(n, after)
+	err := j.step.act(j.t.Context(), a)
+	fired = fault.Disarm()
+	if fired && !errors.Is(err, ErrFault) {
+		j.t.Fatalf("event %d failed, the method returned %v", n, err)
+	}
+	if !fired && err != nil {
+		j.t.Fatalf("after %d faults the step fails: %v", n-1, err)
+	}
+	return fired, a.Dump(j.t)
+}
+
+// failBefore fails events that then do not happen: nothing may have changed,
+// and the step can be tried again on the same store.
+func (j *judge) failBefore() {
+	fault, a := j.fresh()
+	for n := 1; ; n++ {
+		fired, got := j.try(fault, a, n, false)
+		if !fired {
+			if n == 1 || got == j.before {
+				j.t.Fatal("the step does nothing")
+			}
+			j.done = got
+			return
+		}
+		if got != j.before {
+			j.t.Fatalf("event %d did not happen, but the store has changed:\n%s", n, got)
 		}
 	}
 }
 
-func judge(t *testing.T, open func(t *testing.T, wrap func(driver.Connector) driver.Connector) Store, s step, after bool) {
-	fresh := func() (*Switch, Store) {
-		var fault Switch
-		a := open(t, fault.Wrap)
-		arrange(t, a)
-		return &fault, a
-	}
-	fault, a := fresh()
-	before := a.Dump(t)
-	if err := s.act(t.Context(), a); err != nil {
-		t.Fatalf("without a fault: %v", err)
-	}
-	done := a.Dump(t)
-	if before == done {
-		t.Fatal("the step changes nothing")
-	}
-	fault, a = fresh()
+// failAfter fails events that did happen: the step is done or it is not.
+func (j *judge) failAfter() {
+	fault, a := j.fresh()
 	for n := 1; ; n++ {
-		fault.Arm(n, after)
-		err := s.act(t.Context(), a)
-		fired := fault.Disarm()
-		got := a.Dump(t)
+		fired, got := j.try(fault, a, n, true)
 		switch {
-		case !fired && err == nil && got == done:
-			if n == 1 {
-				t.Fatal("no event could fail")
-			}
+		case !fired && got == j.done:
 			return
-		case !fired:
-			t.Fatalf("after %d faults the step fails: %v", n-1, err)
-		case !errors.Is(err, ErrFault):
-			t.Fatalf("event %d failed, the method returned %v", n, err)
-		case got == before:
-			continue
-		case got == done && after:
-			fault, a = fresh()
+		case fired && got == j.before:
+		case fired && got == j.done:
+			fault, a = j.fresh()
 		default:
-			t.Fatalf("event %d failed, the store is neither as before nor as after:\n%s", n, got)
+			j.t.Fatalf("event %d failed afterwards, the store is neither as before nor as done:\n%s", n, got)
 		}
 	}
 }
