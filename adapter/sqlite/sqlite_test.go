@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -160,12 +161,37 @@ func query(t *testing.T, db *sql.DB, text string, args ...any) (list []string) {
 		if err := rows.Scan(into...); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, strings.Trim(fmt.Sprint(cells...), "[]"))
+		list = append(list, strings.TrimSpace(fmt.Sprintln(cells...)))
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// A step that the database asks to repeat is repeated, from its beginning.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	var fault sqlfault.Switch
+	s := newShared(t, Options{}, seam{connector: fault.Wrap, dialect: func(d *sqladapter.Dialect) {
+		d.Retryable = func(err error) bool { return errors.Is(err, sqlfault.ErrFault) }
+	}})
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 6; n++ { // begin, four statements, commit
+		id := fmt.Sprint(n)
+		acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
+		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now()}
+		fault.Arm(n, false)
+		_, err := s.SignUp(t.Context(), authsvc.User{ID: id}, &acc, &rec)
+		if !fault.Disarm() || err != nil {
+			t.Errorf("event %d: %v", n, err)
+		}
+	}
+	if got := query(t, s.writer, `SELECT COUNT(*) FROM authsvc_session`); got[0] != "6" {
+		t.Errorf("%s sessions", got)
+	}
 }
 
 func TestEveryStatementFailing(t *testing.T) {
