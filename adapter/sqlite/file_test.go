@@ -61,7 +61,11 @@ func TestOddFileName(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"} {
 		if got := query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
 			t.Errorf("%s is %s, want %s", pragma, got, want)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authsvc/internal/sqladapter"
 )
 
 // No statement reads a whole table, except the count of the mail queue, which
@@ -11,7 +13,7 @@ import (
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, seam{})
-	texts := s.Statements()
+	texts := sqladapter.Statements(s.Adapter)
 	if len(texts) < 30 {
 		t.Fatalf("only %d statements", len(texts))
 	}

@@ -37,6 +37,10 @@ func newShared(t *testing.T, o Options, test seam) shared {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, s)
+	// No power is lost here, and waiting for the disk takes most of the time.
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA synchronous = OFF`); err != nil {
+		t.Fatal(err)
+	}
 	return shared{s, location, o}
 }
 
