@@ -47,7 +47,7 @@ func (o *outbox) count() int {
 }
 
 // next waits for one more mail and returns it.
-func (o *outbox) next(t *testing.T) authsvc.Message {
+func (o *outbox) next(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
 	case <-o.more:
@@ -60,7 +60,7 @@ func (o *outbox) next(t *testing.T) authsvc.Message {
 }
 
 // link is the sign-in link of a mail.
-func link(t *testing.T, m authsvc.Message) string {
+func link(t testing.TB, m authsvc.Message) string {
 	t.Helper()
 	for line := range strings.Lines(m.Text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "http") {
@@ -156,7 +156,7 @@ func redirectURIs() []string {
 
 // browser keeps cookies as a browser of one origin does.
 type browser struct {
-	t       *testing.T
+	t       testing.TB
 	h       http.Handler
 	origin  string
 	cookies map[string]string
@@ -180,7 +180,7 @@ type answer struct {
 
 func (a *answer) location() string { return a.Header.Get("Location") }
 
-func (a *answer) url(t *testing.T) string {
+func (a *answer) url(t testing.TB) string {
 	t.Helper()
 	var v struct {
 		URL string `json:"url"`
@@ -307,7 +307,7 @@ func (b *browser) signInByMail(w *world, address string) *answer {
 	return b.get(link(b.t, w.mail.next(b.t)))
 }
 
-func mustURL(t *testing.T, raw string) *url.URL {
+func mustURL(t testing.TB, raw string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {
