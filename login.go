@@ -20,6 +20,7 @@ type login struct {
 	found   bool // user is stored
 	created bool
 	linked  bool
+	proved  bool      // the proof was written
 	removed []Account // by a first proof
 	start   beginning
 	record  *SessionRecord
@@ -250,7 +251,7 @@ func (l *login) prove() outcome {
 		l.revoked.apply(*p.Revoke)
 		l.start.authTime = l.now.Add(time.Millisecond) // not before the revocation
 	}
-	l.user, l.removed = u, removed
+	l.user, l.removed, l.proved = u, removed, true
 	if !p.Keep {
 		l.before = nil
 		l.audit("email.first_proof", "", "accounts and sessions of before the proof were removed")
@@ -327,8 +328,7 @@ func (l *login) tell() {
 	for _, a := range l.removed {
 		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
 	}
-	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) },
-		e.UpdateUser != nil && l.id.proof && !l.created)
+	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
 	l.emit("signIn", func() {
 		e.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
 	}, e.SignIn != nil)
