@@ -119,6 +119,9 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	if refused != nil {
 		return refused
 	}
+	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
+		return fail(OAuthCallback, errors.New("the provider's issuer or address was changed since the attempt began"))
+	}
 	if answer.err != "" {
 		if answer.err == "access_denied" {
 			return fail(AccessDenied, errors.New("the person or the provider said no"))
