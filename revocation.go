@@ -54,7 +54,7 @@ func (v *revocations) covers(c *sessionClaims, now time.Time) (bool, error) {
 	if len(v.records) == 0 {
 		return false, nil
 	}
-	if _, ok := v.records["sid:"+c.sid()]; ok {
+	if _, ok := v.records["sid:"+c.sid()]; ok && c.sid() != "" {
 		return true, nil
 	}
 	if r, ok := v.records["nosid:"+c.Subject]; ok && c.SID == "" && !fromSeconds(c.AuthTime).After(r.NotBefore) {

@@ -218,8 +218,11 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 	if j.adapter == nil {
 		return nil
 	}
-	list := []Revocation{{Key: "sid:" + c.sid(), NotBefore: now, Written: now,
-		Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)}}
+	var list []Revocation
+	if c.sid() != "" {
+		list = append(list, Revocation{Key: "sid:" + c.sid(), NotBefore: now, Written: now,
+			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)})
+	}
 	if c.SID == "" {
 		list = append(list, Revocation{Key: "nosid:" + c.Subject, NotBefore: now, Written: now,
 			Expires: now.Add(j.lifetime.absolute + time.Minute)})
