@@ -12,7 +12,8 @@ type Profile map[string]any
 
 // Callbacks may decide. A nil callback means the default; an error or a panic
 // refuses. They are called on the request path and should answer within
-// seconds; the context ends with the request.
+// seconds; the context ends with the request, or, once a person has proved who
+// they are, 30 s later.
 type Callbacks struct {
 	// SignIn is asked before anything is stored or any session begins, and, for
 	// the e-mail provider, also before a link is sent. A nil error lets the
