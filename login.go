@@ -84,7 +84,7 @@ func (l *login) lookup() (User, error) {
 // permit asks the SignIn callback.
 func (l *login) permit() outcome {
 	to, err := l.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored})
+		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
 		l.audit("sign_in.refused", AccessDenied, "by the signIn callback")
 		return fail(AccessDenied, err)
@@ -151,7 +151,10 @@ func (l *login) returning() outcome {
 // link adds the identity to a stored user.
 func (l *login) link(userID string) outcome {
 	u, err := l.adapter.GetUser(l.ctx, userID)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, errors.New("the user who asked to link is gone"))
+	case err != nil:
 		return storeFailed(Callback, err)
 	}
 	a := l.keptAccount()
