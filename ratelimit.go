@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"container/list"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -89,7 +90,7 @@ func (rq *request) limited(wait time.Duration) outcome {
 	if !rq.wantsJSON() {
 		return rq.errorView(RateLimited, rq.requestID())
 	}
-	return redirect{to: rq.errorURL(RateLimited), status: 429}
+	return redirect{to: rq.errorURL(RateLimited), status: http.StatusTooManyRequests}
 }
 
 // clientKey is the client's address for limits; IPv6 counts by /64.
