@@ -31,7 +31,7 @@ type Callbacks struct {
 	// JWT is called when a session token is made (Trigger "signIn" or
 	// "signUp"), updated ("update") or read (""), and returns the claims to
 	// keep. It is not called with the database strategy. The claims sub, sid,
-	// auth_time, iat, exp and jti belong to the engine.
+	// auth_time, provider, iat, exp and jti belong to the engine.
 	JWT func(ctx context.Context, p JWTParams) (Claims, error)
 
 	// Session returns the object that GET session answers. p.Session holds
