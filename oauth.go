@@ -326,6 +326,11 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if !f.openID && f.UserInfoURL == "" && f.UserInfo == nil {
 		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
 	}
+	for name := range f.AuthorizationParams {
+		if oidc.ReservedParam(name) {
+			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+		}
+	}
 	f.checkChecks(b)
 }
 
