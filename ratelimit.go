@@ -88,7 +88,9 @@ func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
 	rq.audit("request.limited", RateLimited, "too many attempts")
 	if !rq.wantsJSON() {
-		return rq.errorView(RateLimited, rq.requestID())
+		p := rq.errorView(RateLimited, rq.requestID())
+		p.status = http.StatusTooManyRequests
+		return p
 	}
 	return redirect{to: rq.errorURL(RateLimited), status: http.StatusTooManyRequests}
 }
