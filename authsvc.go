@@ -215,7 +215,8 @@ func (s *Service) Session(r *http.Request) (*Session, error) {
 // Require passes requests with a session on to next, which finds it by
 // Session. Others are sent to the sign-in page if a person is navigating, and
 // answered 401 if not. If sessions cannot be read the answer is 503. Live
-// sessions are renewed as by GET session.
+// sessions are renewed as by GET session. Answers are not to be stored by
+// caches unless next sets Cache-Control itself.
 func (s *Service) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rq := s.request(r)
@@ -226,8 +227,8 @@ func (s *Service) Require(next http.Handler) http.Handler {
 			return
 		}
 		w.Header().Add("Vary", "Cookie")
+		w.Header().Set("Cache-Control", hNoStore[0]) // next may say otherwise
 		if v == nil {
-			w.Header()["Cache-Control"] = hNoStore
 			if r.Method != http.MethodGet || !isNavigation(r.Header) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 				http.Error(w, "sign in first", http.StatusUnauthorized)
 				return

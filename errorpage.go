@@ -43,7 +43,7 @@ func errorPage(rq *request) outcome {
 }
 
 // errorView is the built-in error page for a word.
-func (rq *request) errorView(code ErrorCode, id string) outcome {
+func (rq *request) errorView(code ErrorCode, id string) page {
 	return page{name: pageError, status: errorStatus(code), view: errorView{Code: code, RequestID: id,
 		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}}
 }

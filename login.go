@@ -29,7 +29,7 @@ type login struct {
 // login turns an identity into a session.
 func (rq *request) login(id identity) outcome {
 	l := &login{request: rq, id: id}
-	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.begin} {
+	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.tellStored, l.begin} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -85,7 +85,7 @@ func (l *login) lookup() (User, error) {
 // permit asks the SignIn callback.
 func (l *login) permit() outcome {
 	to, err := l.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored})
+		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
 		l.audit("sign_in.refused", AccessDenied, "by the signIn callback")
 		return fail(AccessDenied, err)
@@ -152,7 +152,10 @@ func (l *login) returning() outcome {
 // link adds the identity to a stored user.
 func (l *login) link(userID string) outcome {
 	u, err := l.adapter.GetUser(l.ctx, userID)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, errors.New("the user who asked to link is gone"))
+	case err != nil:
 		return storeFailed(Callback, err)
 	}
 	a := l.keptAccount()
@@ -304,7 +307,10 @@ func (l *login) undo() {
 
 // finish tells the world and sends the person on.
 func (l *login) finish() outcome {
-	l.tell()
+	l.emit("signIn", func() {
+		l.events.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
+	}, l.events.SignIn != nil)
+	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
 	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
@@ -321,7 +327,9 @@ func (l *login) finish() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-func (l *login) tell() {
+// tellStored reports what settle changed in the store. That is done, whether
+// or not a session comes of it.
+func (l *login) tellStored() outcome {
 	e := &l.events
 	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && l.created)
 	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
@@ -329,10 +337,7 @@ func (l *login) tell() {
 		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
 	}
 	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
-	l.emit("signIn", func() {
-		e.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
-	}, e.SignIn != nil)
-	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
+	return nil
 }
 
 // keptAccount is the account as it is stored.

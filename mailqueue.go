@@ -77,7 +77,8 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	return true
 }
 
-func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) error {
+func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) (err error) {
+	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if !now.Before(m.Expires) || len(m.Payload) == 0 {
 		return nil
 	}

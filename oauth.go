@@ -119,6 +119,9 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	if refused != nil {
 		return refused
 	}
+	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
+		return fail(OAuthCallback, errors.New("the provider's issuer or address was changed since the attempt began"))
+	}
 	if answer.err != "" {
 		if answer.err == "access_denied" {
 			return fail(AccessDenied, errors.New("the person or the provider said no"))
@@ -322,6 +325,11 @@ func (f *oauthFlow) checkFields(b *builder) {
 	}
 	if !f.openID && f.UserInfoURL == "" && f.UserInfo == nil {
 		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
+	}
+	for name := range f.AuthorizationParams {
+		if oidc.ReservedParam(name) {
+			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+		}
 	}
 	f.checkChecks(b)
 }

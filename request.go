@@ -41,6 +41,7 @@ type request struct {
 	rawPresent bool
 	id         string
 	retryAfter time.Duration
+	audited    bool
 	room       [8]pair
 }
 
@@ -284,6 +285,9 @@ func (rq *request) refusal(e *Error) outcome {
 	}
 	rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
 		"provider", rq.providerID(), "cause", e.Err)
+	if !rq.audited {
+		rq.audit("sign_in.refused", e.Code, "the log line of this request says why")
+	}
 	status := 0
 	switch {
 	case errors.Is(e.Err, errStore):

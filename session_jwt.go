@@ -205,19 +205,35 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*Sign
 	if err := json.Unmarshal(plain, &claims); err != nil {
 		return nil, nil //nolint:nilerr
 	}
-	if j.adapter != nil {
-		r := Revocation{Key: "sid:" + c.SID, NotBefore: now, Written: now,
-			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)}
-		if c.SID == "" {
-			r.Key = "nosid:" + c.Subject
-			r.Expires = now.Add(j.lifetime.absolute + time.Minute)
-		}
+	if err := j.revoke(ctx, &c, now); err != nil {
+		return nil, err
+	}
+	return &SignOutEvent{Claims: claims}, nil
+}
+
+// revoke makes the token and all that were or will be re-issued from it
+// invalid. A token without sid was made by NextAuth.js, which gives each of
+// its own re-issues a new jti: those are covered through the user.
+func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
+	if j.adapter == nil {
+		return nil
+	}
+	var list []Revocation
+	if c.sid() != "" {
+		list = append(list, Revocation{Key: "sid:" + c.sid(), NotBefore: now, Written: now,
+			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)})
+	}
+	if c.SID == "" {
+		list = append(list, Revocation{Key: "nosid:" + c.Subject, NotBefore: now, Written: now,
+			Expires: now.Add(j.lifetime.absolute + time.Minute)})
+	}
+	for _, r := range list {
 		if err := j.adapter.Revoke(ctx, r); err != nil {
-			return nil, err
+			return err
 		}
 		j.revoked.apply(r)
 	}
-	return &SignOutEvent{Claims: claims}, nil
+	return nil
 }
 
 func (j *jwtSessions) revocation(userID string, now time.Time) *Revocation {

@@ -262,6 +262,9 @@ func checkCookies(b *builder, s *Service) {
 			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "key", "cookies."+key)
 		}
 	}
+	if s.names.clash() {
+		b.fail("cookies", "gives two cookies one name, or one that starts with session's and a dot", "choose names that differ")
+	}
 }
 
 func checkPages(b *builder, _ *Service) {
