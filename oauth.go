@@ -213,7 +213,11 @@ func (f *oauthFlow) profile(ctx context.Context, tx *transaction, tokens *oidc.T
 	switch {
 	case f.UserInfo != nil:
 		return f.UserInfo(ctx, func(ctx context.Context, url string) (any, error) {
-			return f.party.GetJSON(ctx, url, tokens, nil)
+			v, err := f.party.GetJSON(ctx, url, tokens, f.Headers)
+			if object, ok := v.(oidc.Claims); ok { // a type that the caller could not name
+				v = map[string]any(object)
+			}
+			return v, err
 		})
 	case f.openID && !f.UserInfoClaims:
 		return Profile(claims), nil

@@ -96,7 +96,8 @@ type OAuth struct {
 	// MapProfile replaces Fields.
 	MapProfile func(Profile) (User, error)
 	// UserInfo replaces the userinfo request. get fetches JSON from one of
-	// the hosts that this provider names, with the access token.
+	// the hosts that this provider names, with the access token and Headers;
+	// objects are map[string]any, numbers json.Number.
 	UserInfo func(ctx context.Context, get func(ctx context.Context, url string) (any, error)) (Profile, error)
 
 	Style Style

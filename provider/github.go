@@ -1,0 +1,58 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"authsvc"
+)
+
+// GitHub signs in with an OAuth app or a GitHub App of github.com. The address
+// is the primary one if GitHub has verified it, else none; a GitHub App needs
+// the account permission "Email addresses: read" for it. For Enterprise Server
+// replace the issuer and the three URLs by those of your host.
+//
+// https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
+func GitHub(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "github", Name: "GitHub", Client: c,
+		Issuer:           "https://github.com/login/oauth", // of the iss parameter only
+		AuthorizationURL: "https://github.com/login/oauth/authorize",
+		TokenURL:         "https://github.com/login/oauth/access_token",
+		UserInfoURL:      "https://api.github.com/user",
+		Scope:            "read:user user:email",
+		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
+		Style:            authsvc.Style{Logo: "github", Background: "#24292f", Text: "#ffffff"},
+	}
+	o.UserInfo = func(ctx context.Context, get func(context.Context, string) (any, error)) (authsvc.Profile, error) {
+		return githubProfile(ctx, o.UserInfoURL, get)
+	}
+	return o
+}
+
+// githubProfile replaces the public address of a profile, which says nothing
+// about verification, by the one that GitHub sends its own mail to.
+func githubProfile(ctx context.Context, url string, get func(context.Context, string) (any, error)) (authsvc.Profile, error) {
+	v, err := get(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	profile, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("github: the profile is no object")
+	}
+	delete(profile, "email")
+	delete(profile, "email_verified")
+	if v, err = get(ctx, url+"/emails?per_page=100"); err != nil {
+		return nil, fmt.Errorf("github: e-mail addresses: %w", err)
+	}
+	list, _ := v.([]any)
+	for _, entry := range list {
+		e, _ := entry.(map[string]any)
+		if e["primary"] == true && e["verified"] == true {
+			profile["email"], profile["email_verified"] = e["email"], true
+		}
+	}
+	return profile, nil
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Google signs in with a Google account, by OpenID Connect. Everything comes
+// from the ID token; email_verified there is about Google's own check, which
+// is authoritative for gmail.com and for Workspace domains (claim hd). The
+// authorization parameter hd only preselects a domain: check the claim in a
+// SignIn callback to enforce it.
+//
+// https://developers.google.com/identity/openid-connect/openid-connect
+func Google(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "google", Name: "Google", Client: c,
+		OpenID: true,
+		Issuer: "https://accounts.google.com",
+		Scope:  "openid email profile",
+		Style:  authsvc.Style{Logo: "google", Background: "#ffffff", Text: "#000000"},
+	}
+}
