@@ -175,6 +175,8 @@ type Adapter interface {
 	// Revocations returns the records written at or after since.
 	Revocations(ctx context.Context, since time.Time) ([]Revocation, error)
 
+	// GetMeta returns the value under key.
+	GetMeta(ctx context.Context, key string) (string, error)
 	// PutMeta stores a value under key unless there is one, and returns what
 	// is then stored.
 	PutMeta(ctx context.Context, key, value string) (string, error)

@@ -128,7 +128,10 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 		if issuer == "" {
 			continue
 		}
-		known, err := s.adapter.PutMeta(ctx, metaIssuer+id, issuer)
+		known, err := s.adapter.GetMeta(ctx, metaIssuer+id)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 		} else if known != issuer {

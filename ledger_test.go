@@ -228,6 +228,10 @@ func (l *ledger) PutMeta(ctx context.Context, key, value string) (string, error)
 	return l.behind.PutMeta(ctx, key, value)
 }
 
+func (l *ledger) GetMeta(ctx context.Context, key string) (string, error) {
+	return l.behind.GetMeta(ctx, key)
+}
+
 func (l *ledger) SetMeta(ctx context.Context, key, value string) error {
 	return l.behind.SetMeta(ctx, key, value)
 }

@@ -160,6 +160,9 @@ func (l *login) link(userID string) outcome {
 	}
 	a := l.keptAccount()
 	a.UserID = u.ID
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(Callback, err)
+	}
 	_, err = l.adapter.LinkAccount(l.ctx, a)
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -199,6 +202,9 @@ func (l *login) createFirst() outcome {
 		l.id.user.EmailVerified = l.now
 	}
 	a := l.keptAccount()
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(l.id.createCode, err)
+	}
 	return l.create(&a)
 }
 
@@ -338,6 +344,17 @@ func (l *login) tellStored() outcome {
 	}
 	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
 	return nil
+}
+
+// rememberIssuer notes, at the first account of a provider, whose ids these
+// are. A start with another issuer is then refused.
+func (l *login) rememberIssuer() error {
+	f := l.flows[l.id.account.Provider]
+	if f == nil || f.info().issuer == "" {
+		return nil
+	}
+	_, err := l.adapter.PutMeta(l.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	return err
 }
 
 // keptAccount is the account as it is stored.

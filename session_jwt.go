@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,7 +142,9 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims, plain []byte, now time.Time, how reading, due bool) (*Session, *issued, error) {
 	var err error
 	var claims Claims
-	if err := json.Unmarshal(plain, &claims); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber() // other programs' large numbers survive a re-issue
+	if err := dec.Decode(&claims); err != nil {
 		return nil, nil, nil //nolint:nilerr // what is no object is no session
 	}
 	changed := false
