@@ -206,7 +206,9 @@ func (l *ledger) DelayMail(ctx context.Context, id string, due time.Time) error 
 	return l.behind.DelayMail(ctx, id, due)
 }
 
-func (l *ledger) DeleteMail(ctx context.Context, id string) error { return l.behind.DeleteMail(ctx, id) }
+func (l *ledger) DeleteMail(ctx context.Context, id string) error {
+	return l.behind.DeleteMail(ctx, id)
+}
 
 func (l *ledger) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	_, err := step(l, "UseOnce", true, key, func() (nothing, error) { return only(l.behind.UseOnce(ctx, key, expires)) })
