@@ -110,7 +110,7 @@ func (b *browser) form(path string, fields url.Values, header ...string) *answer
 	return b.do(r)
 }
 
-// sessionName finds the session cookie among a jar's names.
+// sessionCookies are the names of the session cookie and its chunks in a jar.
 func sessionCookies(b *browser) []string {
 	var names []string
 	for name := range b.cookies {

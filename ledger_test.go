@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"authsvc"
@@ -241,3 +242,16 @@ func (l *ledger) Sweep(ctx context.Context, now time.Time, limit int) (int, erro
 }
 
 func (l *ledger) Ping(ctx context.Context) error { return l.behind.Ping(ctx) }
+
+// A staleStore also fails the calls that only the service itself makes.
+type staleStore struct {
+	*ledger
+	broken atomic.Bool
+}
+
+func (s *staleStore) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+	if s.broken.Load() {
+		return nil, errBroken
+	}
+	return s.ledger.Revocations(ctx, since)
+}
