@@ -115,7 +115,8 @@ type Adapter interface {
 	// whomever. ErrNotFound: no such user.
 	LinkAccount(ctx context.Context, a Account) (Account, error)
 	// RefreshAccount replaces the token fields of the account that a's
-	// Provider and ProviderAccountID name; owner and id stay.
+	// Provider and ProviderAccountID name; owner and id stay, and so does the
+	// refresh token when a has none: providers give it out once.
 	RefreshAccount(ctx context.Context, a Account) error
 	UnlinkAccount(ctx context.Context, provider, providerAccountID string) error
 	// ListAccounts returns a user's accounts ordered by provider, then id.

@@ -39,7 +39,14 @@ func viaMail(address string) func(w *arena, b *browser) []*answer {
 		if !strings.Contains(a.location(), "verify-request") {
 			return []*answer{a}
 		}
-		return []*answer{a, b.get(link(b.t, w.mail.next(b.t)))}
+		// A try that broke may have left a mail in the queue: its link asks first.
+		for range 2 {
+			if last := b.get(link(b.t, w.mail.next(b.t))); last.StatusCode != http.StatusOK || strings.Contains(last.body, "removed") {
+				return []*answer{a, last}
+			}
+		}
+		b.t.Error("no link signs in at once")
+		return []*answer{a}
 	}
 }
 

@@ -42,6 +42,15 @@ func query(t *testing.T, raw string, change func(url.Values)) string {
 	return u.String()
 }
 
+// flip changes the character at i.
+func flip(s string, i int) string {
+	c := "A"
+	if s[i] == 'A' {
+		c = "B"
+	}
+	return s[:i] + c + s[i+1:]
+}
+
 func TestAttackState(t *testing.T) {
 	t.Parallel()
 	w, evil := twoProviders(t)
@@ -51,8 +60,8 @@ func TestAttackState(t *testing.T) {
 		"missing": func(q url.Values) { q.Del("state") }, "empty": func(q url.Values) { q.Set("state", "") },
 		"twice":             func(q url.Values) { q.Add("state", q.Get("state")) },
 		"of other browser":  func(q url.Values) { q.Set("state", foreign) },
-		"flipped random":    func(q url.Values) { q.Set("state", "A"+q.Get("state")[1:]) },
-		"flipped MAC":       func(q url.Values) { s := q.Get("state"); q.Set("state", s[:len(s)-2]+"AA") },
+		"flipped random":    func(q url.Values) { q.Set("state", flip(q.Get("state"), 0)) },
+		"flipped MAC":       func(q url.Values) { s := q.Get("state"); q.Set("state", flip(s, len(s)-2)) },
 		"truncated":         func(q url.Values) { s := q.Get("state"); q.Set("state", s[:len(s)-1]) },
 		"huge":              func(q url.Values) { q.Set("state", strings.Repeat("s", 10_000)) },
 		"oauth2-15 error":   func(q url.Values) { q.Set("error", "x") },

@@ -48,7 +48,7 @@ type Service struct {
 	linksPerHour    int // to one mailbox, as the verify-request page says; -1: no limit
 
 	stateMAC  *seal.MAC
-	linkMAC   *seal.MAC
+	linkMACs  []*seal.MAC // one a secret; none in compat modes
 	txSeal    *seal.Sealer
 	emailSeal *seal.Sealer
 	mailSeal  *seal.Sealer
@@ -168,20 +168,27 @@ func (s *Service) providerName(id string) string {
 	return id
 }
 
-// linkDigest is how the token of an e-mail link is stored.
-func (s *Service) linkDigest(token string) string {
-	if s.compat == CompatNone {
-		return b64(s.linkMAC.Sum(token))
+// linkDigests are how the token of an e-mail link may be stored: under the
+// first secret, which new links use, and under those before it.
+func (s *Service) linkDigests(token string) []string {
+	var list []string
+	for _, mac := range s.linkMACs {
+		list = append(list, b64(mac.Sum(token)))
 	}
-	return hashHex(token, s.hashSecret())
+	if s.compat != CompatNone {
+		for _, secret := range s.hashSecrets() {
+			list = append(list, hashHex(token, secret))
+		}
+	}
+	return list
 }
 
-// hashSecret is what NextAuth.js hashes with: v5 joins a list by commas.
-func (s *Service) hashSecret() string {
-	if s.compat == AuthJSV5 {
-		return strings.Join(s.secrets, ",")
+// hashSecrets are what NextAuth.js hashes with: v5 joins its list by commas.
+func (s *Service) hashSecrets() []string {
+	if s.compat == AuthJSV5 && len(s.secrets) > 1 {
+		return append([]string{strings.Join(s.secrets, ",")}, s.secrets...)
 	}
-	return s.secrets[0]
+	return s.secrets
 }
 
 // describe encodes GET providers once, in the order of the configuration.

@@ -91,7 +91,7 @@ func (f *emailFlow) request(rq *request, address string, send bool) outcome {
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	link := f.link(rq, address, plain)
-	stored := rq.linkDigest(plain)
+	stored := rq.linkDigests(plain)[0]
 	payload, err := f.sealMail(rq, address, link)
 	if err != nil {
 		return fail(EmailSignin, err)
@@ -201,7 +201,7 @@ func isNavigation(h http.Header) bool {
 
 // redeem takes the token, once, and hands the proof to login.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
-	t, err := rq.adapter.TakeToken(rq.ctx, address, rq.linkDigest(token))
+	t, err := rq.takeLink(address, token)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return fail(Verification, errors.New("the link is unknown or was used"))
@@ -213,6 +213,16 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	rq.forgetLink(token)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true,
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount}
+}
+
+// takeLink uses up the link's token, under whichever secret it was stored.
+func (rq *request) takeLink(address, token string) (t VerificationToken, err error) {
+	for _, stored := range rq.linkDigests(token) {
+		if t, err = rq.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, ErrNotFound) {
+			return t, err
+		}
+	}
+	return t, err
 }
 
 // build checks the provider and compiles it.

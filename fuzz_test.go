@@ -29,7 +29,7 @@ func FuzzCallbackURL(f *testing.F) {
 		}
 	}
 	const own, partner = "https://app.test", "https://partner.test:8444"
-	s := &Service{address: address{origin: own}, redirectOrigins: map[string]bool{own: true, partner: true}}
+	s := &Service{publicURL: publicURL{origin: own}, redirectOrigins: map[string]bool{own: true, partner: true}}
 	f.Fuzz(func(t *testing.T, want string) {
 		rq := &request{Service: s}
 		to := rq.resolveCallback(want)

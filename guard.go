@@ -85,3 +85,12 @@ func (s *Service) EndSessions(ctx context.Context, userID string) error {
 	}
 	return nil
 }
+
+// DeleteUser ends every session of a user and removes the user with its
+// accounts. ErrNotFound: there is none.
+func (s *Service) DeleteUser(ctx context.Context, userID string) error {
+	if err := s.EndSessions(ctx, userID); err != nil {
+		return err
+	}
+	return s.adapter.DeleteUser(ctx, userID)
+}

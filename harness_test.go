@@ -27,6 +27,7 @@ const (
 type outbox struct {
 	mu   sync.Mutex
 	sent []authsvc.Message
+	read int // by next
 	more chan struct{}
 }
 
@@ -46,7 +47,7 @@ func (o *outbox) count() int {
 	return len(o.sent)
 }
 
-// next waits for one more mail and returns it.
+// next waits for the next mail, in the order of delivery.
 func (o *outbox) next(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
@@ -56,7 +57,8 @@ func (o *outbox) next(t testing.TB) authsvc.Message {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sent[len(o.sent)-1]
+	o.read++
+	return o.sent[o.read-1]
 }
 
 // link is the sign-in link of a mail.

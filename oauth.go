@@ -226,15 +226,24 @@ func (f *oauthFlow) profile(ctx context.Context, tx *transaction, tokens *oidc.T
 	if err != nil {
 		return nil, err
 	}
+	return Profile(join(claims, more)), nil
+}
+
+// join adds userinfo claims to those of the ID token, which come first. What
+// userinfo says about its own address does not vouch for the token's.
+func join(claims, more oidc.Claims) oidc.Claims {
+	if claims == nil {
+		return more
+	}
+	if email, ok := claims["email"]; ok && email != more["email"] {
+		delete(more, "email_verified")
+	}
 	for name, v := range more {
-		if claims == nil {
-			claims = oidc.Claims{}
-		}
 		if _, signed := claims[name]; !signed {
 			claims[name] = v
 		}
 	}
-	return Profile(claims), nil
+	return claims
 }
 
 // identity maps a profile to the user that login looks for.

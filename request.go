@@ -242,6 +242,10 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
+	if o.status < 500 && o.allow == "" && rq.wantsJSON() {
+		rq.writeObject(w, object{v: map[string]string{"url": rq.errorURL("Default")}, status: o.status})
+		return
+	}
 	h := w.Header()
 	h["Content-Type"] = hText
 	if o.allow != "" {
