@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"time"
 
 	"authsvc/internal/seal"
@@ -18,21 +17,6 @@ type jwtSessions struct {
 	*Service
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
-}
-
-// sessionClaims are the claims that the engine itself reads.
-type sessionClaims struct {
-	Name     string  `json:"name"`
-	Email    string  `json:"email"`
-	Picture  string  `json:"picture"`
-	Subject  string  `json:"sub"`
-	ID       string  `json:"jti"`
-	SID      string  `json:"sid"`
-	Provider string  `json:"provider"`
-	AuthTime float64 `json:"auth_time"`
-	Issued   float64 `json:"iat"`
-	Expires  float64 `json:"exp"`
-	NotYet   float64 `json:"nbf"`
 }
 
 func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
@@ -89,7 +73,7 @@ func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, err
 // a live session.
 func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []byte, stale, ok bool) {
 	plain, stale, err := j.seal.Open(raw)
-	if err != nil || json.Unmarshal(plain, &c) != nil {
+	if err != nil || c.decode(plain) != nil {
 		return c, nil, false, false
 	}
 	if c.Subject == "" || !sane(c.Expires) || !sane(c.Issued) || !sane(c.AuthTime) || !sane(c.NotYet) || c.Expires == 0 {
@@ -102,18 +86,6 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	leeway := j.leeway.Seconds()
 	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.lifetime.absolute.Seconds()
 	return c, plain, stale, !over
-}
-
-// sane keeps hostile numbers out of time arithmetic.
-func sane(seconds float64) bool { return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds) }
-
-func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
-
-func (c *sessionClaims) sid() string {
-	if c.SID != "" {
-		return c.SID
-	}
-	return c.ID
 }
 
 func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
