@@ -55,7 +55,7 @@ type sources struct {
 
 func (s sources) name() string {
 	if s.file == "" {
-		return "the environment"
+		return "environment (there is no " + DefaultPath + ")"
 	}
 	return s.file
 }
