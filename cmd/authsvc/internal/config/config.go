@@ -93,6 +93,11 @@ func Load(in Input) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compile(in, name, raw)
+}
+
+// compile makes settings of a file that was read.
+func compile(in Input, name string, raw []byte) (*Settings, error) {
 	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}}, used: map[string]bool{}}
 	root := l.parse(name, raw)
 	s := l.settings(root)

@@ -245,7 +245,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		const inEnvironment = "7b1e-in-the-environment"
-		s, err := Load(Input{Path: write(t, text), Env: map[string]string{"S": inEnvironment, "AUTHSVC_TEST_SECRET": inEnvironment}})
+		s, err := compile(Input{Env: map[string]string{"S": inEnvironment, "AUTHSVC_TEST_SECRET": inEnvironment}}, "authsvc.yaml", []byte(text))
 		if err == nil {
 			if strings.Contains(fmt.Sprintf("%+v", s), inEnvironment) {
 				t.Error("settings print a secret")
