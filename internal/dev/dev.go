@@ -196,7 +196,7 @@ func (w *world) serve(ctx context.Context, host string, port int, h http.Handler
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("port %d is not free (%w); stop what uses it, or choose another: authsvc dev --port %d", port, err, w.Port+10)
+		return fmt.Errorf("port %d is not free (%w); stop what uses it, or choose another: authsvc dev --listen %s:%d", port, err, w.Host, w.Port+10)
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: 60 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,

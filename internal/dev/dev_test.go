@@ -260,7 +260,7 @@ func TestDevRefuses(t *testing.T) {
 	defer busy.Close()
 	port := busy.Addr().(*net.TCPAddr).Port
 	err = dev.Run(t.Context(), dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, Out: io.Discard, Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), "not free") || !strings.Contains(err.Error(), "--port") {
+	if err == nil || !strings.Contains(err.Error(), "not free") || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/sqlite"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/oidc"
+)
+
+type checkCommand struct {
+	Offline bool `help:"Do not ask identity providers and mail servers."`
+}
+
+// checkTimeout is how long one service may take to answer.
+const checkTimeout = 20 * time.Second
+
+// Run prints a line for each part, and the callback URLs to register. It
+// changes nothing.
+func (c *checkCommand) Run(p *program) error {
+	s, err := p.load(nil)
+	var mistakes config.Mistakes
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes {
+			fmt.Fprintln(p.stdout, "wrong ", m)
+		}
+		return errFound
+	}
+	if err != nil {
+		return err
+	}
+	k := &checker{program: p, settings: s, base: baseURL(s)}
+	k.line("configuration", s.String()[len("settings of "):], nil)
+	for _, w := range s.Warnings {
+		fmt.Fprintln(p.stdout, "note  ", w)
+	}
+	k.storage()
+	k.providers(c.Offline)
+	if k.wrong {
+		return errFound
+	}
+	return nil
+}
+
+func baseURL(s *config.Settings) string {
+	a := publicAddress(s.Engine.URL)
+	return a.origin + a.path
+}
+
+// A checker prints what it finds.
+type checker struct {
+	*program
+	settings *config.Settings
+	base     string
+	wrong    bool
+}
+
+func (k *checker) line(part, text string, err error) {
+	verdict := "ok    "
+	if err != nil {
+		verdict, text, k.wrong = "wrong ", oneLine(err), true
+	}
+	fmt.Fprintln(k.stdout, verdict, part+":", text)
+}
+
+// oneLine joins the lines of an error.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// storage asks the store and its schema. A store that opening would create is
+// left alone: it has to belong to whoever runs the service.
+func (k *checker) storage() {
+	text, err := storageStatus(k.ctx, k.settings)
+	k.line("storage", describeStorage(k.settings)+text, err)
+}
+
+func storageStatus(ctx context.Context, s *config.Settings) (text string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if missing, err := storeMissing(s); missing || err != nil {
+		return " does not exist yet; serve creates it", err
+	}
+	st, err := openStore(ctx, s, false)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, st.close()) }()
+	if st.schema == nil {
+		return "", nil
+	}
+	status, err := st.schema.Status(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case status.Current < status.Latest && !s.Storage.Migrate:
+		return "", fmt.Errorf("%s; run `authsvc migrate up`", schemaText(status))
+	case status.Current < status.Latest:
+		return ", " + schemaText(status) + "; serve brings it up to date", nil
+	}
+	return ", " + schemaText(status), st.Ping(ctx)
+}
+
+// storeMissing reports whether opening would create the store.
+func storeMissing(s *config.Settings) (bool, error) {
+	exists := drivers()[storageScheme(s)].exists
+	if exists == nil {
+		return false, nil
+	}
+	found, err := exists(s.Storage.URL)
+	return !found, err
+}
+
+func schemaText(s sqlite.Status) string {
+	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
+}
+
+// providers prints every callback URL and asks who can be asked.
+func (k *checker) providers(offline bool) {
+	for i, p := range k.settings.Engine.Providers {
+		id := config.ProviderID(p)
+		callback := "callback URL " + k.base + "/callback/" + id
+		switch p := p.(type) {
+		case *authsvc.OAuth:
+			err := error(nil)
+			if !offline {
+				err = k.discover(p)
+			}
+			k.line(id, callback, err)
+		case *authsvc.Email:
+			k.mail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
+		}
+	}
+}
+
+// discover fetches the metadata of an OpenID provider, as the engine will.
+func (k *checker) discover(o *authsvc.OAuth) error {
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	party, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
+		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, ClientID: o.Client.ID, ClientSecret: o.Client.Secret, AuthMethod: o.AuthMethod,
+		Algs: o.SigningAlgs, HTTP: oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
+	if err == nil {
+		_, err = party.Metadata(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; is the issuer %s right, and may this machine reach it?", err, o.Issuer)
+	}
+	return nil
+}
+
+func (k *checker) mail(id, callback, key string, offline bool) {
+	for _, m := range k.settings.Mail {
+		if m.Key != key {
+			continue
+		}
+		if offline {
+			k.line(id, callback, nil)
+			return
+		}
+		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+		defer cancel()
+		k.line(id, callback+", mail through "+mailHost(m), checkMail(ctx, m))
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+// front stands before the engine when it owns the whole origin. It answers
+//
+//	GET /healthz  200 as long as the process answers
+//	GET /readyz   200 if the store answers too and no stop was asked for, else 503
+//	GET /         the sign-in page
+//
+// and refuses requests that name another host (RFC 9110 §7.4), except for the
+// two health paths, since probes address machines.
+type front struct {
+	address
+	scheme  string
+	service http.Handler
+	log     *slog.Logger
+	ready   readiness
+	foreign sync.Once // says why a host is refused, once
+}
+
+func newFront(s *config.Settings, service http.Handler, a authsvc.Adapter) *front {
+	f := &front{address: publicAddress(s.Engine.URL), service: service, log: s.Engine.Logger}
+	f.scheme = f.origin[:len(f.origin)-len("://")-len(f.host)]
+	f.ready.ping = func(context.Context) error { return nil }
+	if a != nil {
+		f.ready.ping = a.Ping
+	}
+	return f
+}
+
+// drain makes the service unready, so that load balancers look elsewhere.
+func (f *front) drain() { f.ready.draining.Store(true) }
+
+// ServeHTTP implements [http.Handler].
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/healthz":
+		health(w, r, true)
+	case r.URL.Path == "/readyz":
+		health(w, r, f.ready.check(r.Context(), f.log))
+	case withoutDefaultPort(f.scheme, r.Host) != f.host:
+		f.misdirected(w, r)
+	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, r, f.origin+f.path+"/signin", http.StatusFound)
+	default:
+		f.service.ServeHTTP(w, r)
+	}
+}
+
+func health(w http.ResponseWriter, r *http.Request, ok bool) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case ok:
+		io.WriteString(w, "ok\n")
+	default:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "not ready\n")
+	}
+}
+
+// misdirected refuses a request for another host. A proxy that replaces the
+// Host header is the usual cause, so the log says what to do about it.
+func (f *front) misdirected(w http.ResponseWriter, r *http.Request) {
+	f.foreign.Do(func() {
+		f.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
+			"host", shorten(r.Host), "want", f.host)
+	})
+	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
+}
+
+// shorten bounds what strangers can write into the log.
+func shorten(s string) string { return s[:min(len(s), 100)] }
+
+// pingEvery is how long one answer of the store counts: probing costs it
+// nothing more, whoever probes.
+const pingEvery = time.Second
+
+// pingTimeout is how long the store may take.
+const pingTimeout = 2 * time.Second
+
+// readiness remembers whether the store answered.
+type readiness struct {
+	ping     func(context.Context) error
+	draining atomic.Bool
+
+	mu    sync.Mutex
+	asked time.Time
+	ok    bool
+}
+
+func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
+	if r.draining.Load() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.asked) < pingEvery {
+		return r.ok
+	}
+	// The answer is for all who ask, so it outlives this request.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	defer cancel()
+	err := r.ping(ctx)
+	if err != nil {
+		log.Error("not ready: the store does not answer", "err", err)
+	}
+	r.asked, r.ok = time.Now(), err == nil
+	return r.ok
+}

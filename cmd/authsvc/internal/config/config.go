@@ -1,0 +1,163 @@
+// Package config makes the settings of the program out of authsvc.yaml, the
+// environment and flags. It reports every mistake at once, each with its
+// place, what is wrong and how to mend it, and never quotes a secret.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"authsvc"
+)
+
+// DefaultPath is the file that is read when none is named, if it is there.
+const DefaultPath = "authsvc.yaml"
+
+// maxFile is the largest configuration file, in bytes.
+const maxFile = 1 << 20
+
+// Settings are everything that the program needs to know. They print without
+// their contents, so that no log line or panic shows a secret.
+type Settings struct {
+	// Engine lacks what takes more than data: Adapter, Logger, Email.Send.
+	Engine  authsvc.Config
+	Listen  string // host:port, default 127.0.0.1:3000
+	Storage Storage
+	Mail    []Mail // one per e-mail provider
+	Log     Log
+	// Warnings do not keep the program from starting.
+	Warnings []string
+
+	sources
+}
+
+// Storage says where records are kept.
+type Storage struct {
+	URL     string // may hold a password; default sqlite:authsvc.db
+	Migrate bool   // bring the schema up to date at the start, default true
+	Naming  Naming
+}
+
+// Naming says what shared tables and columns are called; see the SQL stores.
+type Naming struct {
+	Preset          string
+	Tables, Columns map[string]string
+}
+
+// Mail is how the links of an e-mail provider leave.
+type Mail struct {
+	Provider      *authsvc.Email // in Engine.Providers
+	Key           string         // of the provider, such as providers[2]
+	Server        string         // smtp:// or smtps:// URL; may hold a password
+	HELO          string
+	InsecureNoTLS bool
+}
+
+// Log says how the program logs to standard error.
+type Log struct {
+	Format string // text (default) or json
+	Level  string // debug, info (default), warn or error
+}
+
+// Format implements [fmt.Formatter] for all verbs.
+func (s Settings) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// String names the settings without showing them.
+func (s Settings) String() string { return "settings of " + s.name() }
+
+// LogValue implements [slog.LogValuer].
+func (s Settings) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText keeps encoders from walking the fields.
+func (s Settings) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Input is where settings come from, in order of rank: Flags, Env, the file.
+type Input struct {
+	// Path of the file. Default: AUTHSVC_CONFIG, else DefaultPath if there is
+	// such a file.
+	Path string
+	// Env are the environment variables by name.
+	Env map[string]string
+	// Flags are values from the command line by key, such as "listen".
+	Flags map[string]string
+}
+
+// Load reads the settings. The error is a [Mistakes] unless the file cannot be
+// read.
+func Load(in Input) (*Settings, error) {
+	raw, name, err := read(in)
+	if err != nil {
+		return nil, err
+	}
+	return compile(in, name, raw)
+}
+
+// compile makes settings of a file that was read.
+func compile(in Input, name string, raw []byte) (*Settings, error) {
+	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}}, used: map[string]bool{}}
+	root := l.parse(name, raw)
+	s := l.settings(root)
+	l.strayVariables()
+	if len(l.mistakes) > 0 {
+		return nil, l.mistakes
+	}
+	s.Warnings, s.sources = l.warnings, l.sources
+	return s, nil
+}
+
+// read returns the file and what to call it; "" if there is none.
+func read(in Input) (raw []byte, name string, err error) {
+	name = in.Path
+	if name == "" {
+		name = in.Env["AUTHSVC_CONFIG"]
+	}
+	wanted := name != ""
+	if !wanted {
+		name = DefaultPath
+	}
+	raw, _, err = readFile(name, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !wanted:
+		return nil, "", nil
+	case err != nil:
+		return nil, "", Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Mend: "name the file with --config or AUTHSVC_CONFIG"}}
+	}
+	return raw, name, nil
+}
+
+// readFile reads at most limit bytes of anything but a directory.
+func readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, pathCause(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, pathCause(err)
+	}
+	if info.IsDir() {
+		return nil, nil, errors.New("it is a directory")
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, nil, pathCause(err)
+	}
+	if int64(len(raw)) > limit {
+		return nil, nil, fmt.Errorf("it is larger than %d KiB", limit>>10)
+	}
+	return raw, info, nil
+}
+
+// pathCause leaves out the path, which the caller names.
+func pathCause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,268 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"authsvc"
+)
+
+const testSecret = "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"
+
+// write puts a file into a new directory.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "authsvc.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestFull loads a file with every key, and every value arrives.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	s, err := Load(Input{Path: "testdata/full.yaml", Env: map[string]string{"AUTHSVC_TEST_SECRET": testSecret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Engine
+	got := map[string]any{
+		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
+		"drop": c.DropProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks,
+	}
+	want := map[string]any{
+		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
+		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
+		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour},
+		"stale":   "accept", "drop": true,
+		"storage": Storage{URL: "sqlite:authsvc.db", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
+			Columns: map[string]string{"User.image": "avatar"}}},
+		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
+		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
+			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
+			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}},
+		"refusal": true,
+		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
+			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
+		"pages":    authsvc.Pages{SignIn: "/in", SignOut: "/out", Error: "/error", VerifyRequest: "/sent", NewUser: "/welcome"},
+		"log":      Log{Format: "json", Level: "debug"},
+		"networks": []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	acme := c.Providers[1].(*authsvc.OAuth)
+	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
+		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", Checks: []string{"pkce", "state", "nonce"},
+		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post",
+		SigningAlgs: []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
+		Fields:         authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
+		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
+	if diff := cmp.Diff(wantAcme, acme, cmp.FilterPath(func(p cmp.Path) bool {
+		name := p.Last().String()
+		return name == ".MapProfile" || name == ".UserInfo"
+	}, cmp.Ignore())); diff != "" {
+		t.Errorf("acme (-want +got):\n%s", diff)
+	}
+	if len(s.Mail) != 1 || s.Mail[0].HELO != "app.example.com" || s.Mail[0].Provider.MaxAge != 10*time.Minute || s.Mail[0].Key != "providers[3]" {
+		t.Errorf("mail is not as written")
+	}
+}
+
+// TestFullIsFull: the file has every key of the table.
+func TestFullIsFull(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]bool{}
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		written[prefix] = true
+		switch v := v.(type) {
+		case map[string]any:
+			for k, inner := range v {
+				walk(strings.TrimPrefix(prefix+"."+k, "."), inner)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(prefix+"[]", inner)
+			}
+		}
+	}
+	walk("", doc)
+	for _, k := range Keys() {
+		if !written[k.Name] {
+			t.Errorf("testdata/full.yaml lacks %s", k.Name)
+		}
+	}
+}
+
+// TestRank: flags over environment over file, and what each is good for.
+func TestRank(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secretFile := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secretFile, []byte("first\nsecond\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	openFile := filepath.Join(dir, "open")
+	if err := os.WriteFile(openFile, []byte("client secret\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const file = "url: https://file.example\nlisten: file:1\nsecret: ${UNSET}\nshow_refusal: false\n" +
+		"allowed_redirects: [https://file.example]\nproviders: [{id: github, client_id: file, client_secret: \"$${x}\", name: $5}]\n"
+	s, err := Load(Input{Path: write(t, file), Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
+		"AUTHSVC_URL": "https://env.example", "AUTHSVC_LISTEN": "env:2", "AUTHSVC_SECRET_FILE": secretFile,
+		"AUTHSVC_SHOW_REFUSAL": "true", "AUTHSVC_ALLOWED_REDIRECTS": "https://a.example, https://b.example",
+		"AUTHSVC_GITHUB_ID": "env", "AUTHSVC_GOOGLE_ID": "g", "AUTHSVC_GOOGLE_SECRET_FILE": openFile,
+		"AUTHSVC_EMAIL_SERVER": "smtp://localhost", "AUTHSVC_EMAIL_FROM": "a@b.example", "AUTHSVC_GITHUB_LINK_VERIFIED_EMAIL": "true",
+		"AUTHSVC_STORAGE_URL": "", "AUTHSVC_PORT": "tcp://10.0.0.1:80", "AUTHSVC_COMPATT": "none",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	github := s.Engine.Providers[0].(*authsvc.OAuth)
+	google := s.Engine.Providers[1].(*authsvc.OAuth)
+	got := []any{s.Engine.URL, s.Listen, s.Engine.Secrets, s.Engine.ShowRefusal, s.Engine.AllowedRedirects, s.Storage.URL,
+		github.Client, github.LinkVerifiedEmail, github.Name, google.Client, google.Issuer, len(s.Mail)}
+	want := []any{"https://env.example", "flag:3", []string{"first", "second"}, true, []string{"https://a.example", "https://b.example"}, "sqlite:authsvc.db",
+		authsvc.Client{ID: "env", Secret: "${x}"}, true, "$5", authsvc.Client{ID: "g", Secret: "client secret"}, "https://accounts.google.com", 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	wantWarnings := []string{
+		fmt.Sprintf("AUTHSVC_GOOGLE_SECRET_FILE: %q can be read by group or others; run chmod 600 on it", openFile),
+		`"AUTHSVC_COMPATT" is not read; did you mean AUTHSVC_COMPAT?`,
+	}
+	if diff := cmp.Diff(wantWarnings, s.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestOverrides: a built-in provider under another id, with another host. Its
+// functions see what was overridden.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	s, err := Load(Input{Path: write(t, "providers: [{id: work, type: github, client_id: a, client_secret: b, userinfo_url: https://ghe.example/api/v3/user}]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.Engine.Providers[0].(*authsvc.OAuth)
+	if o.ID != "work" || o.Name != "GitHub" || o.TokenURL != "https://github.com/login/oauth/access_token" {
+		t.Errorf("got id %q, name %q, token url %q", o.ID, o.Name, o.TokenURL)
+	}
+	_, err = o.UserInfo(t.Context(), func(_ context.Context, url string) (any, error) { return nil, errors.New(url) })
+	if err == nil || err.Error() != "https://ghe.example/api/v3/user" {
+		t.Errorf("profile is asked at %v", err)
+	}
+}
+
+// TestSecrecy: nothing prints the settings, not even by accident.
+func TestSecrecy(t *testing.T) {
+	t.Parallel()
+	s, err := Load(Input{Path: "testdata/full.yaml", Env: map[string]string{"AUTHSVC_TEST_SECRET": testSecret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "settings", s, "value", *s)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "settings", s, "value", *s)
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s), fmt.Sprintf("%v %+v %#v %s", *s, *s, *s, *s), log.String(), string(encoded)} {
+		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret"} {
+			if strings.Contains(out, secret) {
+				t.Errorf("%q is in %q", secret, out)
+			}
+		}
+	}
+}
+
+// TestDocumentation: docs/configuration.md has the keys of the table, with
+// type and variable, in any order.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []Key
+	for line := range strings.Lines(string(raw)) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 7 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
+		}
+		if cells[3] == "" || cells[5] == "" {
+			t.Errorf("%s lacks a default or a meaning", cells[1])
+		}
+		documented = append(documented, Key{Name: cells[1], Kind: cells[2], Variable: cells[4]})
+	}
+	byName := func(a, b Key) int { return strings.Compare(a.Name, b.Name) }
+	keys := Keys()
+	slices.SortFunc(keys, byName)
+	slices.SortFunc(documented, byName)
+	if diff := cmp.Diff(keys, documented); diff != "" {
+		t.Errorf("keys (-table +docs/configuration.md):\n%s", diff)
+	}
+}
+
+// FuzzLoad: no input makes the loader panic, every refusal has a place on one
+// line, and no message shows what the environment holds.
+func FuzzLoad(f *testing.F) {
+	full, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{string(full), "", "a: &x [*x]", "url: [", "secret: ${S}", "secret: *${S}", "---\n---\n", "providers: [{id: github}]",
+		"url: !!binary aGk=", "? [a]: b", "listen: $${", "<<: {a: b}", "session: {max_age: ${S}}", "providers: [{id: x, type: oidc, checks: {a: b}}]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		const inEnvironment = "7b1e-in-the-environment"
+		s, err := compile(Input{Env: map[string]string{"S": inEnvironment, "AUTHSVC_TEST_SECRET": inEnvironment}}, "authsvc.yaml", []byte(text))
+		if err == nil {
+			if strings.Contains(fmt.Sprintf("%+v", s), inEnvironment) {
+				t.Error("settings print a secret")
+			}
+			return
+		}
+		var mistakes Mistakes
+		if !errors.As(err, &mistakes) || len(mistakes) == 0 {
+			t.Fatalf("no mistakes but %v", err)
+		}
+		for _, m := range mistakes {
+			if m.Place == "" || m.Problem == "" || m.Mend == "" || strings.ContainsAny(m.String(), "\n\r") {
+				t.Errorf("mistake %q", m.String())
+			}
+			if strings.Contains(m.String(), inEnvironment) {
+				t.Errorf("mistake shows the environment: %q", m.String())
+			}
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const variablePrefix = "AUTHSVC_"
+
+// maxSecretFile is the largest file that a *_FILE variable may name, in bytes.
+const maxSecretFile = 64 << 10
+
+// variable is the environment variable of a field, "" if it has none.
+func (f field) variable(prefix string) string {
+	if f.name == "-" || f.into.kind == "mapping of texts" {
+		return ""
+	}
+	name := f.name
+	if name == "" {
+		name = strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))
+	}
+	return prefix + name
+}
+
+// override returns what the command line or the environment says instead of
+// the file. Empty variables count as unset: that is how compose files leave
+// one out.
+func (l *loader) override(f field, key, variable string) (value, bool) {
+	if v, ok := l.input.Flags[key]; ok {
+		return value{shape: scalar, place: "--" + key, raw: v, text: v}, true
+	}
+	if variable == "" {
+		return value{}, false
+	}
+	l.used[variable], l.used[variable+"_FILE"] = true, true
+	plain, file := l.input.Env[variable], l.input.Env[variable+"_FILE"]
+	switch {
+	case plain != "" && file != "" && f.secret:
+		l.fail(variable, "", "is set, and so is "+variable+"_FILE", "keep one of them")
+	case plain != "":
+		return value{shape: scalar, place: variable, raw: plain, text: plain}, true
+	case file != "" && f.secret:
+		return l.secretFile(variable+"_FILE", file)
+	case file != "":
+		l.fail(variable+"_FILE", "", "is for secrets only", "set "+variable)
+	}
+	return value{}, false
+}
+
+// secretFile reads the file that a variable names. A newline at the end is
+// left out.
+func (l *loader) secretFile(variable, name string) (value, bool) {
+	raw, info, err := readFile(name, maxSecretFile)
+	if err != nil {
+		l.fail(variable, "", "names "+printable(name)+", which cannot be read: "+err.Error(), "name a readable file that holds nothing but the secret")
+		return value{}, false
+	}
+	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		l.warn("%s: %s can be read by group or others; run chmod 600 on it", variable, printable(name))
+	}
+	return value{shape: scalar, place: variable, raw: "", text: strings.TrimRight(string(raw), "\r\n")}, true
+}
+
+// expand replaces ${NAME} by the variable NAME; $${ stands for ${.
+func (l *loader) expand(key string, v value) value {
+	switch v.shape {
+	case scalar:
+		v.text = l.expandText(key, v)
+	case list:
+		items := make([]value, len(v.items))
+		for i, item := range v.items {
+			items[i] = l.expand(fmt.Sprintf("%s[%d]", key, i), item)
+		}
+		v.items = items
+	case mapping:
+		members := slices.Clone(v.members)
+		for i, m := range members {
+			members[i].value = l.expand(key+"."+m.key, m.value)
+		}
+		v.members = members
+	}
+	return v
+}
+
+func (l *loader) expandText(key string, v value) string {
+	var out strings.Builder
+	rest := v.raw
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		if !found {
+			return out.String() + rest
+		}
+		if literal, ok := strings.CutSuffix(before, "$"); ok {
+			out.WriteString(literal + "${")
+			rest = after
+			continue
+		}
+		out.WriteString(before)
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed || !isVariable(name) {
+			l.fail(v.place, key, "has ${ without the name of a variable and }", "write ${NAME}, or $${ for the two characters")
+			return ""
+		}
+		set, ok := l.input.Env[name]
+		if !ok {
+			l.fail(v.place, key, "needs the environment variable "+name+", which is not set", "set it, or write the value here")
+		}
+		l.used[name] = true
+		out.WriteString(set)
+		rest = tail
+	}
+}
+
+func isVariable(name string) bool {
+	if name == "" || len(name) > 100 || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if c != '_' && !('A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// strayVariables warns of variables that nobody reads but somebody may have
+// misspelt. Others are left alone: Kubernetes, for one, sets AUTHSVC_PORT for
+// a service of that name.
+func (l *loader) strayVariables() {
+	l.used["AUTHSVC_CONFIG"] = true
+	known := slices.Sorted(maps.Keys(l.used))
+	for _, name := range slices.Sorted(maps.Keys(l.input.Env)) {
+		if !strings.HasPrefix(name, variablePrefix) || l.used[name] {
+			continue
+		}
+		for _, k := range known {
+			if strings.HasPrefix(k, variablePrefix) && distance(name, k) <= 2 {
+				l.warn("%s is not read; did you mean %s?", printable(name), k)
+				break
+			}
+		}
+	}
+}

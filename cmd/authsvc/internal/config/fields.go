@@ -1,0 +1,126 @@
+package config
+
+import (
+	"slices"
+
+	"authsvc"
+)
+
+// A field binds a key to where its value goes.
+type field struct {
+	key    string
+	into   target
+	secret bool   // its variable may be NAME_FILE instead, and it is never quoted
+	name   string // of the variable below the prefix, if it is not that of the key
+}
+
+// fields is the table of all keys but those of providers.
+func (s *Settings) fields() []field {
+	c := &s.Engine
+	return slices.Concat([]field{
+		{key: "url", into: text(&c.URL)},
+		{key: "listen", into: text(&s.Listen)},
+		{key: "secret", into: secretList(&c.Secrets), secret: true},
+		{key: "compat", into: text(&c.Compat)},
+		{key: "trusted_proxies", into: networks(&c.TrustedProxies)},
+		{key: "allowed_redirects", into: texts(&c.AllowedRedirects)},
+		{key: "trusted_origins", into: texts(&c.TrustedOrigins)},
+		{key: "allow_insecure_url", into: truth(&c.DangerousInsecureURL)},
+		{key: "allow_short_secret", into: truth(&c.DangerousShortSecret)},
+		{key: "first_proof", into: text(&c.FirstProof)},
+		{key: "show_refusal", into: truth(&c.ShowRefusal)},
+		{key: "session.strategy", into: text(&c.Session.Strategy)},
+		{key: "session.max_age", into: duration(&c.Session.MaxAge)},
+		{key: "session.update_age", into: pause(&c.Session.UpdateAge)},
+		{key: "session.absolute_max_age", into: duration(&c.Session.AbsoluteMaxAge)},
+		{key: "session.stale_revocations", into: text(&c.StaleRevocations)},
+	}, s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
+		{key: "cookies.domain", into: text(&c.Cookies.Domain)},
+		{key: "cookies.session", into: text(&c.Cookies.Session)},
+		{key: "cookies.csrf", into: text(&c.Cookies.CSRF)},
+		{key: "cookies.callback_url", into: text(&c.Cookies.CallbackURL)},
+		{key: "outbound.allow_networks", into: networks(&c.Outbound.AllowNetworks)},
+		{key: "log.format", into: word(&s.Log.Format, "text", "json")},
+		{key: "log.level", into: word(&s.Log.Level, "debug", "info", "warn", "error")},
+	})
+}
+
+func (s *Settings) storageFields() []field {
+	drop := target{"keep, drop", "use keep or drop", func(v value) string {
+		var tokens string
+		problem := word(&tokens, "keep", "drop").set(v)
+		s.Engine.DropProviderTokens = tokens == "drop"
+		return problem
+	}}
+	return []field{
+		{key: "storage.url", into: secretText(&s.Storage.URL), secret: true},
+		{key: "storage.migrate", into: truth(&s.Storage.Migrate)},
+		{key: "storage.naming", into: word(&s.Storage.Naming.Preset, "prisma", "snake")},
+		{key: "storage.tables", into: textMap(&s.Storage.Naming.Tables)},
+		{key: "storage.columns", into: textMap(&s.Storage.Naming.Columns)},
+		{key: "storage.provider_tokens", into: drop},
+	}
+}
+
+func (s *Settings) appearanceFields() []field {
+	p, t := &s.Engine.Pages, &s.Engine.Theme
+	return []field{
+		{key: "pages.sign_in", into: text(&p.SignIn)},
+		{key: "pages.sign_out", into: text(&p.SignOut)},
+		{key: "pages.error", into: text(&p.Error)},
+		{key: "pages.verify_request", into: text(&p.VerifyRequest)},
+		{key: "pages.new_user", into: text(&p.NewUser)},
+		{key: "theme.color_scheme", into: text(&t.ColorScheme)},
+		{key: "theme.brand_color", into: text(&t.BrandColor)},
+		{key: "theme.button_text", into: text(&t.ButtonText)},
+		{key: "theme.logo", into: text(&t.Logo)},
+		{key: "theme.site_name", into: text(&t.SiteName)},
+	}
+}
+
+func (s *Settings) limitFields() []field {
+	r := &s.Engine.RateLimit
+	return []field{
+		{key: "rate_limit.enabled", into: untruth(&r.Disabled)},
+		{key: "rate_limit.sign_in", into: rate(&r.SignIn)},
+		{key: "rate_limit.email_per_address", into: rate(&r.EmailPerAddress)},
+		{key: "rate_limit.email_total", into: rate(&r.EmailTotal)},
+		{key: "rate_limit.credentials_per_account", into: rate(&r.CredentialsPerAccount)},
+		{key: "rate_limit.link", into: rate(&r.Link)},
+	}
+}
+
+// unsupported are keys and values of other versions: what is wrong and the
+// mend, by key or key=value.
+func unsupported() map[string][2]string {
+	const notHere = "is not in this version"
+	return map[string][2]string{
+		"storage.encrypt_tokens": {notHere, "use storage.provider_tokens: drop to keep the tokens of providers out of the store"},
+		"session.store":          {notHere, "sessions are in storage.url, or in the cookie with session.strategy: jwt"},
+		"storage.naming=authjs":  {`"authjs" ` + notHere, "use prisma or snake, and storage.tables and storage.columns for single names"},
+	}
+}
+
+// A Key describes one key, for the documentation.
+type Key struct {
+	Name     string // such as session.max_age or providers[].client_id
+	Kind     string
+	Variable string // of the environment, "" if it has none
+}
+
+// Keys lists every key that a configuration may have.
+func Keys() []Key {
+	var keys []Key
+	add := func(prefix, variable string, fields []field) {
+		for _, f := range fields {
+			k := Key{Name: prefix + f.key, Kind: f.into.kind, Variable: f.variable(variable)}
+			if !slices.ContainsFunc(keys, func(known Key) bool { return known.Name == k.Name }) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	add("", variablePrefix, (&Settings{}).fields())
+	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
+	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())
+	return keys
+}

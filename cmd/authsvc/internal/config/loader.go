@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A loader gathers values and mistakes.
+type loader struct {
+	sources
+	input    Input
+	mistakes Mistakes
+	warnings []string
+	used     map[string]bool // environment variables that mean something
+}
+
+func (l *loader) fail(place, key, problem, mend string) {
+	m := Mistake{Place: place, Key: key, Problem: problem, Mend: mend}
+	if len(l.mistakes) < maxMistakes && !slices.Contains(l.mistakes, m) {
+		l.mistakes = append(l.mistakes, m)
+	}
+}
+
+func (l *loader) warn(format string, args ...any) {
+	if len(l.warnings) < maxMistakes {
+		l.warnings = append(l.warnings, fmt.Sprintf(format, args...))
+	}
+}
+
+// settings compiles the whole.
+func (l *loader) settings(root value) *Settings {
+	s := &Settings{Listen: "127.0.0.1:3000"}
+	s.Storage.URL, s.Storage.Migrate = "sqlite:authsvc.db", true
+	s.Log = Log{Format: "text", Level: "info"}
+	providers, others := value{}, value{}
+	for _, m := range root.members {
+		if m.key == "providers" {
+			providers = m.value
+			l.places["providers"] = m.place
+		} else {
+			others.members = append(others.members, m)
+		}
+	}
+	l.section("", variablePrefix, others.members, s.fields(), "providers")
+	l.providers(s, providers)
+	return s
+}
+
+// section takes the members of a mapping whose keys begin with prefix, and the
+// variables and flags that override them. more are names to suggest beside
+// those of fields.
+func (l *loader) section(prefix, variables string, members []member, fields []field, more ...string) {
+	overridden := map[string]bool{}
+	for _, f := range fields {
+		key := prefix + f.key
+		variable := f.variable(variables)
+		l.variables[key] = variable
+		if v, ok := l.override(f, key, variable); ok {
+			overridden[f.key] = true
+			l.take(f, key, v)
+		}
+	}
+	l.walk(prefix, "", members, fields, overridden, more)
+}
+
+// walk goes through the members below the key at, which is relative to prefix.
+func (l *loader) walk(prefix, at string, members []member, fields []field, overridden map[string]bool, more []string) {
+	for _, m := range members {
+		key := at + m.key
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
+		inside := slices.ContainsFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, key+".") })
+		switch {
+		case i >= 0:
+			if _, known := l.places[prefix+key]; !known {
+				l.places[prefix+key] = m.place
+			}
+			if !overridden[key] && m.value.shape != absent {
+				l.take(fields[i], prefix+key, l.expand(prefix+key, m.value))
+			}
+		case inside && (m.value.shape == mapping || m.value.shape == absent):
+			l.places[prefix+key] = m.place
+			l.walk(prefix, key+".", m.value.members, fields, overridden, nil)
+		case inside:
+			l.fail(m.place, prefix+key, "is no mapping", "write keys below it")
+		default:
+			l.unknown(m, prefix, at, fields, more)
+		}
+	}
+}
+
+// take gives a value to its field.
+func (l *loader) take(f field, key string, v value) {
+	l.places[key] = v.place
+	for i, item := range v.items {
+		l.places[fmt.Sprintf("%s[%d]", key, i)] = item.place
+	}
+	before := len(l.mistakes)
+	if reason, ok := unsupported()[key+"="+v.text]; ok && v.shape == scalar {
+		l.fail(v.place, key, reason[0], reason[1])
+	} else if problem := f.into.set(v); problem != "" && len(l.mistakes) == before {
+		l.fail(v.place, key, problem, f.into.mend)
+	}
+}
+
+// unknown reports a key that means nothing here.
+func (l *loader) unknown(m member, prefix, at string, fields []field, more []string) {
+	if reason, ok := unsupported()[prefix+at+m.key]; ok {
+		l.fail(m.place, prefix+at+m.key, reason[0], reason[1])
+		return
+	}
+	names := slices.Clone(more)
+	for _, f := range fields {
+		if rest, ok := strings.CutPrefix(f.key, at); ok {
+			name, _, _ := strings.Cut(rest, ".")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	mend := "known are " + strings.Join(names, ", ")
+	if n := nearest(m.key, names); n != "" {
+		mend = "did you mean " + n + "?"
+	}
+	l.fail(m.place, "", "key "+printable(prefix+at+m.key)+" is not known", mend)
+}

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"authsvc"
+)
+
+// TestMistakes: what is wrong, where, and the mend. F stands for the file.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	const ok = "url: https://a.example\n"
+	bomb := "a: &a [x,x]\n"
+	for i := range 20 {
+		bomb += fmt.Sprintf("b%d: &b%d [*a,*a]\n", i, i)
+	}
+	for name, c := range map[string]struct {
+		file string
+		env  map[string]string
+		want []string // begins of lines; none: no mistake
+	}{
+		"fine":              {file: ok},
+		"comment only":      {file: "# nothing\n", want: []string{"F: is empty; start with"}},
+		"empty":             {want: []string{"F: is empty; start with"}},
+		"null":              {file: "null\n", want: []string{"F: is empty"}},
+		"scalar":            {file: "hello", want: []string{"F:1: is no list of keys"}},
+		"list":              {file: "- a", want: []string{"F:1: is no list of keys"}},
+		"broken":            {file: ok + "listen: [\n", want: []string{"F:2: is not YAML: did not find expected node content; put quotes"}},
+		"alias of nobody":   {file: "secret: *hunter2", want: []string{"F: is not YAML: a value begins with *, & or !"}},
+		"bomb":              {file: bomb, want: []string{"F:2: is an alias", "F:"}},
+		"anchor alone":      {file: "url: &u https://a.example\n"},
+		"two documents":     {file: ok + "---\n" + ok, want: []string{"F:2: begins a second document"}},
+		"broken second":     {file: ok + "---\nx: [", want: []string{"F:3: is not YAML"}},
+		"tag":               {file: "url: !!binary aGk=\n", want: []string{"F:1: has a tag"}},
+		"twice":             {file: ok + ok, want: []string{`F:2: gives "url" again; it is in line 1 already`}},
+		"key of a list":     {file: "? [a, b]\n: c\n", want: []string{"F:1: has a key that is no text"}},
+		"deep":              {file: "url: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), want: []string{"F:1: is nested too deeply", "F:1: url is no text"}},
+		"near key":          {file: "sesion: {}\n", want: []string{`F:1: key "sesion" is not known; did you mean session?`}},
+		"camel case":        {file: "allowedRedirects: []\n", want: []string{`F:1: key "allowedRedirects" is not known; did you mean allowed_redirects?`}},
+		"far key":           {file: "log: {zzz: 1}\n", want: []string{`F:1: key "log.zzz" is not known; known are format, level`}},
+		"section as text":   {file: "log: json\n", want: []string{"F:1: log is no mapping"}},
+		"empty section":     {file: ok + "log:\n"},
+		"text as list":      {file: "url: [a]\n", want: []string{"F:1: url is no text"}},
+		"boolean":           {file: "show_refusal: yes\n", want: []string{`F:1: show_refusal "yes" is no boolean; write true or false`}},
+		"seconds":           {file: "session: {max_age: 2592000}\n", want: []string{`F:1: session.max_age "2592000" is no duration; write a number and a unit`}},
+		"negative":          {file: "session: {max_age: -1h}\n", want: []string{"F:1: session.max_age"}},
+		"zero":              {file: "session: {max_age: 0s}\n", want: []string{"F:1: session.max_age"}},
+		"endless":           {file: "session: {max_age: 99999999d}\n", want: []string{"F:1: session.max_age"}},
+		"days and hours":    {file: "session: {max_age: 1d12h}\n"},
+		"rate":              {file: "rate_limit: {link: 30/week}\n", want: []string{`F:1: rate_limit.link "30/week" is no rate; write a count`}},
+		"rate of nothing":   {file: "rate_limit: {link: 0/h}\n", want: []string{"F:1: rate_limit.link"}},
+		"network":           {file: "trusted_proxies: [10.0.0.1/8]\n", want: []string{`F:1: trusted_proxies holds "10.0.0.1/8", which is no network`}},
+		"later naming":      {file: "storage: {naming: authjs}\n", want: []string{`F:1: storage.naming "authjs" is not in this version; use prisma`}},
+		"naming":            {file: "storage: {naming: prisms}\n", want: []string{`F:1: storage.naming "prisms" is not known; use prisma, snake`}},
+		"later key":         {file: "storage: {encrypt_tokens: true}\nsession: {store: x}\n", want: []string{"F:1: storage.encrypt_tokens is not in this version", "F:2: session.store is not in this version"}},
+		"variable":          {file: "url: ${NOPE}\n", want: []string{"F:1: url needs the environment variable NOPE, which is not set"}},
+		"half a variable":   {file: "url: ${NOPE\n", want: []string{"F:1: url has ${ without"}},
+		"escape":            {file: "listen: $${x}\n"},
+		"variable in list":  {file: "secret:\n  - a\n  - ${NOPE}\n", want: []string{"F:3: secret[1] needs the environment variable NOPE"}},
+		"secret mapping":    {file: "secret: {a: hunter2}\n", want: []string{"F:1: secret holds something that is no text"}},
+		"environment":       {file: ok, env: map[string]string{"AUTHSVC_LOG_LEVEL": "loud"}, want: []string{`AUTHSVC_LOG_LEVEL: log.level "loud" is not known; use debug, info, warn, error`}},
+		"both":              {file: ok, env: map[string]string{"AUTHSVC_SECRET": "a", "AUTHSVC_SECRET_FILE": "b"}, want: []string{"AUTHSVC_SECRET: is set, and so is AUTHSVC_SECRET_FILE"}},
+		"missing file":      {file: ok, env: map[string]string{"AUTHSVC_SECRET_FILE": "/nowhere/at/all"}, want: []string{`AUTHSVC_SECRET_FILE: names "/nowhere/at/all", which cannot be read: no such file`}},
+		"directory":         {file: ok, env: map[string]string{"AUTHSVC_SECRET_FILE": "/"}, want: []string{`AUTHSVC_SECRET_FILE: names "/", which cannot be read: it is a directory`}},
+		"file of no secret": {file: ok, env: map[string]string{"AUTHSVC_URL_FILE": "/x"}, want: []string{"AUTHSVC_URL_FILE: is for secrets only; set AUTHSVC_URL"}},
+		"providers as map":  {file: "providers: {github: {}}\n", want: []string{"F:1: providers is no list"}},
+		"provider as text":  {file: "providers: [github]\n", want: []string{"F:1: providers[0] is no mapping"}},
+		"provider of none":  {file: "providers: [{name: x}]\n", want: []string{"F:1: providers[0].id is missing"}},
+		"oauth1":            {file: "providers:\n  - {id: old, type: oauth1}\n", want: []string{"F:2: providers[0].type is oauth1, which is not in this version"}},
+		"credentials":       {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
+		"near provider":     {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is no provider of this version; did you mean google?`}},
+		"later option":      {file: "providers: [{id: github, client_id: a, client_secret: b, base_url: c}]\n", want: []string{"F:1: providers[0].base_url is an option that github does not take"}},
+		"key of e-mail":     {file: "providers: [{id: email, type: email, client_id: a}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
+		"near client id":    {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
+		"profile":           {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},
+		"many":              {file: "a: 1\nsecret: {}\nlog: {level: x}\n", want: []string{`F:1: key "a" is not known`, "F:2: secret", "F:3: log.level"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := write(t, c.file)
+			_, err := Load(Input{Path: file, Env: c.env})
+			var got Mistakes
+			if err != nil && !errors.As(err, &got) {
+				t.Fatal(err)
+			}
+			checkLines(t, file, got, c.want)
+		})
+	}
+}
+
+func checkLines(t *testing.T, file string, got Mistakes, want []string) {
+	t.Helper()
+	var lines []string
+	for _, m := range got {
+		lines = append(lines, strings.ReplaceAll(m.String(), file, "F"))
+	}
+	seen := map[string]bool{}
+	for _, w := range want {
+		found := false
+		for _, l := range lines {
+			if strings.HasPrefix(l, w) {
+				found, seen[l] = true, true
+			}
+		}
+		if !found {
+			t.Errorf("no line begins with %q", w)
+		}
+	}
+	for _, l := range lines {
+		if !seen[l] {
+			t.Errorf("unexpected: %s", l)
+		}
+		if strings.Contains(l, "hunter2") {
+			t.Errorf("shows a secret: %s", l)
+		}
+	}
+}
+
+// TestBounds: a file that is too large is not read, and mistakes are counted
+// only so far.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	_, err := Load(Input{Path: write(t, "#"+strings.Repeat("x", maxFile))})
+	if err == nil || !strings.Contains(err.Error(), "larger than 1024 KiB") {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := Load(Input{Path: write(t, "#"+strings.Repeat("x", maxFile-30)+"\nurl: https://a.example\n")}); err != nil {
+		t.Errorf("just small enough: %v", err)
+	}
+	var many strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&many, "key%d: 1\n", i)
+	}
+	var mistakes Mistakes
+	if _, err := Load(Input{Path: write(t, many.String())}); !errors.As(err, &mistakes) || len(mistakes) != maxMistakes {
+		t.Errorf("%d mistakes", len(mistakes))
+	}
+}
+
+// TestNoFile: a named file has to be there, the default one need not.
+func TestNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, in := range []Input{{Path: "nowhere.yaml"}, {Env: map[string]string{"AUTHSVC_CONFIG": "nowhere.yaml"}}} {
+		if _, err := Load(in); err == nil || !strings.HasPrefix(err.Error(), "nowhere.yaml: cannot be read: no such file") {
+			t.Errorf("%v: %v", in, err)
+		}
+	}
+	if _, err := Load(Input{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExplain: mistakes that the engine finds get the place of their key, of
+// what is around it, or of the variable that could set it.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	file := write(t, "url: https://a.example\nsecret: [one, two]\nproviders:\n  - {id: github, client_id: a}\n  - id: acme\n    type: oidc\n")
+	s, err := Load(Input{Path: file, Env: map[string]string{"AUTHSVC_GOOGLE_ID": "x", "AUTHSVC_COMPAT": "nope"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ key, want string }{
+		{"url", "F:1: url p; m"},
+		{"secret[1]", "F:2: secret[1] p; m"},
+		{"providers[0].client_id", "F:4: providers[0].client_id p; m"},
+		{"providers[0].client_secret", "F:4: providers[0].client_secret p; m (or set AUTHSVC_GITHUB_SECRET)"},
+		{"providers[0].style", "F:4: providers[0].style p; m"},
+		{"providers.acme.style", "F:5: providers[1].style p; m"},
+		{"providers.acme", "F:5: providers[1] p; m"},
+		{"providers[1].issuer", "F:5: providers[1].issuer p; m (or set AUTHSVC_ACME_ISSUER)"},
+		{"providers[2].client_secret", "AUTHSVC_GOOGLE_SECRET: providers[2].client_secret p; m"},
+		{"providers[2].client_id", "AUTHSVC_GOOGLE_ID: providers[2].client_id p; m"},
+		{"compat", "AUTHSVC_COMPAT: compat p; m"},
+		{"session.strategy", "F: session.strategy p; m (or set AUTHSVC_SESSION_STRATEGY)"},
+	} {
+		err := s.Explain(errors.Join(&authsvc.ConfigError{Key: c.key, Problem: "p", Mend: "m"}))
+		if diff := cmp.Diff(c.want, strings.ReplaceAll(err.Error(), file, "F")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.key, diff)
+		}
+	}
+	other := errors.New("other")
+	if got := s.Explain(other); !errors.Is(got, other) {
+		t.Errorf("other errors become %v", got)
+	}
+}
+
+// TestExplainWithoutFile: then the variable is the place.
+func TestExplainWithoutFile(t *testing.T) {
+	t.Chdir(filepath.Clean(t.TempDir()))
+	s, err := Load(Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"url":       "AUTHSVC_URL: url p; m",
+		"providers": "environment (there is no authsvc.yaml): providers p; m",
+	} {
+		if got := s.Mistake(key, "p", "m").String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"net/url"
+
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/mail"
+)
+
+// connectMail gives every e-mail provider its sender. Nothing is sent or
+// dialled before there is a mail.
+func connectMail(s *config.Settings) error {
+	var mistakes config.Mistakes
+	for _, m := range s.Mail {
+		if m.Server == "" { // the engine reports it
+			continue
+		}
+		send, err := mail.SMTP(m.Server, mailOptions(m))
+		if err != nil {
+			mistakes = append(mistakes, s.Mistake(m.Key+".server", "cannot be used: "+oneLine(err), "write smtp://user:password@host:587, the password percent-encoded"))
+			continue
+		}
+		m.Provider.Send = send
+	}
+	if len(mistakes) > 0 {
+		return mistakes
+	}
+	return nil
+}
+
+// checkMail talks to the server without sending anything.
+func checkMail(ctx context.Context, m config.Mail) error {
+	return mail.Check(ctx, m.Server, m.Provider.From, mailOptions(m))
+}
+
+func mailOptions(m config.Mail) mail.Options {
+	return mail.Options{HELO: m.HELO, DangerousNoTLS: m.InsecureNoTLS}
+}
+
+// mailHost is the server without user and password.
+func mailHost(m config.Mail) string {
+	u, err := url.Parse(m.Server)
+	if err != nil {
+		return "the server"
+	}
+	return u.Scheme + "://" + u.Host
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"authsvc/internal/idp"
+)
+
+// TestMain makes commands of this program and of what the scripts need.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"authsvc": main,
+		"get":     get,
+		"idp":     provide,
+	})
+}
+
+// TestScripts runs testdata/script. PORT and IDP are free ports, SECRET is a
+// good secret.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// terminate sends SIGTERM to what runs in the background.
+			"terminate": func(ts *testscript.TestScript, _ bool, _ []string) {
+				for _, c := range ts.BackgroundCmds() {
+					ts.Check(c.Process.Signal(syscall.SIGTERM))
+				}
+			},
+		},
+		Setup: func(e *testscript.Env) error {
+			for _, name := range []string{"PORT", "IDP"} {
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					return err
+				}
+				_, port, err := net.SplitHostPort(l.Addr().String())
+				if err = errors.Join(err, l.Close()); err != nil {
+					return err
+				}
+				e.Setenv(name, port)
+			}
+			e.Setenv("SECRET", "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")
+			return nil
+		},
+	})
+}
+
+// get prints the status, the Location and the body of an address. It waits for
+// the server to listen. A second argument is the Host to name.
+func get() {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	req, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
+	if err != nil {
+		fail(err)
+	}
+	if len(os.Args) > 2 {
+		req.Host = os.Args[2]
+	}
+	resp, err := client.Do(req)
+	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(deadline); resp, err = client.Do(req) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
+		fail(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		fail(err)
+	}
+	fmt.Printf("%d %s\n%s\n", resp.StatusCode, resp.Header.Get("Location"), body)
+}
+
+// provide runs an OpenID provider on the port IDP.
+func provide() {
+	p, err := idp.New(idp.Options{Issuer: "http://127.0.0.1:" + os.Getenv("IDP"), Alg: "ES256", Clients: []idp.Client{{ID: "app", Secret: "app-secret"}}})
+	if err != nil {
+		fail(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:" + os.Getenv("IDP"), Handler: p, ReadHeaderTimeout: time.Second}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	context.AfterFunc(ctx, func() { server.Close() })
+	fail(server.ListenAndServe())
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

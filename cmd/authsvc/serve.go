@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+// drainTime is how long requests in flight and mails in hand may take after a
+// signal to stop.
+const drainTime = 15 * time.Second
+
+type serveCommand struct {
+	Listen string `placeholder:"HOST:PORT" help:"Where to listen, over the configuration."`
+	URL    string `name:"url" placeholder:"URL" help:"The public address, over the configuration."`
+}
+
+// Run starts the service and returns when it has stopped.
+func (c *serveCommand) Run(p *program) error {
+	s, err := p.load(given(map[string]string{"listen": c.Listen, "url": c.URL}))
+	if err != nil {
+		return err
+	}
+	s.Engine.Logger = newLogger(p.stderr, s.Log)
+	for _, w := range s.Warnings {
+		s.Engine.Logger.Warn(w)
+	}
+	listener, err := listen(p.ctx, s.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	return p.serve(s, listener)
+}
+
+// given leaves out flags that were not.
+func given(flags map[string]string) map[string]string {
+	for name, v := range flags {
+		if v == "" {
+			delete(flags, name)
+		}
+	}
+	return flags
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or set listen (AUTHSVC_LISTEN, --listen)", addr)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listening on %s is not permitted: ports under 1024 need privileges; set listen (AUTHSVC_LISTEN, --listen)", addr)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	return l, nil
+}
+
+// serve opens the store, builds the engine and answers until a signal comes.
+func (p *program) serve(s *config.Settings, listener net.Listener) (err error) {
+	st, err := openStore(p.ctx, s, s.Storage.Migrate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.close()) }()
+	s.Engine.Adapter = st.Adapter
+	service, err := authsvc.New(s.Engine)
+	if err != nil {
+		return s.Explain(err)
+	}
+	f := newFront(s, service, st.Adapter)
+	server := newServer(f, s.Engine.Logger)
+	stop := make(chan os.Signal, 2)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
+		f.origin, f.path, listener.Addr(), describeStorage(s), providerNames(s))
+	select {
+	case err := <-served:
+		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(service))
+	case <-p.ctx.Done():
+	case sig := <-stop:
+		s.Engine.Logger.Info("stopping", "signal", sig.String())
+	}
+	f.drain()
+	return p.shutdown(server, service, stop)
+}
+
+// newServer bounds what one client can hold.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// shutdown stops listening, lets requests in flight finish, then closes the
+// engine. A second signal gives up at once.
+func (p *program) shutdown(server *http.Server, service *authsvc.Service, again <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		err := server.Shutdown(ctx)
+		if err != nil {
+			err = fmt.Errorf("requests were still running after %v: %w", drainTime, errors.Join(err, server.Close()))
+		}
+		done <- errors.Join(err, service.Close(ctx))
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-again:
+		return errors.New("stopped at once by a second signal")
+	}
+}
+
+func (p *program) close(service *authsvc.Service) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
+	defer cancel()
+	return service.Close(ctx)
+}
+
+func providerNames(s *config.Settings) string {
+	var ids []string
+	for _, provider := range s.Engine.Providers {
+		ids = append(ids, config.ProviderID(provider))
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// running is a server with one request in flight, which ends with release.
+type running struct {
+	server  *http.Server
+	service *authsvc.Service
+	release chan struct{}
+	answer  chan string // the body of the request, or the error
+}
+
+func startRunning(t *testing.T) *running {
+	t.Helper()
+	service, err := authsvc.New(authsvc.Config{URL: "http://localhost", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
+		Providers: []authsvc.Provider{&authsvc.Credentials{Fields: []authsvc.Field{{Name: "user"}},
+			Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{service: service, release: make(chan struct{}), answer: make(chan string, 1)}
+	arrived := make(chan struct{})
+	r.server = newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-r.release
+		io.WriteString(w, "finished")
+	}), slog.New(slog.DiscardHandler))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go r.server.Serve(l)
+	go func() {
+		resp, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			r.answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		r.answer <- string(body)
+	}()
+	<-arrived
+	t.Cleanup(func() { r.server.Close() })
+	return r
+}
+
+// TestShutdown: a request in flight gets its answer, and the end is clean.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	r := startRunning(t)
+	p := &program{ctx: t.Context()}
+	done := make(chan error, 1)
+	go func() { done <- p.shutdown(r.server, r.service, nil) }()
+	time.AfterFunc(50*time.Millisecond, func() { close(r.release) })
+	if got := <-r.answer; got != "finished" {
+		t.Errorf("the request in flight got %q", got)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
+// TestSecondSignal: it does not wait any longer, and says so.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	r := startRunning(t)
+	defer close(r.release)
+	again := make(chan os.Signal, 1)
+	again <- syscall.SIGTERM
+	p := &program{ctx: t.Context(), stderr: io.Discard}
+	err := p.shutdown(r.server, r.service, again)
+	if err == nil || !strings.Contains(err.Error(), "second signal") {
+		t.Fatalf("shutdown: %v", err)
+	}
+	if code := p.exit(err); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestListen: a port that is taken has a message of its own.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	l, err := listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for addr, want := range map[string]string{
+		l.Addr().String(): "is in use by another program",
+		"127.0.0.1":       "cannot listen",
+	} {
+		if _, err := listen(t.Context(), addr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", addr, err, want)
+		}
+	}
+}
+
+// TestLocalAddress: where a health check connects to.
+func TestLocalAddress(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string]string{
+		"127.0.0.1:3000": "127.0.0.1:3000",
+		"0.0.0.0:3000":   "localhost:3000",
+		"[::]:3000":      "localhost:3000",
+		":3000":          "localhost:3000",
+		"10.0.0.5:80":    "10.0.0.5:80",
+		"3000":           "",
+	} {
+		got, err := localAddress(listen)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", listen, got, err, want)
+		}
+	}
+}
