@@ -115,13 +115,15 @@ type Adapter interface {
 	// whomever. ErrNotFound: no such user.
 	LinkAccount(ctx context.Context, a Account) (Account, error)
 	// RefreshAccount replaces the token fields of the account that a's
-	// Provider and ProviderAccountID name; owner and id stay.
+	// Provider and ProviderAccountID name; owner and id stay, and so does the
+	// refresh token when a has none: providers give it out once.
 	RefreshAccount(ctx context.Context, a Account) error
 	UnlinkAccount(ctx context.Context, provider, providerAccountID string) error
 	// ListAccounts returns a user's accounts ordered by provider, then id.
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
 
-	// CreateSession stores s. ErrNotFound: no such user.
+	// CreateSession stores s, which must have a Digest. ErrNotFound: no such
+	// user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
 	// GetSession returns a session, expired ones too, and its user. Token and
 	// digest belong together (see SessionRecord).
@@ -130,13 +132,14 @@ type Adapter interface {
 	// s.SessionToken names. It never brings a deleted session back:
 	// ErrNotFound.
 	UpdateSession(ctx context.Context, s SessionRecord) error
-	// DeleteSession removes a session and returns what it was.
+	// DeleteSession removes a session and returns what it was; Digest may be
+	// empty.
 	DeleteSession(ctx context.Context, token string) (SessionRecord, error)
 
 	// SignUp stores a new user with its first account and session, either of
 	// which may be nil, all or nothing. ErrConflict: the address, the identity
 	// or the session token is taken, and nothing was written. The UserID of
-	// account and session is filled in by the adapter.
+	// account and session is filled in by the adapter, on success.
 	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
 	// ProveEmail applies p in one step. When the user's EmailVerified was
 	// empty and p.Keep is not set, its accounts and sessions and the other
@@ -144,7 +147,7 @@ type Adapter interface {
 	// the removed accounts are returned; else only EmailVerified is set.
 	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
 	// EndSessions removes all sessions of a user, returning how many, and
-	// writes r (which may be nil), in one step.
+	// writes r (which may be nil), in one step. An unknown user has none.
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 
 	// PutToken stores a link's token and the mail that carries it in one
@@ -156,7 +159,8 @@ type Adapter interface {
 	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)
 	// ClaimMail returns the mail that has been due longest and is due by now,
 	// counts the attempt and makes it due again at retry, in one atomic step,
-	// so that no other worker claims it before then. ErrNotFound: none is due.
+	// so that no other worker claims it before then. The returned record is as
+	// stored after the claim. ErrNotFound: none is due.
 	ClaimMail(ctx context.Context, now, retry time.Time) (Mail, error)
 	// DelayMail makes a mail due at the given time.
 	DelayMail(ctx context.Context, id string, due time.Time) error
@@ -172,6 +176,8 @@ type Adapter interface {
 	// Revocations returns the records written at or after since.
 	Revocations(ctx context.Context, since time.Time) ([]Revocation, error)
 
+	// GetMeta returns the value under key.
+	GetMeta(ctx context.Context, key string) (string, error)
 	// PutMeta stores a value under key unless there is one, and returns what
 	// is then stored.
 	PutMeta(ctx context.Context, key, value string) (string, error)

@@ -48,7 +48,7 @@ type Service struct {
 	linksPerHour    int // to one mailbox, as the verify-request page says; -1: no limit
 
 	stateMAC  *seal.MAC
-	linkMAC   *seal.MAC
+	linkMACs  []*seal.MAC // one a secret; none in compat modes
 	txSeal    *seal.Sealer
 	emailSeal *seal.Sealer
 	mailSeal  *seal.Sealer
@@ -128,7 +128,10 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 		if issuer == "" {
 			continue
 		}
-		known, err := s.adapter.PutMeta(ctx, metaIssuer+id, issuer)
+		known, err := s.adapter.GetMeta(ctx, metaIssuer+id)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 		} else if known != issuer {
@@ -137,136 +140,6 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// work starts what runs beside requests.
-func (s *Service) work(ctx context.Context) {
-	if s.adapter == nil {
-		return
-	}
-	s.working.Go(func() { s.mails.run(ctx) })
-	s.working.Go(func() { s.sweep(ctx) })
-	if s.revoked.poll {
-		s.working.Go(func() { s.pollRevocations(ctx) })
-	}
-}
-
-// Close ends the background work after what is in hand. It does not wait for
-// requests: stop the http.Server first.
-func (s *Service) Close(ctx context.Context) error {
-	s.stop()
-	done := make(chan struct{})
-	go func() { s.working.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Times of the sweep.
-const (
-	sweepEvery = time.Minute
-	sweepBatch = 500
-	sweepPause = 50 * time.Millisecond
-)
-
-// sweep deletes expired records in small batches.
-func (s *Service) sweep(ctx context.Context) {
-	wait := sweepEvery
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-		n, err := s.adapter.Sweep(ctx, time.Now(), sweepBatch)
-		wait = sweepEvery
-		switch {
-		case err != nil && ctx.Err() == nil:
-			s.log.Error("expired records could not be removed", "err", err)
-		case n == sweepBatch:
-			wait = sweepPause
-		}
-	}
-}
-
-type sessionKey struct{ s *Service }
-
-// Session returns who is signed in, nil without a session. An error means
-// that it could not be found out; treat it as nobody. It renews nothing.
-func (s *Service) Session(r *http.Request) (*Session, error) {
-	if v, ok := r.Context().Value(sessionKey{s}).(*Session); ok {
-		return v, nil
-	}
-	rq := s.request(r)
-	raw := rq.sessionCookie()
-	if raw == "" {
-		return nil, nil
-	}
-	v, _, err := s.sessions.read(rq.ctx, raw, rq.now, reading{full: true})
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// Require passes requests with a session on to next, which finds it by
-// Session. Others are sent to the sign-in page if a person is navigating, and
-// answered 401 if not. If sessions cannot be read the answer is 503. Live
-// sessions are renewed as by GET session.
-func (s *Service) Require(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := s.request(r)
-		v, renewed, err := rq.required()
-		if err != nil {
-			s.log.Error("session could not be read", "request", rq.requestID(), "err", err)
-			http.Error(w, "sign-in is not available, request "+rq.requestID(), http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Add("Vary", "Cookie")
-		if v == nil {
-			w.Header()["Cache-Control"] = hNoStore
-			if r.Method != http.MethodGet || !isNavigation(r.Header) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
-				http.Error(w, "sign in first", http.StatusUnauthorized)
-				return
-			}
-			back := s.origin + percentEncode(r.URL.RequestURI())
-			http.Redirect(w, r, withQuery(s.base+"/signin", "callbackUrl", back), http.StatusFound)
-			return
-		}
-		if renewed != nil && rq.setSession(renewed.value, renewed.expires) {
-			for i := range rq.set {
-				w.Header().Add("Set-Cookie", rq.set[i].line(s.names.secure))
-			}
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{s}, v)))
-	})
-}
-
-func (rq *request) required() (*Session, *issued, error) {
-	raw := rq.sessionCookie()
-	if raw == "" {
-		return nil, nil, nil
-	}
-	return rq.sessions.read(rq.ctx, raw, rq.now, reading{touch: true, full: true})
-}
-
-// EndSessions ends every session of a user, wherever it is signed in. With
-// strategy jwt it needs an Adapter.
-func (s *Service) EndSessions(ctx context.Context, userID string) error {
-	if s.adapter == nil {
-		return errors.New("authsvc: without storage sessions cannot be ended from the server")
-	}
-	r := s.sessions.revocation(userID, time.Now())
-	if _, err := s.adapter.EndSessions(ctx, userID, r); err != nil {
-		return err
-	}
-	if r != nil {
-		s.revoked.apply(*r)
-	}
-	return nil
 }
 
 // StyleURL is the address of the built-in pages' style sheet, theme included,
@@ -295,20 +168,27 @@ func (s *Service) providerName(id string) string {
 	return id
 }
 
-// linkDigest is how the token of an e-mail link is stored.
-func (s *Service) linkDigest(token string) string {
-	if s.compat == CompatNone {
-		return b64(s.linkMAC.Sum(token))
+// linkDigests are how the token of an e-mail link may be stored: under the
+// first secret, which new links use, and under those before it.
+func (s *Service) linkDigests(token string) []string {
+	var list []string
+	for _, mac := range s.linkMACs {
+		list = append(list, b64(mac.Sum(token)))
 	}
-	return hashHex(token, s.hashSecret())
+	if s.compat != CompatNone {
+		for _, secret := range s.hashSecrets() {
+			list = append(list, hashHex(token, secret))
+		}
+	}
+	return list
 }
 
-// hashSecret is what NextAuth.js hashes with: v5 joins a list by commas.
-func (s *Service) hashSecret() string {
-	if s.compat == AuthJSV5 {
-		return strings.Join(s.secrets, ",")
+// hashSecrets are what NextAuth.js hashes with: v5 joins its list by commas.
+func (s *Service) hashSecrets() []string {
+	if s.compat == AuthJSV5 && len(s.secrets) > 1 {
+		return append([]string{strings.Join(s.secrets, ",")}, s.secrets...)
 	}
-	return s.secrets[0]
+	return s.secrets
 }
 
 // describe encodes GET providers once, in the order of the configuration.

@@ -1,8 +1,10 @@
 package authsvc
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"time"
 )
 
 // callback: GET and POST callback/:provider end a flow. Only an identity goes
@@ -18,8 +20,17 @@ func callback(rq *request) outcome {
 	if !ok {
 		return out
 	}
+	// The proof is spent: what follows is done as a whole, even if the browser
+	// has gone away meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	rq.ctx = ctx
 	return rq.login(id)
 }
+
+// loginTimeout bounds the tail of a sign-in: the store's steps and the
+// application's callbacks.
+const loginTimeout = 30 * time.Second
 
 // isPrefetch recognises loads that no person asked for yet.
 func isPrefetch(h http.Header) bool {

@@ -12,7 +12,8 @@ type Profile map[string]any
 
 // Callbacks may decide. A nil callback means the default; an error or a panic
 // refuses. They are called on the request path and should answer within
-// seconds; the context ends with the request.
+// seconds; the context ends with the request, or, once a person has proved who
+// they are, 30 s later.
 type Callbacks struct {
 	// SignIn is asked before anything is stored or any session begins, and, for
 	// the e-mail provider, also before a link is sent. A nil error lets the
@@ -30,7 +31,7 @@ type Callbacks struct {
 	// JWT is called when a session token is made (Trigger "signIn" or
 	// "signUp"), updated ("update") or read (""), and returns the claims to
 	// keep. It is not called with the database strategy. The claims sub, sid,
-	// auth_time, iat, exp and jti belong to the engine.
+	// auth_time, provider, iat, exp and jti belong to the engine.
 	JWT func(ctx context.Context, p JWTParams) (Claims, error)
 
 	// Session returns the object that GET session answers. p.Session holds

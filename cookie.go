@@ -66,6 +66,18 @@ func (n *cookieNames) ours(name string) bool {
 		strings.HasPrefix(name, n.txPrefix)
 }
 
+// clash reports whether two of the names could be taken for one another.
+func (n *cookieNames) clash() bool {
+	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.txPrefix}
+	for i, name := range others {
+		if name == n.session || strings.HasPrefix(name, n.session+".") || strings.HasPrefix(n.session, n.txPrefix) ||
+			slices.Contains(others[:i], name) {
+			return true
+		}
+	}
+	return false
+}
+
 type pair struct{ name, value string }
 
 // maxOurCookies bounds what is kept of a Cookie header full of our names.

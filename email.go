@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/mail"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +50,8 @@ type emailFlow struct {
 
 func (f *emailFlow) info() info { return f.wire }
 
+func (f *emailFlow) deliver(ctx context.Context, m Message) error { return f.Send(ctx, m) }
+
 // begin stores the digest of a new link and its mail in one step, and answers
 // at once: whether anybody has the address makes no difference.
 func (f *emailFlow) begin(rq *request) outcome {
@@ -90,7 +91,7 @@ func (f *emailFlow) request(rq *request, address string, send bool) outcome {
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	link := f.link(rq, address, plain)
-	stored := rq.linkDigest(plain)
+	stored := rq.linkDigests(plain)[0]
 	payload, err := f.sealMail(rq, address, link)
 	if err != nil {
 		return fail(EmailSignin, err)
@@ -200,7 +201,7 @@ func isNavigation(h http.Header) bool {
 
 // redeem takes the token, once, and hands the proof to login.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
-	t, err := rq.adapter.TakeToken(rq.ctx, address, rq.linkDigest(token))
+	t, err := rq.takeLink(address, token)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return fail(Verification, errors.New("the link is unknown or was used"))
@@ -214,66 +215,14 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount}
 }
 
-// emailRequest is what a browser remembers of a link that it asked for.
-type emailRequest struct {
-	Address     string `json:"a"`
-	Token       string `json:"t"` // digest of the link's token
-	CallbackURL string `json:"c"`
-	Expires     int64  `json:"e"`
-}
-
-// maxEmailRequests is how many links one browser can have open.
-const maxEmailRequests = 3
-
-// emailRequests reads the sealed e-mail cookie, oldest first.
-func (rq *request) emailRequests() []emailRequest {
-	value, ok := rq.jar.get(rq.names.email)
-	if !ok || len(value) > 4096 {
-		return nil
-	}
-	raw, _, err := rq.emailSeal.Open(value)
-	var list []emailRequest
-	if err != nil || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
-}
-
-func (rq *request) setEmailRequests(list []emailRequest) {
-	for len(list) > 0 {
-		raw, err := json.Marshal(list)
-		if err != nil {
-			return
+// takeLink uses up the link's token, under whichever secret it was stored.
+func (rq *request) takeLink(address, token string) (t VerificationToken, err error) {
+	for _, stored := range rq.linkDigests(token) {
+		if t, err = rq.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, ErrNotFound) {
+			return t, err
 		}
-		value, err := rq.emailSeal.Seal(raw)
-		if err != nil {
-			return
-		}
-		if len(value)+len(rq.names.email) <= 3900 {
-			rq.setCookie(cookie{name: rq.names.email, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
-			return
-		}
-		list = list[1:]
 	}
-	rq.expireCookie(rq.names.email, "")
-}
-
-func (rq *request) rememberLink(e emailRequest) {
-	list := append(rq.emailRequests(), e)
-	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
-}
-
-func (rq *request) forgetLink(token string) {
-	list := rq.emailRequests()
-	if len(list) == 0 {
-		return
-	}
-	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Token == digest(token) }))
-}
-
-func (rq *request) askedFor(token string) bool {
-	d := digest(token)
-	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return e.Token == d })
+	return t, err
 }
 
 // build checks the provider and compiles it.
@@ -281,7 +230,7 @@ func (e *Email) build(b *builder) flow {
 	f := &emailFlow{Email: *e}
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
-	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email"}
+	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL}
 	if b.config.Adapter == nil {
 		b.fail("type", "is email, but there is no storage", "links are kept in the store; set storage.url (Config.Adapter)")
 	}

@@ -43,7 +43,7 @@ func errorPage(rq *request) outcome {
 }
 
 // errorView is the built-in error page for a word.
-func (rq *request) errorView(code ErrorCode, id string) outcome {
+func (rq *request) errorView(code ErrorCode, id string) page {
 	return page{name: pageError, status: errorStatus(code), view: errorView{Code: code, RequestID: id,
 		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}}
 }
@@ -66,28 +66,30 @@ func verifyRequestPage(rq *request) outcome {
 	if rq.custom.VerifyRequest != "" {
 		return redirect{to: rq.absolute(rq.custom.VerifyRequest)}
 	}
-	v := verifyRequestView{SignInURL: rq.base + "/signin", MaxAgeMinutes: 10}
-	id := rq.query("provider")
-	f, ok := rq.flows[id].(*emailFlow)
-	if !ok {
-		for _, other := range rq.flows {
-			if f, ok = other.(*emailFlow); ok {
-				break
-			}
-		}
-	}
-	if ok {
-		v.MaxAgeMinutes = int(f.MaxAge.Minutes())
-		v.InboxURL = f.InboxURL
-		v.ResendAction = rq.base + "/signin/" + f.ID
-	}
-	if list := rq.emailRequests(); len(list) > 0 && ok {
+	in := rq.linkProvider(rq.query("provider"))
+	v := verifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
+	if list := rq.emailRequests(); len(list) > 0 && in.linkAge > 0 {
 		last := list[len(list)-1]
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
+		v.ResendAction = rq.base + "/signin/" + in.id
 		v.CSRFToken = rq.ensureCSRF()
 	}
 	v.LinksPerHour = rq.linksPerHour
 	return page{name: pageVerifyRequest, view: v}
+}
+
+// linkProvider is the provider of that id if it sends links, else the first
+// that does.
+func (s *Service) linkProvider(id string) (in info) {
+	if f := s.flows[id]; f != nil && f.info().linkAge > 0 {
+		return f.info()
+	}
+	for _, v := range s.views {
+		if in := s.flows[v.ID].info(); in.linkAge > 0 {
+			return in
+		}
+	}
+	return info{}
 }
 
 // logBeacon: POST _log takes what next-auth/react reports. It changes

@@ -27,6 +27,7 @@ func (s *Service) recovered(what string, undo func()) {
 
 // audit records one security-relevant fact.
 func (rq *request) audit(name string, code ErrorCode, reason string) {
+	rq.audited = true
 	rq.log.LogAttrs(rq.ctx, slog.LevelInfo, "audit", slog.String("event", name), slog.String("code", string(code)),
 		slog.String("reason", reason), slog.String("provider", rq.providerID()), slog.String("client", rq.clientIP().String()),
 		slog.String("request", rq.requestID()))

@@ -27,6 +27,7 @@ const (
 type outbox struct {
 	mu   sync.Mutex
 	sent []authsvc.Message
+	read int // by next
 	more chan struct{}
 }
 
@@ -46,8 +47,8 @@ func (o *outbox) count() int {
 	return len(o.sent)
 }
 
-// next waits for one more mail and returns it.
-func (o *outbox) next(t *testing.T) authsvc.Message {
+// next waits for the next mail, in the order of delivery.
+func (o *outbox) next(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
 	case <-o.more:
@@ -56,11 +57,12 @@ func (o *outbox) next(t *testing.T) authsvc.Message {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sent[len(o.sent)-1]
+	o.read++
+	return o.sent[o.read-1]
 }
 
 // link is the sign-in link of a mail.
-func link(t *testing.T, m authsvc.Message) string {
+func link(t testing.TB, m authsvc.Message) string {
 	t.Helper()
 	for line := range strings.Lines(m.Text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "http") {
@@ -156,7 +158,7 @@ func redirectURIs() []string {
 
 // browser keeps cookies as a browser of one origin does.
 type browser struct {
-	t       *testing.T
+	t       testing.TB
 	h       http.Handler
 	origin  string
 	cookies map[string]string
@@ -180,7 +182,7 @@ type answer struct {
 
 func (a *answer) location() string { return a.Header.Get("Location") }
 
-func (a *answer) url(t *testing.T) string {
+func (a *answer) url(t testing.TB) string {
 	t.Helper()
 	var v struct {
 		URL string `json:"url"`
@@ -307,7 +309,7 @@ func (b *browser) signInByMail(w *world, address string) *answer {
 	return b.get(link(b.t, w.mail.next(b.t)))
 }
 
-func mustURL(t *testing.T, raw string) *url.URL {
+func mustURL(t testing.TB, raw string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {

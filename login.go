@@ -20,6 +20,7 @@ type login struct {
 	found   bool // user is stored
 	created bool
 	linked  bool
+	proved  bool      // the proof was written
 	removed []Account // by a first proof
 	start   beginning
 	record  *SessionRecord
@@ -28,7 +29,7 @@ type login struct {
 // login turns an identity into a session.
 func (rq *request) login(id identity) outcome {
 	l := &login{request: rq, id: id}
-	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.begin} {
+	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.tellStored, l.begin} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -84,7 +85,7 @@ func (l *login) lookup() (User, error) {
 // permit asks the SignIn callback.
 func (l *login) permit() outcome {
 	to, err := l.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored})
+		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
 		l.audit("sign_in.refused", AccessDenied, "by the signIn callback")
 		return fail(AccessDenied, err)
@@ -151,11 +152,17 @@ func (l *login) returning() outcome {
 // link adds the identity to a stored user.
 func (l *login) link(userID string) outcome {
 	u, err := l.adapter.GetUser(l.ctx, userID)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, errors.New("the user who asked to link is gone"))
+	case err != nil:
 		return storeFailed(Callback, err)
 	}
 	a := l.keptAccount()
 	a.UserID = u.ID
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(Callback, err)
+	}
 	_, err = l.adapter.LinkAccount(l.ctx, a)
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -195,6 +202,9 @@ func (l *login) createFirst() outcome {
 		l.id.user.EmailVerified = l.now
 	}
 	a := l.keptAccount()
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(l.id.createCode, err)
+	}
 	return l.create(&a)
 }
 
@@ -250,7 +260,7 @@ func (l *login) prove() outcome {
 		l.revoked.apply(*p.Revoke)
 		l.start.authTime = l.now.Add(time.Millisecond) // not before the revocation
 	}
-	l.user, l.removed = u, removed
+	l.user, l.removed, l.proved = u, removed, true
 	if !p.Keep {
 		l.before = nil
 		l.audit("email.first_proof", "", "accounts and sessions of before the proof were removed")
@@ -303,7 +313,10 @@ func (l *login) undo() {
 
 // finish tells the world and sends the person on.
 func (l *login) finish() outcome {
-	l.tell()
+	l.emit("signIn", func() {
+		l.events.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
+	}, l.events.SignIn != nil)
+	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
 	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
@@ -320,19 +333,28 @@ func (l *login) finish() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-func (l *login) tell() {
+// tellStored reports what settle changed in the store. That is done, whether
+// or not a session comes of it.
+func (l *login) tellStored() outcome {
 	e := &l.events
 	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && l.created)
 	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
 	for _, a := range l.removed {
 		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
 	}
-	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) },
-		e.UpdateUser != nil && l.id.proof && !l.created)
-	l.emit("signIn", func() {
-		e.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
-	}, e.SignIn != nil)
-	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
+	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
+	return nil
+}
+
+// rememberIssuer notes, at the first account of a provider, whose ids these
+// are. A start with another issuer is then refused.
+func (l *login) rememberIssuer() error {
+	f := l.flows[l.id.account.Provider]
+	if f == nil || f.info().issuer == "" {
+		return nil
+	}
+	_, err := l.adapter.PutMeta(l.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	return err
 }
 
 // keptAccount is the account as it is stored.

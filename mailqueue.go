@@ -77,7 +77,8 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	return true
 }
 
-func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) error {
+func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) (err error) {
+	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if !now.Before(m.Expires) || len(m.Payload) == 0 {
 		return nil
 	}
@@ -86,11 +87,11 @@ func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) error {
 	if err != nil || json.Unmarshal(raw, &mail) != nil {
 		return fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
 	}
-	f, ok := q.flows[mail.Provider].(*emailFlow)
+	f, ok := q.flows[mail.Provider].(deliverer)
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
 	}
-	return f.Send(ctx, mail.Message)
+	return f.deliver(ctx, mail.Message)
 }
 
 // postpone decides what a failed mail is still worth.

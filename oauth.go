@@ -119,6 +119,9 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	if refused != nil {
 		return refused
 	}
+	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
+		return fail(OAuthCallback, errors.New("the provider's issuer or address was changed since the attempt began"))
+	}
 	if answer.err != "" {
 		if answer.err == "access_denied" {
 			return fail(AccessDenied, errors.New("the person or the provider said no"))
@@ -223,15 +226,24 @@ func (f *oauthFlow) profile(ctx context.Context, tx *transaction, tokens *oidc.T
 	if err != nil {
 		return nil, err
 	}
+	return Profile(join(claims, more)), nil
+}
+
+// join adds userinfo claims to those of the ID token, which come first. What
+// userinfo says about its own address does not vouch for the token's.
+func join(claims, more oidc.Claims) oidc.Claims {
+	if claims == nil {
+		return more
+	}
+	if email, ok := claims["email"]; ok && email != more["email"] {
+		delete(more, "email_verified")
+	}
 	for name, v := range more {
-		if claims == nil {
-			claims = oidc.Claims{}
-		}
 		if _, signed := claims[name]; !signed {
 			claims[name] = v
 		}
 	}
-	return Profile(claims), nil
+	return claims
 }
 
 // identity maps a profile to the user that login looks for.
@@ -326,6 +338,11 @@ func (f *oauthFlow) checkFields(b *builder) {
 	}
 	if !f.openID && f.UserInfoURL == "" && f.UserInfo == nil {
 		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
+	}
+	for name := range f.AuthorizationParams {
+		if oidc.ReservedParam(name) {
+			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+		}
 	}
 	f.checkChecks(b)
 }

@@ -45,7 +45,9 @@ func (rq *request) crossSite() outcome {
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}
 	}
-	return rq.errorView(AccessDenied, rq.requestID())
+	p := rq.errorView(AccessDenied, rq.requestID())
+	p.status = http.StatusForbidden
+	return p
 }
 
 // cors adds the CORS headers for a trusted origin and reports whether it did.

@@ -1,6 +1,9 @@
 package authsvc
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Provider is one way to sign in: *OAuth, *Email or *Credentials. The value
 // is data; New compiles it, so one value may serve several services.
@@ -28,6 +31,13 @@ type info struct {
 	fields   []Field
 	formPost bool // the callback is a POST from another site
 	issuer   string
+	linkAge  time.Duration // of e-mailed links; 0: it sends none
+	inboxURL string        // where they can be read
+}
+
+// A deliverer is a flow that sends mails from the queue.
+type deliverer interface {
+	deliver(ctx context.Context, m Message) error
 }
 
 // Style is how a provider's button looks.

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"container/list"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -87,9 +88,11 @@ func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
 	rq.audit("request.limited", RateLimited, "too many attempts")
 	if !rq.wantsJSON() {
-		return rq.errorView(RateLimited, rq.requestID())
+		p := rq.errorView(RateLimited, rq.requestID())
+		p.status = http.StatusTooManyRequests
+		return p
 	}
-	return redirect{to: rq.errorURL(RateLimited), status: 429}
+	return redirect{to: rq.errorURL(RateLimited), status: http.StatusTooManyRequests}
 }
 
 // clientKey is the client's address for limits; IPv6 counts by /64.

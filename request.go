@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,7 @@ type request struct {
 	rawPresent bool
 	id         string
 	retryAfter time.Duration
+	audited    bool
 	room       [8]pair
 }
 
@@ -203,8 +205,12 @@ func (rq *request) writeRedirect(w http.ResponseWriter, o redirect) {
 func (rq *request) writeObject(w http.ResponseWriter, o object) {
 	raw := o.raw
 	if raw == nil {
-		var err error
-		if raw, err = json.Marshal(o.v); err != nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false) // as JSON.stringify; the answer is never sniffed as HTML
+		err := enc.Encode(o.v)
+		raw = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+		if err != nil {
 			rq.log.Error("answer cannot be written as JSON", "request", rq.requestID(), "err", err)
 			rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
 			return
@@ -236,6 +242,10 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
+	if o.status < 500 && o.allow == "" && rq.wantsJSON() {
+		rq.writeObject(w, object{v: map[string]string{"url": rq.errorURL("Default")}, status: o.status})
+		return
+	}
 	h := w.Header()
 	h["Content-Type"] = hText
 	if o.allow != "" {
@@ -279,6 +289,9 @@ func (rq *request) refusal(e *Error) outcome {
 	}
 	rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
 		"provider", rq.providerID(), "cause", e.Err)
+	if !rq.audited {
+		rq.audit("sign_in.refused", e.Code, "the log line of this request says why")
+	}
 	status := 0
 	switch {
 	case errors.Is(e.Err, errStore):

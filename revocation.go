@@ -54,11 +54,10 @@ func (v *revocations) covers(c *sessionClaims, now time.Time) (bool, error) {
 	if len(v.records) == 0 {
 		return false, nil
 	}
-	if c.SID != "" {
-		if _, ok := v.records["sid:"+c.SID]; ok {
-			return true, nil
-		}
-	} else if r, ok := v.records["nosid:"+c.Subject]; ok && !fromSeconds(c.AuthTime).After(r.NotBefore) {
+	if _, ok := v.records["sid:"+c.sid()]; ok && c.sid() != "" {
+		return true, nil
+	}
+	if r, ok := v.records["nosid:"+c.Subject]; ok && c.SID == "" && !fromSeconds(c.AuthTime).After(r.NotBefore) {
 		return true, nil
 	}
 	r, ok := v.records["user:"+c.Subject]

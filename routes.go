@@ -34,7 +34,7 @@ var routes = map[string]*route{
 	"error/:code":        {get: errorPage},
 	"verify-request":     {get: verifyRequestPage},
 	"_log":               {post: logBeacon, open: true},
-	"client.js":          {get: clientScript},
+	"client.js":          {get: clientScript, cors: true}, // a module import across origins is a CORS request
 }
 
 // find matches the path and method, setting rq.flow or rq.code.

@@ -1,12 +1,12 @@
 package authsvc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"time"
 
 	"authsvc/internal/seal"
@@ -17,21 +17,6 @@ type jwtSessions struct {
 	*Service
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
-}
-
-// sessionClaims are the claims that the engine itself reads.
-type sessionClaims struct {
-	Name     string  `json:"name"`
-	Email    string  `json:"email"`
-	Picture  string  `json:"picture"`
-	Subject  string  `json:"sub"`
-	ID       string  `json:"jti"`
-	SID      string  `json:"sid"`
-	Provider string  `json:"provider"`
-	AuthTime float64 `json:"auth_time"`
-	Issued   float64 `json:"iat"`
-	Expires  float64 `json:"exp"`
-	NotYet   float64 `json:"nbf"`
 }
 
 func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
@@ -88,7 +73,7 @@ func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, err
 // a live session.
 func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []byte, stale, ok bool) {
 	plain, stale, err := j.seal.Open(raw)
-	if err != nil || json.Unmarshal(plain, &c) != nil {
+	if err != nil || c.decode(plain) != nil {
 		return c, nil, false, false
 	}
 	if c.Subject == "" || !sane(c.Expires) || !sane(c.Issued) || !sane(c.AuthTime) || !sane(c.NotYet) || c.Expires == 0 {
@@ -101,18 +86,6 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	leeway := j.leeway.Seconds()
 	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.lifetime.absolute.Seconds()
 	return c, plain, stale, !over
-}
-
-// sane keeps hostile numbers out of time arithmetic.
-func sane(seconds float64) bool { return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds) }
-
-func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
-
-func (c *sessionClaims) sid() string {
-	if c.SID != "" {
-		return c.SID
-	}
-	return c.ID
 }
 
 func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
@@ -141,7 +114,9 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims, plain []byte, now time.Time, how reading, due bool) (*Session, *issued, error) {
 	var err error
 	var claims Claims
-	if err := json.Unmarshal(plain, &claims); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber() // other programs' large numbers survive a re-issue
+	if err := dec.Decode(&claims); err != nil {
 		return nil, nil, nil //nolint:nilerr // what is no object is no session
 	}
 	changed := false
@@ -205,19 +180,35 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*Sign
 	if err := json.Unmarshal(plain, &claims); err != nil {
 		return nil, nil //nolint:nilerr
 	}
-	if j.adapter != nil {
-		r := Revocation{Key: "sid:" + c.SID, NotBefore: now, Written: now,
-			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)}
-		if c.SID == "" {
-			r.Key = "nosid:" + c.Subject
-			r.Expires = now.Add(j.lifetime.absolute + time.Minute)
-		}
+	if err := j.revoke(ctx, &c, now); err != nil {
+		return nil, err
+	}
+	return &SignOutEvent{Claims: claims}, nil
+}
+
+// revoke makes the token and all that were or will be re-issued from it
+// invalid. A token without sid was made by NextAuth.js, which gives each of
+// its own re-issues a new jti: those are covered through the user.
+func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
+	if j.adapter == nil {
+		return nil
+	}
+	var list []Revocation
+	if c.sid() != "" {
+		list = append(list, Revocation{Key: "sid:" + c.sid(), NotBefore: now, Written: now,
+			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)})
+	}
+	if c.SID == "" {
+		list = append(list, Revocation{Key: "nosid:" + c.Subject, NotBefore: now, Written: now,
+			Expires: now.Add(j.lifetime.absolute + time.Minute)})
+	}
+	for _, r := range list {
 		if err := j.adapter.Revoke(ctx, r); err != nil {
-			return nil, err
+			return err
 		}
 		j.revoked.apply(r)
 	}
-	return &SignOutEvent{Claims: claims}, nil
+	return nil
 }
 
 func (j *jwtSessions) revocation(userID string, now time.Time) *Revocation {

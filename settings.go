@@ -262,6 +262,9 @@ func checkCookies(b *builder, s *Service) {
 			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "key", "cookies."+key)
 		}
 	}
+	if s.names.clash() {
+		b.fail("cookies", "gives two cookies one name, or one that starts with session's and a dot", "choose names that differ")
+	}
 }
 
 func checkPages(b *builder, _ *Service) {
@@ -347,13 +350,20 @@ func (s *Service) seals(c *Config) {
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	s.stateMAC, s.linkMAC = ring.MAC("state"), ring.MAC("email link")
+	s.stateMAC = ring.MAC("state")
 	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.mails = newMailQueue(s)
 	if s.compat == CompatNone {
 		s.csrf = boundCSRF{ring.MAC("csrf")}
+		for _, secret := range c.Secrets {
+			one, err := seal.NewRing(secret)
+			if err != nil {
+				panic(err)
+			}
+			s.linkMACs = append(s.linkMACs, one.MAC("email link"))
+		}
 	} else {
-		s.csrf = nextAuthCSRF{s.csrfSecrets()}
+		s.csrf = nextAuthCSRF{s.hashSecrets()}
 	}
 	if j, ok := s.sessions.(*jwtSessions); ok {
 		switch s.compat {
@@ -365,11 +375,4 @@ func (s *Service) seals(c *Config) {
 			j.seal = ring.Sealer("session " + s.origin + " " + s.names.session)
 		}
 	}
-}
-
-func (s *Service) csrfSecrets() []string {
-	if s.compat == AuthJSV5 {
-		return append([]string{s.hashSecret()}, s.secrets...)
-	}
-	return s.secrets
 }

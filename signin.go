@@ -9,11 +9,11 @@ import (
 // signInPage: GET signin and GET signin/:provider show the ways to sign in.
 // They never start one.
 func signInPage(rq *request) outcome {
-	code := ErrorCode(rq.query("error"))
+	code := bounded(ErrorCode(rq.query("error")))
 	if rq.custom.SignIn != "" {
 		rq.keepCallbackURL()
 		return redirect{to: withQuery(rq.absolute(rq.custom.SignIn),
-			"callbackUrl", rq.callbackURL(), "error", string(bounded(code)), "request", rq.shownRequestID())}
+			"callbackUrl", rq.callbackURL(), "error", string(code), "request", rq.shownRequestID())}
 	}
 	if rq.query("csrf") == "true" {
 		code = csrfMismatch

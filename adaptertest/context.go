@@ -81,8 +81,19 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
 		"Revocations": func() error { _, err := a.Revocations(ctx, at(0)); return err },
 		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
+		"GetMeta":     func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
 		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },
 		"Sweep":       func() error { _, err := a.Sweep(ctx, at(1e6), 1000); return err },
 		"Ping":        func() error { return a.Ping(ctx) },
 	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// unless is err, or nil if it is what was expected.
+func unless(expected, err error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
 }

@@ -217,6 +217,11 @@ func (f *Fault) Revocations(ctx context.Context, since time.Time) ([]authsvc.Rev
 	return ask(f, "Revocations", func() ([]authsvc.Revocation, error) { return f.next.Revocations(ctx, since) })
 }
 
+// GetMeta implements [authsvc.Adapter].
+func (f *Fault) GetMeta(ctx context.Context, key string) (string, error) {
+	return ask(f, "GetMeta", func() (string, error) { return f.next.GetMeta(ctx, key) })
+}
+
 // PutMeta implements [authsvc.Adapter].
 func (f *Fault) PutMeta(ctx context.Context, key, value string) (string, error) {
 	return ask(f, "PutMeta", func() (string, error) { return f.next.PutMeta(ctx, key, value) })

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
@@ -12,6 +13,7 @@ func upkeepTests() []test {
 		{"PutMeta/first wins", metaFirst},
 		{"PutMeta/concurrent", metaRace},
 		{"SetMeta/replaces", metaReplace},
+		{"GetMeta/unknown", metaUnknown},
 		{"Sweep/every kind and nothing alive", sweepKinds},
 		{"Sweep/limit", sweepLimit},
 		{"Ping", ping},
@@ -34,6 +36,16 @@ func metaReplace(t *testing.T, a authsvc.Adapter) {
 		got, err := a.PutMeta(t.Context(), "k", "late")
 		ok(t, err)
 		same(t, got, value)
+		got, err = a.GetMeta(t.Context(), "k")
+		ok(t, err)
+		same(t, got, value)
+	}
+}
+
+func metaUnknown(t *testing.T, a authsvc.Adapter) {
+	ok(t, a.SetMeta(t.Context(), "k", "v"))
+	if v, err := a.GetMeta(t.Context(), "K"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("another key: %q, %v", v, err)
 	}
 }
 

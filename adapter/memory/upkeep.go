@@ -66,6 +66,19 @@ func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []auth
 	return list, err
 }
 
+// GetMeta implements [authsvc.Adapter].
+func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
+	err = a.do(ctx, func() error {
+		v, ok := a.meta[key]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		value = v
+		return nil
+	})
+	return value, err
+}
+
 // PutMeta implements [authsvc.Adapter].
 func (a *Adapter) PutMeta(ctx context.Context, key, value string) (got string, err error) {
 	err = a.do(ctx, func() error {

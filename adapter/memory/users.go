@@ -158,6 +158,7 @@ func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error
 			return authsvc.ErrNotFound
 		}
 		acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
+		acc.RefreshToken = cmp.Or(acc.RefreshToken, old.RefreshToken)
 		a.putAccount(acc)
 		return nil
 	})

@@ -34,7 +34,7 @@ func parsePath(location string) (string, error) {
 	case path == "":
 		return "", errors.New("sqlite: no file name")
 	case path == ":memory:", strings.HasPrefix(path, "file:"):
-		return "", fmt.Errorf("sqlite: %q is not a file name; for a store in memory use memory:", path)
+		return "", fmt.Errorf("sqlite: %q is not a file name (a store in memory is memory:)", path)
 	case strings.ContainsRune(path, 0):
 		return "", errors.New("sqlite: file name holds a NUL")
 	}

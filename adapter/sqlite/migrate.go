@@ -157,7 +157,7 @@ type versions struct{ database.Store }
 // CreateVersionTable implements [database.Store].
 func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
 	_, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+versionTable+` (
-		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		id INTEGER PRIMARY KEY,
 		version_id INTEGER NOT NULL UNIQUE,
 		is_applied INTEGER NOT NULL,
 		tstamp TIMESTAMP DEFAULT (datetime('now'))

@@ -1,1 +1,223 @@
-// placeholder
+/**
+ * The browser client of authsvc: next-auth/react (v4) without React. The
+ * service serves it at {base}/client.js. client.d.ts has the types.
+ */
+
+const DEFAULT_PATH = "/api/auth";
+const HTTP = /^https?:$/;
+// next-auth/react's key and format: tabs with either client hear each other.
+const STORAGE_KEY = "nextauth.message";
+
+const moduleBase = baseOfModule(import.meta.url);
+const listeners = new Set();
+let base = moduleBase;
+let readings = 0;
+
+/**
+ * Says where the service is: baseUrl, an http(s) URL whose path, if any,
+ * replaces /api/auth; basePath, a path on baseUrl or else on this origin.
+ * Neither: where this module came from, else /api/auth. Throws TypeError.
+ */
+export function configure({ baseUrl, basePath } = {}) {
+  if (basePath !== undefined && !/^(\/[^/\\\s?#]+)+\/?$/.test(basePath)) {
+    throw new TypeError("authsvc: basePath must be a path");
+  }
+  if (baseUrl === undefined) {
+    base = basePath?.replace(/\/$/, "") ?? moduleBase;
+    return;
+  }
+  const { protocol, origin, pathname } = new URL(baseUrl);
+  if (!HTTP.test(protocol)) throw new TypeError("authsvc: baseUrl must be an http(s) URL");
+  const path = basePath ?? (pathname === "/" ? DEFAULT_PATH : pathname);
+  base = origin + path.replace(/\/$/, "");
+}
+
+/**
+ * Returns the session, and unless broadcast is false has other tabs read
+ * theirs. null: no session, or a failure (logged).
+ */
+export async function getSession({ broadcast = true } = {}) {
+  const session = (await read("session")) ?? null;
+  if (broadcast) announce("getSession");
+  return session;
+}
+
+/** Returns the token that every POST needs; undefined on failure (logged). */
+export async function getCsrfToken() {
+  return (await read("csrf"))?.csrfToken;
+}
+
+/** Returns the providers by id. null: none, or a failure (logged). */
+export async function getProviders() {
+  return (await read("providers")) ?? null;
+}
+
+/**
+ * Signs in; without a known provider goes to the page that lists them, and to
+ * {base}/error if they cannot be read. options: callbackUrl (default: this
+ * page); redirect: false to stay (only with credentials and email); the rest
+ * are form fields. Returns undefined when leaving, else {error, status, ok,
+ * url}. Rejects if the POST fails or its answer is not JSON.
+ */
+export async function signIn(provider, options, authorizationParams) {
+  const { callbackUrl = location.href, redirect = true } = options ?? {};
+  const providers = await getProviders();
+  if (!providers) return navigate(`${base}/error`);
+  if (!provider || !Object.hasOwn(providers, provider)) {
+    return navigate(`${base}/signin?${new URLSearchParams({ callbackUrl })}`);
+  }
+
+  const { type } = providers[provider];
+  const action = type === "credentials" ? "callback" : "signin";
+  const query = authorizationParams ? `?${new URLSearchParams(authorizationParams)}` : "";
+  const path = `${action}/${encodeURIComponent(provider)}${query}`;
+  const response = await submit(path, { ...options, callbackUrl });
+  const data = await response.json();
+  if (redirect || (type !== "credentials" && type !== "email")) {
+    return navigate(destination(data, callbackUrl));
+  }
+
+  const result = signInResponse(response, data);
+  if (result.ok && !result.error && type === "credentials") announce("getSession");
+  if (result.ok) await refresh();
+  return result;
+}
+
+/**
+ * Signs out and tells other tabs. options: callbackUrl and redirect, as above.
+ * Returns undefined when leaving, else {url}. Rejects as signIn does.
+ */
+export async function signOut(options) {
+  const { callbackUrl = location.href, redirect = true } = options ?? {};
+  const response = await submit("signout", { callbackUrl });
+  const data = await response.json();
+  announce("signout");
+  if (redirect) return navigate(destination(data, callbackUrl));
+  await refresh();
+  return data;
+}
+
+/**
+ * Renews the session, handing data (JSON) to the service's callbacks, and
+ * returns it. null: no session, or a failure (logged).
+ */
+export async function update(data) {
+  const csrfToken = await getCsrfToken();
+  const session = await read("session", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ csrfToken, data }),
+  });
+  if (!session) return null;
+  announce("getSession");
+  readings++; // those under way are older
+  tell(session);
+  return session;
+}
+
+/**
+ * Calls listener with the session (null: none) when another tab says it may
+ * have changed, and after update, signIn and signOut here. Returns a function
+ * that ends it. A listener that calls getSession() makes tabs loop.
+ */
+export function onSessionChange(listener) {
+  const entry = (session) => listener(session); // one function may subscribe twice
+  if (!listeners.size) addEventListener("storage", onStorage);
+  listeners.add(entry);
+  return () => {
+    listeners.delete(entry);
+    if (!listeners.size) removeEventListener("storage", onStorage);
+  };
+}
+
+function baseOfModule(moduleUrl) {
+  if (!moduleUrl) return DEFAULT_PATH; // bundled as a classic script
+  const { protocol, origin, pathname } = new URL(moduleUrl);
+  const path = pathname.match(/^(\/.+)\/client\.js$/)?.[1];
+  return path && HTTP.test(protocol) ? origin + path : DEFAULT_PATH;
+}
+
+async function send(path, init) {
+  const url = new URL(`${base}/${path}`, location.href);
+  const credentials = url.origin === location.origin ? "same-origin" : "include";
+  return fetch(url.href, { ...init, credentials });
+}
+
+async function submit(path, fields) {
+  const body = new URLSearchParams();
+  const csrfToken = await getCsrfToken();
+  for (const [name, value] of Object.entries({ ...fields, csrfToken, json: "true" })) {
+    if (value != null) body.set(name, value);
+  }
+  return send(path, { method: "POST", body });
+}
+
+// Returns null for an empty answer, undefined for a failure.
+async function read(path, init) {
+  try {
+    const response = await send(path, init);
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    const data = await response.json();
+    return data && Object.keys(data).length ? data : null;
+  } catch (error) {
+    console.error(`authsvc: ${base}/${path}:`, error);
+  }
+}
+
+function signInResponse({ ok, status }, data) {
+  const url = data?.url ? new URL(data.url, location.href) : null;
+  // Many callers look at error alone: a refusal must not leave it null.
+  const error = url?.searchParams.get("error") ?? (ok ? null : "Default");
+  return { error, status, ok, url: error ? null : (url?.href ?? null) };
+}
+
+// The service checked its url. Without one, callbackUrl (perhaps taken from
+// the page's query) may only stay on this origin.
+function destination(data, callbackUrl) {
+  if (data?.url) return data.url;
+  const url = new URL(callbackUrl, location.href);
+  return url.origin === location.origin ? url.href : location.href;
+}
+
+function navigate(url) {
+  const { href } = new URL(url, location.href);
+  const [page, fragment] = href.split("#");
+  // A new fragment alone loads nothing: the page would show the old session.
+  const reload = fragment !== undefined && page === location.href.split("#")[0];
+  location.href = href;
+  if (reload) location.reload();
+}
+
+function announce(trigger) {
+  // Writing an equal value fires no event and timestamp is in seconds: hence id.
+  const timestamp = Math.floor(Date.now() / 1000);
+  const message = { event: "session", data: { trigger }, timestamp, id: Math.random() };
+  try {
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(message));
+  } catch {
+    // Storage is off or full.
+  }
+}
+
+function onStorage({ key, newValue }) {
+  if (key !== STORAGE_KEY) return;
+  try {
+    const message = JSON.parse(newValue);
+    if (message?.event === "session" && message.data) refresh();
+  } catch {
+    // Not a message.
+  }
+}
+
+async function refresh() {
+  if (!listeners.size) return;
+  const turn = ++readings;
+  const session = await read("session");
+  // A failure is not "signed out", and only the newest reading counts.
+  if (session !== undefined && turn === readings) tell(session);
+}
+
+function tell(session) {
+  // As microtasks: one that throws is reported and stops no other.
+  for (const listener of listeners) queueMicrotask(() => listener(session));
+}

@@ -1,7 +1,17 @@
 package main
 
-import "errors"
+import (
+	"context"
+	"io"
+	"log/slog"
 
-// runDev runs the service with a store, an identity provider and an inbox of
-// its own.
-func runDev(*program, *devCommand) error { return errors.New("dev: not built in") }
+	"authsvc/internal/dev"
+)
+
+// runDev is `authsvc dev`. No configuration of serve reaches it.
+func runDev(ctx context.Context, dir, host string, port int, stdout, stderr io.Writer) error {
+	return dev.Run(ctx, dev.Options{
+		Dir: dir, Host: host, Port: port, Out: stdout,
+		Log: slog.New(slog.NewTextHandler(stderr, nil)),
+	})
+}

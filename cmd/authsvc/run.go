@@ -24,7 +24,7 @@ type commands struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml."`
 
 	Serve       serveCommand       `cmd:"" help:"Run the service."`
-	Dev         devCommand         `cmd:"" hidden:"" help:"Try it out on http://localhost:3000, without configuration."`
+	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration."`
 	Check       checkCommand       `cmd:"" help:"Check configuration, storage, providers and mail."`
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
 	Secret      secretCommand      `cmd:"" help:"Print a new secret."`

@@ -34,6 +34,7 @@ func (w *world) handler() http.Handler {
 	mux.HandleFunc("GET /inbox", p.inbox)
 	mux.HandleFunc("GET /inbox/{id}", p.inbox)
 	mux.HandleFunc("POST /inbox/clear", p.clear)
+	mux.HandleFunc("GET /favicon.ico", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET "+p.cssPath, p.style)
 	return w.guard(mux)
 }
@@ -95,6 +96,7 @@ func (p *site) home(rw http.ResponseWriter, r *http.Request) {
 		Session *authsvc.Session
 		JSON    string
 		Signed  string // when
+		With    string // by which provider
 		Mails   int
 	}{frame: p.frame("authsvc dev"), JSON: "{}", Mails: len(p.mailbox.Messages())}
 	s, err := p.service.Session(r)
@@ -109,6 +111,12 @@ func (p *site) home(rw http.ResponseWriter, r *http.Request) {
 			p.Log.Error("session cannot be shown", "err", err)
 		}
 		view.Session, view.JSON, view.Signed = s, string(raw), s.AuthTime.Local().Format("15:04:05")
+		switch view.With = s.Provider; s.Provider {
+		case providerID:
+			view.With = providerName
+		case "email":
+			view.With = "a mailed link"
+		}
 	}
 	p.show(rw, "home.html", view)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,9 @@ var reservedParams = []string{
 	"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce",
 	"code_challenge", "code_challenge_method", "request", "request_uri",
 }
+
+// ReservedParam reports whether AuthRequest.Params may not have a parameter.
+func ReservedParam(name string) bool { return slices.Contains(reservedParams, name) }
 
 func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
 	if r.RedirectURI == "" {

@@ -142,7 +142,7 @@ func TestClientBounds(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	mux.HandleFunc("/redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/exact", 307) })
+	mux.HandleFunc("/redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/exact", http.StatusTemporaryRedirect) })
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	c := Configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: 300 * time.Millisecond}), srv.URL)

@@ -109,3 +109,12 @@ func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*s
 	}
 	return rows.Err()
 }
+
+// Statements returns the text of all statements of an adapter, for tests of
+// their plans.
+func Statements(a *Adapter) (texts []string) {
+	for _, s := range a.all {
+		texts = append(texts, s.text)
+	}
+	return texts
+}

@@ -59,7 +59,7 @@ func buildUsers(b *builder) userStatements {
 
 		insertAccount: b.write(`INSERT INTO {Account} (` + accountColumns + `) ` +
 			`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = ?, {Account.access_token} = ?, ` +
+		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), {Account.access_token} = ?, ` +
 			`{Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, {Account.id_token} = ?, ` +
 			`{Account.session_state} = ? WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
 		deleteAccount:    b.write(`DELETE FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),

@@ -77,7 +77,7 @@ func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []auth
 
 // PutMeta implements [authsvc.Adapter].
 func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error) {
-	got, err := a.meta(ctx, key)
+	got, err := a.GetMeta(ctx, key)
 	if !errors.Is(err, authsvc.ErrNotFound) {
 		return got, err
 	}
@@ -86,7 +86,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 		return err
 	})
 	if errors.Is(err, authsvc.ErrConflict) { // somebody else was first
-		return a.meta(ctx, key)
+		return a.GetMeta(ctx, key)
 	}
 	if err != nil {
 		return "", err
@@ -105,7 +105,8 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 	})
 }
 
-func (a *Adapter) meta(ctx context.Context, key string) (value string, err error) {
+// GetMeta implements [authsvc.Adapter].
+func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = a.run(ctx, "get meta", func(r runner) error {
 		return r.row(ctx, a.getMeta, key).Scan(text{&value})
 	})

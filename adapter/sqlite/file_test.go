@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func TestParsePath(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for location, want := range map[string]string{
+		"auth.db":            filepath.Join(here, "auth.db"),
+		"./a/../auth.db":     filepath.Join(here, "auth.db"),
+		"/var/lib/auth.db":   "/var/lib/auth.db",
+		"odd ?#%41;&.db":     filepath.Join(here, "odd ?#%41;&.db"),
+		"sqlite:auth.db":     filepath.Join(here, "auth.db"),
+		"sqlite:/var/a.db":   "/var/a.db",
+		"sqlite:///var/a.db": "/var/a.db",
+		"":                   "",
+		"sqlite:":            "",
+		":memory:":           "",
+		"sqlite::memory:":    "",
+		"file:auth.db":       "",
+		"sqlite://host/a.db": "",
+		"sqlite:a.db?mode=x": "",
+		"a\x00.db":           "",
+	} {
+		got, err := parsePath(location)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: got %q, %v; want %q", location, got, err, want)
+		}
+	}
+}
+
+// A name that means something in a URI is only a name.
+func TestOddFileName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a b?mode=memory#%41;&_foreign_keys=0'\".db")
+	s, err := Open(t.Context(), path, Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	for _, name := range []string{path, path + "-wal"} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"} {
+		if got := query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+	if _, err := s.reader.ExecContext(t.Context(), `DELETE FROM authsvc_meta`); err == nil {
+		t.Error("a reader can write")
+	}
+	if n := s.writer.Stats().MaxOpenConnections; n != 1 {
+		t.Errorf("%d writers", n)
+	}
+}
+
+func TestFileMode(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "auth.db")
+	s, err := Open(t.Context(), path, Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", filepath.Base(name), info.Mode())
+		}
+	}
+}
+
+// What is not a healthy database is refused and left as it is.
+func TestRefusesFile(t *testing.T) {
+	t.Parallel()
+	good := filled(t)
+	for name, c := range map[string]struct {
+		spoil func([]byte) []byte
+		want  string
+	}{
+		"empty":          {func([]byte) []byte { return nil }, "is empty"},
+		"text":           {func([]byte) []byte { return []byte("users:\n- ann\n") }, "is not a SQLite database"},
+		"short text":     {func([]byte) []byte { return []byte("x") }, "is not a SQLite database"},
+		"header only":    {func(b []byte) []byte { return b[:100] }, "cannot be read"},
+		"cut in half":    {func(b []byte) []byte { return b[:len(b)/2] }, "cannot be read"},
+		"cut by a page":  {func(b []byte) []byte { return b[:len(b)-4096] }, "cannot be read"},
+		"page of zeros":  {func(b []byte) []byte { clear(b[4096:8192]); return b }, "is damaged"},
+		"header flipped": {func(b []byte) []byte { b[17] ^= 0xff; return b }, "cannot be read"},
+		"schema flipped": {func(b []byte) []byte { return bytes.Replace(b, []byte("CREATE TABLE"), []byte("CREATE FABLE"), -1) }, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "auth.db")
+			bad := c.spoil(bytes.Clone(good))
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(t.Context(), path, Options{Migrate: true})
+			if err == nil {
+				s.Close()
+				t.Fatal("opened")
+			}
+			if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("unclear: %v", err)
+			}
+			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, bad) {
+				t.Errorf("the file was changed (%v)", err)
+			}
+		})
+	}
+	t.Run("healthy", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "auth.db")
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeAtEnd(t, s)
+		if _, err := s.GetUser(t.Context(), "u00"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// filled is a database with some pages of data.
+func filled(t *testing.T) []byte {
+	t.Helper()
+	s := newShared(t, Options{}, seam{})
+	for i := range 20 {
+		u := authsvc.User{ID: "u" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Name: strings.Repeat("n", 3000)}
+		if _, err := s.CreateUser(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(s.location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestMissingFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Open(t.Context(), filepath.Join(dir, "no", "auth.db"), Options{Migrate: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing directory: %v", err)
+	}
+	if _, err := Open(t.Context(), dir, Options{Migrate: true}); err == nil {
+		t.Error("opened a directory")
+	}
+	path := filepath.Join(dir, "lost.db") // only its log is left
+	if err := os.WriteFile(path+"-wal", []byte("committed, not yet written back"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), path, Options{Migrate: true}); err == nil || !strings.Contains(err.Error(), "is missing, but its log") {
+		t.Errorf("missing file beside a log: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a new file was left beside the log")
+	}
+}
+
+// Another process may have created the file and not written to it yet.
+func TestFileBeingCreated(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "auth.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := migrated(t, Options{})
+	time.AfterFunc(50*time.Millisecond, func() { os.WriteFile(path, file, 0o600) })
+	if err := ensureFile(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := ensureFile(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

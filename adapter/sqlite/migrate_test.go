@@ -1,0 +1,260 @@
+package sqlite
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// prisma is what `prisma migrate` makes of the documented NextAuth.js schema.
+const prisma = `
+CREATE TABLE "Account" ("id" TEXT NOT NULL PRIMARY KEY, "userId" TEXT NOT NULL, "type" TEXT NOT NULL, "provider" TEXT NOT NULL,
+	"providerAccountId" TEXT NOT NULL, "refresh_token" TEXT, "access_token" TEXT, "expires_at" INTEGER, "token_type" TEXT, "scope" TEXT,
+	"id_token" TEXT, "session_state" TEXT,
+	CONSTRAINT "Account_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User" ("id") ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE "Session" ("id" TEXT NOT NULL PRIMARY KEY, "sessionToken" TEXT NOT NULL, "userId" TEXT NOT NULL, "expires" DATETIME NOT NULL,
+	CONSTRAINT "Session_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User" ("id") ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE "User" ("id" TEXT NOT NULL PRIMARY KEY, "name" TEXT, "email" TEXT, "emailVerified" DATETIME, "image" TEXT, "extra" TEXT DEFAULT 'kept');
+CREATE TABLE "VerificationToken" ("identifier" TEXT NOT NULL, "token" TEXT NOT NULL, "expires" DATETIME NOT NULL);
+CREATE UNIQUE INDEX "Account_provider_providerAccountId_key" ON "Account"("provider", "providerAccountId");
+CREATE UNIQUE INDEX "Session_sessionToken_key" ON "Session"("sessionToken");
+CREATE UNIQUE INDEX "User_email_key" ON "User"("email");
+CREATE UNIQUE INDEX "VerificationToken_token_key" ON "VerificationToken"("token");
+CREATE UNIQUE INDEX "VerificationToken_identifier_token_key" ON "VerificationToken"("identifier", "token");
+INSERT INTO "User" VALUES ('cl1', 'Ann', 'ann@example.com', 1893456000123, NULL, 'kept'), ('cl2', NULL, NULL, '2030-01-01T00:00:00.123+00:00', NULL, 'kept');
+INSERT INTO "Session" VALUES ('s1', 'tok1', 'cl1', 1893456000123), ('s2', 'tok2', 'cl2', '2030-01-01 01:00:00.123456+01:00');
+`
+
+// made is a file that another program made.
+func made(t *testing.T, schema string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dev.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), schema); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func schemaOf(t *testing.T, s *Store) string {
+	t.Helper()
+	return fmt.Sprint(query(t, s.writer, `SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'authsvc_%' AND tbl_name NOT LIKE 'authsvc_%' ORDER BY name`))
+}
+
+func TestAdoptsPrismaDatabase(t *testing.T) {
+	t.Parallel()
+	path := made(t, prisma)
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	before := schemaOf(t, s)
+	if n := query(t, s.writer, `SELECT COUNT(*) FROM sqlite_schema WHERE name LIKE 'authsvc_%'`); n[0] != "0" {
+		t.Errorf("opening made %s objects", n)
+	}
+	if err := s.Migrate(t.Context(), Up); err != nil {
+		t.Fatal(err)
+	}
+	if after := schemaOf(t, s); after != before {
+		t.Errorf("its tables were changed:\n%s", after)
+	}
+	moment := time.Date(2030, 1, 1, 0, 0, 0, 123e6, time.UTC)
+	for token, id := range map[string]string{"tok1": "cl1", "tok2": "cl2"} {
+		record, u, err := s.GetSession(t.Context(), token, "d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.ID != id || !record.Expires.Equal(moment) || !u.EmailVerified.Equal(moment) {
+			t.Errorf("got %+v of %+v", record, u)
+		}
+	}
+	if n, err := s.Sweep(t.Context(), moment, 10); n != 0 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	if n, err := s.Sweep(t.Context(), moment.Add(time.Millisecond), 10); n != 2 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	name := "Ann B."
+	if _, err := s.UpdateUser(t.Context(), "cl1", authsvc.UserUpdate{Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, s.writer, `SELECT emailVerified, typeof(emailVerified), extra FROM User WHERE id = 'cl1'`); !strings.HasSuffix(got[0], "integer kept") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Tables that would let rules be broken are not used, and nothing is changed.
+func TestRefusesLooseTables(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, want string }{
+		"email not unique":      {`CREATE UNIQUE INDEX "User_email_key"`, `CREATE INDEX "User_email_key"`, "no unique index over (email)"},
+		"identity any case":     {`"provider", "providerAccountId");`, `"provider", "providerAccountId" COLLATE NOCASE);`, "no unique index over (provider, providerAccountId)"},
+		"unique in part":        {`"Session"("sessionToken");`, `"Session"("sessionToken") WHERE "id" > '';`, "no unique index over (sessionToken)"},
+		"unique by too much":    {`"VerificationToken"("token")`, `"VerificationToken"("token", "expires")`, "no unique index over (token)"},
+		"sessions stay":         {`CONSTRAINT "Session_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User" ("id") ON DELETE CASCADE`, `FOREIGN KEY ("userId") REFERENCES "User" ("id")`, "table Session does not delete rows"},
+		"a column is missing":   {`"image" TEXT, `, ``, "table User has no column image"},
+		"a column has a prefix": {`"id_token" TEXT`, `"my_id_token" TEXT`, "table Account has no column id_token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			schema, _, _ := strings.Cut(prisma, "INSERT")
+			if !strings.Contains(schema, c.old) {
+				t.Fatal("the test does not change the schema")
+			}
+			path := made(t, strings.Replace(schema, c.old, c.new, 1))
+			_, err := Open(t.Context(), path, Options{Migrate: true})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v", err)
+			}
+			s, err := Open(t.Context(), path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeAtEnd(t, s)
+			if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE name LIKE 'authsvc_%' AND name <> ?`, versionTable); len(got) > 0 {
+				t.Errorf("left behind: %s", got)
+			}
+		})
+	}
+}
+
+func TestOpenDoesNotMigrate(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	status, err := s.Status(t.Context())
+	if err != nil || status.Current != 0 || status.Latest != latest() || status.Migrations[0].Applied {
+		t.Fatalf("got %+v, %v", status, err)
+	}
+	if got := query(t, s.writer, `SELECT name FROM sqlite_schema`); len(got) > 0 {
+		t.Errorf("opening made %s", got)
+	}
+	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate") {
+		t.Errorf("ping: %v", err)
+	}
+	if _, err := s.GetUser(t.Context(), "u"); err == nil || !strings.Contains(err.Error(), "migrated") {
+		t.Errorf("get user: %v", err)
+	}
+	if err := s.Migrate(t.Context(), Up); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
+		t.Error(err)
+	}
+	if status, err = s.Status(t.Context()); err != nil || status.Current != latest() || !status.Migrations[0].Applied {
+		t.Errorf("got %+v, %v", status, err)
+	}
+}
+
+func TestDownKeepsPeople(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, seam{})
+	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context(), Down); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'authsvc_%' AND name <> ?`, versionTable); len(got) > 0 {
+		t.Errorf("left behind: %s", got)
+	}
+	if err := s.Migrate(t.Context(), Down); err == nil {
+		t.Error("took back what was not there")
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := s.Migrate(t.Context(), Up); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.GetUser(t.Context(), "u"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusesNewerSchema(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, seam{})
+	if err := s.exec(t.Context(), `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Dump(t)
+	for _, migrate := range []bool{false, true} {
+		_, err := Open(t.Context(), s.location, Options{Migrate: migrate})
+		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprint("up to ", latest())) {
+			t.Errorf("migrate %v: got %v", migrate, err)
+		}
+	}
+	if s.Dump(t) != before {
+		t.Error("data was changed")
+	}
+}
+
+// Any number of processes may start on a missing or an empty database.
+func TestConcurrentOpen(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "auth.db")
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			s, err := Open(t.Context(), path, Options{Migrate: true})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			if err := s.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	got := query(t, s.writer, `SELECT version_id, COUNT(*) FROM `+versionTable+` GROUP BY version_id`)
+	if fmt.Sprint(got) != "[0 1 1 1]" {
+		t.Errorf("applied: %s", got)
+	}
+}
+
+// A migration that dies half-way leaves nothing, and the next one passes.
+func TestMigrationFailingHalfway(t *testing.T) {
+	t.Parallel()
+	path := made(t, `CREATE TABLE authsvc_once (id TEXT)`) // in the way of the last file
+	if _, err := Open(t.Context(), path, Options{Migrate: true}); err == nil {
+		t.Fatal("migrated")
+	}
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> ?`, versionTable); fmt.Sprint(got) != "[authsvc_once]" {
+		t.Errorf("left behind: %s", got)
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE authsvc_once`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context(), Up); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"authsvc/internal/sqladapter"
+)
+
+// No statement reads a whole table, except the count of the mail queue, which
+// is bounded.
+func TestQueryPlans(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, seam{})
+	texts := sqladapter.Statements(s.Adapter)
+	if len(texts) < 30 {
+		t.Fatalf("only %d statements", len(texts))
+	}
+	for _, text := range texts {
+		args := slices.Repeat([]any{1}, strings.Count(text, "?"))
+		for _, line := range query(t, s.writer, "EXPLAIN QUERY PLAN "+text, args...) {
+			scans := strings.Contains(line, "SCAN ") && !strings.Contains(line, "SCAN x") && !strings.Contains(line, "CONSTANT ROW")
+			if scans && !strings.Contains(text, "COUNT(*)") || strings.Contains(line, "AUTOMATIC") {
+				t.Errorf("%s\n\t%s", text, line)
+			}
+		}
+	}
+}
+
+func TestDecodeTime(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{int64(1893456000123), float64(1893456000123), "2030-01-01T00:00:00.123Z", "2030-01-01T01:00:00.123+01:00",
+		"2030-01-01 00:00:00.123+00:00", "2030-01-01 00:00:00.123", "2030-01-01T00:00:00.123"} {
+		got, err := decodeTime(v)
+		if err != nil || got.UnixMilli() != 1893456000123 {
+			t.Errorf("%v: got %v, %v", v, got, err)
+		}
+	}
+	for _, v := range []any{"", "soon", "2030-01-01", []byte("2030"), true} {
+		if got, err := decodeTime(v); err == nil {
+			t.Errorf("%v: got %v", v, got)
+		}
+	}
+}

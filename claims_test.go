@@ -1,0 +1,41 @@
+package authsvc
+
+import "testing"
+
+func TestClaimsByExactName(t *testing.T) {
+	t.Parallel()
+	for plain, want := range map[string]string{
+		`{"sub":"7"}`:                                       "7",
+		`{"sub":"7","SUB":"8"}`:                             "7",
+		`{"Sub":"8","sub":"7"}`:                             "7",
+		`{"SUB":"8"}`:                                       "",
+		`{"\u0053ub":"8","sub":"7"}`:                        "7",
+		`{"\u0073ub":"7"}`:                                  "7", // that is sub, escaped
+		`{"ſub":"8","sub":"7"}`:                             "7",
+		`{"Provider":{"a":1},"sub":"7"}`:                    "7",
+		`{"x":{"SUB":"8"},"y":["SUB","sub"],"sub":"7"}`:     "7",
+		`{"x":"\",\"SUB\":\"8","sub":"7"}`:                  "7",
+		`{"name":null,"email":"a","sub":"7","EXP":"never"}`: "7",
+	} {
+		var c sessionClaims
+		if err := c.decode([]byte(plain)); err != nil || c.Subject != want {
+			t.Errorf("%s: %q, %v", plain, c.Subject, err)
+		}
+	}
+	for _, plain := range []string{``, `[]`, `"x"`, `{"sub":7}`, `{"sub":{}}`, `{"sub":"7"`, `{"SUB":`, `{"exp":"1"}`} {
+		var c sessionClaims
+		if err := c.decode([]byte(plain)); err == nil {
+			t.Errorf("%s was taken", plain)
+		}
+	}
+}
+
+func FuzzClaims(f *testing.F) {
+	for _, s := range []string{`{"sub":"7","SUB":"8"}`, `{"a":"\\"}`, `{`, `"`, `{"sub":"\`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(_ *testing.T, plain []byte) {
+		var c sessionClaims
+		_ = c.decode(plain) // must not panic
+	})
+}

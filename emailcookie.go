@@ -1,0 +1,69 @@
+package authsvc
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// emailRequest is what a browser remembers of a link that it asked for.
+type emailRequest struct {
+	Address     string `json:"a"`
+	Token       string `json:"t"` // digest of the link's token
+	CallbackURL string `json:"c"`
+	Expires     int64  `json:"e"`
+}
+
+// maxEmailRequests is how many links one browser can have open.
+const maxEmailRequests = 3
+
+// emailRequests reads the sealed e-mail cookie, oldest first.
+func (rq *request) emailRequests() []emailRequest {
+	value, ok := rq.jar.get(rq.names.email)
+	if !ok || len(value) > 4096 {
+		return nil
+	}
+	raw, _, err := rq.emailSeal.Open(value)
+	var list []emailRequest
+	if err != nil || json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
+}
+
+func (rq *request) setEmailRequests(list []emailRequest) {
+	for len(list) > 0 {
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return
+		}
+		value, err := rq.emailSeal.Seal(raw)
+		if err != nil {
+			return
+		}
+		if len(value)+len(rq.names.email) <= 3900 {
+			rq.setCookie(cookie{name: rq.names.email, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
+			return
+		}
+		list = list[1:]
+	}
+	rq.expireCookie(rq.names.email, "")
+}
+
+func (rq *request) rememberLink(e emailRequest) {
+	list := append(rq.emailRequests(), e)
+	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
+}
+
+func (rq *request) forgetLink(token string) {
+	list := rq.emailRequests()
+	if len(list) == 0 {
+		return
+	}
+	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Token == digest(token) }))
+}
+
+func (rq *request) askedFor(token string) bool {
+	d := digest(token)
+	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return e.Token == d })
+}

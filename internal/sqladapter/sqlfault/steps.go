@@ -1,0 +1,197 @@
+package sqlfault
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// A Store is an adapter whose contents can be seen.
+type Store interface {
+	authsvc.Adapter
+	// Dump returns the rows of all tables as text, in a fixed order.
+	Dump(t *testing.T) string
+}
+
+// Run calls every method that writes, with each of its statements failing in
+// turn, and demands that the store then holds what it held before or, when
+// the fault came after it, what the method should have made of it. open
+// returns an empty store whose connections went through wrap. With names, only
+// those methods are called.
+func Run(t *testing.T, open func(t *testing.T, wrap func(driver.Connector) driver.Connector) Store, names ...string) {
+	for _, s := range steps() {
+		if len(names) > 0 && !slices.Contains(names, s.name) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			j := judge{t: t, open: open, step: s}
+			j.failBefore()
+			j.failAfter()
+		})
+	}
+}
+
+// A judge tries one step with every fault.
+type judge struct {
+	t    *testing.T
+	open func(t *testing.T, wrap func(driver.Connector) driver.Connector) Store
+	step step
+
+	before, done string // what the store holds
+}
+
+func (j *judge) fresh() (*Switch, Store) {
+	var fault Switch
+	a := j.open(j.t, fault.Wrap)
+	arrange(j.t, a)
+	j.before = a.Dump(j.t)
+	return &fault, a
+}
+
+// try makes the n-th event fail and reports whether there was one, and what
+// the store holds then.
+func (j *judge) try(fault *Switch, a Store, n int, after bool) (fired bool, got string) {
+	fault.Arm(n, after)
+	err := j.step.act(j.t.Context(), a)
+	fired = fault.Disarm()
+	if fired && !errors.Is(err, ErrFault) {
+		j.t.Fatalf("event %d failed, the method returned %v", n, err)
+	}
+	if !fired && err != nil {
+		j.t.Fatalf("after %d faults the step fails: %v", n-1, err)
+	}
+	return fired, a.Dump(j.t)
+}
+
+// failBefore fails events that then do not happen: nothing may have changed,
+// and the step can be tried again on the same store.
+func (j *judge) failBefore() {
+	fault, a := j.fresh()
+	for n := 1; ; n++ {
+		fired, got := j.try(fault, a, n, false)
+		if !fired {
+			if n == 1 || got == j.before {
+				j.t.Fatal("the step does nothing")
+			}
+			j.done = got
+			return
+		}
+		if got != j.before {
+			j.t.Fatalf("event %d did not happen, but the store has changed:\n%s", n, got)
+		}
+	}
+}
+
+// failAfter fails events that did happen: the step is done or it is not.
+func (j *judge) failAfter() {
+	fault, a := j.fresh()
+	for n := 1; ; n++ {
+		fired, got := j.try(fault, a, n, true)
+		switch {
+		case !fired && got == j.done:
+			return
+		case fired && got == j.before:
+		case fired && got == j.done:
+			fault, a = j.fresh()
+		default:
+			j.t.Fatalf("event %d failed afterwards, the store is neither as before nor as done:\n%s", n, got)
+		}
+	}
+}
+
+func at(seconds int) time.Time { return time.UnixMilli(1_900_000_000_000 + int64(seconds)*1000).UTC() }
+
+// arrange stores a user with everything.
+func arrange(t *testing.T, a authsvc.Adapter) {
+	t.Helper()
+	_, err := a.SignUp(t.Context(), authsvc.User{ID: "ann", Email: "ann@example.com"},
+		&authsvc.Account{ID: "a1", Type: "oauth", Provider: "github", ProviderAccountID: "1"},
+		&authsvc.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), AuthTime: at(0)})
+	if err == nil {
+		err = a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: "link", Expires: at(60)},
+			authsvc.Mail{ID: "link", Due: at(0), Expires: at(60)}, 10)
+	}
+	if err == nil {
+		err = a.Revoke(t.Context(), revocation("old", 1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func revocation(key string, seconds int) authsvc.Revocation {
+	return authsvc.Revocation{Key: key, NotBefore: at(seconds), Written: at(seconds), Expires: at(seconds)}
+}
+
+// A step is a call that changes what arrange made.
+type step struct {
+	name string
+	act  func(context.Context, authsvc.Adapter) error
+}
+
+func steps() []step {
+	fresh := authsvc.Account{ID: "a2", UserID: "ann", Type: "oauth", Provider: "gitlab", ProviderAccountID: "2"}
+	session := authsvc.SessionRecord{ID: "s2", SessionToken: "t2", Digest: "d2", UserID: "ann", Expires: at(60)}
+	old, other := revocation("old", 2), revocation("new", 2)
+	name := "Ann"
+	return []step{
+		{"CreateUser", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.CreateUser(ctx, authsvc.User{ID: "bob"})
+			return err
+		}},
+		{"UpdateUser", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.UpdateUser(ctx, "ann", authsvc.UserUpdate{Name: &name})
+			return err
+		}},
+		{"DeleteUser", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteUser(ctx, "ann") }},
+		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.LinkAccount(ctx, fresh); return err }},
+		{"RefreshAccount", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.RefreshAccount(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", AccessToken: "x"})
+		}},
+		{"UnlinkAccount", func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "github", "1") }},
+		{"CreateSession", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.CreateSession(ctx, session)
+			return err
+		}},
+		{"UpdateSession", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.UpdateSession(ctx, authsvc.SessionRecord{SessionToken: "t1", Digest: "d1", Expires: at(90), AuthTime: at(9)})
+		}},
+		{"DeleteSession", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.DeleteSession(ctx, "t1"); return err }},
+		{"SignUp", func(ctx context.Context, a authsvc.Adapter) error {
+			acc, s := fresh, session
+			_, err := a.SignUp(ctx, authsvc.User{ID: "bob"}, &acc, &s)
+			return err
+		}},
+		{"ProveEmail", func(ctx context.Context, a authsvc.Adapter) error {
+			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: "ann", Email: "ann@example.com", At: at(5), Revoke: &old})
+			return err
+		}},
+		{"EndSessions", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.EndSessions(ctx, "ann", &other)
+			return err
+		}},
+		{"PutToken", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.PutToken(ctx, authsvc.VerificationToken{Identifier: "ann@example.com", Token: "second", Expires: at(60)},
+				authsvc.Mail{ID: "second", Due: at(0), Expires: at(60)}, 10)
+		}},
+		{"TakeToken", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.TakeToken(ctx, "ann@example.com", "link")
+			return err
+		}},
+		{"ClaimMail", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.ClaimMail(ctx, at(1), at(2))
+			return err
+		}},
+		{"DelayMail", func(ctx context.Context, a authsvc.Adapter) error { return a.DelayMail(ctx, "link", at(9)) }},
+		{"DeleteMail", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteMail(ctx, "link") }},
+		{"UseOnce", func(ctx context.Context, a authsvc.Adapter) error { return a.UseOnce(ctx, "k", at(9)) }},
+		{"Revoke", func(ctx context.Context, a authsvc.Adapter) error { return a.Revoke(ctx, old) }},
+		{"PutMeta", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.PutMeta(ctx, "k", "v"); return err }},
+	}
+}

@@ -1,0 +1,119 @@
+package authsvc_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/tools/txtar"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/idp"
+	"authsvc/internal/wire"
+)
+
+// TestWire plays testdata/wire against the embedded handler. The binary's own
+// tests play the same files; there the configuration is read by the loader,
+// here its few varying keys are.
+func TestWire(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/wire/*.txtar")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("transcripts: %v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := map[string]string{}
+			for _, f := range ar.Files {
+				parts[f.Name] = string(f.Data)
+			}
+			playEmbedded(t, parts["authsvc.yaml"], parts["transcript"])
+		})
+	}
+}
+
+func playEmbedded(t *testing.T, config, transcript string) {
+	t.Helper()
+	const origin = "http://localhost:3000"
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { op.Close() })
+	mails := newOutbox()
+	var y struct {
+		Compat         authsvc.Compat
+		Session        struct{ Strategy string }
+		TrustedOrigins []string `yaml:"trusted_origins"`
+		Pages          struct {
+			SignIn        string `yaml:"sign_in"`
+			SignOut       string `yaml:"sign_out"`
+			Error         string `yaml:"error"`
+			VerifyRequest string `yaml:"verify_request"`
+		}
+		RateLimit struct {
+			SignIn string `yaml:"sign_in"`
+		} `yaml:"rate_limit"`
+	}
+	if err := yaml.Unmarshal([]byte(config), &y); err != nil {
+		t.Fatal(err)
+	}
+	c := authsvc.Config{
+		URL: origin, Secrets: []string{"wire-7Hn2Kq9vXc4mZ8rT1uW5yB3eG6jL0pS"}, Adapter: memory.New(),
+		Logger: slog.New(slog.DiscardHandler), Compat: y.Compat, Session: authsvc.SessionOptions{Strategy: y.Session.Strategy}, TrustedOrigins: y.TrustedOrigins,
+		Pages: authsvc.Pages{SignIn: y.Pages.SignIn, SignOut: y.Pages.SignOut, Error: y.Pages.Error, VerifyRequest: y.Pages.VerifyRequest},
+		Providers: []authsvc.Provider{
+			&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"}},
+			&authsvc.Email{From: "Acme <no-reply@app.example>", Send: mails.send},
+		},
+	}
+	if y.RateLimit.SignIn == "2/h" {
+		c.RateLimit.SignIn = authsvc.Rate{N: 2, Per: 3600e9}
+	}
+	s, err := authsvc.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	wire.Run(t, wire.World{
+		Origin: origin,
+		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer()},
+		Send: func(r *http.Request) (*http.Response, error) {
+			r.RemoteAddr = "127.0.0.1:4711"
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Result(), nil
+		},
+		Do: wireCommands(op, func() (string, error) { return link(t, mails.next(t)), nil }),
+	}, transcript)
+}
+
+// wireCommands are the commands of a transcript.
+func wireCommands(op *idp.Server, mail func() (string, error)) func([]string) (string, error) {
+	return func(args []string) (string, error) {
+		switch {
+		case args[0] == "approve" && len(args) == 3:
+			a, err := op.Approve(args[1], strings.Trim(args[2], "-"))
+			return a.URL(), err
+		case args[0] == "mail":
+			return mail()
+		case args[0] == "form" && len(args) == 2:
+			u, err := url.Parse(args[1])
+			return u.RawQuery, err
+		}
+		return "", fmt.Errorf("unknown command %q", args)
+	}
+}
