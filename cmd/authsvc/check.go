@@ -101,7 +101,7 @@ func storageStatus(ctx context.Context, s *config.Settings) (text string, err er
 	case status.Current < status.Latest:
 		return ", " + schemaText(status) + "; serve brings it up to date", nil
 	}
-	return ", " + schemaText(status), st.Ping(ctx)
+	return ", " + schemaText(status), errors.Join(st.Ping(ctx), meet(ctx, s, &rehearsal{Adapter: st.Adapter}))
 }
 
 // storeMissing reports whether opening would create the store.

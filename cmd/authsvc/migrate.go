@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
-	"time"
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
@@ -132,68 +130,46 @@ func (p *program) plan(d sqlite.Direction) error {
 // are stored in another form and are not recognised after that; the sweep
 // removes them when they expire.
 func (c migrateCompat) Run(p *program) error {
-	return p.accept("compat", c.DryRun, func(s *config.Settings) { s.Engine.Compat = authsvc.Compat(c.Mode) })
+	return p.accept(c.DryRun, "compat", func(s *config.Settings) (string, error) {
+		s.Engine.Compat = authsvc.Compat(c.Mode)
+		return c.Mode, nil
+	})
 }
 
 // Run writes the present issuer of a provider down in the store.
 func (c migrateIssuer) Run(p *program) error {
-	return p.accept("issuer:"+c.Provider, c.DryRun, func(*config.Settings) {})
+	return p.accept(c.DryRun, "issuer:"+c.Provider, func(s *config.Settings) (string, error) {
+		for _, provider := range s.Engine.Providers {
+			if o, ok := provider.(*authsvc.OAuth); ok && o.ID == c.Provider {
+				return cmp.Or(o.Issuer, publicAddress(o.AuthorizationURL).origin), nil
+			}
+		}
+		return "", fmt.Errorf("%s is no provider of the configuration with an issuer", c.Provider)
+	})
 }
 
-// accept has the engine meet the store with one of the records that it
-// compares replaced by its own.
-func (p *program) accept(key string, dryRun bool, change func(*config.Settings)) error {
+// accept replaces one of the records that the engine compares at the start,
+// if the engine then starts.
+func (p *program) accept(dryRun bool, key string, value func(*config.Settings) (string, error)) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s remembers nothing", describeStorage(s))
 		}
-		change(s)
-		a := &accepting{Adapter: st.Adapter, key: key, dryRun: dryRun}
-		s.Engine.Adapter, s.Engine.Logger = a, slog.New(slog.DiscardHandler)
-		service, err := authsvc.New(s.Engine)
+		v, err := value(s)
 		if err != nil {
-			return s.Explain(err)
-		}
-		if err := p.close(service); err != nil {
 			return err
 		}
-		switch {
-		case a.accepted == "":
-			return fmt.Errorf("%s is no provider of the configuration with an issuer", key[len("issuer:"):])
-		case dryRun:
-			fmt.Fprintln(p.stdout, "would set", key, "to", a.accepted)
-		default:
-			fmt.Fprintln(p.stdout, key, "is now", a.accepted)
+		if err := meet(p.ctx, s, &rehearsal{Adapter: st.Adapter, key: key, value: v}); err != nil {
+			return err
 		}
+		if dryRun {
+			fmt.Fprintln(p.stdout, "would set", key, "to", v)
+			return nil
+		}
+		if err := st.SetMeta(p.ctx, key, v); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.stdout, key, "is now", v)
 		return nil
 	})
 }
-
-// accepting replaces the one record that it is for, writes no other one, and
-// keeps the engine from working on the store in the meantime.
-type accepting struct {
-	authsvc.Adapter
-	key      string
-	dryRun   bool
-	accepted string
-}
-
-// PutMeta implements [authsvc.Adapter].
-func (a *accepting) PutMeta(ctx context.Context, key, value string) (string, error) {
-	if key != a.key {
-		return value, nil
-	}
-	a.accepted = value
-	if a.dryRun {
-		return value, nil
-	}
-	return value, a.SetMeta(ctx, key, value)
-}
-
-// ClaimMail implements [authsvc.Adapter]: no mail leaves.
-func (a *accepting) ClaimMail(context.Context, time.Time, time.Time) (authsvc.Mail, error) {
-	return authsvc.Mail{}, authsvc.ErrNotFound
-}
-
-// Sweep implements [authsvc.Adapter].
-func (a *accepting) Sweep(context.Context, time.Time, int) (int, error) { return 0, nil }
