@@ -257,7 +257,6 @@ func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
 
 func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 	h := w.Header()
-	h.Set("Content-Type", a.contentType)
 	h.Set("Cache-Control", a.cache)
 	if a.etag != "" {
 		h.Set("ETag", a.etag)
@@ -266,6 +265,7 @@ func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 			return
 		}
 	}
+	h.Set("Content-Type", a.contentType)
 	w.Write(a.body) //nolint:errcheck
 }
 

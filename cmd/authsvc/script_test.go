@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:      "testdata/script",
+		Deadline: time.Now().Add(90 * time.Second), // a script that waits for what never comes
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			// terminate sends SIGTERM to what runs in the background.
 			"terminate": func(ts *testscript.TestScript, _ bool, _ []string) {

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"authsvc/internal/idp"
+	"authsvc/internal/mailbox"
+	"authsvc/internal/wire"
+)
+
+// TestWire plays testdata/wire against the built binary. The engine's own
+// tests play the same files against the embedded handler.
+func TestWire(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/wire/*.txtar")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("transcripts: %v, %v", files, err)
+	}
+	binary := filepath.Join(t.TempDir(), "authsvc")
+	var build sync.Once
+	t.Run("files", func(t *testing.T) {
+		for _, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+				t.Parallel()
+				build.Do(func() {
+					if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+						t.Errorf("build: %v\n%s", err, out)
+					}
+				})
+				playBinary(t, binary, file)
+			})
+		}
+	})
+}
+
+// playBinary runs one transcript in a process of its own.
+func playBinary(t *testing.T, binary, file string) {
+	t.Helper()
+	ar, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{}
+	for _, f := range ar.Files {
+		parts[f.Name] = string(f.Data)
+	}
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { op.Close() })
+	box, err := mailbox.Listen(mailbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	addr := freeAddress(t)
+	origin := "http://" + addr
+	startBinary(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr()).Replace(parts["authsvc.yaml"]))
+	client := &http.Client{
+		Timeout:       20 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{DisableCompression: true},
+	}
+	wire.Run(t, wire.World{
+		Origin: origin,
+		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer()},
+		Send:   client.Do,
+		Do: func(args []string) (string, error) {
+			switch args[0] {
+			case "approve":
+				a, err := op.Approve(args[1], strings.Trim(args[2], "-"))
+				return a.URL(), err
+			case "mail":
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
+				return m.Link(), err
+			case "form":
+				u, err := url.Parse(args[1])
+				return u.RawQuery, err
+			}
+			return "", fmt.Errorf("unknown command %q", args)
+		},
+	}, parts["transcript"])
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startBinary serves the configuration until the test ends, and then wants a
+// clean end.
+func startBinary(t *testing.T, binary, addr, config string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "authsvc.yaml"), []byte(config+"\nlisten: "+addr+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "serve")
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH")}
+	out := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+			t.Errorf("the service ended with %v\n%s", err, out)
+		}
+		if t.Failed() {
+			t.Logf("the service said\n%s", out)
+		}
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		res, err := http.Get("http://" + addr + "/healthz")
+		if err == nil {
+			res.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the service does not answer: %v", err)
+		}
+	}
+}
