@@ -47,7 +47,8 @@ func TestWire(t *testing.T) {
 
 func playEmbedded(t *testing.T, config, transcript string) {
 	t.Helper()
-	const origin = "http://localhost:3000"
+	const origin, trusted = "http://localhost:3000", "http://localhost:1"
+	config = strings.ReplaceAll(config, "{trusted}", trusted)
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 	t.Cleanup(func() { s.Close(context.Background()) })
 	wire.Run(t, wire.World{
 		Origin: origin,
-		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer()},
+		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
 		Send: func(r *http.Request) (*http.Response, error) {
 			r.RemoteAddr = "127.0.0.1:4711"
 			w := httptest.NewRecorder()

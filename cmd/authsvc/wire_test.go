@@ -71,7 +71,8 @@ func playBinary(t *testing.T, binary, file string) {
 	t.Cleanup(func() { box.Close() })
 	addr := freeAddress(t)
 	origin := "http://" + addr
-	startBinary(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr()).Replace(parts["authsvc.yaml"]))
+	trusted := "http://127.0.0.1:1" // the same site, since ports do not count
+	startBinary(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]))
 	client := &http.Client{
 		Timeout:       20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -79,7 +80,7 @@ func playBinary(t *testing.T, binary, file string) {
 	}
 	wire.Run(t, wire.World{
 		Origin: origin,
-		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer()},
+		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
 		Send:   client.Do,
 		Do: func(args []string) (string, error) {
 			switch args[0] {
