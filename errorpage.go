@@ -85,6 +85,7 @@ func verifyRequestPage(rq *request) outcome {
 		last := list[len(list)-1]
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
 		v.CSRFToken = rq.ensureCSRF()
+		v.Resent = len(list) > 1 && list[len(list)-2].Address == last.Address
 	}
 	v.LinksPerHour = rq.linksPerHour
 	return page{name: pageVerifyRequest, view: v}
