@@ -23,7 +23,7 @@ type plain struct {
 // window.auth and shows the session as it changes.
 func plainPage(module, configure string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		page(w, `<title>Plain</title><p id="changed"></p><script type="module">
+		writePage(w, `<title>Plain</title><p id="changed"></p><script type="module">
 import * as auth from "`+module+`"
 `+configure+`
 auth.onSessionChange((s) => { document.getElementById("changed").textContent = s ? s.user.email : "nobody" })
@@ -241,7 +241,7 @@ func TestClientFromForeignOrigin(t *testing.T) {
 	mux := http.NewServeMux()
 	pages := httptest.NewServer(mux)
 	t.Cleanup(pages.Close)
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { page(w, "<title>Other</title>") })
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { writePage(w, "<title>Other</title>") })
 	b.open(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1))
 	for _, route := range []string{"session", "csrf", "providers"} {
 		got := eval[string](b, `fetch("`+s.base+`/`+route+`", {credentials: "include"}).then((r) => r.text(), () => "blocked")`)

@@ -45,7 +45,7 @@ func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
 		w.Write(script)
 	})
 	app := func(w http.ResponseWriter, _ *http.Request) {
-		page(w, `<title>App</title><div id="root"></div><script src="/app.js"></script>`)
+		writePage(w, `<title>App</title><div id="root"></div><script src="/app.js"></script>`)
 	}
 	s.mux.HandleFunc("GET /app", app)
 	s.mux.HandleFunc("GET /bye", app)

@@ -115,7 +115,7 @@ func (s *site) serve(ln net.Listener) {
 	path := strings.TrimPrefix(s.base, s.origin)
 	s.mux.Handle(path, s.auth)
 	s.mux.Handle(path+"/", s.auth)
-	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { page(w, "<title>Acme</title><h1>Acme</h1>") })
+	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { writePage(w, "<title>Acme</title><h1>Acme</h1>") })
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.seen[r.Method+" "+r.URL.Path]++
@@ -144,8 +144,8 @@ func (s *site) serve(ln net.Listener) {
 	})
 }
 
-// page writes an HTML document of the application.
-func page(w http.ResponseWriter, body string) {
+// writePage writes an HTML document of the application.
+func writePage(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">` + body))
 }
