@@ -73,6 +73,7 @@ func verifyRequestPage(rq *request) outcome {
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
 		v.ResendAction = rq.base + "/signin/" + in.id
 		v.CSRFToken = rq.ensureCSRF()
+		v.Resent = len(list) > 1 && list[len(list)-2].Address == last.Address
 	}
 	v.LinksPerHour = rq.linksPerHour
 	return page{name: pageVerifyRequest, view: v}

@@ -271,13 +271,7 @@ func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 
 // language is what the person reads: ui_locales, else Accept-Language.
 func (rq *request) language() string {
-	if v := rq.query("ui_locales"); v != "" && len(v) < 100 {
-		return v
-	}
-	if v := rq.r.Header.Get("Accept-Language"); len(v) < 500 {
-		return v
-	}
-	return ""
+	return rq.pages.language(rq.query("ui_locales"), rq.r.Header.Get("Accept-Language"))
 }
 
 // refusal logs e and turns it into the redirect to the error page, which

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axe is the source of axe-core, which finds breaches of WCAG.
+var axe = sync.OnceValues(func() ([]byte, error) {
+	return os.ReadFile(filepath.Join(webDir, "node_modules", "axe-core", "axe.min.js"))
+})
+
+// screenshots is where pictures go; empty: nowhere.
+func screenshots(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("AUTHSVC_SCREENSHOTS")
+	if dir == "" {
+		return ""
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// inspect judges the page in the tab, in light and dark and on narrow
+// screens, and takes its picture. own are the origins that it may load from.
+func inspect(t *testing.T, b *tab, name string, own ...string) {
+	t.Helper()
+	if left := foreign(b.loaded(), own...); len(left) > 0 {
+		t.Errorf("%s: loaded from elsewhere: %v", name, left)
+	}
+	b.quiet()
+	dir := screenshots(t)
+	for _, scheme := range []string{"light", "dark"} {
+		b.colours(scheme)
+		accessible(t, b, name+" in "+scheme)
+		picture(t, b, dir, name+"."+scheme)
+	}
+	b.colours("light")
+	b.size(390, 844)
+	picture(t, b, dir, name+".390")
+	b.size(320, 640)
+	if wide := eval[float64](b, `document.documentElement.scrollWidth`); wide > 320 {
+		t.Errorf("%s: scrolls sideways at 320 px: %v px wide", name, wide)
+	}
+	b.size(1100, 860)
+	b.trouble() // what axe causes is not the page's
+}
+
+// accessible runs axe with every rule for WCAG 2.2 AA and best practice.
+func accessible(t *testing.T, b *tab, what string) {
+	t.Helper()
+	source, err := axe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By the protocol, which the page's policy does not concern.
+	b.do(chromedp.Evaluate[chromedp.Void](string(source) + "; void 0"))
+	// Transitions would be measured half way.
+	violations := eval[[]struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}](b, `(async () => {
+		await Promise.all(document.getAnimations().map((a) => a.finished.catch(() => {})))
+		return (await axe.run(document, {preload: false, resultTypes: ["violations"]})).violations
+	})()`)
+	for _, v := range violations {
+		t.Errorf("%s: %s: %s", what, v.ID, v.Help)
+		for _, n := range v.Nodes {
+			t.Errorf("    %s\n    %s", n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
+		}
+	}
+}
+
+// picture writes the whole page as a PNG file.
+func picture(t *testing.T, b *tab, dir, name string) {
+	t.Helper()
+	if dir == "" {
+		return
+	}
+	ctx, cancel := b.limit()
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatalf("picture %s: %v", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// focused fails unless the focus is on an element that matches.
+func focused(t *testing.T, b *tab, css string) {
+	t.Helper()
+	if !eval[bool](b, fmt.Sprintf(`document.activeElement.matches(%s)`, quote(css))) {
+		t.Errorf("%s: the focus is on %s, not on %s", b.url(), eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`), css)
+	}
+}
+
+// titled fails unless the page has a title, one h1 and this in its text.
+func titled(t *testing.T, b *tab, parts ...string) {
+	t.Helper()
+	if n := eval[int](b, `document.querySelectorAll("h1").length`); n != 1 || eval[string](b, `document.title`) == "" {
+		t.Errorf("%s: %d first headings, title %q", b.url(), n, eval[string](b, `document.title`))
+	}
+	b.shows(slices.DeleteFunc(parts, func(s string) bool { return s == "" })...)
+}

@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// A state is a page of the engine as somebody meets it. reach brings a fresh
+// tab there.
+type state struct {
+	name  string
+	reach func(s *site, b *tab)
+	shows []string
+	focus string // where the focus lands; empty: not looked at
+	tune  func(s *site, c *authsvc.Config)
+}
+
+// at is a state that is one address away.
+func at(name, path, focus string, shows ...string) state {
+	return state{name: name, focus: focus, shows: shows, reach: func(s *site, b *tab) { b.open(s.base + path) }}
+}
+
+const (
+	banner    = `[role=alert]`
+	requestID = "&request=0123456789ab"
+)
+
+func states() []state {
+	return append(plainStates(),
+		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
+			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signin") }},
+		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
+		state{name: "signin-bad-address", shows: []string{"could not be sent"}, focus: banner, reach: badAddress},
+		state{name: "signin-not-linked", shows: []string{"same account you used originally"}, focus: banner, reach: notLinked},
+		state{name: "signin-denied-there", shows: []string{"You do not have permission"}, focus: banner, reach: cancelled},
+		state{name: "signout", shows: []string{"Sign out of Acme", "ada@example.com", "Are you sure"},
+			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signout") }},
+		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
+			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signout?csrf=true") }},
+		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink},
+		state{name: "verify-request-again", shows: []string{"We sent you another link"}, focus: "",
+			reach: func(s *site, b *tab) {
+				askForLink(s, b)
+				b.click(".card form button")
+				b.wait(`document.querySelector("[role=status]")`)
+			}},
+		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "outside the browser"}, reach: linkElsewhere},
+		state{name: "confirm-signed-in", shows: []string{"grace@acme.test", "You are signed in here as ada@example.com"},
+			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); linkElsewhere(s, b) }},
+		state{name: "notice", shows: []string{"Your address is confirmed", "Removed", "Example ID"}, reach: firstProof},
+		state{name: "error-limited", shows: []string{"Please wait a moment", "Try again in"}, focus: banner, reach: limited,
+			tune: func(_ *site, c *authsvc.Config) { c.RateLimit.SignIn = authsvc.Rate{N: 1, Per: time.Minute} }},
+		state{name: "repost", shows: []string{"Signing you in"}, tune: formPost,
+			reach: func(s *site, b *tab) {
+				b.scripts(false)
+				b.open(s.base + "/signin")
+				b.click(".p-post button")
+				s.choose(b, "ada")
+				b.click("noscript button, form button")
+				b.at(s.base + "/callback/post")
+				b.scripts(true) // axe needs them; the page is past its own
+			}})
+}
+
+func plainStates() []state {
+	list := []state{
+		at("signin", "/signin", "", "Sign in to Acme", "Sign in with Example ID", "Email me a link"),
+		at("signin-csrf", "/signin?csrf=true", banner, "open for too long"),
+		at("signin-required", "/signin?error=SessionRequired&callbackUrl=%2Fprivate", banner, "Please sign in to access this page"),
+		at("signin-unknown-word", "/signin?error=NoSuchWord", banner, "Unable to sign in"),
+		at("verify-request-unknown", "/verify-request", "", "Check your email", "Enter your address again"),
+		at("error", "/error", banner, "Something went wrong", "Unable to sign in"),
+		at("error-in-path", "/error/AccessDenied", banner, "do not have permission"),
+		at("error-configuration", "/error?error=Configuration"+requestID, banner, "The problem is on our side", "0123456789ab"),
+		at("error-denied", "/error?error=AccessDenied"+requestID, banner, "do not have permission"),
+		at("error-verification", "/error?error=Verification"+requestID, banner, "no longer valid"),
+	}
+	// The words that the sign-in page explains; error leads there.
+	for code, text := range map[string]string{
+		"OAuthSignin": "different account", "OAuthCallback": "different account", "OAuthCreateAccount": "different account",
+		"EmailCreateAccount": "different account", "Callback": "different account",
+	} {
+		list = append(list, at("signin-"+code, "/error?error="+code+requestID, banner, text, "0123456789ab"))
+	}
+	return list
+}
+
+func wrongPassword(s *site, b *tab) {
+	b.open(s.base + "/signin")
+	b.fill("input[name=username]", "ada")
+	b.fill("input[name=password]", "wrong")
+	b.click("form[action$='/callback/credentials'] button")
+	b.at(s.base + "/signin?error=CredentialsSignin")
+}
+
+// badAddress is one that the browser lets through and the engine does not.
+func badAddress(s *site, b *tab) {
+	b.open(s.base + "/signin")
+	b.fill("input[name=email]", "ada@localhost")
+	b.click("#submitButton")
+	b.at(s.base + "/signin?error=EmailSignin")
+}
+
+// notLinked comes from a provider with the address of somebody who is stored.
+func notLinked(s *site, b *tab) {
+	if _, err := s.store.CreateUser(s.t.Context(), authsvc.User{ID: "0192c9a4-0000-7000-8000-000000000001", Email: "ada@example.com"}); err != nil {
+		s.t.Fatal(err)
+	}
+	b.open(s.base + "/signin")
+	b.click(".p-op button")
+	s.choose(b, "ada")
+	b.at(s.base + "/signin?error=OAuthAccountNotLinked")
+}
+
+func cancelled(s *site, b *tab) {
+	b.open(s.base + "/signin")
+	b.click(".p-op button")
+	b.at(s.op.Issuer())
+	b.click("button[name=cancel]")
+	b.at(s.base + "/error?error=AccessDenied")
+}
+
+func askForLink(s *site, b *tab) {
+	b.open(s.base + "/signin")
+	b.fill("input[name=email]", "grace@acme.test")
+	b.click("#submitButton")
+	b.at(s.base + "/verify-request")
+}
+
+// linkElsewhere opens a link that another browser asked for.
+func linkElsewhere(s *site, b *tab) {
+	askForLink(s, newTab(s.t))
+	b.open(s.mailTo("grace@acme.test"))
+	b.at(s.base + "/callback/email")
+}
+
+// firstProof proves the address of an account that somebody made with a
+// provider who had not verified it.
+func firstProof(s *site, b *tab) {
+	s.signIn(newTab(s.t), "alan", "/")
+	b.open(s.base + "/signin")
+	b.fill("input[name=email]", "alan@example.com")
+	b.click("#submitButton")
+	b.at(s.base + "/verify-request")
+	b.open(s.mailTo("alan@example.com"))
+	b.at(s.base + "/callback/email")
+}
+
+func limited(s *site, b *tab) {
+	for range 2 {
+		b.open(s.base + "/signin")
+		b.fill("input[name=email]", "grace@acme.test")
+		b.click("#submitButton")
+		b.wait(`!location.pathname.endsWith("/signin") && document.readyState === "complete"`)
+	}
+}
+
+// formPost adds a provider that answers by a POST from its own site.
+func formPost(s *site, c *authsvc.Config) {
+	c.Providers = append(c.Providers, &authsvc.OAuth{ID: "post", Name: "Post ID", OpenID: true, Issuer: s.op.Issuer(),
+		ResponseMode: "form_post", Client: authsvc.Client{ID: "app", Secret: clientSecret}})
+}
+
+// TestEveryPage meets every page in every state: axe, policies, origins, the
+// narrow screen, the focus.
+func TestEveryPage(t *testing.T) {
+	t.Parallel()
+	requested(t, "Chromium")
+	for _, st := range states() {
+		t.Run(st.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, func(s *site, c *authsvc.Config) {
+				if st.tune != nil {
+					st.tune(s, c)
+				}
+			})
+			b := newTab(t)
+			st.reach(s, b)
+			titled(t, b, st.shows...)
+			if st.focus != "" {
+				focused(t, b, st.focus)
+			}
+			own := []string{s.origin, s.op.Issuer()}
+			inspect(t, b, st.name, own...)
+		})
+	}
+}
+
+// TestLanguage shows the pages in the language of the person.
+func TestLanguage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	b := newTab(t)
+	b.open(s.base + "/signin?ui_locales=" + url.QueryEscape("de en"))
+	titled(t, b, "anmelden")
+	if got := eval[string](b, `document.documentElement.lang`); got != "de" {
+		t.Errorf("lang is %q", got)
+	}
+	inspect(t, b, "signin-german", s.origin)
+}

@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"authsvc"
+)
+
+// bundle is the React application, built once.
+var bundle = sync.OnceValues(func() ([]byte, error) {
+	cmd := exec.Command("node_modules/.bin/esbuild", "src/app.jsx", "--bundle", "--format=iife", "--jsx=automatic",
+		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}")
+	cmd.Dir = webDir
+	out, err := cmd.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = errors.New(string(failed.Stderr))
+	}
+	return out, err
+})
+
+// reactSite serves the application at /app.
+func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
+	t.Helper()
+	needNode(t)
+	script, err := bundle()
+	if err != nil {
+		t.Fatalf("esbuild: %v", err)
+	}
+	s := newSite(t, func(s *site, c *authsvc.Config) {
+		c.Session.Strategy, c.Compat = strategy, mode
+		takeNames(s, c)
+	})
+	s.mux.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		w.Write(script)
+	})
+	app := func(w http.ResponseWriter, _ *http.Request) {
+		writePage(w, `<title>App</title><div id="root"></div><script src="/app.js"></script>`)
+	}
+	s.mux.HandleFunc("GET /app", app)
+	s.mux.HandleFunc("GET /bye", app)
+	return s
+}
+
+// takeNames lets the client rename the person by update(): in the claims with
+// strategy jwt, in the store with strategy database.
+func takeNames(s *site, c *authsvc.Config) {
+	name := func(data any) string {
+		fields, _ := data.(map[string]any)
+		v, _ := fields["name"].(string)
+		return v
+	}
+	c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
+		if v := name(p.Data); p.Trigger == "update" && v != "" {
+			p.Claims["name"] = v
+		}
+		return p.Claims, nil
+	}
+	if c.Session.Strategy != "database" {
+		return
+	}
+	c.Callbacks.Session = func(ctx context.Context, p authsvc.SessionParams) (map[string]any, error) {
+		if v := name(p.Data); p.Trigger == "update" && v != "" {
+			if _, err := s.store.UpdateUser(ctx, p.User.ID, authsvc.UserUpdate{Name: &v}); err != nil {
+				return nil, err
+			}
+			p.Session["user"].(map[string]any)["name"] = v
+		}
+		return p.Session, nil
+	}
+}
+
+// is waits for the status, name and address that useSession shows.
+func (b *tab) is(status, name, email string) {
+	b.t.Helper()
+	for id, want := range map[string]string{"status": status, "name": name, "email": email} {
+		b.wait(`document.getElementById("` + id + `")?.textContent === ` + quote(want))
+	}
+}
+
+// A result is what signIn resolves to with redirect: false.
+type result struct {
+	Error  *string `json:"error"`
+	Status int     `json:"status"`
+	OK     bool    `json:"ok"`
+	URL    *string `json:"url"`
+}
+
+// TestReact drives next-auth/react through everything that it can do.
+func TestReact(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4} {
+			t.Run(strategy+"/"+string(mode), func(t *testing.T) {
+				t.Parallel()
+				s := reactSite(t, strategy, mode)
+				b := newTab(t)
+				b.open(s.origin + "/app")
+				b.is("unauthenticated", "", "")
+				reactLists(t, s, b)
+				reactSignIn(t, s, b)
+				reactUpdate(t, s, b)
+				reactSignOut(t, s, b)
+				reactMail(t, s, b)
+				reactTabs(t, s, b)
+				b.quiet()
+			})
+		}
+	}
+}
+
+func reactLists(t *testing.T, s *site, b *tab) {
+	t.Helper()
+	providers := eval[map[string]map[string]string](b, `auth.getProviders()`)
+	want := map[string]string{"id": "op", "name": "Example ID", "type": "oauth",
+		"signinUrl": s.base + "/signin/op", "callbackUrl": s.base + "/callback/op"}
+	if diff := cmp.Diff(want, providers["op"]); diff != "" || len(providers) != 3 {
+		t.Errorf("providers %v (-want +got)\n%s", slices.Sorted(maps.Keys(providers)), diff)
+	}
+	first, second := eval[string](b, `auth.getCsrfToken()`), eval[string](b, `auth.getCsrfToken()`)
+	if len(first) < 40 || first != second {
+		t.Errorf("csrf tokens %q and %q", first, second)
+	}
+	if s := eval[*map[string]any](b, `auth.getSession()`); s != nil {
+		t.Errorf("session before sign-in: %v", *s)
+	}
+	b.click("#list")
+	b.at(s.base + "/signin?callbackUrl=")
+	b.open(s.origin + "/app")
+}
+
+func reactSignIn(t *testing.T, s *site, b *tab) {
+	t.Helper()
+	b.is("unauthenticated", "", "")
+	b.click("#in")
+	s.choose(b, "ada")
+	b.at(s.origin + "/app")
+	b.is("authenticated", "Ada Lovelace", "ada@example.com")
+	session := eval[struct {
+		User    map[string]any
+		Expires string
+	}](b, `auth.getSession()`)
+	if session.User["email"] != "ada@example.com" || !strings.HasSuffix(session.Expires, "Z") {
+		t.Errorf("session %+v", session)
+	}
+}
+
+// reactUpdate renames the person, and reads the session again on focus.
+func reactUpdate(t *testing.T, s *site, b *tab) {
+	t.Helper()
+	b.click("#rename")
+	b.is("authenticated", "Ada King", "ada@example.com")
+	b.open(s.origin + "/app")
+	b.is("authenticated", "Ada King", "ada@example.com")
+	before := s.count("GET /api/auth/session")
+	eval[bool](b, `document.dispatchEvent(new Event("visibilitychange"))`)
+	s.eventually(func() bool { return s.count("GET /api/auth/session") > before }, "no session was read on focus")
+}
+
+func reactSignOut(t *testing.T, s *site, b *tab) {
+	t.Helper()
+	out := eval[map[string]string](b, `auth.signOut({redirect: false, callbackUrl: "/bye"})`)
+	if out["url"] != s.origin+"/bye" {
+		t.Errorf("signOut answered %v", out)
+	}
+	b.is("unauthenticated", "", "")
+	if !strings.HasPrefix(b.url(), s.origin+"/app") {
+		t.Errorf("signOut with redirect: false went to %s", b.url())
+	}
+}
+
+// reactMail signs in with a link that is opened in the same tab, and signs
+// out with a redirect.
+func reactMail(t *testing.T, s *site, b *tab) {
+	t.Helper()
+	bad := eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
+	if bad.Error == nil || *bad.Error != "EmailSignin" || bad.URL != nil {
+		t.Errorf("signIn with a malformed address: %+v", bad)
+	}
+	r := eval[result](b, `auth.signIn("email", {email: "Grace@Acme.test", redirect: false})`)
+	if r.Error != nil || r.Status != http.StatusOK || !r.OK || r.URL == nil || !strings.HasPrefix(*r.URL, s.base+"/verify-request") {
+		t.Fatalf("signIn by mail: %+v", r)
+	}
+	b.open(s.mailTo("grace@acme.test"))
+	b.at(s.origin + "/app")
+	b.is("authenticated", "", "grace@acme.test")
+	b.click("#out")
+	b.at(s.origin + "/bye")
+	b.is("unauthenticated", "", "")
+}
+
+// reactTabs signs out in one tab and looks at another.
+func reactTabs(t *testing.T, s *site, b *tab) {
+	t.Helper()
+	s.signIn(b, "ada", "/app")
+	other := b.sibling()
+	other.open(s.origin + "/app")
+	other.wait(`document.getElementById("status")?.textContent === "authenticated"`)
+	eval[map[string]string](b, `auth.signOut({redirect: false})`)
+	other.is("unauthenticated", "", "")
+	other.quiet()
+}

@@ -1,0 +1,236 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/idp"
+	"authsvc/internal/mailbox"
+	"authsvc/mail"
+)
+
+// A site is an application on http://localhost:PORT with the engine below
+// /api/auth, a real identity provider on another site, and a real mailbox.
+type site struct {
+	t      *testing.T
+	origin string
+	base   string // of the engine
+	auth   *authsvc.Service
+	op     *idp.Server
+	mail   *mailbox.Server
+	store  authsvc.Adapter
+	mux    *http.ServeMux // pages of the application
+	logs   *lines
+
+	mu   sync.Mutex
+	seen map[string]int // requests by "METHOD /path"
+}
+
+const clientSecret = "e2e-client-secret-7c1f09d2ab"
+
+// newSite starts a site whose configuration is changed by tune. Its providers
+// are "op", "email" and "credentials" (ada, right).
+func newSite(t *testing.T, tune func(*site, *authsvc.Config)) *site {
+	t.Helper()
+	requested(t, "Node and Chromium")
+	s := &site{t: t, mux: http.NewServeMux(), store: memory.New(), logs: &lines{}, seen: map[string]int{}}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	s.origin = "http://localhost:" + port
+	s.mailbox()
+	s.identities()
+	c := s.config()
+	if tune != nil {
+		tune(s, &c)
+	}
+	s.store = c.Adapter
+	if s.auth, err = authsvc.New(c); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.base = c.URL; u.Path == "" {
+		s.base += "/api/auth"
+	}
+	s.serve(ln)
+	return s
+}
+
+func (s *site) mailbox() {
+	var err error
+	if s.mail, err = mailbox.Listen(mailbox.Options{}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.mail.Close() })
+}
+
+func (s *site) identities() {
+	var err error
+	if s.op, err = idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Name: "Acme", Secret: clientSecret}}}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.op.Close() })
+}
+
+func (s *site) config() authsvc.Config {
+	deliver, err := mail.SMTP("smtp://"+s.mail.Addr(), mail.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return authsvc.Config{
+		URL: s.origin, Secrets: []string{secretA}, Adapter: s.store, Theme: authsvc.Theme{SiteName: "Acme"},
+		Logger: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Providers: []authsvc.Provider{
+			&authsvc.OAuth{ID: "op", Name: "Example ID", OpenID: true, Issuer: s.op.Issuer(),
+				Client: authsvc.Client{ID: "app", Secret: clientSecret}},
+			&authsvc.Email{From: "Acme <no-reply@acme.test>", Send: deliver},
+			&authsvc.Credentials{Name: "Password", Authorize: func(_ context.Context, f map[string]string) (authsvc.User, error) {
+				if f["username"] != "ada" || f["password"] != "right" {
+					return authsvc.User{}, authsvc.ErrAccessDenied
+				}
+				return authsvc.User{ID: "ada-id", Name: "Ada", Email: "ada@acme.test"}, nil
+			}},
+		},
+	}
+}
+
+// serve answers on ln, counting requests.
+func (s *site) serve(ln net.Listener) {
+	path := strings.TrimPrefix(s.base, s.origin)
+	s.mux.Handle(path, s.auth)
+	s.mux.Handle(path+"/", s.auth)
+	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { writePage(w, "<title>Acme</title><h1>Acme</h1>") })
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.seen[r.Method+" "+r.URL.Path]++
+		s.mu.Unlock()
+		// Not through the mux: it would clean the paths of the engine.
+		if r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/") {
+			s.auth.ServeHTTP(w, r)
+			return
+		}
+		s.mux.ServeHTTP(w, r)
+	}))
+	server.Listener.Close()
+	server.Listener = ln
+	server.Start()
+	s.t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.auth.Close(ctx); err != nil {
+			s.t.Error(err)
+		}
+		if s.t.Failed() {
+			s.t.Logf("log of the service:\n%s", s.logs)
+		}
+	})
+}
+
+// writePage writes an HTML document of the application.
+func writePage(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">` + body))
+}
+
+// count is how often a route was called, such as "GET /api/auth/session".
+func (s *site) count(route string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[route]
+}
+
+// mailTo waits for a mail to an address and returns the link in it.
+func (s *site) mailTo(address string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	m, err := s.mail.Wait(ctx, func(m mailbox.Message) bool { return len(m.To) == 1 && m.To[0] == address })
+	if err != nil {
+		s.t.Fatalf("no mail to %s: %v", address, err)
+	}
+	if err := s.mail.Delete(m.ID); err != nil {
+		s.t.Fatal(err)
+	}
+	return m.Link()
+}
+
+// signIn brings a tab through the provider's page as one of its people.
+func (s *site) signIn(b *tab, person, callbackURL string) {
+	s.t.Helper()
+	b.open(s.base + "/signin?callbackUrl=" + url.QueryEscape(callbackURL))
+	b.click(".p-op button")
+	s.choose(b, person)
+	b.at(s.origin + callbackURL)
+}
+
+// choose clicks a person on the provider's page.
+func (s *site) choose(b *tab, person string) {
+	s.t.Helper()
+	b.at(s.op.Issuer())
+	b.click(`button[name=person][value="` + person + `"]`)
+}
+
+// email is the address of the session in a tab, read past its pages.
+func (s *site) email(b *tab) string {
+	s.t.Helper()
+	v := newVisitor(s.t, s.auth, s.base)
+	v.cookies = b.cookies(s.base)
+	address, _ := v.user()["email"].(string)
+	return address
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// decode reads JSON that a page shows.
+func decode[T any](t *testing.T, raw string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(raw), &v); err != nil {
+		t.Fatalf("%q: %v", raw, err)
+	}
+	return v
+}
+
+// eventually waits for a condition on this side.
+func (s *site) eventually(ok func() bool, otherwise string) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal(otherwise)
+		}
+	}
+}

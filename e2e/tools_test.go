@@ -1,0 +1,110 @@
+// Package e2e tests authsvc with the clients that it is made for: the packages
+// next-auth and @auth/core, React, and a real browser. Everything runs on
+// loopback, in this process but for Node and Chromium.
+//
+// The tests need both tools and one `npm ci`, so they run only on request:
+//
+//	AUTHSVC_E2E=1 go test ./e2e
+//
+// With AUTHSVC_SCREENSHOTS=DIR they also write a picture of every page there.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// requested skips unless the run was asked for, saying how to.
+func requested(t *testing.T, tool string) {
+	t.Helper()
+	if os.Getenv("AUTHSVC_E2E") != "1" {
+		t.Skipf("needs %s; run with AUTHSVC_E2E=1 (and Node 20 or newer with npm, and Chromium) to switch it on", tool)
+	}
+	if testing.Short() {
+		t.Skip("-short leaves out what starts other programs")
+	}
+}
+
+// webDir holds the npm project.
+const webDir = "web"
+
+// packages installs the npm packages if the lock file is newer than they are.
+var packages = sync.OnceValue(func() error {
+	lock, err := os.Stat(filepath.Join(webDir, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	done, err := os.Stat(filepath.Join(webDir, "node_modules", ".package-lock.json"))
+	if err == nil && !done.ModTime().Before(lock.ModTime()) {
+		return nil
+	}
+	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd.Dir = webDir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// needNode makes Node and the npm packages available, or skips.
+func needNode(t *testing.T) {
+	t.Helper()
+	requested(t, "Node")
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("AUTHSVC_E2E=1 needs %s in the PATH: %v", tool, err)
+		}
+	}
+	if err := packages(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A call asks web/interop.mjs for one answer of a library.
+type call struct {
+	Lib    string         `json:"lib"` // "v4" is next-auth@4, "v5" @auth/core
+	Op     string         `json:"op"`
+	Claims map[string]any `json:"claims,omitempty"`
+	Secret any            `json:"secret"` // a string, with v5 also a list
+	Salt   string         `json:"salt,omitempty"`
+	Token  string         `json:"token,omitempty"`
+	Body   string         `json:"body,omitempty"`
+	// Name and Secure of the session cookie; Cookies are those of the request.
+	Name    string            `json:"name,omitempty"`
+	Secure  bool              `json:"secure,omitempty"`
+	Cookies map[string]string `json:"cookies,omitempty"`
+}
+
+// ask runs the calls in one Node process and returns their answers.
+func ask[T any](t *testing.T, calls ...call) []T {
+	t.Helper()
+	in, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "interop.mjs")
+	cmd.Dir, cmd.Stdin = webDir, bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+			t.Fatalf("interop.mjs: %v\n%s", err, failed.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var answers []T
+	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(calls) {
+		t.Fatalf("interop.mjs answered %d for %d: %v\n%s", len(answers), len(calls), err, out)
+	}
+	return answers
+}
