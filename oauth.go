@@ -307,6 +307,7 @@ func (o *OAuth) build(b *builder) flow {
 	if f.openID && f.Scope == "" {
 		f.Scope = "openid email profile"
 	}
+	known := len(b.mistakes)
 	f.checkFields(b)
 	var err error
 	f.party, err = oidc.New(oidc.Config{
@@ -314,7 +315,7 @@ func (o *OAuth) build(b *builder) flow {
 		JWKSURL: o.JWKSURL, ClientID: o.Client.ID, ClientSecret: o.Client.Secret, AuthMethod: o.AuthMethod,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: o.Headers, UserInfoHeaders: o.Headers,
 	})
-	if err != nil {
+	if err != nil && len(b.mistakes) == known { // else it says the same again
 		b.fail("", err.Error(), "correct the addresses; https is required except on loopback")
 	}
 	return f

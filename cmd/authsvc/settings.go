@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,26 +18,24 @@ import (
 // store or the network: what is wrong comes out all at once.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
-	if err != nil {
+	var found, later config.Mistakes
+	if errors.As(err, &found); s == nil {
 		return nil, err
 	}
-	var mistakes config.Mistakes
-	add := func(err error) {
-		if many, ok := err.(config.Mistakes); ok {
-			mistakes = append(mistakes, many...)
+	for _, err := range []error{findStore(s), connectMail(s), validate(p.ctx, s)} {
+		var more config.Mistakes
+		switch {
+		case errors.As(err, &more):
+			later = append(later, more...)
+		case err != nil && len(found) == 0:
+			return nil, err
 		}
 	}
-	add(findStore(s))
-	add(connectMail(s))
-	err = validate(p.ctx, s)
-	if add(err); err != nil && len(mistakes) == 0 {
-		return nil, err
-	}
-	if len(mistakes) > 0 {
+	if all := found.And(later); len(all) > 0 {
 		for _, w := range s.Warnings { // one of them may be the cause
 			fmt.Fprintln(p.stderr, "warning:", w)
 		}
-		return nil, mistakes
+		return nil, all
 	}
 	return s, nil
 }

@@ -102,11 +102,14 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	root := l.parse(name, raw)
 	s := l.settings(root)
 	l.strayVariables()
-	if len(l.mistakes) > 0 {
+	s.Warnings, s.sources = l.warnings, l.sources
+	switch {
+	case len(l.mistakes) == 0:
+		return s, nil
+	case len(root.members) == 0: // nothing could be read
 		return nil, l.mistakes
 	}
-	s.Warnings, s.sources = l.warnings, l.sources
-	return s, nil
+	return s, l.mistakes
 }
 
 // read returns the file and what to call it; "" if there is none.

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"authsvc"
@@ -44,6 +47,41 @@ func (m Mistakes) Error() string {
 		lines[i] = m[i].String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// And adds what was found later, of settings that have the mistakes m already,
+// and puts all in the order of the file. What only follows from another one is
+// left out: it is about the same key, at the same place as one of m, or about
+// providers while one of them could not be understood.
+func (m Mistakes) And(later Mistakes) Mistakes {
+	all := slices.Clone(m)
+	for _, l := range later {
+		follows := slices.ContainsFunc(m, func(e Mistake) bool {
+			return e.Place == l.Place || strings.HasPrefix(e.about(), "providers") && strings.HasPrefix(l.Key, "providers")
+		}) || slices.ContainsFunc(all, func(e Mistake) bool { return e.Key == l.Key })
+		if !follows && len(all) < maxMistakes {
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Mistake) int { return cmp.Compare(a.line(), b.line()) })
+	return all
+}
+
+// line is the line of the file; mistakes elsewhere come first.
+func (m Mistake) line() int {
+	_, number, _ := strings.Cut(m.Place, ":")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+var unknownKey = regexp.MustCompile(`^key "([^"]*)"`)
+
+// about is the key that a mistake concerns, known or not.
+func (m Mistake) about() string {
+	if k := unknownKey.FindStringSubmatch(m.Problem); k != nil && m.Key == "" {
+		return k[1]
+	}
+	return m.Key
 }
 
 // sources remember where each key came from.
