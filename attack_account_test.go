@@ -219,7 +219,7 @@ func TestAttackHooks(t *testing.T) {
 		"fails":                     func() (string, error) { return "", errors.New("database down") },
 		"fails and redirects":       func() (string, error) { return "/in", errors.New("x") },
 		"panics":                    func() (string, error) { panic("hook") },
-		"panics with nil pointer":       func() (string, error) { var p *authsvc.User; return p.Name, nil },
+		"panics with nil pointer":   func() (string, error) { var p *authsvc.User; return p.Name, nil },
 		"leads to a foreign site":   func() (string, error) { return "https://evil.test/", nil },
 		"leads to a foreign site 2": func() (string, error) { return "//evil.test/", nil },
 	} {
