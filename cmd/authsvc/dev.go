@@ -14,6 +14,7 @@ import (
 
 type devCommand struct {
 	Listen string `placeholder:"HOST:PORT" default:"localhost:3000" help:"Where to listen; a loopback address. The identity provider takes the next port."`
+	URL    string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on."`
 	Dir    string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`
 }
 
@@ -26,6 +27,6 @@ func (c *devCommand) Run(p *program) error {
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: host, Port: number, Out: p.stdout,
+	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: host, Port: number, URL: c.URL, Out: p.stdout,
 		Log: slog.New(slog.NewTextHandler(p.stderr, nil))})
 }

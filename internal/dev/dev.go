@@ -5,6 +5,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,6 +39,9 @@ type Options struct {
 	// Host to listen on: localhost or a loopback address. Anything else is
 	// refused, because everybody who can connect can sign in as anybody.
 	Host string
+	// URL is the origin that the browser sees when a development server, such
+	// as Vite's, passes /api/auth on; a loopback one. Default: Host and Port.
+	URL string
 	// Providers are added to those of dev.
 	Providers []authsvc.Provider
 	// Out gets the few lines that a person reads.
@@ -76,7 +81,8 @@ func Run(ctx context.Context, o Options) (err error) {
 // world is everything that runs.
 type world struct {
 	Options
-	origin  string // of the application
+	origin  string // of the application, as the browser sees it
+	local   string // of the home page and the inbox
 	issuer  string
 	store   *sqlite.Store
 	mailbox *mailbox.Server
@@ -96,7 +102,10 @@ func (w *world) prepare(context.Context) error {
 	if w.Port < 1 || w.Port > 65534 {
 		return fmt.Errorf("port %d cannot be used; choose one from 1 to 65534", w.Port)
 	}
-	w.origin = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
+	w.local = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
+	if w.origin = strings.TrimSuffix(cmp.Or(w.URL, w.local), "/"); !loopbackOrigin(w.origin) {
+		return fmt.Errorf("dev is for loopback only, and %q is not an origin there, such as http://localhost:5173; use `authsvc serve` for anything else", w.URL)
+	}
 	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port+1))
 	w.failed = make(chan error, 8)
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
@@ -118,6 +127,12 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
+}
+
+// loopbackOrigin accepts http://host:port of this machine.
+func loopbackOrigin(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Scheme == "http" && loopback(u.Hostname()) && raw == "http://"+u.Host
 }
 
 // keep returns the secret in a file of the folder, making it the first time.
@@ -167,7 +182,7 @@ func (w *world) openService(context.Context) error {
 	providers := []authsvc.Provider{
 		&authsvc.OAuth{ID: providerID, Name: providerName, OpenID: true, Issuer: w.issuer,
 			Client: authsvc.Client{ID: w.client.ID, Secret: w.client.Secret}},
-		&authsvc.Email{From: "Your application <no-reply@app.example>", Send: send, InboxURL: w.origin + "/inbox"},
+		&authsvc.Email{From: "Your application <no-reply@app.example>", Send: send, InboxURL: w.local + "/inbox"},
 	}
 	w.service, err = authsvc.New(authsvc.Config{
 		URL: w.origin, Secrets: []string{w.secret}, Adapter: w.store, Logger: w.Log,
@@ -219,7 +234,10 @@ func (w *world) welcome() {
   Kept in         %s
 
 Press Ctrl-C to stop.
-`, w.origin, w.origin, w.issuer, w.Dir)
+`, w.local, w.local, w.issuer, w.Dir)
+	if w.origin != w.local {
+		fmt.Fprintf(w.Out, "\nYour page is at %s and passes /api/auth on to %s.\n", w.origin, w.local)
+	}
 }
 
 // close ends what runs, in the opposite order of its start.

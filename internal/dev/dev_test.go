@@ -247,6 +247,8 @@ func TestDevRefuses(t *testing.T) {
 		"beyond loopback": {Host: "0.0.0.0", Port: 3000},
 		"a name":          {Host: "app.example", Port: 3000},
 		"no port":         {Host: "localhost", Port: 0},
+		"a public URL":    {Host: "localhost", Port: 3000, URL: "https://app.example"},
+		"more than a URL": {Host: "localhost", Port: 3000, URL: "http://localhost:5173/path"},
 	} {
 		o.Dir, o.Out, o.Log = t.TempDir(), io.Discard, slog.Default()
 		if err := dev.Run(t.Context(), o); err == nil {

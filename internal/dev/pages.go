@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,11 +44,11 @@ func (w *world) handler() http.Handler {
 // to the host that dev is for: a name that somebody points at 127.0.0.1 must
 // not reach the inbox (DNS rebinding).
 func (w *world) guard(next http.Handler) http.Handler {
-	host := strings.TrimPrefix(w.origin, "http://")
+	hosts := []string{strings.TrimPrefix(w.origin, "http://"), strings.TrimPrefix(w.local, "http://")}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Host != host:
-			http.Error(rw, "open "+w.origin, http.StatusMisdirectedRequest)
+		case !slices.Contains(hosts, r.Host):
+			http.Error(rw, "open "+w.local, http.StatusMisdirectedRequest)
 		case r.URL.Path == "/api/auth" || strings.HasPrefix(r.URL.Path, "/api/auth/"):
 			w.service.ServeHTTP(rw, r)
 		default:
@@ -66,11 +67,14 @@ type site struct {
 
 // frame is what every page needs.
 type frame struct {
-	Title, Style, DevStyle, Origin, Issuer string
+	Title, Style, DevStyle string
+	Origin                 string // of the application
+	Local                  string // of these pages
+	Issuer                 string
 }
 
 func (p *site) frame(title string) frame {
-	return frame{Title: title, Style: p.service.StyleURL(), DevStyle: p.cssPath, Origin: p.origin, Issuer: p.issuer}
+	return frame{Title: title, Style: strings.TrimPrefix(p.service.StyleURL(), p.origin), DevStyle: p.cssPath, Origin: p.origin, Local: p.local, Issuer: p.issuer}
 }
 
 func (p *site) show(rw http.ResponseWriter, name string, view any) {
