@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -189,6 +190,7 @@ func chunkIndex(suffix string) (int, bool) {
 type cookie struct {
 	name, value string
 	domain      string
+	path        string // "" is /
 	expires     time.Time
 	expire      bool
 }
@@ -206,7 +208,8 @@ func (c *cookie) line(secure bool) string {
 		b.WriteString("; Domain=")
 		b.WriteString(c.domain)
 	}
-	b.WriteString("; Path=/")
+	b.WriteString("; Path=")
+	b.WriteString(cmp.Or(c.path, "/"))
 	if !c.expires.IsZero() {
 		b.WriteString("; Expires=")
 		b.WriteString(c.expires.UTC().Format(http.TimeFormat))
@@ -219,10 +222,10 @@ func (c *cookie) line(secure bool) string {
 	return b.String()
 }
 
-// setCookie queues c; a later one of the same name replaces it.
+// setCookie queues c; a later one that browsers take for the same replaces it.
 func (rq *request) setCookie(c cookie) {
 	for i := range rq.set {
-		if rq.set[i].name == c.name {
+		if rq.set[i].name == c.name && rq.set[i].path == c.path && rq.set[i].domain == c.domain {
 			rq.set[i] = c
 			return
 		}
@@ -264,6 +267,7 @@ func (rq *request) clearSession() {
 			rq.expireCookie(p.name, n.domain)
 		}
 	}
+	rq.clearPlanted()
 }
 
 // validCookieName keeps hostile names out of Set-Cookie lines.

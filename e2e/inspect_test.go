@@ -41,11 +41,13 @@ func inspect(t *testing.T, b *tab, name string, own ...string) {
 	dir := screenshots(t)
 	for _, scheme := range []string{"light", "dark"} {
 		b.colours(scheme)
+		b.settle()
 		accessible(t, b, name+" in "+scheme)
 		picture(t, b, dir, name+"."+scheme)
 	}
 	b.colours("light")
 	b.size(390, 844)
+	b.settle()
 	picture(t, b, dir, name+".390")
 	b.size(320, 640)
 	if wide := eval[float64](b, `document.documentElement.scrollWidth`); wide > 320 {
@@ -53,6 +55,15 @@ func inspect(t *testing.T, b *tab, name string, own ...string) {
 	}
 	b.size(1100, 860)
 	b.trouble() // what axe causes is not the page's
+}
+
+// settle ends transitions, which would be measured half way.
+func (b *tab) settle() {
+	b.t.Helper()
+	eval[bool](b, `new Promise((done) => requestAnimationFrame(() => {
+		document.getAnimations().forEach((a) => a.finish())
+		requestAnimationFrame(() => done(true))
+	}))`)
 }
 
 // accessible runs axe with every rule for WCAG 2.2 AA and best practice.
@@ -64,12 +75,10 @@ func accessible(t *testing.T, b *tab, what string) {
 	}
 	// By the protocol, which the page's policy does not concern.
 	b.do(chromedp.Evaluate[chromedp.Void](string(source) + "; void 0"))
-	// Transitions would be measured half way.
 	violations := eval[[]struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
 	}](b, `(async () => {
-		await Promise.all(document.getAnimations().map((a) => a.finished.catch(() => {})))
 		return (await axe.run(document, {preload: false, resultTypes: ["violations"]})).violations
 	})()`)
 	for _, v := range violations {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +32,8 @@ const (
 
 func states() []state {
 	return append(plainStates(),
+		state{name: "signin-marks", shows: []string{"Sign in with GitHub", "Sign in with Google"}, tune: wellKnown,
+			reach: func(s *site, b *tab) { b.open(s.base + "/signin") }},
 		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
 			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signin") }},
 		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
@@ -59,7 +63,7 @@ func states() []state {
 				b.open(s.base + "/signin")
 				b.click(".p-post button")
 				s.choose(b, "ada")
-				b.click("noscript button, form button")
+				b.click("noscript button")
 				b.at(s.base + "/callback/post")
 				b.scripts(true) // axe needs them; the page is past its own
 			}})
@@ -162,6 +166,17 @@ func limited(s *site, b *tab) {
 func formPost(s *site, c *authsvc.Config) {
 	c.Providers = append(c.Providers, &authsvc.OAuth{ID: "post", Name: "Post ID", OpenID: true, Issuer: s.op.Issuer(),
 		ResponseMode: "form_post", Client: authsvc.Client{ID: "app", Secret: clientSecret}})
+}
+
+// wellKnown are providers with marks of their own, as a product has them.
+func wellKnown(s *site, c *authsvc.Config) {
+	providers := []authsvc.Provider{c.Providers[1]}
+	for _, name := range []string{"Google", "GitHub"} {
+		id := strings.ToLower(name)
+		providers = slices.Insert(providers, 0, authsvc.Provider(&authsvc.OAuth{ID: id, Name: name, OpenID: true, Issuer: s.op.Issuer(),
+			Client: authsvc.Client{ID: "app", Secret: clientSecret}, Style: authsvc.Style{Logo: id}}))
+	}
+	c.Providers = providers
 }
 
 // TestEveryPage meets every page in every state: axe, policies, origins, the

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"authsvc/internal/dev"
+)
+
+// startDev runs `authsvc dev` and returns its origin and the issuer.
+func startDev(t *testing.T) (origin, issuer string) {
+	t.Helper()
+	requested(t, "Node and Chromium")
+	port := twoPorts(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	started, out := io.Pipe()
+	go func() {
+		done <- dev.Run(ctx, dev.Options{Dir: t.TempDir(), Port: port, Host: "localhost", Out: out,
+			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		out.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("dev: %v", err)
+		}
+	})
+	var said strings.Builder
+	for buf := make([]byte, 4096); !strings.Contains(said.String(), "Ctrl-C"); {
+		n, err := started.Read(buf)
+		said.Write(buf[:n])
+		if err != nil {
+			t.Fatalf("dev did not start: %v\n%s", err, said.String())
+		}
+	}
+	go io.Copy(io.Discard, started) //nolint:errcheck // until the pipe is closed
+	return "http://localhost:" + strconv.Itoa(port), "http://127.0.0.1:" + strconv.Itoa(port+1)
+}
+
+// twoPorts finds a free port whose successor is free too.
+func twoPorts(t *testing.T) int {
+	t.Helper()
+	for range 20 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := first.Addr().(*net.TCPAddr).Port
+		second, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
+		first.Close()
+		if err == nil {
+			second.Close()
+			return port
+		}
+	}
+	t.Fatal("no two free ports in a row")
+	return 0
+}
+
+// TestDevPages goes through what `authsvc dev` shows around a sign-in.
+func TestDevPages(t *testing.T) {
+	t.Parallel()
+	origin, issuer := startDev(t)
+	b := newTab(t)
+	look := func(name string, shows ...string) {
+		t.Helper()
+		titled(t, b, shows...)
+		inspect(t, b, "dev-"+name, origin, issuer)
+	}
+	b.open(origin)
+	look("home", "Nobody is signed in", "What your code sees")
+	b.open(origin + "/inbox")
+	look("inbox-empty", "The inbox is empty")
+
+	b.open(issuer)
+	look("people-list", "The people here")
+	b.open(issuer + "/authorize?client_id=nobody")
+	look("people-error", "Received:")
+
+	b.open(origin + "/api/auth/signin?callbackUrl=%2F")
+	look("signin", "Sign in to Your application", "Sign in with Dev ID")
+	b.click(".p-dev button")
+	b.at(issuer)
+	look("people", "Who signs in to your application?", "Ada Lovelace")
+	b.click("summary")
+	look("people-new", "Somebody else")
+	b.fill("#name", "Joan Clarke")
+	b.click("button[name=add]")
+	b.at(origin)
+	look("home-signed-in", "Signed in", "Joan Clarke")
+	b.click(".primary")
+	b.at(origin + "/api/auth/signout")
+	b.click("#submitButton")
+	b.wait(`location.pathname === "/" && document.readyState === "complete"`)
+
+	b.open(origin + "/api/auth/signin?callbackUrl=%2F")
+	b.fill("input[name=email]", "grace@example.com")
+	b.click("#submitButton")
+	b.at(origin + "/api/auth/verify-request")
+	look("verify-request", "Open the inbox")
+	b.click("a.primary")
+	b.at(origin + "/inbox")
+	look("inbox", "Sign in to Your application", "Open the link in this mail")
+	b.click("a.primary")
+	b.wait(`location.pathname === "/" && document.readyState === "complete"`)
+	b.shows("Signed in", "grace@example.com")
+	b.open(origin + "/inbox")
+	b.click("form button")
+	b.wait(`document.body.innerText.includes("The inbox is empty")`)
+	b.quiet()
+}
