@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -213,16 +212,6 @@ func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-// decode reads JSON that a page shows.
-func decode[T any](t *testing.T, raw string) T {
-	t.Helper()
-	var v T
-	if err := json.Unmarshal([]byte(raw), &v); err != nil {
-		t.Fatalf("%q: %v", raw, err)
-	}
-	return v
 }
 
 // eventually waits for a condition on this side.

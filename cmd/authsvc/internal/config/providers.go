@@ -75,6 +75,7 @@ func (e *entry) emailFields() []field {
 		{key: "server", into: secretText(&e.mail.Server), secret: true},
 		{key: "from", into: text(&e.email.From)},
 		{key: "max_age", into: duration(&e.email.MaxAge)},
+		{key: "inbox_url", into: text(&e.email.InboxURL)},
 		{key: "helo", into: text(&e.mail.HELO)},
 		{key: "insecure_no_tls", into: truth(&e.mail.InsecureNoTLS)},
 	}
