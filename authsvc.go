@@ -57,6 +57,7 @@ type Service struct {
 	once      *onceSet
 	mails     *mailQueue
 	chunkOnce *sync.Once
+	proxyOnce *sync.Once
 
 	stop    context.CancelFunc
 	working sync.WaitGroup

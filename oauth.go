@@ -110,6 +110,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	}
 	answer, err := readAnswer(rq)
 	if err != nil {
+		rq.dropTx(answer.state)
 		return fail(OAuthCallback, err)
 	}
 	if !f.state && answer.state == "" {
@@ -151,20 +152,25 @@ func (f *oauthFlow) repost(rq *request) outcome {
 // answer is what a provider sent through the browser.
 type answer struct{ code, state, err, iss string }
 
-// readAnswer reads each parameter at most once; tokens are never read.
+// readAnswer reads each parameter at most once; tokens are never read. With an
+// error, the state is still set if it came.
 func readAnswer(rq *request) (a answer, err error) {
-	for name, to := range map[string]*string{"code": &a.code, "state": &a.state, "error": &a.err, "iss": &a.iss} {
+	read := func(name string) string {
 		if rq.body != nil {
-			*to = rq.body.get(name)
-			continue
+			return rq.body.get(name)
 		}
 		v := rq.queryValues()[name]
 		if len(v) > 1 {
-			return a, fmt.Errorf("parameter %s came twice", name)
+			err = fmt.Errorf("parameter %s came twice", name)
 		}
-		if len(v) == 1 {
-			*to = v[0]
+		if len(v) == 0 {
+			return ""
 		}
+		return v[0]
+	}
+	a = answer{code: read("code"), state: read("state"), err: read("error"), iss: read("iss")}
+	if err != nil {
+		return a, err
 	}
 	if a.code != "" && a.err != "" {
 		return a, errors.New("both code and error came")

@@ -120,7 +120,7 @@ func newTestPages(t *testing.T, theme Theme) *pages {
 
 // TestGallery writes the gallery for looking at, when asked to:
 //
-//	go test -run TestGallery -gallery /tmp/pages
+//	go test -run TestGallery -gallery DIR
 //
 // Each set is a folder; its pages find their style sheet next to them.
 func TestGallery(t *testing.T) {

@@ -118,6 +118,7 @@ func (rq *request) clientIP() netip.Addr {
 	for i := len(lines) - 1; i >= 0; i-- {
 		for hop := range lastToFirst(lines[i]) {
 			if !rq.trustedProxy(ip) {
+				rq.warnProxy(ip)
 				return ip
 			}
 			next, err := netip.ParseAddr(hop)
@@ -128,6 +129,16 @@ func (rq *request) clientIP() netip.Addr {
 		}
 	}
 	return ip
+}
+
+// warnProxy says, once, why everybody may share one address: a proxy in front
+// that is not configured.
+func (s *Service) warnProxy(ip netip.Addr) {
+	if ip.IsLoopback() || ip.IsPrivate() {
+		s.proxyOnce.Do(func() {
+			s.log.Warn("X-Forwarded-For from a proxy that is not in trusted_proxies is ignored; its clients share one rate limit", "proxy", ip.String())
+		})
+	}
 }
 
 func (s *Service) trustedProxy(ip netip.Addr) bool {

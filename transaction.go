@@ -152,6 +152,16 @@ func (rq *request) finishTx(state string) (*transaction, *Error) {
 	return &tx, nil
 }
 
+// dropTx ends an attempt whose answer makes no sense.
+func (rq *request) dropTx(state string) {
+	if len(state) > 200 {
+		return
+	}
+	if _, ok := rq.jar.get(rq.txName(state)); ok {
+		rq.expireCookie(rq.txName(state), "")
+	}
+}
+
 // latestState is the state of the newest attempt at the callback's provider,
 // for providers that are configured to get no state parameter.
 func (rq *request) latestState() string {
