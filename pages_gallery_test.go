@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -118,15 +119,13 @@ func newTestPages(t *testing.T, theme Theme) *pages {
 	return p
 }
 
-// TestGallery writes the gallery for looking at, when asked to:
+// TestGallery writes the gallery, to a directory for looking at when asked to:
 //
 //	go test -run TestGallery -gallery DIR
 //
 // Each set is a folder; its pages find their style sheet next to them.
 func TestGallery(t *testing.T) {
-	if *galleryDir == "" {
-		t.Skip("no -gallery directory")
-	}
+	dir := cmp.Or(*galleryDir, t.TempDir())
 	sets := []struct {
 		name, lang string
 		theme      Theme
@@ -140,7 +139,7 @@ func TestGallery(t *testing.T) {
 	}
 	for _, set := range sets {
 		p := newTestPages(t, set.theme)
-		dir := filepath.Join(*galleryDir, set.name)
+		dir := filepath.Join(dir, set.name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
