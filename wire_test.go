@@ -81,6 +81,11 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			&authsvc.Email{From: "Acme <no-reply@app.example>", Send: mails.send},
 		},
 	}
+	if strings.Contains(config, "type: oauth2") {
+		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},
+			AuthorizationURL: op.Issuer() + "/oauth2/authorize", TokenURL: op.Issuer() + "/oauth2/token", UserInfoURL: op.Issuer() + "/oauth2/user",
+			Scope: "profile email", Fields: authsvc.Fields{ID: "id", Name: "name|login", Email: "email", Image: "avatar_url"}})
+	}
 	if y.RateLimit.SignIn == "2/h" {
 		c.RateLimit.SignIn = authsvc.Rate{N: 2, Per: 3600e9}
 	}

@@ -1,0 +1,64 @@
+package authsvc_test
+
+import (
+	"log"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/mail"
+	"authsvc/provider"
+)
+
+// The example of the README, word for word; TestREADME compares.
+func Example_readme() {
+	var (
+		mux        = http.NewServeMux()
+		app        http.Handler
+		store      authsvc.Adapter
+		acme       authsvc.Client
+		id, secret string
+	)
+	// README
+	send, err := mail.SMTP(os.Getenv("SMTP_URL"), mail.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	auth, err := authsvc.New(authsvc.Config{
+		URL:     "https://app.example.com",
+		Secrets: []string{os.Getenv("AUTHSVC_SECRET")}, // authsvc secret prints one
+		Adapter: store,                                 // adapter/sqlite; nil keeps sessions in cookies
+		Providers: []authsvc.Provider{
+			provider.GitHub(authsvc.Client{ID: id, Secret: secret}),
+			&authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example", Client: acme},
+			&authsvc.Email{From: "Acme <no-reply@example.com>", Send: send},
+		},
+	})
+	if err != nil {
+		log.Fatal(err) // every mistake in the configuration, at once
+	}
+	mux.Handle("/api/auth/", auth)
+	mux.Handle("/app/", auth.Require(app)) // in app: session, err := auth.Session(r)
+	// README
+}
+
+func TestREADME(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("example_readme_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for line := range strings.Lines(strings.Split(string(source), "\t// README\n")[1]) {
+		want.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	if !strings.Contains(string(readme), "```go\n"+want.String()+"```\n") {
+		t.Errorf("the README's example is not this one:\n%s", want.String())
+	}
+}
