@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -75,7 +74,8 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	c.Migrate = migrate
 	st, err := drivers()[storageScheme(s)].open(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("storage: %w", err)
+		return nil, config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err),
+			"name a file in a folder that exists and that this user may write to; what is there is left as it is")}
 	}
 	return st, nil
 }
