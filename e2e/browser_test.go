@@ -286,6 +286,7 @@ func (b *tab) click(css string) {
 	b.wait(fmt.Sprintf(`(() => {
 		const e = document.querySelector(%s)
 		if (!e || document.readyState !== "complete") return false
+		if (!performance.getEntriesByName("first-contentful-paint").length) return false // input before it is dropped
 		e.scrollIntoView({block: "center", behavior: "instant"})
 		const r = e.getBoundingClientRect(), hit = document.elementFromPoint(r.x + r.width/2, r.y + r.height/2)
 		return hit && e.contains(hit)

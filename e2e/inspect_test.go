@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -109,8 +110,13 @@ func picture(t *testing.T, b *tab, dir, name string) {
 // focused fails unless the focus is on an element that matches.
 func focused(t *testing.T, b *tab, css string) {
 	t.Helper()
-	if !eval[bool](b, fmt.Sprintf(`document.activeElement.matches(%s)`, quote(css))) {
+	on := fmt.Sprintf(`document.activeElement.matches(%s)`, quote(css))
+	for end := time.Now().Add(5 * time.Second); !eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus comes after loading
+		if time.Now().Before(end) {
+			continue
+		}
 		t.Errorf("%s: the focus is on %s, not on %s", b.url(), eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`), css)
+		return
 	}
 }
 
