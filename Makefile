@@ -26,7 +26,8 @@ e2e: ## also those with Node.js and Chromium
 	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) ./...
 
 bench: ## ns/op, B/op and allocs/op of the routes that matter
-	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal ./adapter/sqlite
+	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal
+	go test -run '^$$' -bench . -benchtime 20000x ./adapter/sqlite
 
 figures: ## hold GET session to its floor (no -race)
 	go test -run TestSessionFloor -v .
