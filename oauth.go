@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"authsvc/internal/oidc"
@@ -299,84 +298,4 @@ func firstString(c oidc.Claims, paths string) string {
 		}
 	}
 	return ""
-}
-
-// build checks the provider and compiles it.
-func (o *OAuth) build(b *builder) flow {
-	f := &oauthFlow{OAuth: *o, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
-	f.state, f.pkce, f.nonce = true, true, f.openID
-	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
-		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, originOfString(o.AuthorizationURL))}
-	if f.openID && b.config.Compat == AuthJSV5 {
-		f.wire.kind = "oidc"
-	}
-	if f.openID && f.Scope == "" {
-		f.Scope = "openid email profile"
-	}
-	known := len(b.mistakes)
-	f.checkFields(b)
-	var err error
-	f.party, err = oidc.New(oidc.Config{
-		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,
-		JWKSURL: o.JWKSURL, ClientID: o.Client.ID, ClientSecret: o.Client.Secret, AuthMethod: o.AuthMethod,
-		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: o.Headers, UserInfoHeaders: o.Headers,
-	})
-	if err != nil && len(b.mistakes) == known { // else it says the same again
-		b.fail("", err.Error(), "correct the addresses; https is required except on loopback")
-	}
-	return f
-}
-
-func (f *oauthFlow) checkFields(b *builder) {
-	if f.Client.ID == "" {
-		b.fail("client_id", "is missing", "copy it from the application that you registered at the provider")
-	}
-	if f.Client.Secret == "" && f.AuthMethod != "none" {
-		b.fail("client_secret", "is missing", "copy it from the application that you registered, or set auth_method: none for a public client")
-	}
-	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {
-		b.fail("response_mode", "is not known", "use query or form_post")
-	}
-	if f.openID && f.Issuer == "" {
-		b.fail("issuer", "is missing", "OpenID Connect compares it with every ID token")
-	}
-	if f.openID && !slices.Contains(strings.Fields(f.Scope), "openid") {
-		b.fail("scope", "lacks openid", "OpenID Connect answers no ID token without it")
-	}
-	if !f.openID && f.UserInfoURL == "" && f.UserInfo == nil {
-		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
-	}
-	for name := range f.AuthorizationParams {
-		if oidc.ReservedParam(name) {
-			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
-		}
-	}
-	f.checkChecks(b)
-}
-
-// checkChecks applies the option that names the checks to make. A dropped
-// check is a warning, none at all a mistake.
-func (f *oauthFlow) checkChecks(b *builder) {
-	if len(f.Checks) == 0 {
-		return
-	}
-	f.state, f.pkce, f.nonce = false, false, false
-	for _, c := range f.Checks {
-		switch c {
-		case "state":
-			f.state = true
-		case "pkce":
-			f.pkce = true
-		case "nonce":
-			f.nonce = f.openID
-		default:
-			b.fail("checks", "names "+printable(c, 20), "use pkce, state and nonce")
-		}
-	}
-	if !f.pkce && !f.nonce && !f.state {
-		b.fail("checks", "drops every check", "keep at least one of pkce, state and nonce; leave the option out for all of them")
-	}
-	if !f.pkce || !f.state || f.openID && !f.nonce {
-		b.warn("provider runs without some checks", "provider", f.ID, "checks", strings.Join(f.Checks, ","))
-	}
 }

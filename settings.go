@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/net/publicsuffix"
-
-	"authsvc/internal/seal"
 )
 
 // compile checks every field of c and makes the service that it describes.
@@ -87,45 +85,6 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
-}
-
-// minSecret is the least length of a secret, in bytes.
-const minSecret = 32
-
-func checkSecrets(b *builder, s *Service) {
-	c := b.config
-	const mend = "run `authsvc secret` and use what it prints"
-	if len(c.Secrets) == 0 {
-		b.fail("secret", "is missing", mend)
-		return
-	}
-	for i, secret := range c.Secrets {
-		key := "secret"
-		if len(c.Secrets) > 1 {
-			key = fmt.Sprintf("secret[%d]", i)
-		}
-		short := len(strings.TrimSpace(secret)) < minSecret
-		switch {
-		case strings.TrimSpace(secret) == "":
-			b.fail(key, "is empty", mend)
-		case short && s.compat != CompatNone && c.DangerousShortSecret:
-			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "key", key)
-		case short && s.compat != CompatNone:
-			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set allow_short_secret: true")
-		case short:
-			b.fail(key, "has fewer than 32 bytes", mend)
-		case distinct(secret) < 10:
-			b.fail(key, "repeats few characters", mend)
-		}
-	}
-}
-
-func distinct(s string) int {
-	seen := map[byte]bool{}
-	for i := 0; i < len(s); i++ {
-		seen[s[i]] = true
-	}
-	return len(seen)
 }
 
 func checkSession(b *builder, s *Service) {
@@ -340,39 +299,5 @@ func checkWords(b *builder, s *Service) {
 	case "", "refuse", "accept":
 	default:
 		b.fail("session.stale_revocations", "is not known", "use refuse or accept")
-	}
-}
-
-// seals derives every key once. Each purpose has its own, so that no value can
-// stand in for another; the session's is also bound to this deployment.
-func (s *Service) seals(c *Config) {
-	ring, err := seal.NewRing(c.Secrets...)
-	if err != nil { // checkSecrets refused what NewRing refuses
-		panic(err)
-	}
-	s.stateMAC = ring.MAC("state")
-	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
-	s.mails = newMailQueue(s)
-	if s.compat == CompatNone {
-		s.csrf = boundCSRF{ring.MAC("csrf")}
-		for _, secret := range c.Secrets {
-			one, err := seal.NewRing(secret)
-			if err != nil {
-				panic(err)
-			}
-			s.linkMACs = append(s.linkMACs, one.MAC("email link"))
-		}
-	} else {
-		s.csrf = nextAuthCSRF{s.hashSecrets()}
-	}
-	if j, ok := s.sessions.(*jwtSessions); ok {
-		switch s.compat {
-		case NextAuthV4:
-			j.seal = ring.NextAuthV4("")
-		case AuthJSV5:
-			j.seal = ring.AuthJSV5(s.names.session)
-		default:
-			j.seal = ring.Sealer("session " + s.origin + " " + s.names.session)
-		}
 	}
 }

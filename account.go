@@ -1,0 +1,183 @@
+package authsvc
+
+import (
+	"errors"
+	"time"
+
+	"authsvc/internal/seal"
+)
+
+// settle makes the user stored, linked and proved, as the identity warrants.
+func (l *login) settle() outcome {
+	l.start = beginning{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
+	l.start.account = &l.id.account
+	switch {
+	case l.id.stored && !l.found && l.adapter != nil:
+		l.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
+			"provider", l.id.account.Provider, "request", l.requestID())
+		return fail(CredentialsSignin, errors.New("no such user"))
+	case l.id.stored, l.adapter == nil:
+		return nil
+	case l.id.proof && l.found:
+		return l.prove()
+	case l.id.proof:
+		l.id.user.EmailVerified = l.now
+		return l.create(nil)
+	case l.found:
+		return l.returning()
+	case l.id.linkTo != "":
+		return l.link(l.id.linkTo)
+	}
+	return l.newcomer()
+}
+
+// returning: the identity is linked already.
+func (l *login) returning() outcome {
+	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
+		l.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
+		return fail(OAuthAccountNotLinked, errors.New("the identity is linked to another user"))
+	}
+	if err := l.adapter.RefreshAccount(l.ctx, l.keptAccount()); err != nil && !errors.Is(err, ErrNotFound) {
+		return storeFailed(Callback, err)
+	}
+	return nil
+}
+
+// link adds the identity to a stored user.
+func (l *login) link(userID string) outcome {
+	u, err := l.adapter.GetUser(l.ctx, userID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, errors.New("the user who asked to link is gone"))
+	case err != nil:
+		return storeFailed(Callback, err)
+	}
+	a := l.keptAccount()
+	a.UserID = u.ID
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(Callback, err)
+	}
+	_, err = l.adapter.LinkAccount(l.ctx, a)
+	switch {
+	case errors.Is(err, ErrConflict):
+		owner, lookErr := l.adapter.GetUserByAccount(l.ctx, a.Provider, a.ProviderAccountID)
+		if lookErr != nil || owner.ID != u.ID {
+			return fail(OAuthAccountNotLinked, errors.New("the identity was linked to another user meanwhile"))
+		}
+	case err != nil:
+		return storeFailed(Callback, err)
+	default:
+		l.linked = true
+	}
+	l.user, l.found = u, true
+	return nil
+}
+
+// newcomer: an identity that nobody has. Its address may be somebody's.
+func (l *login) newcomer() outcome {
+	if l.id.user.Email == "" {
+		return l.createFirst()
+	}
+	owner, err := l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return l.createFirst()
+	case err != nil:
+		return storeFailed(Callback, err)
+	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
+		return l.link(owner.ID)
+	}
+	l.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
+	return fail(OAuthAccountNotLinked, errors.New("the address belongs to a user without this identity"))
+}
+
+func (l *login) createFirst() outcome {
+	if l.id.verified && l.id.user.Email != "" {
+		l.id.user.EmailVerified = l.now
+	}
+	a := l.keptAccount()
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(l.id.createCode, err)
+	}
+	return l.create(&a)
+}
+
+// create stores user, account and session in one step. If another request was
+// first with the same person, this one goes on as a returning sign-in.
+func (l *login) create(a *Account) outcome {
+	u := l.id.user
+	u.ID = newID()
+	if a != nil {
+		a.ID = newID()
+	}
+	l.record = l.sessions.begin(&l.start)
+	stored, err := l.adapter.SignUp(l.ctx, u, a, l.record)
+	switch {
+	case errors.Is(err, ErrConflict):
+		l.record = nil
+		return l.overtaken(a)
+	case err != nil:
+		return storeFailed(l.id.createCode, err)
+	}
+	l.user, l.found, l.created, l.linked = stored, true, true, a != nil
+	return nil
+}
+
+func (l *login) overtaken(a *Account) outcome {
+	u, err := l.lookup()
+	switch {
+	case err == nil && a == nil:
+		l.user, l.found = u, true
+		return l.prove()
+	case err == nil:
+		l.user, l.found = u, true
+		return l.returning()
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, errors.New("the address was taken meanwhile"))
+	}
+	return storeFailed(Callback, err)
+}
+
+// prove: the person read mail sent to the address of a stored user. If it is
+// the first to do so, whoever registered the address before loses access.
+func (l *login) prove() outcome {
+	if !l.user.EmailVerified.IsZero() && !l.keepFirstProof {
+		return nil
+	}
+	p := Proof{UserID: l.user.ID, Email: l.user.Email, At: l.now, Keep: l.keepFirstProof,
+		Revoke: l.sessions.revocation(l.user.ID, l.now)}
+	u, removed, err := l.adapter.ProveEmail(l.ctx, p)
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	if p.Revoke != nil && !p.Keep {
+		l.revoked.apply(*p.Revoke)
+		l.start.authTime = l.now.Add(time.Millisecond) // not before the revocation
+	}
+	l.user, l.removed, l.proved = u, removed, true
+	if !p.Keep {
+		l.before = nil
+		l.audit("email.first_proof", "", "accounts and sessions of before the proof were removed")
+	}
+	return nil
+}
+
+// rememberIssuer notes, at the first account of a provider, whose ids these
+// are. A start with another issuer is then refused.
+func (l *login) rememberIssuer() error {
+	f := l.flows[l.id.account.Provider]
+	if f == nil || f.info().issuer == "" {
+		return nil
+	}
+	_, err := l.adapter.PutMeta(l.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	return err
+}
+
+// keptAccount is the account as it is stored.
+func (l *login) keptAccount() Account {
+	a := l.id.account
+	if l.dropTokens {
+		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
+	}
+	return a
+}
