@@ -1,10 +1,14 @@
 package authsvc
 
-import _ "embed" // client.js
+import (
+	_ "embed"
+
+	"authsvc/internal/seal"
+) // client.js
 
 // clientJS is the framework-free browser client.
 //
 //go:embed clients/js/client.js
 var clientJS []byte
 
-var clientETag = `"` + digest(string(clientJS))[:16] + `"`
+var clientETag = `"` + seal.Digest(string(clientJS))[:16] + `"`

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+
+	"authsvc/internal/seal"
 )
 
 // reservedFields of a POST are the interface's own.
@@ -60,7 +62,7 @@ func (f *credentialsFlow) limit(rq *request) outcome {
 	if account == "" {
 		return nil
 	}
-	if wait, ok := rq.limits.credentials.allow(f.ID+"\x00"+digest(account), rq.now); !ok {
+	if wait, ok := rq.limits.credentials.allow(f.ID+"\x00"+seal.Digest(account), rq.now); !ok {
 		return rq.limited(wait)
 	}
 	return nil

@@ -76,12 +76,6 @@ func hashHex(token, secret string) string {
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// digest is the base64url SHA-256 of s.
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return b64(sum[:])
-}
-
 // csrfToken returns the request's verified CSRF token, "" if it has none.
 func (rq *request) csrfToken() string {
 	if !rq.csrfRead {

@@ -107,7 +107,7 @@ func (f *emailFlow) request(rq *request, address string, send bool) outcome {
 	if send {
 		rq.mails.wake()
 	}
-	rq.rememberLink(emailRequest{Address: address, Token: digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
+	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
 	return redirect{to: withQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"authsvc/internal/seal"
 )
 
 // emailRequest is what a browser remembers of a link that it asked for.
@@ -60,10 +62,10 @@ func (rq *request) forgetLink(token string) {
 	if len(list) == 0 {
 		return
 	}
-	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Token == digest(token) }))
+	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Token == seal.Digest(token) }))
 }
 
 func (rq *request) askedFor(token string) bool {
-	d := digest(token)
+	d := seal.Digest(token)
 	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return e.Token == d })
 }

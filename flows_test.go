@@ -130,7 +130,7 @@ func TestCredentials(t *testing.T) {
 		if w.config.Session.Strategy == "database" {
 			u, err := w.store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Name: "Ada", Email: "ada@app.test"})
 			if err != nil || u.ID != "ada-id" {
-				t.Skip("the store makes its own ids")
+				t.Fatalf("%+v, %v", u, err)
 			}
 		}
 		a := b.post("/api/auth/callback/credentials", "username", "ada", "password", "wrong", "json", "true")

@@ -41,7 +41,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: f.params(rq)}
 	if f.pkce {
 		tx.Verifier = seal.Token()
-		ask.CodeChallenge = challenge(tx.Verifier)
+		ask.CodeChallenge = seal.Digest(tx.Verifier) // S256 (RFC 7636 §4.2)
 	}
 	if f.nonce {
 		tx.Nonce = seal.Token()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"authsvc/internal/seal"
 )
 
 // databaseSessions keeps the session in the adapter; the cookie holds a random
@@ -25,7 +27,7 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
 		return "", "", false
 	}
-	hash = digest(raw)
+	hash = seal.Digest(raw)
 	if d.plain {
 		return raw, hash, true
 	}

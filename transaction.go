@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -43,9 +42,9 @@ type transaction struct {
 	State       string   `json:"s"`
 }
 
-func csrfHash(token string) string { return digest("csrf " + token) }
+func csrfHash(token string) string { return seal.Digest("csrf " + token) }
 
-func (s *Service) txName(state string) string { return s.names.txPrefix + digest(state)[:16] }
+func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
 
 // startTx makes the state and sets the cookie of a new attempt.
 func (rq *request) startTx(tx *transaction) *Error {
@@ -142,7 +141,7 @@ func (rq *request) finishTx(state string) (*transaction, *Error) {
 	if token := rq.csrfToken(); token == "" || !slices.Contains(tx.CSRF, csrfHash(token)) {
 		return nil, fail(OAuthCallback, errors.New("the CSRF token is not that of the start"))
 	}
-	err := rq.usedOnce(digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
+	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, ErrConflict):
 		return nil, fail(OAuthCallback, errors.New("this attempt was finished before"))
@@ -216,10 +215,4 @@ func (rq *request) reseal(token string, keepLinks bool) {
 // expiring reports whether this answer already deletes the cookie.
 func (rq *request) expiring(name string) bool {
 	return slices.ContainsFunc(rq.set, func(c cookie) bool { return c.name == name && c.expire })
-}
-
-// challenge is the PKCE code challenge of a verifier, method S256 (RFC 7636).
-func challenge(verifier string) string {
-	sum := sha256.Sum256([]byte(verifier))
-	return b64(sum[:])
 }
