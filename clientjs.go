@@ -1,10 +1,10 @@
 package authsvc
 
 import (
-	_ "embed"
+	_ "embed" // client.js
 
 	"authsvc/internal/seal"
-) // client.js
+)
 
 // clientJS is the framework-free browser client.
 //
