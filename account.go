@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"errors"
-	"time"
 
 	"authsvc/internal/seal"
 )
@@ -152,7 +151,6 @@ func (l *login) prove() outcome {
 	}
 	if p.Revoke != nil && !p.Keep {
 		l.revoked.apply(*p.Revoke)
-		l.start.authTime = l.now.Add(time.Millisecond) // not before the revocation
 	}
 	l.user, l.removed, l.proved = u, removed, true
 	if !p.Keep {

@@ -71,8 +71,7 @@ func (rq *request) required() (*Session, *issued, error) {
 }
 
 // EndSessions ends every session of a user, wherever it is signed in. With
-// strategy jwt it needs an Adapter, and a session that begins in the same
-// millisecond is ended too.
+// strategy jwt it needs an Adapter.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage sessions cannot be ended from the server")

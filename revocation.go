@@ -24,6 +24,43 @@ type revocations struct {
 	read    time.Time // last successful poll
 	poll    bool      // there is a store to poll
 	accept  bool      // go on when the copy is stale
+
+	began time.Time // the latest start of a session here, in milliseconds
+	cut   time.Time // the latest revocation here, in milliseconds
+	cutAt time.Time // and when it was really made
+}
+
+// begin returns what to note as the start of a session that began at t, and
+// revoke what to note as the time of a revocation that is made at t. Tokens
+// and stores keep milliseconds; within one, this process still tells what came
+// first. Across replicas a revocation wins the millisecond.
+func (v *revocations) begin(t time.Time) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	start := t.Truncate(time.Millisecond)
+	if !t.Before(v.cutAt) && !start.After(v.cut) {
+		start = v.cut.Add(time.Millisecond)
+	}
+	if start.After(v.began) {
+		v.began = start
+	}
+	return start
+}
+
+func (v *revocations) revoke(t time.Time) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at := t.Truncate(time.Millisecond)
+	if v.began.After(at) {
+		at = v.began
+	}
+	if at.After(v.cut) {
+		v.cut = at
+	}
+	if t.After(v.cutAt) {
+		v.cutAt = t
+	}
+	return at
 }
 
 // apply adds a record at once, before the poll would.

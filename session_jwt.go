@@ -46,8 +46,9 @@ func (j *jwtSessions) issue(ctx context.Context, b *beginning) (issued, error) {
 		c = Claims{}
 	}
 	c["sub"], c["provider"], c["sid"] = b.user.ID, b.provider, seal.Token()
-	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
-	return j.sealClaims(c, b.authTime, time.Now())
+	authTime := j.revoked.begin(b.authTime)
+	c["auth_time"] = float64(authTime.UnixMilli()) / 1000
+	return j.sealClaims(c, authTime, time.Now())
 }
 
 // ask runs the JWT callback.
@@ -199,7 +200,7 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)})
 	}
 	if c.SID == "" {
-		list = append(list, Revocation{Key: "nosid:" + c.Subject, NotBefore: now, Written: now,
+		list = append(list, Revocation{Key: "nosid:" + c.Subject, NotBefore: j.revoked.revoke(now), Written: now,
 			Expires: now.Add(j.lifetime.absolute + time.Minute)})
 	}
 	for _, r := range list {
@@ -212,7 +213,7 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 }
 
 func (j *jwtSessions) revocation(userID string, now time.Time) *Revocation {
-	return &Revocation{Key: "user:" + userID, NotBefore: now, Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
+	return &Revocation{Key: "user:" + userID, NotBefore: j.revoked.revoke(now), Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {
