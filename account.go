@@ -83,6 +83,15 @@ func (l *login) newcomer() outcome {
 		return l.createFirst()
 	case err != nil:
 		return storeFailed(Callback, err)
+	}
+	// The owner may be this very person, stored by a request that was faster.
+	u, err := l.lookup()
+	switch {
+	case err == nil:
+		l.user, l.found = u, true
+		return l.returning()
+	case !errors.Is(err, ErrNotFound):
+		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		return l.link(owner.ID)
 	}
