@@ -43,8 +43,10 @@
 //   - An e-mail address alone never links two accounts.
 //   - A session token is new at every sign-in, and sign-out is final. Without
 //     an Adapter there is nowhere to keep a revocation: then a copied cookie
-//     works until it expires.
-//   - The store holds digests of session and link tokens, no tokens.
+//     works until it expires. With strategy jwt, other replicas know within
+//     two seconds.
+//   - The store holds digests of session and link tokens. Tokens of identity
+//     providers are stored as they came, or not at all (DropProviderTokens).
 //   - If the store or a callback fails, nobody is signed in by it.
 //   - Nothing is read from the environment, and nothing runs by itself but the
 //     mail queue, the sweep of expired records and the poll of revocations,

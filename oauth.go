@@ -234,13 +234,15 @@ func (f *oauthFlow) profile(ctx context.Context, tx *transaction, tokens *oidc.T
 	return Profile(join(claims, more)), nil
 }
 
-// join adds userinfo claims to those of the ID token, which come first. What
-// userinfo says about its own address does not vouch for the token's.
+// join adds userinfo claims to those of the ID token, which come first. An
+// address and what vouches for it come from the same place.
 func join(claims, more oidc.Claims) oidc.Claims {
 	if claims == nil {
 		return more
 	}
-	if email, ok := claims["email"]; ok && email != more["email"] {
+	if email, ok := claims["email"]; !ok {
+		delete(claims, "email_verified")
+	} else if email != more["email"] {
 		delete(more, "email_verified")
 	}
 	for name, v := range more {
