@@ -110,6 +110,10 @@ type Adapter interface {
 	UpdateUser(ctx context.Context, id string, change UserUpdate) (User, error)
 	// DeleteUser removes the user and, with it, its accounts and sessions.
 	DeleteUser(ctx context.Context, id string) error
+	// ListUsers returns at most limit users, those that come after the one
+	// with the id after in the store's own order of ids; "" begins. A page
+	// shorter than limit is the last.
+	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
 
 	// LinkAccount stores a. ErrConflict: the identity is linked already, to
 	// whomever. ErrNotFound: no such user.
@@ -135,6 +139,8 @@ type Adapter interface {
 	// DeleteSession removes a session and returns what it was; Digest may be
 	// empty.
 	DeleteSession(ctx context.Context, token string) (SessionRecord, error)
+	// ListSessions returns a user's sessions, expired ones too, in no order.
+	ListSessions(ctx context.Context, userID string) ([]SessionRecord, error)
 
 	// SignUp stores a new user with its first account and session, either of
 	// which may be nil, all or nothing. ErrConflict: the address, the identity
@@ -176,6 +182,20 @@ type Adapter interface {
 	// Revocations returns the records written at or after since.
 	Revocations(ctx context.Context, since time.Time) ([]Revocation, error)
 
+	// Permit counts an event under key by the generic cell rate algorithm, in
+	// one atomic step, for all replicas: a key holds the time up to which its
+	// events are paid for, which is now when it is unknown or past. Counting
+	// moves that time on by interval. When it is more than burst ahead of now
+	// the event is not counted, nothing changes, and wait says how long until
+	// it would be.
+	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
+	// Lease gives name to holder until the given time if nobody has it, if it
+	// lapsed before now, or if the holder has it already. ErrConflict: another
+	// has it. Of any number of callers exactly one succeeds.
+	Lease(ctx context.Context, name, holder string, now, until time.Time) error
+	// Release gives a lease up; it is no error when the holder has it no more.
+	Release(ctx context.Context, name, holder string) error
+
 	// GetMeta returns the value under key.
 	GetMeta(ctx context.Context, key string) (string, error)
 	// PutMeta stores a value under key unless there is one, and returns what
@@ -184,7 +204,8 @@ type Adapter interface {
 	// SetMeta replaces the value under key.
 	SetMeta(ctx context.Context, key, value string) error
 	// Sweep deletes at most limit records that expired before now (sessions,
-	// tokens, mails, used keys, revocations) and returns how many.
+	// tokens, mails, used keys, revocations, permits, leases) and returns how
+	// many.
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error

@@ -35,7 +35,7 @@ const (
 var errBroken = errors.New("connection reset")
 
 // background are the methods that only the service's own goroutines call.
-var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true}
+var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true}
 
 func newLedger(behind authsvc.Adapter) *ledger { return &ledger{behind: behind} }
 
@@ -254,4 +254,26 @@ func (s *staleStore) Revocations(ctx context.Context, since time.Time) ([]authsv
 		return nil, errBroken
 	}
 	return s.ledger.Revocations(ctx, since)
+}
+
+func (l *ledger) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+	return step(l, "ListUsers", false, nil, func() ([]authsvc.User, error) { return l.behind.ListUsers(ctx, after, limit) })
+}
+
+func (l *ledger) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+	return step(l, "ListSessions", false, nil, func() ([]authsvc.SessionRecord, error) { return l.behind.ListSessions(ctx, userID) })
+}
+
+func (l *ledger) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	return step(l, "Permit", false, nil, func() (time.Duration, error) { return l.behind.Permit(ctx, key, now, interval, burst) })
+}
+
+func (l *ledger) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	_, err := step(l, "Lease", false, nil, func() (any, error) { return nil, l.behind.Lease(ctx, name, holder, now, until) })
+	return err
+}
+
+func (l *ledger) Release(ctx context.Context, name, holder string) error {
+	_, err := step(l, "Release", false, nil, func() (any, error) { return nil, l.behind.Release(ctx, name, holder) })
+	return err
 }

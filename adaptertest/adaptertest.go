@@ -54,7 +54,7 @@ type test struct {
 func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	for _, group := range [][]test{
 		userTests(), accountTests(), sessionTests(), signUpTests(), proofTests(),
-		tokenTests(), mailTests(), onceTests(), revocationTests(), upkeepTests(),
+		tokenTests(), mailTests(), onceTests(), revocationTests(), permitTests(), upkeepTests(),
 		hostileTests(), contextTests(), sharedTests(),
 	} {
 		for _, c := range group {

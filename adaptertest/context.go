@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"authsvc"
 )
@@ -32,6 +33,8 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, got, link)
 	ok(t, a.UseOnce(t.Context(), "new", at(1)))
+	ok(t, a.Lease(t.Context(), "new", "bob", at(0), at(60)))
+	permitted(t, a, "new", at(0), 0)
 	meta, err := a.PutMeta(t.Context(), "new", "later")
 	ok(t, err)
 	same(t, meta, "later")
@@ -54,6 +57,8 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"GetUserByEmail":   func() error { _, err := a.GetUserByEmail(ctx, ann.user.Email); return err },
 		"GetUserByAccount": func() error { _, err := a.GetUserByAccount(ctx, "github", "github-ann"); return err },
 		"UpdateUser":       func() error { _, err := a.UpdateUser(ctx, ann.user.ID, authsvc.UserUpdate{Name: ptr("x")}); return err },
+		"ListUsers":        func() error { _, err := a.ListUsers(ctx, "", 10); return err },
+		"ListSessions":     func() error { _, err := a.ListSessions(ctx, ann.user.ID); return err },
 		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID) },
 		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc); return err },
 		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc) },
@@ -80,6 +85,9 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"UseOnce":     func() error { return a.UseOnce(ctx, "new", at(1)) },
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
 		"Revocations": func() error { _, err := a.Revocations(ctx, at(0)); return err },
+		"Permit":      func() error { _, err := a.Permit(ctx, "new", at(0), time.Second, 0); return err },
+		"Lease":       func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
+		"Release":     func() error { return a.Release(ctx, "new", "ann") },
 		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
 		"GetMeta":     func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
 		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },

@@ -217,6 +217,31 @@ func (f *Fault) Revocations(ctx context.Context, since time.Time) ([]authsvc.Rev
 	return ask(f, "Revocations", func() ([]authsvc.Revocation, error) { return f.next.Revocations(ctx, since) })
 }
 
+// ListUsers implements [authsvc.Adapter].
+func (f *Fault) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+	return ask(f, "ListUsers", func() ([]authsvc.User, error) { return f.next.ListUsers(ctx, after, limit) })
+}
+
+// ListSessions implements [authsvc.Adapter].
+func (f *Fault) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+	return ask(f, "ListSessions", func() ([]authsvc.SessionRecord, error) { return f.next.ListSessions(ctx, userID) })
+}
+
+// Permit implements [authsvc.Adapter].
+func (f *Fault) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	return ask(f, "Permit", func() (time.Duration, error) { return f.next.Permit(ctx, key, now, interval, burst) })
+}
+
+// Lease implements [authsvc.Adapter].
+func (f *Fault) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	return f.do("Lease", func() error { return f.next.Lease(ctx, name, holder, now, until) })
+}
+
+// Release implements [authsvc.Adapter].
+func (f *Fault) Release(ctx context.Context, name, holder string) error {
+	return f.do("Release", func() error { return f.next.Release(ctx, name, holder) })
+}
+
 // GetMeta implements [authsvc.Adapter].
 func (f *Fault) GetMeta(ctx context.Context, key string) (string, error) {
 	return ask(f, "GetMeta", func() (string, error) { return f.next.GetMeta(ctx, key) })

@@ -1,6 +1,8 @@
 package adaptertest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ func sessionTests() []test {
 		{"Session/delete", sessionDelete},
 		{"Session/concurrent delete", sessionDeleteRace},
 		{"Session/end all of a user", sessionEnd},
+		{"Session/list of a user", sessionList},
 	}
 }
 
@@ -203,4 +206,21 @@ func sessionEnd(t *testing.T, a authsvc.Adapter) {
 	n, err = a.EndSessions(t.Context(), bob.user.ID, nil)
 	ok(t, err)
 	same(t, n, 1)
+}
+
+func sessionList(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	second := session("second")
+	second.UserID, second.Expires = ann.user.ID, at(-3600)
+	second, err := a.CreateSession(t.Context(), second)
+	ok(t, err)
+	for _, c := range []struct {
+		user string
+		want []authsvc.SessionRecord
+	}{{ann.user.ID, []authsvc.SessionRecord{ann.session, second}}, {bob.user.ID, []authsvc.SessionRecord{bob.session}}, {"nobody", nil}} {
+		got, err := a.ListSessions(t.Context(), c.user)
+		ok(t, err)
+		slices.SortFunc(got, func(x, y authsvc.SessionRecord) int { return strings.Compare(x.SessionToken, y.SessionToken) })
+		same(t, got, c.want)
+	}
 }

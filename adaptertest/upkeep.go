@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"authsvc"
 )
@@ -64,19 +65,22 @@ func metaRace(t *testing.T, a authsvc.Adapter) {
 }
 
 // sweepable stores one record of each kind that ends at a time.
-func sweepable(t *testing.T, a authsvc.Adapter, name string, ends int) {
+func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
 	t.Helper()
 	s := session(name)
-	s.UserID, s.Expires = "user-ann", at(ends)
+	s.UserID, s.Expires = userID, at(ends)
 	_, err := a.CreateSession(t.Context(), s)
 	ok(t, err)
 	ok(t, a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: name, Expires: at(ends)},
 		authsvc.Mail{ID: name, Due: at(0), Expires: at(ends)}, 1000))
 	ok(t, a.UseOnce(t.Context(), name, at(ends)))
 	ok(t, a.Revoke(t.Context(), revocation(name, 0, 0, ends)))
+	_, err = a.Permit(t.Context(), name, at(ends-10), 10*time.Second, 0)
+	ok(t, err)
+	ok(t, a.Lease(t.Context(), name, "ann", at(ends-10), at(ends)))
 }
 
-const kinds = 5 // that sweepable stores
+const kinds = 7 // that sweepable stores
 
 func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	u := newUser(t, a, "ann")
@@ -84,9 +88,9 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	acc.UserID = u.ID
 	_, err := a.LinkAccount(t.Context(), acc)
 	ok(t, err)
-	sweepable(t, a, "old", 99)
-	sweepable(t, a, "just", 100)
-	sweepable(t, a, "new", 101)
+	sweepable(t, a, u.ID, "old", 99)
+	sweepable(t, a, u.ID, "just", 100)
+	sweepable(t, a, u.ID, "new", 101)
 	n, err := a.Sweep(t.Context(), at(100), 1000)
 	ok(t, err)
 	same(t, n, kinds)
@@ -97,6 +101,8 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	same(t, links(t, a, "ann@example.com", "old"), 0)
 	ok(t, a.UseOnce(t.Context(), "old", at(1000)))
 	revocations(t, a, at(0), revocation("just", 0, 0, 100), revocation("new", 0, 0, 101))
+	ok(t, a.Lease(t.Context(), "old", "bob", at(0), at(60))) // by a clock that is behind
+	permitted(t, a, "old", at(0), 0)
 
 	for _, name := range []string{"just", "new"} {
 		_, _, err = a.GetSession(t.Context(), "token-"+name, "digest-"+name)
@@ -104,6 +110,10 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 		ok(t, a.DelayMail(t.Context(), name, at(0)))
 		same(t, links(t, a, "ann@example.com", name), 1)
 		is(t, a.UseOnce(t.Context(), name, at(1000)), authsvc.ErrConflict)
+		is(t, a.Lease(t.Context(), name, "bob", at(0), at(60)), authsvc.ErrConflict)
+		wait, err := a.Permit(t.Context(), name, at(0), time.Second, 0)
+		ok(t, err)
+		same(t, wait > 0, true)
 	}
 	list, err := a.ListAccounts(t.Context(), u.ID)
 	ok(t, err)
@@ -116,9 +126,9 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 }
 
 func sweepLimit(t *testing.T, a authsvc.Adapter) {
-	newUser(t, a, "ann")
+	u := newUser(t, a, "ann")
 	for i := range 3 {
-		sweepable(t, a, numbered("old", i), 0)
+		sweepable(t, a, u.ID, numbered("old", i), 0)
 	}
 	n, err := a.Sweep(t.Context(), at(100), 0)
 	ok(t, err)

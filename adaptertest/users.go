@@ -17,6 +17,7 @@ func userTests() []test {
 		{"User/update conflict", userUpdateConflict},
 		{"User/delete cascades", userDelete},
 		{"User/concurrent create", userCreateRace},
+		{"User/list in pages", userList},
 	}
 }
 
@@ -168,4 +169,32 @@ func userCreateRace(t *testing.T, a authsvc.Adapter) {
 		return err
 	})
 	oneWins(t, errs, authsvc.ErrConflict)
+}
+
+func userList(t *testing.T, a authsvc.Adapter) {
+	list, err := a.ListUsers(t.Context(), "", 10)
+	ok(t, err)
+	same(t, len(list), 0)
+	want := map[string]authsvc.User{}
+	for i := range 7 {
+		u := newUser(t, a, numbered("u", i))
+		want[u.ID] = u
+	}
+	for _, limit := range []int{3, 7, 8} {
+		got := map[string]authsvc.User{}
+		after := ""
+		for {
+			page, err := a.ListUsers(t.Context(), after, limit)
+			ok(t, err)
+			for _, u := range page {
+				got[u.ID] = u
+				after = u.ID
+			}
+			if len(page) < limit {
+				break
+			}
+			same(t, len(page), limit)
+		}
+		same(t, got, want)
+	}
 }

@@ -23,6 +23,8 @@ type Adapter struct {
 	mails       map[string]authsvc.Mail              // by id
 	once        map[string]time.Time                 // key to expiry
 	revocations map[string]authsvc.Revocation        // by key
+	permits     map[string]time.Time                 // key to the time paid for
+	leases      map[string]lease                     // by name
 	meta        map[string]string
 }
 
@@ -46,6 +48,8 @@ func New() *Adapter {
 		mails:       map[string]authsvc.Mail{},
 		once:        map[string]time.Time{},
 		revocations: map[string]authsvc.Revocation{},
+		permits:     map[string]time.Time{},
+		leases:      map[string]lease{},
 		meta:        map[string]string{},
 	}
 }

@@ -94,6 +94,19 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (s authsvc.Se
 	return s, err
 }
 
+// ListSessions implements [authsvc.Adapter].
+func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
+	err = a.do(ctx, func() error {
+		for _, s := range a.sessions {
+			if s.UserID == userID {
+				list = append(list, s)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
 func (a *Adapter) removeSessions(userID string) (n int) {
 	for token, s := range a.sessions {
 		if s.UserID == userID {

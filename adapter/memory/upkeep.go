@@ -66,6 +66,47 @@ func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []auth
 	return list, err
 }
 
+// Permit implements [authsvc.Adapter].
+func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
+	err = a.do(ctx, func() error {
+		paid := later(a.permits[key], now)
+		if wait = paid.Sub(now) - burst; wait > 0 {
+			return nil
+		}
+		wait = 0
+		a.permits[key] = paid.Add(interval)
+		return nil
+	})
+	return wait, err
+}
+
+// A lease is held until a time.
+type lease struct {
+	holder string
+	until  time.Time
+}
+
+// Lease implements [authsvc.Adapter].
+func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	return a.do(ctx, func() error {
+		if l, held := a.leases[name]; held && l.holder != holder && !l.until.Before(stored(now)) {
+			return authsvc.ErrConflict
+		}
+		a.leases[name] = lease{holder, stored(until)}
+		return nil
+	})
+}
+
+// Release implements [authsvc.Adapter].
+func (a *Adapter) Release(ctx context.Context, name, holder string) error {
+	return a.do(ctx, func() error {
+		if a.leases[name].holder == holder {
+			delete(a.leases, name)
+		}
+		return nil
+	})
+}
+
 // GetMeta implements [authsvc.Adapter].
 func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = a.do(ctx, func() error {
@@ -108,6 +149,8 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (n int, e
 		sweep(a.mails, &n, limit, drop(a.mails), func(m authsvc.Mail) bool { return m.Expires.Before(now) })
 		sweep(a.once, &n, limit, drop(a.once), func(expires time.Time) bool { return expires.Before(now) })
 		sweep(a.revocations, &n, limit, drop(a.revocations), func(r authsvc.Revocation) bool { return r.Expires.Before(now) })
+		sweep(a.permits, &n, limit, drop(a.permits), func(paid time.Time) bool { return paid.Before(now) })
+		sweep(a.leases, &n, limit, drop(a.leases), func(l lease) bool { return l.until.Before(now) })
 		return nil
 	})
 	return n, err

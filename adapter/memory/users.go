@@ -112,6 +112,20 @@ func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
 	})
 }
 
+// ListUsers implements [authsvc.Adapter].
+func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
+	err = a.do(ctx, func() error {
+		for id, u := range a.users {
+			if id > after {
+				list = append(list, u)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(x, y authsvc.User) int { return cmp.Compare(x.ID, y.ID) })
+	return list[:min(len(list), limit)], err
+}
+
 func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }
 
 // checkAccount is what the uniqueness rules say of a new account.

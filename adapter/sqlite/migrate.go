@@ -42,7 +42,10 @@ type Status struct {
 // migrations lists every change of the schema, in order. Each runs in one
 // transaction with the note that it ran.
 func migrations() []migration {
-	return []migration{{1, "initial", upInitial, downInitial}}
+	return []migration{
+		{1, "initial", upInitial, downInitial},
+		{2, "permits and leases", upLeases, downLeases},
+	}
 }
 
 type migration struct {

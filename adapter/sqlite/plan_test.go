@@ -20,7 +20,8 @@ func TestQueryPlans(t *testing.T) {
 	for _, text := range texts {
 		args := slices.Repeat([]any{1}, strings.Count(text, "?"))
 		for _, line := range query(t, s.writer, "EXPLAIN QUERY PLAN "+text, args...) {
-			scans := strings.Contains(line, "SCAN ") && !strings.Contains(line, "SCAN x") && !strings.Contains(line, "CONSTANT ROW")
+			scans := strings.Contains(line, "SCAN ") && !strings.Contains(line, "SCAN x") && !strings.Contains(line, "CONSTANT ROW") &&
+				!strings.Contains(text, "u.\"id\" LIMIT") // a page, in the order of the index
 			if scans && !strings.Contains(text, "COUNT(*)") || strings.Contains(line, "AUTOMATIC") {
 				t.Errorf("%s\n\t%s", text, line)
 			}

@@ -47,6 +47,15 @@ func downInitial(ctx context.Context, tx *sql.Tx, names sqladapter.Names) error 
 	return execFile(ctx, tx, names, "own.down.sql")
 }
 
+// upLeases adds what replicas share beside records: rate limits and leases.
+func upLeases(ctx context.Context, tx *sql.Tx, names sqladapter.Names) error {
+	return execFile(ctx, tx, names, "leases.up.sql")
+}
+
+func downLeases(ctx context.Context, tx *sql.Tx, names sqladapter.Names) error {
+	return execFile(ctx, tx, names, "leases.down.sql")
+}
+
 func execFile(ctx context.Context, tx *sql.Tx, names sqladapter.Names, file string) error {
 	text, err := files.ReadFile("schema/" + file)
 	if err != nil {

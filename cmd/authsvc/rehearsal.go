@@ -51,5 +51,10 @@ func (*rehearsal) ClaimMail(context.Context, time.Time, time.Time) (authsvc.Mail
 	return authsvc.Mail{}, authsvc.ErrNotFound
 }
 
+// Lease implements [authsvc.Adapter].
+func (*rehearsal) Lease(context.Context, string, string, time.Time, time.Time) error {
+	return authsvc.ErrConflict
+}
+
 // Sweep implements [authsvc.Adapter].
 func (*rehearsal) Sweep(context.Context, time.Time, int) (int, error) { return 0, nil }

@@ -9,6 +9,8 @@
 //	authsvc_mail       id (key), payload, due, expires, attempts
 //	authsvc_once       id (key), expires
 //	authsvc_revocation id (key), not_before, written, expires
+//	authsvc_permit     id (key), expires
+//	authsvc_lease      id (key), holder, expires
 //	authsvc_meta       id (key), value
 //
 // The schema, not this package, enforces uniqueness, compares bytes and

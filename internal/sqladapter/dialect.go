@@ -15,6 +15,9 @@ type Dialect struct {
 	// Returning: DELETE and UPDATE can return rows. Without it those steps
 	// become a transaction of two statements.
 	Returning bool
+	// OrNothing ends an INSERT into an own table that does nothing when the
+	// key is there, such as " ON CONFLICT DO NOTHING".
+	OrNothing string
 	// ForUpdate ends a SELECT whose row is about to be changed, such as
 	// " FOR UPDATE". Empty when transactions exclude each other anyway.
 	ForUpdate string

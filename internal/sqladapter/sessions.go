@@ -2,6 +2,7 @@ package sqladapter
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 
 	"authsvc"
@@ -96,4 +97,22 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.Sess
 		return authsvc.SessionRecord{}, err
 	}
 	return s, nil
+}
+
+// ListSessions implements [authsvc.Adapter].
+func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
+	err = a.run(ctx, "list sessions", func(r runner) error {
+		return r.rows(ctx, a.listSessions, []any{userID}, func(rows *sql.Rows) error {
+			var s authsvc.SessionRecord
+			if err := rows.Scan(a.scanSession(&s)...); err != nil {
+				return err
+			}
+			list = append(list, s)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }

@@ -36,6 +36,7 @@ func build(b *builder) statements {
 
 type userStatements struct {
 	insertUser, getUser, getUserByEmail, getUserByAccount *statement
+	listUsers, listUsersAfter                             *statement
 	lockUser, updateUser, deleteUser                      *statement
 	insertAccount, refreshAccount, deleteAccount          *statement
 	listAccounts, accountsOf, deleteAccountsOf            *statement
@@ -52,7 +53,9 @@ func buildUsers(b *builder) userStatements {
 		getUserByEmail: b.read(user + `WHERE u.{User.email} = ?`),
 		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
 			`WHERE a.{Account.provider} = ? AND a.{Account.providerAccountId} = ?`),
-		lockUser: b.write(user + `WHERE u.{User.id} = ?` + b.dialect.ForUpdate),
+		listUsers:      b.read(user + `ORDER BY u.{User.id} LIMIT ?`),
+		listUsersAfter: b.read(user + `WHERE u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`),
+		lockUser:       b.write(user + `WHERE u.{User.id} = ?` + b.dialect.ForUpdate),
 		updateUser: b.write(`UPDATE {User} SET {User.name} = ?, {User.email} = ?, {User.emailVerified} = ?, ` +
 			`{User.image} = ? WHERE {User.id} = ?`),
 		deleteUser: b.write(`DELETE FROM {User} WHERE {User.id} = ?`),
@@ -73,6 +76,7 @@ type sessionStatements struct {
 	insertSession, insertOwnSession, getSession   *statement
 	updateSession, updateOwnSession, sessionOwner *statement
 	lookSession, deleteSession, deleteSessionsOf  *statement
+	listSessions                                  *statement
 }
 
 func buildSessions(b *builder) sessionStatements {
@@ -94,6 +98,9 @@ func buildSessions(b *builder) sessionStatements {
 		lookSession: b.write(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
 			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
 			`WHERE s.{Session.sessionToken} = ?`),
+		listSessions: b.read(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
+			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
+			`WHERE s.{Session.userId} = ?`),
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {Session.sessionToken} = ?`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {Session.userId} = ?`),
 	}
@@ -135,7 +142,9 @@ func buildTokens(b *builder) tokenStatements {
 
 type ownStatements struct {
 	insertOnce                                          *statement
-	lockRevocation, insertRevocation, updateRevocation  *statement
+	lockRevocation, ensureRevocation, updateRevocation  *statement
+	ensurePermit, lockPermit, updatePermit              *statement
+	ensureLease, lockLease, updateLease, deleteLease    *statement
 	listRevocations, getMeta, insertMeta, setMeta, ping *statement
 }
 
@@ -143,14 +152,21 @@ func buildOwn(b *builder) ownStatements {
 	return ownStatements{
 		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
 		lockRevocation:   b.write(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE id = ?` + b.dialect.ForUpdate),
-		insertRevocation: b.write(`INSERT INTO authsvc_revocation (` + revocationColumns + `) VALUES (?, ?, ?, ?)`),
+		ensureRevocation: b.write(`INSERT INTO authsvc_revocation (` + revocationColumns + `) VALUES (?, ?, ?, ?)` + b.dialect.OrNothing),
 		updateRevocation: b.write(`UPDATE authsvc_revocation SET not_before = ?, written = ?, expires = ? WHERE id = ?`),
 		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE written >= ? ` +
 			`ORDER BY written, id`),
-		getMeta:    b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
-		insertMeta: b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
-		setMeta:    b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
-		ping:       b.read(`SELECT 1`),
+		ensurePermit: b.write(`INSERT INTO authsvc_permit (id, expires) VALUES (?, ?)` + b.dialect.OrNothing),
+		lockPermit:   b.write(`SELECT expires FROM authsvc_permit WHERE id = ?` + b.dialect.ForUpdate),
+		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
+		ensureLease:  b.write(`INSERT INTO authsvc_lease (id, holder, expires) VALUES (?, ?, ?)` + b.dialect.OrNothing),
+		lockLease:    b.write(`SELECT holder, expires FROM authsvc_lease WHERE id = ?` + b.dialect.ForUpdate),
+		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),
+		deleteLease:  b.write(`DELETE FROM authsvc_lease WHERE id = ? AND holder = ?`),
+		getMeta:      b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
+		insertMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
+		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
+		ping:         b.read(`SELECT 1`),
 	}
 }
 
@@ -172,6 +188,8 @@ func buildSweeps(b *builder) []*statement {
 		sweep(`authsvc_mail`, `id`, old),
 		sweep(`authsvc_once`, `id`, old),
 		sweep(`authsvc_revocation`, `id`, old),
+		sweep(`authsvc_permit`, `id`, old),
+		sweep(`authsvc_lease`, `id`, old),
 		// Left behind by a program that deletes sessions and does not enforce
 		// foreign keys. The session, not this row, says when it expires.
 		sweep(`authsvc_session`, `digest`, old+` AND NOT EXISTS (SELECT 1 FROM {Session} s `+

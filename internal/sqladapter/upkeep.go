@@ -21,29 +21,24 @@ func scanRevocation(rev *authsvc.Revocation) []any {
 	return []any{text{&rev.Key}, millis{&rev.NotBefore}, millis{&rev.Written}, millis{&rev.Expires}}
 }
 
-// Revoke implements [authsvc.Adapter]. Two first writers of one key collide
-// on it; the loser tries once more and merges.
+// Revoke implements [authsvc.Adapter].
 func (a *Adapter) Revoke(ctx context.Context, rev authsvc.Revocation) error {
-	write := func(r runner) error { return a.writeRevocation(ctx, r, &rev) }
-	err := a.step(ctx, "revoke", write)
-	if errors.Is(err, authsvc.ErrConflict) {
-		err = a.step(ctx, "revoke", write)
-	}
-	return err
+	return a.step(ctx, "revoke", func(r runner) error { return a.writeRevocation(ctx, r, &rev) })
 }
 
-// writeRevocation merges rev, which may be nil, into the stored record.
+// writeRevocation merges rev, which may be nil, into the stored record. As
+// with all records that are made or changed in one step, the row is made
+// first if need be, and then held: so two first writers do not collide.
 func (a *Adapter) writeRevocation(ctx context.Context, r runner, rev *authsvc.Revocation) error {
 	if rev == nil {
 		return nil
 	}
-	var old authsvc.Revocation
-	err := r.row(ctx, a.lockRevocation, rev.Key).Scan(scanRevocation(&old)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		_, err = r.exec(ctx, a.insertRevocation, rev.Key, ms(rev.NotBefore), ms(rev.Written), ms(rev.Expires))
+	_, err := r.exec(ctx, a.ensureRevocation, rev.Key, ms(rev.NotBefore), ms(rev.Written), ms(rev.Expires))
+	if err != nil {
 		return err
 	}
-	if err != nil {
+	var old authsvc.Revocation
+	if err := r.row(ctx, a.lockRevocation, rev.Key).Scan(scanRevocation(&old)...); err != nil {
 		return err
 	}
 	return r.must(ctx, a.updateRevocation, ms(later(old.NotBefore, rev.NotBefore)), ms(rev.Written),
@@ -73,6 +68,52 @@ func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []auth
 		return nil, err
 	}
 	return list, nil
+}
+
+// Permit implements [authsvc.Adapter].
+func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
+	err = a.step(ctx, "permit", func(r runner) error {
+		if _, err := r.exec(ctx, a.ensurePermit, key, ms(now)); err != nil {
+			return err
+		}
+		var paid time.Time
+		if err := r.row(ctx, a.lockPermit, key).Scan(millis{&paid}); err != nil {
+			return err
+		}
+		paid = later(paid, stored(now))
+		if wait = paid.Sub(stored(now)) - burst; wait > 0 {
+			return nil
+		}
+		wait = 0
+		return r.must(ctx, a.updatePermit, ms(paid.Add(interval)), key)
+	})
+	return wait, err
+}
+
+// Lease implements [authsvc.Adapter].
+func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	return a.step(ctx, "lease", func(r runner) error {
+		if _, err := r.exec(ctx, a.ensureLease, name, holder, ms(until)); err != nil {
+			return err
+		}
+		var has string
+		var expires time.Time
+		if err := r.row(ctx, a.lockLease, name).Scan(text{&has}, millis{&expires}); err != nil {
+			return err
+		}
+		if has != holder && !expires.Before(stored(now)) {
+			return authsvc.ErrConflict
+		}
+		return r.must(ctx, a.updateLease, holder, ms(until), name)
+	})
+}
+
+// Release implements [authsvc.Adapter].
+func (a *Adapter) Release(ctx context.Context, name, holder string) error {
+	return a.run(ctx, "release", func(r runner) error {
+		_, err := r.exec(ctx, a.deleteLease, name, holder)
+		return err
+	})
 }
 
 // PutMeta implements [authsvc.Adapter].

@@ -84,6 +84,28 @@ func (a *Adapter) updateUserRow(ctx context.Context, r runner, u authsvc.User) e
 	return r.must(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image), u.ID)
 }
 
+// ListUsers implements [authsvc.Adapter].
+func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
+	s, args := a.listUsersAfter, []any{after, limit}
+	if after == "" {
+		s, args = a.listUsers, []any{limit}
+	}
+	err = a.run(ctx, "list users", func(r runner) error {
+		return r.rows(ctx, s, args, func(rows *sql.Rows) error {
+			var u authsvc.User
+			if err := rows.Scan(a.scanUser(&u)...); err != nil {
+				return err
+			}
+			list = append(list, u)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
 // DeleteUser implements [authsvc.Adapter].
 func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
 	return a.run(ctx, "delete user", func(r runner) error { return r.must(ctx, a.deleteUser, id) })

@@ -1,0 +1,2 @@
+DROP TABLE authsvc_permit;
+DROP TABLE authsvc_lease;

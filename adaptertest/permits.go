@@ -1,0 +1,83 @@
+package adaptertest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func permitTests() []test {
+	return []test{
+		{"Permit/burst, then one an interval", permitRate},
+		{"Permit/concurrent", permitRace},
+		{"Lease/one holder until it lapses", leaseHolder},
+		{"Lease/concurrent", leaseRace},
+	}
+}
+
+// permitted counts an event at now, at a rate of one in 10 s and three at once.
+func permitted(t *testing.T, a authsvc.Adapter, key string, now time.Time, want time.Duration) {
+	t.Helper()
+	wait, err := a.Permit(t.Context(), key, now, 10*time.Second, 20*time.Second)
+	ok(t, err)
+	same(t, wait, want)
+}
+
+func permitRate(t *testing.T, a authsvc.Adapter) {
+	for range 3 {
+		permitted(t, a, "k", at(0), 0)
+	}
+	permitted(t, a, "k", at(0), 10*time.Second)
+	permitted(t, a, "k", at(0), 10*time.Second) // a refusal costs nothing
+	permitted(t, a, "K", at(0), 0)              // another key
+	permitted(t, a, "k ", at(0), 0)             // and another
+	permitted(t, a, "k", at(3), 7*time.Second)
+	permitted(t, a, "k", at(10), 0)
+	permitted(t, a, "k", at(10), 10*time.Second)
+	for range 3 {
+		permitted(t, a, "k", at(1000), 0) // rested
+	}
+	permitted(t, a, "k", at(1000), 10*time.Second)
+	permitted(t, a, "k", at(995), 15*time.Second) // a replica whose clock is behind
+}
+
+func permitRace(t *testing.T, a authsvc.Adapter) {
+	var counted atomic.Int32
+	nWin(t, race(workers, func(int) error {
+		wait, err := a.Permit(t.Context(), "k", at(0), 10*time.Second, 20*time.Second)
+		if err == nil && wait == 0 {
+			counted.Add(1)
+		}
+		return err
+	}), workers, nil)
+	same(t, counted.Load(), 3)
+}
+
+func leaseHolder(t *testing.T, a authsvc.Adapter) {
+	ctx := t.Context()
+	ok(t, a.Lease(ctx, "sweep", "ann", at(0), at(60)))
+	is(t, a.Lease(ctx, "sweep", "bob", at(1), at(61)), authsvc.ErrConflict)
+	is(t, a.Lease(ctx, "sweep", "Ann", at(1), at(61)), authsvc.ErrConflict)
+	ok(t, a.Lease(ctx, "other", "bob", at(1), at(61)))
+	ok(t, a.Lease(ctx, "sweep", "ann", at(50), at(110))) // renewed
+	is(t, a.Lease(ctx, "sweep", "bob", at(61), at(121)), authsvc.ErrConflict)
+	is(t, a.Lease(ctx, "sweep", "bob", at(110), at(121)), authsvc.ErrConflict)
+	ok(t, a.Release(ctx, "sweep", "bob")) // which is not bob's
+	is(t, a.Lease(ctx, "sweep", "bob", at(61), at(121)), authsvc.ErrConflict)
+	ok(t, a.Lease(ctx, "sweep", "bob", at(111), at(200))) // lapsed
+	is(t, a.Lease(ctx, "sweep", "ann", at(112), at(300)), authsvc.ErrConflict)
+	ok(t, a.Release(ctx, "sweep", "bob"))
+	ok(t, a.Release(ctx, "sweep", "bob"))
+	ok(t, a.Lease(ctx, "sweep", "ann", at(113), at(300)))
+}
+
+func leaseRace(t *testing.T, a authsvc.Adapter) {
+	oneWins(t, race(workers, func(i int) error {
+		return a.Lease(t.Context(), "sweep", numbered("holder", i), at(0), at(60))
+	}), authsvc.ErrConflict)
+	oneWins(t, race(workers, func(i int) error { // of a lapsed one
+		return a.Lease(t.Context(), "sweep", numbered("other", i), at(61), at(120))
+	}), authsvc.ErrConflict)
+}
