@@ -22,14 +22,17 @@ func dialect() sqladapter.Dialect {
 		OrNothing:  " ON CONFLICT DO NOTHING",
 		EncodeTime: func(t time.Time) any { return t.UnixMilli() },
 		DecodeTime: decodeTime,
-		TimeExpr: func(column string) string {
-			return `CASE typeof(` + column + `) WHEN 'text' THEN unixepoch(` + column + `, 'subsec') * 1000 ELSE ` + column + ` END`
-		},
+		TimeExpr:   timeExpr,
 		Unique:     is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
 		ForeignKey: is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
 		// Ordinary waiting is done by busy_timeout; these two are not.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
 	}
+}
+
+// timeExpr is a time column in milliseconds since 1970, whatever it holds.
+func timeExpr(column string) string {
+	return `CASE typeof(` + column + `) WHEN 'text' THEN unixepoch(` + column + `, 'subsec') * 1000 ELSE ` + column + ` END`
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

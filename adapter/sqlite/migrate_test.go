@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqlschema"
 )
 
 // prisma is what `prisma migrate` makes of the documented NextAuth.js schema.
@@ -94,25 +95,37 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 	}
 }
 
-// Tables that would let rules be broken are not used, and nothing is changed.
-func TestRefusesLooseTables(t *testing.T) {
+// looser is the schema of Prisma with one piece replaced.
+func looser(t *testing.T, old, changed string) string {
+	t.Helper()
+	schema, _, _ := strings.Cut(prisma, "INSERT")
+	if !strings.Contains(schema, old) {
+		t.Fatal("the test does not change the schema")
+	}
+	return strings.Replace(schema, old, changed, 1)
+}
+
+const (
+	uniqueEmail    = `CREATE UNIQUE INDEX "User_email_key"`
+	uniqueIdentity = `"provider", "providerAccountId");`
+	uniqueSession  = `"Session"("sessionToken");`
+	uniqueToken    = `"VerificationToken"("token")`
+)
+
+// Tables that cannot be used are refused, and nothing is changed.
+func TestRefusesTables(t *testing.T) {
 	t.Parallel()
+	const user = `INSERT INTO "User" ("id", "email") VALUES ('u1', 'a@b.c'), ('u2', 'a@b.c');`
 	for name, c := range map[string]struct{ old, new, want string }{
-		"email not unique":      {`CREATE UNIQUE INDEX "User_email_key"`, `CREATE INDEX "User_email_key"`, "no unique index over (email)"},
-		"identity any case":     {`"provider", "providerAccountId");`, `"provider", "providerAccountId" COLLATE NOCASE);`, "no unique index over (provider, providerAccountId)"},
-		"unique in part":        {`"Session"("sessionToken");`, `"Session"("sessionToken") WHERE "id" > '';`, "no unique index over (sessionToken)"},
-		"unique by too much":    {`"VerificationToken"("token")`, `"VerificationToken"("token", "expires")`, "no unique index over (token)"},
-		"sessions stay":         {`CONSTRAINT "Session_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User" ("id") ON DELETE CASCADE`, `FOREIGN KEY ("userId") REFERENCES "User" ("id")`, "table Session does not delete rows"},
+		"identity any case":     {uniqueIdentity, `"provider", "providerAccountId" COLLATE NOCASE);`, "no unique index over (provider, providerAccountId) that compares byte for byte"},
 		"a column is missing":   {`"image" TEXT, `, ``, "table User has no column image"},
 		"a column has a prefix": {`"id_token" TEXT`, `"my_id_token" TEXT`, "table Account has no column id_token"},
+		"a column too much":     {`"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `, "table User has a column role that must be given a value"},
+		"the same twice":        {uniqueEmail + ` ON "User"("email");`, user, "table User has 1 values of (email) more than once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			schema, _, _ := strings.Cut(prisma, "INSERT")
-			if !strings.Contains(schema, c.old) {
-				t.Fatal("the test does not change the schema")
-			}
-			path := made(t, strings.Replace(schema, c.old, c.new, 1))
+			path := made(t, looser(t, c.old, c.new))
 			_, err := Open(t.Context(), path, Options{Migrate: true})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v", err)
@@ -122,8 +135,34 @@ func TestRefusesLooseTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			closeAtEnd(t, s)
-			if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE name LIKE 'authsvc_%' AND name <> ?`, versionTable); len(got) > 0 {
+			if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE name LIKE 'authsvc_%'`); len(got) > 0 {
 				t.Errorf("left behind: %s", got)
+			}
+		})
+	}
+}
+
+// What a rule needs and is not there is added, beside what is.
+func TestAddsIndexes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, want string }{
+		"as Prisma makes it": {uniqueEmail, uniqueEmail, ""},
+		"email not unique":   {uniqueEmail, `CREATE INDEX "User_email_key"`, "authsvc_user_email"},
+		"a default":          {`"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL DEFAULT 'user', `, ""},
+		"unique in part":     {uniqueSession, `"Session"("sessionToken") WHERE "id" > '';`, "authsvc_session_key"},
+		"unique by too much": {uniqueToken, `"VerificationToken"("token", "expires")`, "authsvc_token_key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Open(t.Context(), made(t, looser(t, c.old, c.new)), Options{Migrate: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeAtEnd(t, s)
+			const added = `SELECT name FROM sqlite_schema WHERE type = 'index' AND name LIKE 'authsvc_%' AND tbl_name NOT LIKE 'authsvc_%' ` +
+				`AND sql LIKE '%UNIQUE%' ORDER BY name`
+			if got := strings.Join(query(t, s.writer, added), " "); got != c.want {
+				t.Errorf("added %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -137,7 +176,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	}
 	closeAtEnd(t, s)
 	status, err := s.Status(t.Context())
-	if err != nil || status.Current != 0 || status.Latest != latest() || status.Migrations[0].Applied {
+	if err != nil || status.Current != 0 || status.Latest != sqlschema.Latest() || status.Migrations[0].Applied {
 		t.Fatalf("got %+v, %v", status, err)
 	}
 	if got := query(t, s.writer, `SELECT name FROM sqlite_schema`); len(got) > 0 {
@@ -158,7 +197,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
 		t.Error(err)
 	}
-	if status, err = s.Status(t.Context()); err != nil || status.Current != latest() || !status.Migrations[0].Applied {
+	if status, err = s.Status(t.Context()); err != nil || status.Current != sqlschema.Latest() || !status.Migrations[0].Applied {
 		t.Errorf("got %+v, %v", status, err)
 	}
 }
@@ -169,12 +208,12 @@ func TestDownKeepsPeople(t *testing.T) {
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
 		t.Fatal(err)
 	}
-	for range migrations() {
+	for range int(sqlschema.Latest()) {
 		if err := s.Migrate(t.Context(), Down); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'authsvc_%' AND name <> ?`, versionTable); len(got) > 0 {
+	if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'authsvc_%' AND name <> ?`, sqlschema.VersionTable); len(got) > 0 {
 		t.Errorf("left behind: %s", got)
 	}
 	if err := s.Migrate(t.Context(), Down); err == nil {
@@ -193,13 +232,13 @@ func TestDownKeepsPeople(t *testing.T) {
 func TestRefusesNewerSchema(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, seam{})
-	if err := s.exec(t.Context(), `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, 1)`); err != nil {
+	if err := s.exec(t.Context(), `INSERT INTO `+sqlschema.VersionTable+` (version_id, is_applied) VALUES (99, 1)`); err != nil {
 		t.Fatal(err)
 	}
 	before := s.Dump(t)
 	for _, migrate := range []bool{false, true} {
 		_, err := Open(t.Context(), s.location, Options{Migrate: migrate})
-		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprint("up to ", latest())) {
+		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprint("up to ", sqlschema.Latest())) {
 			t.Errorf("migrate %v: got %v", migrate, err)
 		}
 	}
@@ -232,7 +271,7 @@ func TestConcurrentOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, s)
-	got := query(t, s.writer, `SELECT version_id, COUNT(*) FROM `+versionTable+` GROUP BY version_id`)
+	got := query(t, s.writer, `SELECT version_id, COUNT(*) FROM `+sqlschema.VersionTable+` GROUP BY version_id`)
 	if fmt.Sprint(got) != "[0 1 1 1 2 1]" {
 		t.Errorf("applied: %s", got)
 	}
@@ -250,7 +289,7 @@ func TestMigrationFailingHalfway(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, s)
-	if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> ?`, versionTable); fmt.Sprint(got) != "[authsvc_once]" {
+	if got := query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> ?`, sqlschema.VersionTable); fmt.Sprint(got) != "[authsvc_once]" {
 		t.Errorf("left behind: %s", got)
 	}
 	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE authsvc_once`); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/sqlschema"
 )
 
 // readers is how many connections read at once.
@@ -46,6 +47,7 @@ type Store struct {
 	*sqladapter.Adapter
 	path           string
 	names          sqladapter.Names
+	schema         *sqlschema.Database
 	reader, writer *sql.DB
 }
 
@@ -89,14 +91,21 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, o.Migrate); err != nil {
+	if s.schema, err = s.tables(); err != nil {
 		return nil, err
+	}
+	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
+		return nil, err
+	}
+	traits, err := s.schema.Traits(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	d := dialect()
 	if test.dialect != nil {
 		test.dialect(&d)
 	}
-	s.Adapter, err = sqladapter.New(s.reader, s.writer, d, o.Naming)
+	s.Adapter, err = sqladapter.New(s.reader, s.writer, d, o.Naming, traits)
 	return s, err
 }
 
@@ -154,17 +163,4 @@ func (s *Store) Close() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Ping implements [authsvc.Adapter]: the file answers and its schema is not
-// older than this build needs.
-func (s *Store) Ping(ctx context.Context) error {
-	version, err := s.version(ctx)
-	if err == nil && version < latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, latest())
-	}
-	if err != nil {
-		return fmt.Errorf("ping: %w", err)
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"authsvc/adaptertest"
 	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqladapter/sqlfault"
+	"authsvc/internal/sqlschema"
 )
 
 // A shared store is one that a NextAuth.js application has open as well.
@@ -138,7 +139,7 @@ func TestAdapterWithoutReturning(t *testing.T) {
 func (s shared) Dump(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, table := range query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> ? ORDER BY name`, versionTable) {
+	for _, table := range query(t, s.writer, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> ? ORDER BY name`, sqlschema.VersionTable) {
 		fmt.Fprintln(&b, table, query(t, s.writer, `SELECT * FROM `+quote(table)+` ORDER BY 1`))
 	}
 	return b.String()

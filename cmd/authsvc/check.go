@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/adapter/sqlite"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/oidc"
+	tables "authsvc/internal/schema"
 )
 
 type checkCommand struct {
@@ -114,7 +114,7 @@ func storeMissing(s *config.Settings) (bool, error) {
 	return !found, err
 }
 
-func schemaText(s sqlite.Status) string {
+func schemaText(s tables.Status) string {
 	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"authsvc"
-	"authsvc/adapter/sqlite"
 	"authsvc/cmd/authsvc/internal/config"
+	tables "authsvc/internal/schema"
 )
 
 type migrateCommand struct {
@@ -88,16 +88,16 @@ func (p *program) status(sc schema) error {
 }
 
 // Run brings the schema up to date.
-func (c migrateUp) Run(p *program) error { return p.migrate(sqlite.Up, c.DryRun) }
+func (c migrateUp) Run(p *program) error { return p.migrate(tables.Up, c.DryRun) }
 
 // Run takes the last change back.
-func (c migrateDown) Run(p *program) error { return p.migrate(sqlite.Down, c.DryRun) }
+func (c migrateDown) Run(p *program) error { return p.migrate(tables.Down, c.DryRun) }
 
-func (p *program) migrate(d sqlite.Direction, dryRun bool) error {
+func (p *program) migrate(d tables.Direction, dryRun bool) error {
 	if dryRun {
 		return p.plan(d)
 	}
-	return p.withSchema(d == sqlite.Up, func(_ *config.Settings, sc schema) error {
+	return p.withSchema(d == tables.Up, func(_ *config.Settings, sc schema) error {
 		if err := sc.Migrate(p.ctx, d); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (p *program) migrate(d sqlite.Direction, dryRun bool) error {
 }
 
 // plan says what migrate would do.
-func (p *program) plan(d sqlite.Direction) error {
+func (p *program) plan(d tables.Direction) error {
 	return p.withSchema(false, func(_ *config.Settings, sc schema) error {
 		status, err := sc.Status(p.ctx)
 		if err != nil {
@@ -114,9 +114,9 @@ func (p *program) plan(d sqlite.Direction) error {
 		}
 		planned := 0
 		for _, m := range status.Migrations {
-			if d == sqlite.Up && !m.Applied || d == sqlite.Down && m.Version == status.Current {
+			if d == tables.Up && !m.Applied || d == tables.Down && m.Version == status.Current {
 				planned++
-				fmt.Fprintf(p.stdout, "would %s %d, %s\n", map[sqlite.Direction]string{sqlite.Up: "apply", sqlite.Down: "take back"}[d], m.Version, m.Name)
+				fmt.Fprintf(p.stdout, "would %s %d, %s\n", map[tables.Direction]string{tables.Up: "apply", tables.Down: "take back"}[d], m.Version, m.Name)
 			}
 		}
 		if planned == 0 {

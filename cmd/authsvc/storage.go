@@ -11,6 +11,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
 	"authsvc/cmd/authsvc/internal/config"
+	tables "authsvc/internal/schema"
 )
 
 // A store is an adapter that the program opened.
@@ -22,8 +23,8 @@ type store struct {
 
 // schema is what a store with tables can do about them.
 type schema interface {
-	Status(ctx context.Context) (sqlite.Status, error)
-	Migrate(ctx context.Context, d sqlite.Direction) error
+	Status(ctx context.Context) (tables.Status, error)
+	Migrate(ctx context.Context, d tables.Direction) error
 }
 
 // A driver opens the stores of one scheme of storage.url.

@@ -22,6 +22,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ const retries = 8
 type Adapter struct {
 	reader, writer *sql.DB
 	dialect        Dialect
+	traits         Traits
 
 	statements
 	all       []*statement
@@ -49,47 +51,55 @@ var _ authsvc.Adapter = (*Adapter)(nil)
 // go to writer, all others to reader; they may be one pool. New does not
 // touch the database: statements are prepared at the first call. The caller
 // keeps the pools and closes them.
-func New(reader, writer *sql.DB, d Dialect, n Naming) (*Adapter, error) {
+func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error) {
 	names, err := n.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{reader: reader, writer: writer, dialect: d}
-	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names}
+	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t}
+	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names, traits: t}
 	a.statements = build(b)
 	a.all = b.all
 	return a, b.err
 }
 
-// run does one thing without a transaction. op names it in errors.
+// patience is how long one call may take, with all its retries, so that a
+// database that hangs does not hold requests.
+const patience = 5 * time.Second
+
+// run does one thing without a transaction of its own. op names it in errors.
 func (a *Adapter) run(ctx context.Context, op string, f func(runner) error) error {
-	err := a.prepare(ctx)
-	if err == nil {
-		err = f(runner{})
-	}
-	return a.fail(op, err)
+	return a.try(ctx, op, func(context.Context) error { return f(runner{}) })
 }
 
-// step runs f in one transaction, all or nothing, and again when the database
-// asks for it. f must not keep anything from an earlier run.
+// step runs f in one transaction, all or nothing.
 func (a *Adapter) step(ctx context.Context, op string, f func(runner) error) error {
+	return a.try(ctx, op, func(ctx context.Context) error { return a.once(ctx, f) })
+}
+
+// try calls f, and again when the database asks for it: it does so after it
+// has done nothing. f must not keep anything from an earlier run.
+func (a *Adapter) try(ctx context.Context, op string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	err := a.prepare(ctx)
 	if err != nil {
 		return a.fail(op, err)
 	}
 	for try := 1; ; try++ {
-		err = a.once(ctx, f)
+		err = f(ctx)
 		if err == nil || try == retries || !a.dialect.Retryable(err) {
 			return a.fail(op, err)
 		}
-		if err := sleep(ctx, time.Duration(try*try)*time.Millisecond); err != nil {
+		// Full jitter: those who collided do not meet again.
+		if err := sleep(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
 			return a.fail(op, err)
 		}
 	}
 }
 
 func (a *Adapter) once(ctx context.Context, f func(runner) error) error {
-	tx, err := a.writer.BeginTx(ctx, nil)
+	tx, err := a.writer.BeginTx(ctx, &sql.TxOptions{Isolation: a.dialect.Isolation})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -119,7 +129,7 @@ func (a *Adapter) fail(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sql.ErrNoRows), a.dialect.NoSuchID != nil && a.dialect.NoSuchID(err):
 		err = authsvc.ErrNotFound
 	case a.dialect.Unique(err):
 		err = authsvc.ErrConflict

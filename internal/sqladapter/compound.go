@@ -8,36 +8,52 @@ import (
 
 // SignUp implements [authsvc.Adapter].
 func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
-	err := a.step(ctx, "sign up", func(r runner) error {
-		if err := a.insertUserRow(ctx, r, u); err != nil {
-			return err
-		}
+	var done signUp
+	err := a.step(ctx, "sign up", func(r runner) (err error) {
+		done = signUp{user: u}
 		if acc != nil {
-			first := *acc
-			first.UserID = u.ID
-			if err := a.insertAccountRow(ctx, r, first); err != nil {
-				return err
-			}
+			done.account = *acc
 		}
 		if s != nil {
-			first := *s
-			first.UserID = u.ID
-			return a.insertSessionRows(ctx, r, first)
+			done.session = *s
 		}
-		return nil
+		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil)
 	})
 	if err != nil {
-		return authsvc.User{}, err
+		return authsvc.User{}, a.explain(ctx, err, &u, acc)
 	}
 	if acc != nil {
-		acc.UserID = u.ID
+		*acc = done.account
 	}
 	if s != nil {
-		s.UserID = u.ID
-		*s = storedSession(*s)
+		*s = storedSession(done.session)
 	}
-	u.EmailVerified = stored(u.EmailVerified)
-	return u, nil
+	done.user.EmailVerified = stored(done.user.EmailVerified)
+	return done.user, nil
+}
+
+// A signUp is what one step stores.
+type signUp struct {
+	user    authsvc.User
+	account authsvc.Account
+	session authsvc.SessionRecord
+}
+
+// insertSignUp sets the ids to those that count.
+func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account, session bool) error {
+	if err := a.insertUserRow(ctx, r, &n.user); err != nil {
+		return err
+	}
+	n.account.UserID, n.session.UserID = n.user.ID, n.user.ID
+	if account {
+		if err := a.insertAccountRow(ctx, r, &n.account); err != nil {
+			return err
+		}
+	}
+	if session {
+		return a.insertSessionRows(ctx, r, &n.session)
+	}
+	return nil
 }
 
 // ProveEmail implements [authsvc.Adapter].

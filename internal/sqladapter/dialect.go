@@ -1,6 +1,7 @@
 package sqladapter
 
 import (
+	"database/sql"
 	"strings"
 	"time"
 )
@@ -21,6 +22,14 @@ type Dialect struct {
 	// ForUpdate ends a SELECT whose row is about to be changed, such as
 	// " FOR UPDATE". Empty when transactions exclude each other anyway.
 	ForUpdate string
+	// Exact compares a column whose text is usually compared loosely with one
+	// parameter, byte for byte, after an index found the row. Nil: no column
+	// is ever so.
+	Exact func(column string) string
+	// DeleteLimit: DELETE takes ORDER BY and LIMIT.
+	DeleteLimit bool
+	// Isolation of transactions; the zero value is the database's default.
+	Isolation sql.IsolationLevel
 	// SkipLocked ends a SELECT that picks one row of a queue, such as
 	// " FOR UPDATE SKIP LOCKED". Empty as above.
 	SkipLocked string
@@ -39,6 +48,9 @@ type Dialect struct {
 	ForeignKey func(error) bool
 	// Retryable errors rolled a transaction back that may pass the next time.
 	Retryable func(error) bool
+	// NoSuchID tells that a parameter cannot be an id of the column that it
+	// was compared with, such as a word with a number. Nil: it never does.
+	NoSuchID func(error) bool
 }
 
 // placeholders replaces each ? of text.

@@ -10,8 +10,10 @@ import (
 // Naming says what the four shared tables and their columns are called.
 type Naming struct {
 	// Preset is "prisma" (default), the names of the interface as they are:
-	// User, Account, Session, VerificationToken, userId …; or "snake": users,
-	// accounts, sessions, verificationtokens, user_id ….
+	// User, Account, Session, VerificationToken, userId …; "snake": users,
+	// accounts, sessions, verificationtokens, user_id …; or "authjs", as
+	// @auth/pg-adapter has them: users, accounts, sessions,
+	// verification_token, userId ….
 	Preset string
 	// Tables renames single tables, such as "User": "people".
 	Tables map[string]string
@@ -69,8 +71,13 @@ func (n Naming) table(logical string) (string, error) {
 		return logical, nil
 	case "snake":
 		return strings.ToLower(logical) + "s", nil
+	case "authjs":
+		if logical == "VerificationToken" {
+			return "verification_token", nil
+		}
+		return strings.ToLower(logical) + "s", nil
 	}
-	return "", fmt.Errorf("naming: unknown preset %q; there are prisma and snake", n.Preset)
+	return "", fmt.Errorf("naming: unknown preset %q; there are prisma, snake and authjs", n.Preset)
 }
 
 func (n Naming) column(table, logical string) string {

@@ -18,6 +18,8 @@ func TestNaming(t *testing.T) {
 		"snake": {Naming{Preset: "snake"}, map[string]string{"User": "users", "Account": "accounts", "Session": "sessions",
 			"VerificationToken": "verificationtokens", "User.emailVerified": "email_verified", "Account.providerAccountId": "provider_account_id",
 			"Account.refresh_token": "refresh_token", "Account.expires_at": "expires_at", "Session.userId": "user_id", "Session.id": "id"}},
+		"authjs": {Naming{Preset: "authjs"}, map[string]string{"User": "users", "Account": "accounts", "Session": "sessions",
+			"VerificationToken": "verification_token", "User.emailVerified": "emailVerified", "Account.userId": "userId"}},
 		"renamed": {Naming{Preset: "snake", Tables: map[string]string{"User": "People"}, Columns: map[string]string{"User.image": "Avatar"}},
 			map[string]string{"User": "People", "User.image": "Avatar", "User.emailVerified": "email_verified", "Account": "accounts"}},
 	} {

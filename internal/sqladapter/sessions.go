@@ -16,15 +16,16 @@ func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
 		text{&s.Digest}, millis{&s.AuthTime}, text{&s.Provider}}
 }
 
-func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s authsvc.SessionRecord) error {
+// insertSessionRows sets s.ID to the id that counts.
+func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest
 	}
-	_, err := r.exec(ctx, a.insertSession, s.ID, s.SessionToken, s.UserID, a.shared(s.Expires))
+	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.shared(s.Expires))
 	if err != nil {
 		return a.owned(err)
 	}
-	return a.insertOwnSessionRow(ctx, r, s)
+	return a.insertOwnSessionRow(ctx, r, *s)
 }
 
 func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
@@ -39,7 +40,14 @@ func storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
 
 // CreateSession implements [authsvc.Adapter].
 func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
-	err := a.step(ctx, "create session", func(r runner) error { return a.insertSessionRows(ctx, r, s) })
+	err := a.step(ctx, "create session", func(r runner) error {
+		if a.traits.Orphans {
+			if err := a.holdUser(ctx, r, s.UserID); err != nil {
+				return err
+			}
+		}
+		return a.insertSessionRows(ctx, r, &s)
+	})
 	if err != nil {
 		return authsvc.SessionRecord{}, err
 	}

@@ -5,12 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
 // A statement is written once, in New, and prepared once per connection.
 type statement struct {
 	text     string
+	order    []int // which argument each parameter takes; nil: as they are
+	made     bool  // an INSERT without the id, which the database makes
 	db       *sql.DB
 	prepared atomic.Pointer[sql.Stmt]
 }
@@ -20,6 +24,7 @@ type builder struct {
 	reader, writer *sql.DB
 	dialect        *Dialect
 	names          Names
+	traits         Traits
 	all            []*statement
 	err            error
 }
@@ -32,11 +37,82 @@ func (b *builder) read(text string) *statement { return b.add(b.reader, text) }
 func (b *builder) write(text string) *statement { return b.add(b.writer, text) }
 
 func (b *builder) add(db *sql.DB, text string) *statement {
+	text, order := b.comparisons(text)
 	expanded, err := b.names.Expand(b.dialect.placeholders(text), b.dialect.Quote)
 	b.err = errors.Join(b.err, err)
-	s := &statement{text: expanded, db: db}
+	s := &statement{text: expanded, order: order, db: db}
 	b.all = append(b.all, s)
 	return s
+}
+
+// insert makes an INSERT into a shared table. The first column is the id,
+// which is left out when the database makes it.
+func (b *builder) insert(table, columns string) *statement {
+	made, suffix := b.traits.MadeIDs[table], ""
+	if made {
+		_, columns, _ = strings.Cut(columns, ", ")
+		if b.dialect.Returning {
+			suffix = ` RETURNING {` + table + `.id}`
+		}
+	}
+	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
+	s := b.write(`INSERT INTO {` + table + `} (` + columns + `) VALUES (` + values + `)` + suffix)
+	s.made = made
+	return s
+}
+
+// comparisons replaces {=User.email} and {=u.User.email}, of an alias u, by a
+// comparison with one parameter that holds byte for byte. It returns which
+// argument each parameter of the text takes: a column that the database
+// compares loosely needs its argument twice.
+func (b *builder) comparisons(text string) (string, []int) {
+	var out strings.Builder
+	var order []int
+	args, twice := 0, false
+	take := func(part string) {
+		for range strings.Count(part, "?") {
+			order = append(order, args)
+			args++
+		}
+		out.WriteString(part)
+	}
+	for {
+		before, rest, found := strings.Cut(text, "{=")
+		take(before)
+		if !found {
+			break
+		}
+		logical, after, _ := strings.Cut(rest, "}")
+		column := "{" + logical + "}"
+		if alias, plain, aliased := strings.Cut(logical, "."); aliased && strings.Contains(plain, ".") {
+			logical, column = plain, alias+".{"+plain+"}"
+		}
+		out.WriteString(column + " = ?")
+		order = append(order, args)
+		if b.traits.Folded[logical] && b.dialect.Exact != nil {
+			out.WriteString(" AND " + b.dialect.Exact(column))
+			order = append(order, args)
+			twice = true
+		}
+		args++
+		text = after
+	}
+	if !twice {
+		order = nil
+	}
+	return out.String(), order
+}
+
+// arguments puts arguments in the order of the parameters.
+func (s *statement) arguments(args []any) []any {
+	if s.order == nil {
+		return args
+	}
+	ordered := make([]any, len(s.order))
+	for i, n := range s.order {
+		ordered[i] = args[n]
+	}
+	return ordered
 }
 
 // prepare prepares all statements that are not yet. It runs outside of every
@@ -74,7 +150,7 @@ func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
 
 // exec returns how many rows were affected.
 func (r runner) exec(ctx context.Context, s *statement, args ...any) (int, error) {
-	result, err := r.on(ctx, s).ExecContext(ctx, args...)
+	result, err := r.on(ctx, s).ExecContext(ctx, s.arguments(args)...)
 	if err != nil {
 		return 0, err
 	}
@@ -91,13 +167,32 @@ func (r runner) must(ctx context.Context, s *statement, args ...any) error {
 	return err
 }
 
+// insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
+// the one that counts.
+func (r runner) insert(ctx context.Context, s *statement, id *string, args ...any) error {
+	if !s.made {
+		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
+		return err
+	}
+	if strings.Contains(s.text, " RETURNING ") {
+		return r.row(ctx, s, args...).Scan(text{id})
+	}
+	result, err := r.on(ctx, s).ExecContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	n, err := result.LastInsertId()
+	*id = strconv.FormatInt(n, 10)
+	return err
+}
+
 func (r runner) row(ctx context.Context, s *statement, args ...any) *sql.Row {
-	return r.on(ctx, s).QueryRowContext(ctx, args...)
+	return r.on(ctx, s).QueryRowContext(ctx, s.arguments(args)...)
 }
 
 // rows calls scan for each row.
 func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*sql.Rows) error) (err error) {
-	rows, err := r.on(ctx, s).QueryContext(ctx, args...)
+	rows, err := r.on(ctx, s).QueryContext(ctx, s.arguments(args)...)
 	if err != nil {
 		return err
 	}

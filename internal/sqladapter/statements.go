@@ -1,5 +1,7 @@
 package sqladapter
 
+import "strings"
+
 // Columns in the order in which they are scanned.
 const (
 	userColumns = `u.{User.id}, u.{User.name}, u.{User.email}, u.{User.emailVerified}, u.{User.image}`
@@ -40,6 +42,7 @@ type userStatements struct {
 	lockUser, updateUser, deleteUser                      *statement
 	insertAccount, refreshAccount, deleteAccount          *statement
 	listAccounts, accountsOf, deleteAccountsOf            *statement
+	twinEmail, twinIdentity                               *statement
 }
 
 func buildUsers(b *builder) userStatements {
@@ -47,12 +50,11 @@ func buildUsers(b *builder) userStatements {
 	const accounts = `SELECT ` + accountColumns + ` FROM {Account} WHERE {Account.userId} = ? ` +
 		`ORDER BY {Account.provider}, {Account.id}`
 	return userStatements{
-		insertUser: b.write(`INSERT INTO {User} ({User.id}, {User.name}, {User.email}, {User.emailVerified}, {User.image}) ` +
-			`VALUES (?, ?, ?, ?, ?)`),
+		insertUser:     b.insert("User", `{User.id}, {User.name}, {User.email}, {User.emailVerified}, {User.image}`),
 		getUser:        b.read(user + `WHERE u.{User.id} = ?`),
-		getUserByEmail: b.read(user + `WHERE u.{User.email} = ?`),
+		getUserByEmail: b.read(user + `WHERE {=u.User.email}`),
 		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
-			`WHERE a.{Account.provider} = ? AND a.{Account.providerAccountId} = ?`),
+			`WHERE {=a.Account.provider} AND {=a.Account.providerAccountId}`),
 		listUsers:      b.read(user + `ORDER BY u.{User.id} LIMIT ?`),
 		listUsersAfter: b.read(user + `WHERE u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`),
 		lockUser:       b.write(user + `WHERE u.{User.id} = ?` + b.dialect.ForUpdate),
@@ -60,15 +62,16 @@ func buildUsers(b *builder) userStatements {
 			`{User.image} = ? WHERE {User.id} = ?`),
 		deleteUser: b.write(`DELETE FROM {User} WHERE {User.id} = ?`),
 
-		insertAccount: b.write(`INSERT INTO {Account} (` + accountColumns + `) ` +
-			`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		insertAccount: b.insert("Account", accountColumns),
 		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), {Account.access_token} = ?, ` +
 			`{Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, {Account.id_token} = ?, ` +
-			`{Account.session_state} = ? WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
-		deleteAccount:    b.write(`DELETE FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
+			`{Account.session_state} = ? WHERE {=Account.provider} AND {=Account.providerAccountId}`),
+		deleteAccount:    b.write(`DELETE FROM {Account} WHERE {=Account.provider} AND {=Account.providerAccountId}`),
 		listAccounts:     b.read(accounts),
 		accountsOf:       b.write(accounts),
 		deleteAccountsOf: b.write(`DELETE FROM {Account} WHERE {Account.userId} = ?`),
+		twinEmail:        b.write(`SELECT {User.email} FROM {User} WHERE {User.email} = ?`),
+		twinIdentity:     b.write(`SELECT {Account.providerAccountId} FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
 	}
 }
 
@@ -81,8 +84,7 @@ type sessionStatements struct {
 
 func buildSessions(b *builder) sessionStatements {
 	return sessionStatements{
-		insertSession: b.write(`INSERT INTO {Session} ({Session.id}, {Session.sessionToken}, {Session.userId}, ` +
-			`{Session.expires}) VALUES (?, ?, ?, ?)`),
+		insertSession: b.insert("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`),
 		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider) ` +
 			`VALUES (?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
@@ -90,18 +92,18 @@ func buildSessions(b *builder) sessionStatements {
 		getSession: b.read(`SELECT ` + sessionColumns + `, ` + userColumns + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND o.session_token = s.{Session.sessionToken} ` +
-			`WHERE s.{Session.sessionToken} = ?`),
-		updateSession: b.write(`UPDATE {Session} SET {Session.expires} = ? WHERE {Session.sessionToken} = ?`),
+			`WHERE {=s.Session.sessionToken}`),
+		updateSession: b.write(`UPDATE {Session} SET {Session.expires} = ? WHERE {=Session.sessionToken}`),
 		updateOwnSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, provider = ? ` +
 			`WHERE session_token = ?`),
-		sessionOwner: b.write(`SELECT {Session.userId} FROM {Session} WHERE {Session.sessionToken} = ?`),
+		sessionOwner: b.write(`SELECT {Session.userId} FROM {Session} WHERE {=Session.sessionToken}`),
 		lookSession: b.write(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
 			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
-			`WHERE s.{Session.sessionToken} = ?`),
+			`WHERE {=s.Session.sessionToken}`),
 		listSessions: b.read(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
 			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
 			`WHERE s.{Session.userId} = ?`),
-		deleteSession:    b.write(`DELETE FROM {Session} WHERE {Session.sessionToken} = ?`),
+		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {Session.userId} = ?`),
 	}
 }
@@ -114,14 +116,14 @@ type tokenStatements struct {
 }
 
 func buildTokens(b *builder) tokenStatements {
-	const byToken = ` FROM {VerificationToken} WHERE {VerificationToken.identifier} = ? AND {VerificationToken.token} = ?`
+	const byToken = ` FROM {VerificationToken} WHERE {=VerificationToken.identifier} AND {=VerificationToken.token}`
 	const due = ` FROM authsvc_mail WHERE due <= ? ORDER BY due, id LIMIT 1`
 	t := tokenStatements{
 		insertToken: b.write(`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, ` +
 			`{VerificationToken.token}, {VerificationToken.expires}) VALUES (?, ?, ?)`),
-		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {VerificationToken.identifier} = ?`),
+		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`),
 		deleteMailsFor: b.write(`DELETE FROM authsvc_mail WHERE id IN (SELECT {VerificationToken.token} ` +
-			`FROM {VerificationToken} WHERE {VerificationToken.identifier} = ?)`),
+			`FROM {VerificationToken} WHERE {=VerificationToken.identifier})`),
 		countMail:  b.write(`SELECT COUNT(*) FROM authsvc_mail`),
 		insertMail: b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
 		delayMail:  b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
@@ -146,6 +148,7 @@ type ownStatements struct {
 	ensurePermit, lockPermit, updatePermit              *statement
 	ensureLease, lockLease, updateLease, deleteLease    *statement
 	listRevocations, getMeta, insertMeta, setMeta, ping *statement
+	ensureMeta, lockMeta                                *statement
 }
 
 func buildOwn(b *builder) ownStatements {
@@ -173,26 +176,33 @@ func buildOwn(b *builder) ownStatements {
 // sharedSweeps is how many of the sweeps, the first ones, are of shared tables.
 const sharedSweeps = 2
 
-// buildSweeps makes one bounded DELETE per kind of record. The inner SELECT is
-// wrapped, since MySQL takes no LIMIT directly inside IN; the condition is
-// repeated outside, so that a record renewed in between is spared.
+// buildSweeps makes one bounded DELETE per kind of record.
 func buildSweeps(b *builder) []*statement {
-	sweep := func(table, key, condition string) *statement {
-		return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` IN (SELECT k FROM (SELECT ` +
-			key + ` AS k FROM ` + table + ` WHERE ` + condition + ` LIMIT ?) x)`)
-	}
-	const old = `expires < ?`
 	return []*statement{
-		sweep(`{Session}`, `{Session.sessionToken}`, b.dialect.timeExpr(`{Session.expires}`)+` < ?`),
-		sweep(`{VerificationToken}`, `{VerificationToken.token}`, b.dialect.timeExpr(`{VerificationToken.expires}`)+` < ?`),
-		sweep(`authsvc_mail`, `id`, old),
-		sweep(`authsvc_once`, `id`, old),
-		sweep(`authsvc_revocation`, `id`, old),
-		sweep(`authsvc_permit`, `id`, old),
-		sweep(`authsvc_lease`, `id`, old),
+		b.sweep(`{Session}`, `{Session.sessionToken}`, b.dialect.timeExpr(`{Session.expires}`)),
+		b.sweep(`{VerificationToken}`, `{VerificationToken.token}`, b.dialect.timeExpr(`{VerificationToken.expires}`)),
+		b.sweep(`authsvc_mail`, `id`, `expires`),
+		b.sweep(`authsvc_once`, `id`, `expires`),
+		b.sweep(`authsvc_revocation`, `id`, `expires`),
+		b.sweep(`authsvc_permit`, `id`, `expires`),
+		b.sweep(`authsvc_lease`, `id`, `expires`),
 		// Left behind by a program that deletes sessions and does not enforce
 		// foreign keys. The session, not this row, says when it expires.
-		sweep(`authsvc_session`, `digest`, old+` AND NOT EXISTS (SELECT 1 FROM {Session} s `+
+		b.sweep(`authsvc_session`, `digest`, `expires`, ` AND NOT EXISTS (SELECT 1 FROM {Session} s `+
 			`WHERE s.{Session.sessionToken} = authsvc_session.session_token)`),
 	}
+}
+
+// sweep deletes rows that expired, the oldest first. Where DELETE takes no
+// limit they are chosen inside; the condition is repeated outside, so that a
+// record that was renewed in between is spared.
+func (b *builder) sweep(table, key, expires string, more ...string) *statement {
+	condition := expires + ` < ?` + strings.Join(more, "")
+	if b.dialect.DeleteLimit {
+		s := b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` ORDER BY ` + expires + ` LIMIT ?`)
+		s.order = []int{0, 2}
+		return s
+	}
+	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` IN (SELECT ` +
+		key + ` FROM ` + table + ` WHERE ` + condition + ` ORDER BY ` + expires + ` LIMIT ?)`)
 }

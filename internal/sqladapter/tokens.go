@@ -19,6 +19,9 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		if len(m.Payload) > maxPayload {
 			return errPayload
 		}
+		if err := a.holdQueue(ctx, r); err != nil {
+			return err
+		}
 		var queued int
 		if err := r.row(ctx, a.countMail).Scan(&queued); err != nil {
 			return err
@@ -36,6 +39,21 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
 		return err
 	})
+}
+
+// queueRow is the row of authsvc_meta that those who add to the mail queue
+// hold in turn, so that the count which limits it is right.
+const queueRow = "mail queue"
+
+func (a *Adapter) holdQueue(ctx context.Context, r runner) error {
+	if a.dialect.ForUpdate == "" {
+		return nil
+	}
+	if _, err := r.exec(ctx, a.ensureMeta, queueRow, ""); err != nil {
+		return err
+	}
+	var nothing string
+	return r.row(ctx, a.lockMeta, queueRow).Scan(text{&nothing})
 }
 
 // TakeToken implements [authsvc.Adapter].

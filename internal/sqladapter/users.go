@@ -3,6 +3,7 @@ package sqladapter
 import (
 	"context"
 	"database/sql"
+	"math"
 
 	"authsvc"
 )
@@ -24,16 +25,16 @@ func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...
 	return u, nil
 }
 
-func (a *Adapter) insertUserRow(ctx context.Context, r runner, u authsvc.User) error {
-	_, err := r.exec(ctx, a.insertUser, u.ID, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image))
-	return err
+// insertUserRow sets u.ID to the id that counts.
+func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
+	return r.insert(ctx, a.insertUser, &u.ID, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image))
 }
 
 // CreateUser implements [authsvc.Adapter].
 func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	err := a.run(ctx, "create user", func(r runner) error { return a.insertUserRow(ctx, r, u) })
+	err := a.run(ctx, "create user", func(r runner) error { return a.insertUserRow(ctx, r, &u) })
 	if err != nil {
-		return authsvc.User{}, err
+		return authsvc.User{}, a.explain(ctx, err, &u, nil)
 	}
 	u.EmailVerified = stored(u.EmailVerified)
 	return u, nil
@@ -69,7 +70,7 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		return a.updateUserRow(ctx, r, u)
 	})
 	if err != nil {
-		return authsvc.User{}, err
+		return authsvc.User{}, a.explain(ctx, err, &u, nil)
 	}
 	return u, nil
 }
@@ -108,7 +109,27 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 
 // DeleteUser implements [authsvc.Adapter].
 func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
-	return a.run(ctx, "delete user", func(r runner) error { return r.must(ctx, a.deleteUser, id) })
+	if !a.traits.Orphans {
+		return a.run(ctx, "delete user", func(r runner) error { return r.must(ctx, a.deleteUser, id) })
+	}
+	return a.step(ctx, "delete user", func(r runner) error {
+		if err := a.holdUser(ctx, r, id); err != nil {
+			return err
+		}
+		for _, s := range []*statement{a.deleteAccountsOf, a.deleteSessionsOf} {
+			if _, err := r.exec(ctx, s, id); err != nil {
+				return err
+			}
+		}
+		return r.must(ctx, a.deleteUser, id)
+	})
+}
+
+// holdUser makes sure that there is a user, and that it stays until the end of
+// the step.
+func (a *Adapter) holdUser(ctx context.Context, r runner, id string) error {
+	var u authsvc.User
+	return r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...)
 }
 
 func scanAccount(acc *authsvc.Account) []any {
@@ -118,26 +139,36 @@ func scanAccount(acc *authsvc.Account) []any {
 }
 
 // tokenFields are the parameters for what a refresh replaces.
-func tokenFields(acc authsvc.Account) []any {
+func (a *Adapter) tokenFields(acc authsvc.Account) []any {
 	var expiresAt any
 	if acc.ExpiresAt != 0 {
 		expiresAt = acc.ExpiresAt
+		if a.traits.NarrowExpiry {
+			expiresAt = min(acc.ExpiresAt, math.MaxInt32) // too early is safe
+		}
 	}
 	return []any{orNull(acc.RefreshToken), orNull(acc.AccessToken), expiresAt, orNull(acc.TokenType),
 		orNull(acc.Scope), orNull(acc.IDToken), orNull(acc.SessionState)}
 }
 
-func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc authsvc.Account) error {
-	args := append([]any{acc.ID, acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, tokenFields(acc)...)
-	_, err := r.exec(ctx, a.insertAccount, args...)
-	return a.owned(err)
+// insertAccountRow sets acc.ID to the id that counts.
+func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.Account) error {
+	args := append([]any{acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, a.tokenFields(*acc)...)
+	return a.owned(r.insert(ctx, a.insertAccount, &acc.ID, args...))
 }
 
 // LinkAccount implements [authsvc.Adapter].
 func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
-	err := a.run(ctx, "link account", func(r runner) error { return a.insertAccountRow(ctx, r, acc) })
+	err := a.step(ctx, "link account", func(r runner) error {
+		if a.traits.Orphans {
+			if err := a.holdUser(ctx, r, acc.UserID); err != nil {
+				return err
+			}
+		}
+		return a.insertAccountRow(ctx, r, &acc)
+	})
 	if err != nil {
-		return authsvc.Account{}, err
+		return authsvc.Account{}, a.explain(ctx, err, nil, &acc)
 	}
 	return acc, nil
 }
@@ -145,7 +176,7 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc
 // RefreshAccount implements [authsvc.Adapter].
 func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
 	return a.run(ctx, "refresh account", func(r runner) error {
-		return r.must(ctx, a.refreshAccount, append(tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
+		return r.must(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
 	})
 }
 

@@ -1,2 +1,2 @@
-DROP TABLE authsvc_permit;
-DROP TABLE authsvc_lease;
+DROP TABLE IF EXISTS authsvc_permit;
+DROP TABLE IF EXISTS authsvc_lease;

@@ -1,5 +1,5 @@
-DROP TABLE authsvc_session;
-DROP TABLE authsvc_mail;
-DROP TABLE authsvc_once;
-DROP TABLE authsvc_revocation;
-DROP TABLE authsvc_meta;
+DROP TABLE IF EXISTS authsvc_session;
+DROP TABLE IF EXISTS authsvc_mail;
+DROP TABLE IF EXISTS authsvc_once;
+DROP TABLE IF EXISTS authsvc_revocation;
+DROP TABLE IF EXISTS authsvc_meta;

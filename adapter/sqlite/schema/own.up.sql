@@ -1,4 +1,4 @@
-CREATE TABLE authsvc_session (
+CREATE TABLE IF NOT EXISTS authsvc_session (
     digest TEXT NOT NULL PRIMARY KEY,
     session_token TEXT NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,
     user_id TEXT NOT NULL REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE,
@@ -6,35 +6,35 @@ CREATE TABLE authsvc_session (
     auth_time INTEGER,
     provider TEXT
 );
-CREATE INDEX authsvc_session_user ON authsvc_session (user_id);
-CREATE INDEX authsvc_session_expires ON authsvc_session (expires);
+CREATE INDEX IF NOT EXISTS authsvc_session_user ON authsvc_session (user_id);
+CREATE INDEX IF NOT EXISTS authsvc_session_expires ON authsvc_session (expires);
 
-CREATE TABLE authsvc_mail (
+CREATE TABLE IF NOT EXISTS authsvc_mail (
     id TEXT NOT NULL PRIMARY KEY,
     payload BLOB NOT NULL,
     due INTEGER NOT NULL,
     expires INTEGER NOT NULL,
     attempts INTEGER NOT NULL
 );
-CREATE INDEX authsvc_mail_due ON authsvc_mail (due, id);
-CREATE INDEX authsvc_mail_expires ON authsvc_mail (expires);
+CREATE INDEX IF NOT EXISTS authsvc_mail_due ON authsvc_mail (due, id);
+CREATE INDEX IF NOT EXISTS authsvc_mail_expires ON authsvc_mail (expires);
 
-CREATE TABLE authsvc_once (
+CREATE TABLE IF NOT EXISTS authsvc_once (
     id TEXT NOT NULL PRIMARY KEY,
     expires INTEGER NOT NULL
 );
-CREATE INDEX authsvc_once_expires ON authsvc_once (expires);
+CREATE INDEX IF NOT EXISTS authsvc_once_expires ON authsvc_once (expires);
 
-CREATE TABLE authsvc_revocation (
+CREATE TABLE IF NOT EXISTS authsvc_revocation (
     id TEXT NOT NULL PRIMARY KEY,
     not_before INTEGER NOT NULL,
     written INTEGER NOT NULL,
     expires INTEGER NOT NULL
 );
-CREATE INDEX authsvc_revocation_written ON authsvc_revocation (written, id);
-CREATE INDEX authsvc_revocation_expires ON authsvc_revocation (expires);
+CREATE INDEX IF NOT EXISTS authsvc_revocation_written ON authsvc_revocation (written, id);
+CREATE INDEX IF NOT EXISTS authsvc_revocation_expires ON authsvc_revocation (expires);
 
-CREATE TABLE authsvc_meta (
+CREATE TABLE IF NOT EXISTS authsvc_meta (
     id TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
 );

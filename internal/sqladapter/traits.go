@@ -1,0 +1,16 @@
+package sqladapter
+
+// Traits are what is particular about the shared tables at hand, which other
+// programs may have made. The zero value fits those that authsvc makes.
+type Traits struct {
+	// MadeIDs has the tables, such as "User", whose ids are numbers that the
+	// database makes; ids that the engine proposes are dropped.
+	MadeIDs map[string]bool
+	// Folded has the columns, such as "User.email", whose text the database
+	// compares without regard to case, accents or trailing blanks.
+	Folded map[string]bool
+	// Orphans: accounts and sessions do not go with their user by themselves.
+	Orphans bool
+	// NarrowExpiry: Account.expires_at ends in the year 2038.
+	NarrowExpiry bool
+}

@@ -1,0 +1,128 @@
+package sqlschema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A rule is an index that the adapter relies on.
+type rule struct {
+	name    string // when it is authsvc that makes it
+	table   string
+	columns []string
+	unique  bool
+	time    bool // the sweep looks for what has expired
+}
+
+func rules() []rule {
+	return []rule{
+		{name: "authsvc_user_email", table: "User", columns: []string{"email"}, unique: true},
+		{name: "authsvc_account_identity", table: "Account", columns: []string{"provider", "providerAccountId"}, unique: true},
+		{name: "authsvc_account_user", table: "Account", columns: []string{"userId"}},
+		{name: "authsvc_session_key", table: "Session", columns: []string{"sessionToken"}, unique: true},
+		{name: "authsvc_session_owner", table: "Session", columns: []string{"userId"}},
+		{name: "authsvc_session_end", table: "Session", columns: []string{"expires"}, time: true},
+		{name: "authsvc_token_key", table: "VerificationToken", columns: []string{"token"}, unique: true},
+		{name: "authsvc_token_end", table: "VerificationToken", columns: []string{"expires"}, time: true},
+	}
+}
+
+// keptBy finds the index of a table that keeps a rule: a unique one has
+// exactly its columns in any order, another begins with them. Of several, one
+// that compares byte for byte is preferred.
+func (d *Database) keptBy(r rule, t *Table) (best *Index) {
+	for i := range t.Indexes {
+		index := &t.Indexes[i]
+		if !d.fits(r, index) {
+			continue
+		}
+		if best == nil || best.Folded && !index.Folded {
+			best = index
+		}
+	}
+	return best
+}
+
+func (d *Database) fits(r rule, index *Index) bool {
+	if index.Name == r.name {
+		return true
+	}
+	if r.time && d.TimeIndex != nil {
+		return false // an expression, found by its name only
+	}
+	if r.unique && (!index.Unique || len(index.Columns) != len(r.columns)) || len(index.Columns) < len(r.columns) {
+		return false
+	}
+	for _, column := range r.columns {
+		physical := d.Names[r.table+"."+column]
+		if !slices.ContainsFunc(index.Columns[:len(r.columns)], func(name string) bool { return d.same(name, physical) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// addIndexes makes the indexes that are missing.
+func (d *Database) addIndexes(ctx context.Context, q Querier) error {
+	found, err := d.inspect(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, r := range rules() {
+		if d.keptBy(r, found[r.table]) != nil {
+			continue
+		}
+		if _, err := q.ExecContext(ctx, d.createIndex(r)); err != nil {
+			return fmt.Errorf("index %s on table %s (%s): %w", r.name, d.Names[r.table], strings.Join(r.columns, ", "), err)
+		}
+	}
+	return nil
+}
+
+func (d *Database) createIndex(r rule) string {
+	kind := "INDEX"
+	if r.unique {
+		kind = "UNIQUE INDEX"
+	}
+	return fmt.Sprintf("CREATE %s %s ON %s (%s)", kind, r.name, d.Quote(d.Names[r.table]), d.indexed(r))
+}
+
+func (d *Database) indexed(r rule) string {
+	var columns []string
+	for _, column := range r.columns {
+		quoted := d.Quote(d.Names[r.table+"."+column])
+		if r.time && d.TimeIndex != nil {
+			quoted = "(" + d.TimeIndex(quoted) + ")"
+		}
+		columns = append(columns, quoted)
+	}
+	return strings.Join(columns, ", ")
+}
+
+// duplicates refuses to make a unique index over what is not unique, since
+// only a person can tell which row is right.
+func (d *Database) duplicates(ctx context.Context, q Querier, r rule) error {
+	columns := d.indexed(r)
+	query := `SELECT COUNT(*) FROM (SELECT 1 AS one FROM ` + d.Quote(d.Names[r.table]) + d.present(r) +
+		` GROUP BY ` + columns + ` HAVING COUNT(*) > 1) twice`
+	var n int
+	if err := q.QueryRowContext(ctx, query).Scan(&n); err != nil {
+		return fmt.Errorf("look for duplicates in table %s: %w", d.Names[r.table], err)
+	}
+	if n > 0 {
+		return fmt.Errorf("table %s has %d values of (%s) more than once, which have to be unique: remove all but one of each; this finds them: SELECT %s, COUNT(*) FROM %s%s GROUP BY %s HAVING COUNT(*) > 1",
+			d.Names[r.table], n, strings.Join(r.columns, ", "), columns, d.Quote(d.Names[r.table]), d.present(r), columns)
+	}
+	return nil
+}
+
+// present leaves absent values out, which are not compared.
+func (d *Database) present(r rule) string {
+	var conditions []string
+	for _, column := range r.columns {
+		conditions = append(conditions, d.Quote(d.Names[r.table+"."+column])+" IS NOT NULL")
+	}
+	return " WHERE " + strings.Join(conditions, " AND ")
+}

@@ -1,0 +1,260 @@
+package sqlschema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"authsvc/internal/schema"
+)
+
+// A migration is one change of the schema. Where the database can, it runs in
+// one transaction with the note that it ran; everywhere it can be repeated, so
+// that the next process finishes what a killed one began.
+type migration struct {
+	version  int64
+	name     string
+	up, down func(*Database, context.Context, Querier) error
+}
+
+// migrations lists every change of the schema, in order.
+func migrations() []migration {
+	return []migration{
+		{1, "initial", (*Database).upInitial, (*Database).downInitial},
+		{2, "permits and leases", (*Database).upLeases, (*Database).downLeases},
+	}
+}
+
+// Latest is the version that this build needs.
+func Latest() int64 {
+	all := migrations()
+	return all[len(all)-1].version
+}
+
+// upInitial makes the tables. The shared ones may be there already; then they
+// get the indexes that are missing.
+func (d *Database) upInitial(ctx context.Context, q Querier) error {
+	found, err := d.inspect(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables() {
+		if found[table] != nil {
+			continue
+		}
+		if err := d.exec(ctx, q, strings.ToLower(table)+".sql"); err != nil {
+			return err
+		}
+	}
+	if err := d.addIndexes(ctx, q); err != nil {
+		return err
+	}
+	return d.exec(ctx, q, "own.up.sql")
+}
+
+// downInitial removes authsvc's own tables only.
+func (d *Database) downInitial(ctx context.Context, q Querier) error {
+	return d.exec(ctx, q, "own.down.sql")
+}
+
+// upLeases adds what replicas share beside records: rate limits and leases.
+func (d *Database) upLeases(ctx context.Context, q Querier) error {
+	if err := d.exec(ctx, q, "leases.up.sql"); err != nil {
+		return err
+	}
+	return d.addIndexes(ctx, q)
+}
+
+func (d *Database) downLeases(ctx context.Context, q Querier) error {
+	return d.exec(ctx, q, "leases.down.sql")
+}
+
+// exec runs the statements of a file one by one.
+func (d *Database) exec(ctx context.Context, q Querier, file string) error {
+	text, err := fs.ReadFile(d.Files, file)
+	if err != nil {
+		return err
+	}
+	expanded, err := d.expand(ctx, q, string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, statement := range strings.SplitAfter(expanded, ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := q.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// expand replaces what is in braces.
+func (d *Database) expand(ctx context.Context, q Querier, text string) (string, error) {
+	if strings.Contains(text, "{text}") {
+		kind, err := d.Text(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		text = strings.ReplaceAll(text, "{text}", kind)
+	}
+	for {
+		before, rest, found := strings.Cut(text, "{type ")
+		if !found {
+			return d.Names.Expand(text, d.Quote)
+		}
+		logical, after, _ := strings.Cut(rest, "}")
+		kind, err := d.typeOf(ctx, q, logical)
+		if err != nil {
+			return "", err
+		}
+		text = before + kind + after
+	}
+}
+
+func (d *Database) typeOf(ctx context.Context, q Querier, logical string) (string, error) {
+	table, _, _ := strings.Cut(logical, ".")
+	t, err := d.Inspect(ctx, q, d.Names[table])
+	if err != nil {
+		return "", err
+	}
+	if t != nil {
+		if c := d.column(t, logical); c != nil {
+			return c.Type, nil
+		}
+	}
+	return "", fmt.Errorf("there is no column %s", logical)
+}
+
+// Settle refuses what this build cannot use, and migrates when told to.
+func (d *Database) Settle(ctx context.Context, migrate bool) error {
+	version, err := d.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if version > Latest() {
+		return fmt.Errorf("%s: %s has schema version %d, this build knows up to %d: use a newer build", d.Scheme, d.Where, version, Latest())
+	}
+	if migrate && version < Latest() {
+		return d.Migrate(ctx, schema.Up)
+	}
+	if version < Latest() {
+		return nil
+	}
+	return d.named(d.Verify(ctx))
+}
+
+func (d *Database) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", d.Scheme, err)
+}
+
+// Version is the number of the last applied migration, 0 without any. It
+// writes nothing.
+func (d *Database) Version(ctx context.Context) (int64, error) {
+	t, err := d.Inspect(ctx, d.DB, VersionTable)
+	if err != nil {
+		return 0, fmt.Errorf("%s: read the schema version: %w", d.Scheme, err)
+	}
+	if t == nil {
+		return 0, nil
+	}
+	var version int64
+	if err := d.DB.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+VersionTable).Scan(&version); err != nil {
+		return 0, fmt.Errorf("%s: read the schema version: %w", d.Scheme, err)
+	}
+	return version, nil
+}
+
+// Status tells which migrations were applied. It writes nothing.
+func (d *Database) Status(ctx context.Context) (schema.Status, error) {
+	version, err := d.Version(ctx)
+	if err != nil {
+		return schema.Status{}, err
+	}
+	status := schema.Status{Current: version, Latest: Latest()}
+	for _, m := range migrations() {
+		status.Migrations = append(status.Migrations, schema.Migration{Version: m.version, Name: m.name, Applied: m.version <= version})
+	}
+	return status, nil
+}
+
+// Migrate changes the schema. Any number of processes may do so at once: each
+// migration is applied once, and all return when it is. Tables that cannot be
+// used are refused before anything is changed.
+func (d *Database) Migrate(ctx context.Context, to schema.Direction) error {
+	version, err := d.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if to == schema.Up && version < Latest() {
+		if err := d.usable(ctx, d.DB); err != nil {
+			return d.named(err)
+		}
+	}
+	for range 3 { // whoever loses the race finds it done the next time
+		if err = d.migrate(ctx, to); err == nil || !d.Lost(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: migrate: %w", d.Scheme, err)
+	}
+	return d.named(d.verifyIfUp(ctx, to))
+}
+
+func (d *Database) verifyIfUp(ctx context.Context, to schema.Direction) error {
+	if to != schema.Up {
+		return nil
+	}
+	return d.Verify(ctx)
+}
+
+func (d *Database) migrate(ctx context.Context, to schema.Direction) error {
+	p, err := d.provider()
+	if err != nil {
+		return err
+	}
+	if to == schema.Up {
+		_, err = p.Up(ctx)
+		return err
+	}
+	_, err = p.Down(ctx)
+	if errors.Is(err, goose.ErrNoNextVersion) {
+		return errors.New("there is nothing to take back")
+	}
+	return err
+}
+
+func (d *Database) provider() (*goose.Provider, error) {
+	in := func(f func(*Database, context.Context, Querier) error) *goose.GoFunc {
+		return &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error { return f(d, ctx, tx) }}
+	}
+	var list []*goose.Migration
+	for _, m := range migrations() {
+		list = append(list, goose.NewGoMigration(m.version, in(m.up), in(m.down)))
+	}
+	options := []goose.ProviderOption{goose.WithStore(d.Versions), goose.WithGoMigrations(list...),
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
+	if d.Lock != nil {
+		options = append(options, goose.WithLocker(d.Lock))
+	}
+	return goose.NewProvider(goose.DialectCustom, d.DB, nil, options...)
+}
+
+// LockOptions are those of goose's table locks: a process that was killed
+// while it migrated holds the others up for at most 10 s.
+func LockOptions() []lock.TableLockerOption {
+	return []lock.TableLockerOption{lock.WithTableName(LockTable), lock.WithTableLeaseDuration(10 * time.Second),
+		lock.WithTableHeartbeatInterval(2 * time.Second), lock.WithTableLockTimeout(200*time.Millisecond, 600)}
+}

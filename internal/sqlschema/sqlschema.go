@@ -1,0 +1,138 @@
+// Package sqlschema keeps the tables of a SQL store: it finds out what is
+// there, makes what is missing, refuses what cannot be used, and tells
+// [sqladapter] what is particular about tables that others made.
+//
+// Authsvc's own tables begin with authsvc_. The four shared tables are made
+// when they are not there; when they are, only indexes are added to them.
+package sqlschema
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"strings"
+
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+
+	"authsvc/internal/sqladapter"
+)
+
+// A Database is what a driver tells of itself so that its tables can be kept.
+// All fields are required unless they say otherwise.
+type Database struct {
+	// Scheme begins errors, such as "postgres".
+	Scheme string
+	// Where names the database in errors, without a password.
+	Where string
+	// DB may change the schema.
+	DB    *sql.DB
+	Names sqladapter.Names
+	Quote func(name string) string
+	// Files are user.sql, account.sql, session.sql and verificationtoken.sql,
+	// which make one shared table each, and NAME.up.sql and NAME.down.sql for
+	// own tables. Statements end with ";\n" and can be repeated. Names in
+	// braces are logical ones; {type User.id} is the type of a column that is
+	// there, and {text} what Text says.
+	Files fs.FS
+	// Text is the type of text that is compared byte for byte, as keys of own
+	// tables are. Nil: {text} is not used.
+	Text func(ctx context.Context, q Querier) (string, error)
+	// Inspect describes a table of the database's own name, and returns nil
+	// when there is none.
+	Inspect func(ctx context.Context, q Querier, table string) (*Table, error)
+	// FoldNames: names of columns are not case-sensitive.
+	FoldNames bool
+	// FoldText: text is usually compared loosely in tables of this database
+	// that others made, so the adapter looks twice. Else it is refused.
+	FoldText bool
+	// TimeIndex is the expression of an index over a time column that the
+	// sweep uses. Nil: the column.
+	TimeIndex func(column string) string
+	// Versions keeps goose's table.
+	Versions database.Store
+	// Lock makes processes migrate one after the other. Nil: Versions refuses
+	// what another process has done.
+	Lock lock.Locker
+	// Lost reports that another process was first.
+	Lost func(error) bool
+}
+
+// VersionTable is where goose notes which migrations were applied.
+const VersionTable = "authsvc_goose"
+
+// LockTable is where goose notes who migrates.
+const LockTable = "authsvc_goose_lock"
+
+// A Querier is a connection pool, a connection or a transaction.
+type Querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// A Table is what is there.
+type Table struct {
+	Columns    []Column
+	Indexes    []Index
+	References []Reference
+}
+
+// A Column of a table.
+type Column struct {
+	Name     string
+	Type     string // as a CREATE TABLE would have it, with collation
+	Number   bool   // holds integers
+	Size     int    // of a text, in characters, or of an integer, in bytes; 0: enough
+	Folded   bool   // text that is not compared byte for byte
+	Required bool   // an INSERT must name it
+	Made     bool   // the database makes a value
+}
+
+// An Index over columns, not partial. One over an expression has no columns.
+type Index struct {
+	Name    string
+	Columns []string
+	Unique  bool
+	Folded  bool // does not compare byte for byte
+}
+
+// A Reference is a foreign key.
+type Reference struct {
+	Column, Table string
+	Cascade       bool // ON DELETE CASCADE
+}
+
+// tables are the shared ones, in the order in which they can be made.
+func tables() []string { return []string{"User", "Account", "Session", "VerificationToken"} }
+
+// same compares two names of columns or tables.
+func (d *Database) same(a, b string) bool {
+	return a == b || d.FoldNames && strings.EqualFold(a, b)
+}
+
+// column finds a logical column, such as "User.email".
+func (d *Database) column(t *Table, logical string) *Column {
+	for i := range t.Columns {
+		if d.same(t.Columns[i].Name, d.Names[logical]) {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// inspect describes the shared tables by their logical names; those that are
+// not there are absent.
+func (d *Database) inspect(ctx context.Context, q Querier) (map[string]*Table, error) {
+	found := map[string]*Table{}
+	for _, logical := range tables() {
+		t, err := d.Inspect(ctx, q, d.Names[logical])
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			found[logical] = t
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,72 @@
+package sqlschema
+
+import (
+	"context"
+	"strings"
+
+	"authsvc/internal/sqladapter"
+)
+
+// Traits tells what is particular about the tables at hand. Those that are
+// not there yet have nothing particular.
+func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
+	found, err := d.inspect(ctx, d.DB)
+	if err != nil {
+		return sqladapter.Traits{}, err
+	}
+	traits := sqladapter.Traits{MadeIDs: map[string]bool{}, Folded: map[string]bool{}}
+	for table, t := range found {
+		if id := d.column(t, table+".id"); id != nil {
+			traits.MadeIDs[table] = id.Number
+		}
+		for _, logical := range d.Names.Columns() {
+			if of, _, _ := strings.Cut(logical, "."); of != table {
+				continue
+			}
+			if c := d.column(t, logical); c != nil && c.Folded {
+				traits.Folded[logical] = true
+			}
+		}
+	}
+	for _, table := range []string{"Account", "Session"} {
+		if t := found[table]; t != nil && !d.cascades(t, table) {
+			traits.Orphans = true
+		}
+	}
+	if t := found["Account"]; t != nil {
+		if c := d.column(t, "Account.expires_at"); c != nil {
+			traits.NarrowExpiry = c.Number && c.Size == 4
+		}
+	}
+	return traits, nil
+}
+
+// cascades reports whether rows of a table go with their user.
+func (d *Database) cascades(t *Table, table string) bool {
+	for _, r := range t.References {
+		if d.same(r.Table, d.Names["User"]) && d.same(r.Column, d.Names[table+".userId"]) && r.Cascade {
+			return true
+		}
+	}
+	return false
+}
+
+// Warnings names what works, but not well.
+func (d *Database) Warnings(ctx context.Context) ([]string, error) {
+	found, err := d.inspect(ctx, d.DB)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	t := found["Account"]
+	for _, logical := range []string{"Account.refresh_token", "Account.access_token", "Account.id_token"} {
+		if t == nil {
+			break
+		}
+		if c := d.column(t, logical); c != nil && c.Size > 0 && c.Size < 1<<16-1 {
+			list = append(list, "table "+d.Names["Account"]+": column "+c.Name+" ("+c.Type+
+				") is too narrow for some tokens, whose sign-ins will fail: widen it to the longest text type, or set storage.provider_tokens: drop")
+		}
+	}
+	return list, nil
+}

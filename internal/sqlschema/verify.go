@@ -1,0 +1,129 @@
+package sqlschema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// usable finds out, before anything is changed, whether tables that are there
+// can be used once missing tables and indexes are made. All that is wrong is
+// reported at once.
+func (d *Database) usable(ctx context.Context, q Querier) error {
+	found, err := d.inspect(ctx, q)
+	if err != nil {
+		return err
+	}
+	v := verifier{Database: d, found: found}
+	v.columns()
+	if len(v.errs) > 0 { // what follows would speak of missing columns again
+		return v.err()
+	}
+	for _, r := range rules() {
+		if t := found[r.table]; t != nil && r.unique {
+			if index := d.keptBy(r, t); index == nil {
+				v.add(d.duplicates(ctx, q, r))
+			} else {
+				v.add(v.exact(r, index))
+			}
+		}
+	}
+	return v.err()
+}
+
+// Verify makes sure that the shared tables keep the rules that the adapter
+// relies on.
+func (d *Database) Verify(ctx context.Context) error {
+	found, err := d.inspect(ctx, d.DB)
+	if err != nil {
+		return err
+	}
+	v := verifier{Database: d, found: found}
+	for _, logical := range tables() {
+		if found[logical] == nil {
+			v.fail("there is no table %s: restore it, or set storage.naming, storage.tables to what it is called", d.Names[logical])
+		}
+	}
+	v.columns()
+	if len(v.errs) > 0 {
+		return v.err()
+	}
+	for _, r := range rules() {
+		if !r.unique {
+			continue // slow without, but right
+		}
+		index := d.keptBy(r, found[r.table])
+		if index == nil {
+			v.fail("table %s has no unique index over (%s): %s", d.Names[r.table], strings.Join(r.columns, ", "), d.createIndex(r))
+			continue
+		}
+		v.add(v.exact(r, index))
+	}
+	return v.err()
+}
+
+type verifier struct {
+	*Database
+	found map[string]*Table
+	errs  []error
+}
+
+func (v *verifier) add(err error) {
+	if err != nil {
+		v.errs = append(v.errs, err)
+	}
+}
+
+func (v *verifier) fail(format string, args ...any) { v.add(fmt.Errorf(format, args...)) }
+
+func (v *verifier) err() error {
+	if len(v.errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the tables cannot be used: %w", errors.Join(v.errs...))
+}
+
+// columns demands those of the interface, and that no other one has to be
+// given a value.
+func (v *verifier) columns() {
+	known := map[string]map[*Column]bool{}
+	for _, logical := range v.Names.Columns() {
+		table, _, _ := strings.Cut(logical, ".")
+		t := v.found[table]
+		if t == nil {
+			continue
+		}
+		c := v.column(t, logical)
+		if c == nil {
+			v.fail("table %s has no column %s: add it, or set storage.columns: {%s: NAME} to what it is called",
+				v.Names[table], v.Names[logical], logical)
+			continue
+		}
+		if known[table] == nil {
+			known[table] = map[*Column]bool{}
+		}
+		known[table][c] = true
+	}
+	for _, table := range tables() {
+		t := v.found[table]
+		if t == nil {
+			continue
+		}
+		for i := range t.Columns {
+			if c := &t.Columns[i]; c.Required && !known[table][c] {
+				v.fail("table %s has a column %s that must be given a value, which authsvc cannot know: give it a default", v.Names[table], c.Name)
+			}
+		}
+	}
+}
+
+// exact demands that a unique index compares byte for byte, unless the adapter
+// looks twice in this database.
+func (v *verifier) exact(r rule, index *Index) error {
+	if !index.Folded || v.FoldText {
+		return nil
+	}
+	return fmt.Errorf("table %s has no unique index over (%s) that compares byte for byte: %s ignores case or accents",
+		v.Names[r.table], strings.Join(r.columns, ", "), index.Name)
+}
