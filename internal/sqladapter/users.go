@@ -3,6 +3,7 @@ package sqladapter
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"math"
 
 	"authsvc"
@@ -193,6 +194,9 @@ func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []auths
 		list, err = accountsOf(ctx, r, a.listAccounts, userID)
 		return err
 	})
+	if errors.Is(err, authsvc.ErrNotFound) { // nobody can have such an id
+		return nil, nil
+	}
 	return list, err
 }
 
