@@ -18,6 +18,8 @@ func pingRedis(ctx context.Context, server string) error {
 	if err != nil {
 		return err
 	}
+	// One try: whoever waits for a server asks again.
+	o.MaxRetries, o.DialerRetries = -1, 1
 	client := redis.NewClient(o)
 	defer client.Close()
 	return client.Ping(ctx).Err()
