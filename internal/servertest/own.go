@@ -45,16 +45,19 @@ func OwnMySQL(t testing.TB) *Server {
 	user := userFor(t, "mysql")
 	dir := serverDir(t, user)
 	data := filepath.Join(dir, dataName)
-	const small = "--innodb-log-file-size=16M"
+	// A server deletes all temporary tables that it finds when it starts: in
+	// the shared directory it would take those of others, who then crash.
+	const small, temporary = "--innodb-log-file-size=16M", "--tmpdir="
 	mysqlTemplate.copyTo(t, data, user, func(data string) error {
-		return runAs(user, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", small)
+		return runAs(user, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", small,
+			temporary+filepath.Dir(data))
 	})
 	port := freePort(t)
 	s := own(t, dir, "mysql://root@127.0.0.1:"+port+"/", program{
 		path: mariadbd,
 		args: []string{"--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + port,
 			"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--skip-name-resolve",
-			"--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", small},
+			"--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", small, temporary + dir},
 		user: user, stop: syscall.SIGTERM,
 	}, mysqlServer.ping)
 	if err := mysqlServer.do(s.URL, all(fmt.Sprintf(createMySQL, ownDatabase))); err != nil {
