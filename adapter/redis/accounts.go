@@ -10,7 +10,7 @@ import (
 
 var (
 	accountLink    = once("account_link")
-	accountRefresh = once("account_refresh") // late, it would undo a newer one
+	accountRefresh = once("account_refresh") // as user_update
 	accountUnlink  = once("account_unlink")
 	accountList    = again("account_list")
 )

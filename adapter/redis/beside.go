@@ -129,7 +129,7 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	inMain := p
 	inMain.Revoke = nil
 	u, removed, err := b.Adapter.ProveEmail(ctx, inMain)
-	if err == nil && first {
+	if err == nil && (first || len(removed) > 0) { // main has the last word on what is first
 		err = b.proveBeside(ctx, p)
 	}
 	if err != nil {

@@ -165,6 +165,8 @@ func mend(err error) error {
 		return fmt.Errorf("the server wants a password: put it into the URL, redis://user:password@host:port (%w)", err)
 	case goredis.IsAuthError(err) || !Unreachable(err) && strings.Contains(err.Error(), "failed to authenticate"):
 		return fmt.Errorf("the server refuses the user or the password of the URL: correct them (%w)", err)
+	case goredis.HasErrorPrefix(err, "SELECT is not allowed in cluster mode"):
+		return errCluster
 	case goredis.IsPermissionError(err):
 		return fmt.Errorf("the user of the URL may not do what is needed: allow +@all ~{prefix}:* (%w)", err)
 	case readOnly(err):
@@ -172,7 +174,7 @@ func mend(err error) error {
 	case misconfigured(err):
 		return fmt.Errorf("TLS failed: check the certificate, and rediss:// against redis:// (%w)", err)
 	case Unreachable(err):
-		return fmt.Errorf("the server cannot be reached: check address and port, and that it runs (%w)", err)
+		return fmt.Errorf("the server cannot be reached: check that it runs, address and port, and rediss:// against redis:// (%w)", err)
 	}
 	return err
 }

@@ -316,3 +316,42 @@ func TestClosed(t *testing.T) {
 		t.Errorf("ping: %v", err)
 	}
 }
+
+// When memory is full a step is refused whole, and sign-out and sweep work.
+func TestMemoryFull(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	s := open(t, p.url(), newPrefix())
+	ctx, now := t.Context(), time.Now()
+	rec := authsvc.SessionRecord{ID: "s", SessionToken: "s", Digest: "s", Expires: now.Add(time.Hour)}
+	if _, err := s.SignUp(ctx, authsvc.User{ID: "u", Email: "old@example.com"}, nil, &rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.UseOnce(ctx, "old", now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	p.admin("config", "set", "maxmemory", "1")
+	if _, err := s.SignUp(ctx, authsvc.User{ID: "new", Email: "new@example.com"}, nil, nil); err == nil || Unreachable(err) {
+		t.Errorf("sign-up: %v", err)
+	}
+	if err := s.UseOnce(ctx, "new", now); err == nil || errors.Is(err, authsvc.ErrConflict) {
+		t.Errorf("use once: %v", err)
+	}
+	email := "changed@example.com"
+	_, changed := s.UpdateUser(ctx, "u", authsvc.UserUpdate{Email: &email})
+	u, err := s.GetUser(ctx, "u")
+	owner, ownerErr := s.GetUserByEmail(ctx, u.Email)
+	if err != nil || ownerErr != nil || owner != u || (u.Email == email) != (changed == nil) {
+		t.Errorf("half a change of address: %v, %v, %v, %v", u, err, ownerErr, changed)
+	}
+	if _, err := s.DeleteSession(ctx, "s"); err != nil {
+		t.Errorf("sign-out: %v", err)
+	}
+	if n, err := s.Sweep(ctx, now, 10); n != 1 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	p.admin("config", "set", "maxmemory", "0")
+	if _, err := s.SignUp(ctx, authsvc.User{ID: "new", Email: "new@example.com"}, nil, nil); err != nil {
+		t.Errorf("with memory again: %v", err)
+	}
+}

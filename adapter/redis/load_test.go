@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -105,7 +106,15 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--cluster-enabled", "yes")
-	p.admin("cluster", "addslotsrange", 0, 16383)
+	slots := []any{"cluster", "addslots"}
+	for slot := range 16384 {
+		slots = append(slots, slot)
+	}
+	p.admin(slots...)
+	for !strings.Contains(p.admin("cluster", "info"), "cluster_state:ok") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	refused(t, p.url()+"/3", false, "no database but 0")
 	adaptertest.Run(t, whole(p.url()))
 }
 

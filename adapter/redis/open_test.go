@@ -2,8 +2,10 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -205,4 +207,28 @@ func TestWarningsOfUnknownServer(t *testing.T) {
 	if got := s.Warnings(); len(got) != 3 || !slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, "version") }) {
 		t.Errorf("warnings %q", got)
 	}
+}
+
+// A certificate that nobody vouches for will not be better later.
+func TestOpenTLS(t *testing.T) {
+	t.Parallel()
+	m := miniredis.NewMiniRedis()
+	if err := m.StartTLS(&tls.Config{Certificates: []tls.Certificate{certificate(t)}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	refused(t, "rediss://:"+secret+"@"+m.Addr(), false, "TLS failed", "certificate")
+	// One that hangs up looks like one that is starting.
+	refused(t, "redis://:"+secret+"@"+m.Addr(), true, "rediss:// against redis://")
+	plain := miniredis.RunT(t)
+	refused(t, "rediss://:"+secret+"@"+plain.Addr(), true, "rediss:// against redis://")
+	open(t, "redis://"+plain.Addr(), newPrefix())
+}
+
+// certificate is one that nobody vouches for.
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	return server.TLS.Certificates[0]
 }

@@ -74,15 +74,27 @@ func (s *Store) settle(ctx context.Context, options *goredis.Options) error {
 		return mend(err)
 	}
 	if info["cluster_enabled"] == "1" {
-		if err := s.client.Close(); err != nil {
+		if err := s.joinCluster(options); err != nil {
 			return err
 		}
-		s.client = goredis.NewClusterClient(clusterOptions(options))
 	}
 	if err := s.check(ctx, info); err != nil {
 		return err
 	}
 	return mend(s.checkSchema(ctx))
+}
+
+var errCluster = errors.New("a Redis Cluster has no database but 0: leave it out of the URL")
+
+func (s *Store) joinCluster(options *goredis.Options) error {
+	if options.DB != 0 {
+		return errCluster
+	}
+	if err := s.client.Close(); err != nil {
+		return err
+	}
+	s.client = goredis.NewClusterClient(clusterOptions(options))
+	return nil
 }
 
 // Warnings says in what ways the server may lose what it has acknowledged, or

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -203,12 +204,14 @@ func (p *process) await() {
 	p.t.Fatalf("the server does not answer:\n%s", log)
 }
 
-// admin runs a command on the server.
-func (p *process) admin(words ...any) {
+// admin runs a command on the server and returns its answer.
+func (p *process) admin(words ...any) string {
 	p.t.Helper()
 	c := goredis.NewClient(&goredis.Options{Addr: p.addr()})
 	defer c.Close()
-	if err := c.Do(p.t.Context(), words...).Err(); err != nil {
+	answer, err := c.Do(p.t.Context(), words...).Result()
+	if err != nil {
 		p.t.Fatal(err)
 	}
+	return fmt.Sprint(answer)
 }

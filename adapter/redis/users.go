@@ -10,7 +10,7 @@ var (
 	userGet       = again("user_get")
 	userByEmail   = again("user_by_email")
 	userByAccount = again("user_by_account")
-	userUpdate    = again("user_update")
+	userUpdate    = once("user_update") // late, it would undo a newer one
 	userDelete    = once("user_delete")
 	userList      = again("user_list")
 )
