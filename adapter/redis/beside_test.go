@@ -230,6 +230,24 @@ func TestBesideProveBroken(t *testing.T) {
 	signedIn(t, a, "s", false)
 }
 
+// When the process dies right after main took the proof, which nobody will
+// repeat, the sessions and links from before it are gone already.
+func TestBesideProveDies(t *testing.T) {
+	t.Parallel()
+	a, m, _ := together(t)
+	signedUp(t, a)
+	putLink(t, a, "l")
+	m.after = crash
+	p := authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now()}
+	if _, _, err := a.ProveEmail(t.Context(), p); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	signedIn(t, a, "s", false)
+	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("the link is left: %v", err)
+	}
+}
+
 // One limit holds for both, and what main still has from before is swept.
 func TestBesideSweep(t *testing.T) {
 	t.Parallel()

@@ -231,6 +231,21 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
+// A context whose deadline is over, though its timer has not run yet.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
+func TestDeadlineSeenByConnectionFirst(t *testing.T) {
+	t.Parallel()
+	if err := contextError(late{t.Context()}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if err := contextError(t.Context()); err != nil {
+		t.Errorf("a context that goes on: %v", err)
+	}
+}
+
 // After a crash of the server everything that was acknowledged is there, and
 // the store works again by itself.
 func TestServerCrash(t *testing.T) {

@@ -165,6 +165,25 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// A mail that died of old age does not hold up the one behind it, nor does it
+// count as waiting any more.
+func TestClaimPassesDeadMail(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		putLink(t, s, "dead")
+		putLink(t, s, "live")
+		s.client.Del(t.Context(), s.key("mail", "dead"))
+		later := time.Now().Add(2 * time.Hour)
+		if m, err := s.ClaimMail(t.Context(), later, later.Add(time.Hour)); err != nil || m.ID != "live" {
+			t.Errorf("claimed %q, %v", m.ID, err)
+		}
+		if n := s.client.ZCard(t.Context(), s.tag+"queue").Val(); n != 1 {
+			t.Errorf("%d mails wait", n)
+		}
+	})
+}
+
 // More than one batch goes in one call, and the limit holds.
 func TestSweepBatches(t *testing.T) {
 	t.Parallel()
