@@ -1,0 +1,144 @@
+package mongodb
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc"
+	"authsvc/adaptertest"
+)
+
+// server is the URL of a server to test with, without a database. A server
+// that was named must answer.
+func server(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"AUTHSVC_TEST_MONGODB_URL", "AUTHSVC_TEST_FERRETDB_URL"} {
+		location := os.Getenv(name)
+		if location == "" {
+			continue
+		}
+		u, err := url.Parse(location)
+		if err != nil {
+			t.Fatalf("%s is not a URL", name)
+		}
+		if !answers(u.Host) {
+			t.Fatalf("%s is set, but nothing answers at %s", name, u.Host)
+		}
+		return location
+	}
+	const standard = "127.0.0.1:27017"
+	if !answers(standard) {
+		t.Skip("no MongoDB or FerretDB: AUTHSVC_TEST_MONGODB_URL and AUTHSVC_TEST_FERRETDB_URL are not set, and nothing listens on " + standard)
+	}
+	return "mongodb://" + standard
+}
+
+func answers(host string) bool {
+	c, err := net.DialTimeout("tcp", host, 2*time.Second)
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
+}
+
+// A shared store is one that a NextAuth.js application has open as well.
+type shared struct {
+	*Store
+	gate     *gate
+	location string
+	options  Options
+}
+
+var databases atomic.Int64
+
+// location is a new database behind a gate, dropped at the end.
+func location(t testing.TB) (string, *gate) {
+	t.Helper()
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal("the server's URL cannot be parsed")
+	}
+	g := newGate(t, u.Host)
+	u.Host = g.listener.Addr().String()
+	u.Path = fmt.Sprintf("/authsvc_test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), databases.Add(1))
+	q := u.Query()
+	q.Set("directConnection", "true")
+	q.Set("serverMonitoringMode", "poll") // the gate passes on one answer to one question
+	u.RawQuery = q.Encode()
+	return u.String(), g
+}
+
+func newShared(t testing.TB, o Options) shared {
+	t.Helper()
+	at, g := location(t)
+	s, err := Open(t.Context(), at, Options{Naming: o.Naming, Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		g.spoil(0, 0, 0)
+		if err := s.db.Drop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return shared{s, g, at, o}
+}
+
+// Reopen implements [adaptertest.Reopener].
+func (s shared) Reopen(t *testing.T) authsvc.Adapter { return again(t, s.location, s.options) }
+
+func again(t testing.TB, location string, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), location, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// ForeignSession implements [adaptertest.Foreign], with an id of its own kind.
+func (s shared) ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error {
+	user, err := s.user(ctx, userID)
+	if err != nil {
+		return err
+	}
+	_, err = s.sessions().InsertOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: s.names.of("Session.sessionToken"), Value: token},
+		{Key: s.names.of("Session.userId"), Value: user.key()}, {Key: s.names.of("Session.expires"), Value: expires}})
+	return err
+}
+
+// ForeignSignOut implements [adaptertest.Foreign].
+func (s shared) ForeignSignOut(ctx context.Context, token string) error {
+	_, err := s.sessions().DeleteOne(ctx, s.token(token))
+	return err
+}
+
+// few bounds how many cases run at once: FerretDB keeps each database in a
+// file of its own, and they share the machine.
+var few = make(chan struct{}, 4)
+
+func TestAdapter(t *testing.T) {
+	t.Parallel()
+	server(t)
+	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+		few <- struct{}{}
+		t.Cleanup(func() { <-few })
+		return newShared(t, Options{})
+	})
+}
