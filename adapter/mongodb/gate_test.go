@@ -30,7 +30,8 @@ type gate struct {
 
 	mu       sync.Mutex
 	how      int
-	from, to int // which commands are spoiled, counted from 1; 0: none
+	nth      int  // which command is spoiled, counted from 1; 0: none
+	dead     bool // all after it fail
 	commands []string
 }
 
@@ -54,11 +55,12 @@ func newGate(t testing.TB, upstream string) *gate {
 	return g
 }
 
-// spoil starts counting anew and spoils the commands from the n-th to the m-th.
-func (g *gate) spoil(n, m, how int) {
+// spoil starts counting anew and spoils the n-th command; if dead is set, no
+// later one is done either, as if the caller had been killed.
+func (g *gate) spoil(n, how int, dead bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.from, g.to, g.how, g.commands = n, m, how, nil
+	g.nth, g.how, g.dead, g.commands = n, how, dead, nil
 }
 
 // seen returns the commands since counting began.
@@ -101,7 +103,10 @@ func (g *gate) count(request []byte) (bool, int) {
 	defer g.mu.Unlock()
 	g.commands = append(g.commands, name)
 	n := len(g.commands)
-	return g.from > 0 && n >= g.from && n <= g.to, g.how
+	if g.nth > 0 && g.dead && n > g.nth {
+		return true, answerBefore
+	}
+	return n == g.nth, g.how
 }
 
 func (g *gate) pass(server net.Conn, request []byte, spoiled bool, how int) (reply []byte, err error) {
@@ -138,13 +143,10 @@ func command(m []byte) string {
 	if len(m) < 26 || binary.LittleEndian.Uint32(m[12:]) != 2013 || m[20] != 0 {
 		return ""
 	}
-	elements, err := bson.Raw(m[21:]).Elements()
+	length := binary.LittleEndian.Uint32(m[21:]) // another section may follow
+	elements, err := bson.Raw(m[21 : 21+length]).Elements()
 	if err != nil || len(elements) == 0 {
-		// What follows the document is another section.
-		length := binary.LittleEndian.Uint32(m[21:])
-		if elements, err = bson.Raw(m[21 : 21+length]).Elements(); err != nil || len(elements) == 0 {
-			return ""
-		}
+		return ""
 	}
 	return elements[0].Key()
 }

@@ -2,11 +2,13 @@ package mongodb
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"os"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,8 +59,6 @@ type shared struct {
 	options  Options
 }
 
-var databases atomic.Int64
-
 // location is a new database behind a gate, dropped at the end.
 func location(t testing.TB) (string, *gate) {
 	t.Helper()
@@ -68,7 +68,7 @@ func location(t testing.TB) (string, *gate) {
 	}
 	g := newGate(t, u.Host)
 	u.Host = g.listener.Addr().String()
-	u.Path = fmt.Sprintf("/authsvc_test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), databases.Add(1))
+	u.Path = fmt.Sprintf("/authsvc_test_%d_%s", time.Now().Unix(), strings.ToLower(rand.Text()[:10]))
 	q := u.Query()
 	q.Set("directConnection", "true")
 	q.Set("serverMonitoringMode", "poll") // the gate passes on one answer to one question
@@ -84,7 +84,7 @@ func newShared(t testing.TB, o Options) shared {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		g.spoil(0, 0, 0)
+		g.spoil(0, 0, false)
 		if err := s.db.Drop(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -133,12 +133,45 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 // file of its own, and they share the machine.
 var few = make(chan struct{}, 4)
 
-func TestAdapter(t *testing.T) {
+func suite(t *testing.T, o Options) {
 	t.Parallel()
 	server(t)
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
 		few <- struct{}{}
 		t.Cleanup(func() { <-few })
-		return newShared(t, Options{})
+		return newShared(t, o)
+	})
+}
+
+func TestAdapter(t *testing.T) { suite(t, Options{}) }
+
+// The suite with other names.
+func TestAdapterRenamed(t *testing.T) {
+	suite(t, Options{Naming: Naming{
+		Preset:  "snake",
+		Tables:  map[string]string{"User": "the people"},
+		Columns: map[string]string{"User.email": "mail?", "Session.sessionToken": "Token"},
+	}})
+}
+
+func BenchmarkGetSession(b *testing.B) {
+	s := newShared(b, Options{})
+	const sessions = 100 // FerretDB reads them all to find one
+	for i := range sessions {
+		id := fmt.Sprint(i)
+		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), AuthTime: time.Now(), Provider: "github"}
+		if _, err := s.SignUp(b.Context(), authsvc.User{Name: "Ann", Email: id + "@example.com"}, nil, &rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			id := fmt.Sprint(mathrand.IntN(sessions))
+			if _, _, err := s.GetSession(b.Context(), id, id); err != nil {
+				b.Error(err)
+			}
+		}
 	})
 }
