@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"authsvc"
@@ -30,12 +32,18 @@ func Unreachable(err error) bool {
 	var network net.Error
 	var refused *auth.Error
 	switch {
-	case err == nil, errors.As(err, &refused):
+	case err == nil, errors.As(err, &refused), errors.As(err, &selection) && slices.ContainsFunc(selection.Desc.Servers, distrusted):
 		return false
 	case errors.Is(err, errNetwork), errors.As(err, &selection), errors.As(err, &network), mongo.IsNetworkError(err):
 		return true
 	}
 	return unclear(err)
+}
+
+// distrusted reports a server whose certificate is refused.
+func distrusted(s description.Server) bool {
+	var certificate *tls.CertificateVerificationError
+	return errors.As(s.LastError, &certificate)
 }
 
 // fail translates an error into the words of the contract. Errors of the
@@ -44,7 +52,7 @@ func fail(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isNone(err):
+	case errors.Is(err, mongo.ErrNoDocuments):
 		err = authsvc.ErrNotFound
 	case duplicate(err):
 		err = authsvc.ErrConflict
@@ -58,10 +66,6 @@ func ended(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
-}
-
-func isNone(err error) bool {
-	return errors.Is(err, mongo.ErrNoDocuments) || errors.Is(err, errText)
 }
 
 // duplicate reports a broken uniqueness. FerretDB has a code for it when a

@@ -218,11 +218,6 @@ func (s *Store) check(ctx context.Context) error {
 	if s.usable.Load() {
 		return nil
 	}
-	s.checking.Lock()
-	defer s.checking.Unlock()
-	if s.usable.Load() {
-		return nil
-	}
 	err := s.checkVersion(ctx)
 	if err == nil {
 		err = s.verify(ctx)

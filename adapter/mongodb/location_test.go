@@ -67,6 +67,11 @@ func TestUnreachable(t *testing.T) {
 	if _, err = Open(ctx, "mongodb://"+closed+"/d", Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the context's error", err)
 	}
+	at, _ := location(t)
+	at = strings.Replace(at, "://", "://u:s3cret@", 1)
+	if _, err = Open(t.Context(), at, Options{}); err == nil || Unreachable(err) || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("a wrong password: %v", err)
+	}
 	if Unreachable(nil) || Unreachable(authsvc.ErrNotFound) {
 		t.Error("everything is unreachable")
 	}

@@ -23,8 +23,8 @@ package mongodb
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,9 +52,8 @@ type Store struct {
 	names  names
 	now    func() time.Time // judges only what a crash left behind
 
-	usable   atomic.Bool // the schema was found good
-	checking sync.Mutex
-	orphans  patrol
+	usable  atomic.Bool // the schema was found good
+	orphans patrol
 }
 
 var _ authsvc.Adapter = (*Store)(nil)
@@ -139,7 +138,7 @@ func (s *Store) first(ctx context.Context, c *mongo.Collection, filter bson.D) (
 		d = document{raw}
 		return err
 	})
-	if isNone(err) {
+	if errors.Is(err, mongo.ErrNoDocuments) || errors.Is(err, errText) { // such text cannot be stored
 		err = authsvc.ErrNotFound
 	}
 	return d, err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,27 +132,73 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 
 // few bounds how many cases run at once: FerretDB keeps each database in a
 // file of its own, and they share the machine.
-var few = make(chan struct{}, 4)
+var few = make(chan struct{}, 8)
 
-func suite(t *testing.T, o Options) {
+func TestAdapter(t *testing.T) {
 	t.Parallel()
 	server(t)
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
 		few <- struct{}{}
 		t.Cleanup(func() { <-few })
-		return newShared(t, o)
+		return newShared(t, Options{})
 	})
 }
 
-func TestAdapter(t *testing.T) { suite(t, Options{}) }
-
-// The suite with other names.
-func TestAdapterRenamed(t *testing.T) {
-	suite(t, Options{Naming: Naming{
+// Every field of a record, under its name, and none besides; what is written
+// by other names is read, changed and found by them.
+func TestRenamed(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{Naming: Naming{
 		Preset:  "snake",
 		Tables:  map[string]string{"User": "the people"},
 		Columns: map[string]string{"User.email": "mail?", "Session.sessionToken": "Token"},
 	}})
+	u := authsvc.User{Name: "n", Email: "e", Image: "i"}
+	acc := authsvc.Account{Type: "t", Provider: "p", ProviderAccountID: "1", RefreshToken: "r", AccessToken: "a", ExpiresAt: 1,
+		TokenType: "b", Scope: "s", IDToken: "i", SessionState: "x"}
+	rec := record("s")
+	u, err := s.SignUp(t.Context(), u, &acc, &rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "other", Token: "l", Expires: time.Now()}, authsvc.Mail{ID: "l"}, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.UpdateUser(t.Context(), u.ID, authsvc.UserUpdate{EmailVerified: &rec.Expires}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"the people":         "_id email_verified image mail? name",
+		"accounts":           "_id access_token expires_at id_token provider provider_account_id refresh_token scope session_state token_type type user_id",
+		"sessions":           "Token _id expires user_id",
+		"verificationtokens": "_id expires identifier token",
+	} {
+		d, err := s.first(t.Context(), s.db.Collection(name), bson.D{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var fields []string
+		elements, _ := d.Elements()
+		for _, e := range elements {
+			fields = append(fields, e.Key())
+		}
+		slices.Sort(fields)
+		if got := strings.Join(fields, " "); got != want {
+			t.Errorf("%s has %s, want %s", name, got, want)
+		}
+	}
+	if got, err := s.GetUserByEmail(t.Context(), "e"); err != nil || got.ID != u.ID {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if list, err := s.ListAccounts(t.Context(), u.ID); err != nil || len(list) != 1 || list[0] != acc {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	if got, _, err := s.GetSession(t.Context(), rec.SessionToken, rec.Digest); err != nil || got != rec {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n, err := s.Sweep(t.Context(), rec.Expires.Add(time.Hour), 10); n != 3 || err != nil { // session, link, mail
+		t.Errorf("swept %d, %v", n, err)
+	}
 }
 
 func BenchmarkGetSession(b *testing.B) {

@@ -62,7 +62,8 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 		if email == "" {
 			return document{}, authsvc.ErrNotFound
 		}
-		return s.first(ctx, s.users(), by(s.names.of("User.email"), email))
+		// The type is that of the index, which is used only if it is named.
+		return s.first(ctx, s.users(), by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}}))
 	})
 }
 
