@@ -17,6 +17,7 @@ const (
 	answerAfter         // with an error, although it was done
 	cutBefore           // by closing the connection, not having passed it on
 	cutAfter            // by closing the connection, although it was done
+	intervene           // by doing something else first; then it is passed on
 )
 
 // A gate stands between stores and a server. It lets one command through at a
@@ -32,6 +33,7 @@ type gate struct {
 	how      int
 	nth      int  // which command is spoiled, counted from 1; 0: none
 	dead     bool // all after it fail
+	first    func()
 	commands []string
 }
 
@@ -63,6 +65,14 @@ func (g *gate) spoil(n, how int, dead bool) {
 	g.nth, g.how, g.dead, g.commands = n, how, dead, nil
 }
 
+// before has something done before the n-th command, counted from now.
+func (g *gate) before(n int, first func()) {
+	g.spoil(n, intervene, false)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.first = first
+}
+
 // seen returns the commands since counting began.
 func (g *gate) seen() []string {
 	g.mu.Lock()
@@ -83,6 +93,10 @@ func (g *gate) serve(client net.Conn) {
 			return
 		}
 		spoiled, how := g.count(request)
+		if spoiled && how == intervene {
+			g.first()
+			spoiled = false
+		}
 		reply, err := g.pass(server, request, spoiled, how)
 		if err != nil {
 			return
