@@ -1,7 +1,6 @@
 package mongodb
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -53,5 +52,3 @@ func resolve(n Naming) (names, error) {
 	}
 	return names(resolved), nil
 }
-
-var errNoDigest = errors.New("session record without digest")

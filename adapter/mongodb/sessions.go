@@ -10,6 +10,8 @@ import (
 	"authsvc"
 )
 
+var errNoDigest = errors.New("session record without digest")
+
 func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessionToken"), token) }
 
 // readSession joins a session and its own document, which may be missing.
