@@ -1,6 +1,8 @@
 package adaptertest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"authsvc"
@@ -123,21 +125,20 @@ func accountUnlink(t *testing.T, a authsvc.Adapter) {
 
 func accountList(t *testing.T, a authsvc.Adapter) {
 	u := newUser(t, a, "ann")
+	var want []authsvc.Account
 	for _, id := range []string{"5", "1", "4", "2", "3"} {
 		acc := authsvc.Account{ID: id, UserID: u.ID, Type: "oauth", Provider: "b", ProviderAccountID: id}
 		if id > "3" {
 			acc.Provider = "a"
 		}
-		_, err := a.LinkAccount(t.Context(), acc)
+		acc, err := a.LinkAccount(t.Context(), acc)
 		ok(t, err)
+		want = append(want, acc)
 	}
+	slices.SortFunc(want, func(x, y authsvc.Account) int { return strings.Compare(x.Provider+x.ID, y.Provider+y.ID) })
 	list, err := a.ListAccounts(t.Context(), u.ID)
 	ok(t, err)
-	var order []string
-	for _, acc := range list {
-		order = append(order, acc.Provider+acc.ProviderAccountID)
-	}
-	same(t, order, []string{"a4", "a5", "b1", "b2", "b3"})
+	same(t, list, want)
 }
 
 func accountLong(t *testing.T, a authsvc.Adapter) {
