@@ -115,7 +115,7 @@ func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err 
 	}
 	traits, err := s.schema.Traits(ctx)
 	if err != nil {
-		return nil, s.target.explain(err)
+		return nil, fmt.Errorf("mysql: %w", err)
 	}
 	if s.Adapter, err = sqladapter.New(s.db, s.db, d, o.Naming, traits); err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)

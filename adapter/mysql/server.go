@@ -30,7 +30,11 @@ func findServer(ctx context.Context, db *sql.DB) (server, error) {
 	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return server{}, err
 	}
-	return parseServer(version)
+	s, err := parseServer(version)
+	if err != nil {
+		return server{}, fmt.Errorf("mysql: %w", err)
+	}
+	return s, nil
 }
 
 // parseServer reads what VERSION() says, such as "8.0.36" or

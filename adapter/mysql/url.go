@@ -114,8 +114,8 @@ func settings() *mysql.Config {
 func (t *target) address(u *url.URL, q map[string]string) error {
 	t.config.Net = "tcp"
 	if socket, ok := q["socket"]; ok {
-		if u.Host != "" || !filepath.IsAbs(socket) {
-			return errors.New("socket is the whole path of a socket, and then the URL has no host: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock")
+		if u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(socket) {
+			return errors.New("socket is the whole path of a socket, and then the URL has no host but localhost: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock")
 		}
 		t.config.Net, t.config.Addr = "unix", socket
 		t.where = socket + " " + t.config.DBName
