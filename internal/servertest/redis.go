@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"context"
+	"net"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -18,8 +19,14 @@ func pingRedis(ctx context.Context, server string) error {
 	if err != nil {
 		return err
 	}
+	// The client prints a line each time that it cannot connect.
+	conn, err := new(net.Dialer).DialContext(ctx, o.Network, o.Addr)
+	if err != nil {
+		return err
+	}
+	conn.Close()
 	// One try: whoever waits for a server asks again.
-	o.MaxRetries, o.DialerRetries = -1, 1
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	client := redis.NewClient(o)
 	defer client.Close()
 	return client.Ping(ctx).Err()

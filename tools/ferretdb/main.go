@@ -40,8 +40,8 @@ func run(listen, dir string) error {
 	}
 	f, err := ferretdb.New(&ferretdb.Config{
 		Listener: ferretdb.ListenerConfig{TCP: listen},
-		// One line per command would drown what a test prints.
-		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		// At the level of warnings it prints every answer that is an error.
+		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Handler:   "sqlite",
 		SQLiteURL: "file:" + dir + "/",
 	})

@@ -1,0 +1,167 @@
+package servertest
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startTimeout = time.Minute // recovery after a kill on a busy machine included
+	stopTimeout  = 30 * time.Second
+	pingInterval = 20 * time.Millisecond
+)
+
+// A Server is started for one test, which may do to it what happens to servers.
+// It keeps what it acknowledged in a directory of its own, and is gone with it
+// when the test ends. Methods fail the test themselves, so they are called
+// from its goroutine only.
+type Server struct {
+	// URL of an empty database on it, the same after every Start.
+	URL string
+
+	t       testing.TB
+	dir     string
+	program program
+	ping    func(ctx context.Context, server string) error
+	running *process // nil between Kill or Stop and Start
+}
+
+// A program is how a server is run.
+type program struct {
+	path string
+	args []string
+	user *account       // nil: whoever runs the test
+	stop syscall.Signal // ends it in good order
+}
+
+// own makes a server in dir and starts it.
+func own(t testing.TB, dir, url string, p program, ping func(context.Context, string) error) *Server {
+	t.Helper()
+	s := &Server{URL: url, t: t, dir: dir, program: p, ping: ping}
+	t.Cleanup(s.discard)
+	s.Start()
+	return s
+}
+
+// Start runs the server on the data and the port that it had, and returns when
+// it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if s.running != nil {
+		s.t.Fatal("the server is running already")
+	}
+	running, err := run(s.program, s.dir)
+	if err != nil {
+		s.t.Fatalf("start %s: %v", filepath.Base(s.program.path), err)
+	}
+	s.running = running
+	s.await()
+}
+
+// await returns when the server answers.
+func (s *Server) await() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for s.ping(ctx, s.URL) != nil {
+		select {
+		case <-s.running.exited:
+			s.t.Fatalf("%s ended at its start:\n%s", filepath.Base(s.program.path), s.logged())
+		case <-ctx.Done():
+			s.t.Fatalf("%s does not answer:\n%s", filepath.Base(s.program.path), s.logged())
+		case <-tick.C:
+		}
+	}
+}
+
+// Kill ends all processes of the server at once, as the loss of power does but
+// for what the operating system still writes.
+func (s *Server) Kill() {
+	s.t.Helper()
+	if err := s.live().kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.running = nil
+}
+
+// Freeze stops all processes of the server where they are: connections stay
+// open and nothing answers.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	if err := s.live().freeze(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() {
+	s.t.Helper()
+	if err := s.live().thaw(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Stop ends the server in good order; connections are closed.
+func (s *Server) Stop() {
+	s.t.Helper()
+	if err := s.live().stop(s.program.stop); err != nil {
+		s.t.Fatal(err)
+	}
+	s.running = nil
+}
+
+func (s *Server) live() *process {
+	s.t.Helper()
+	if s.running == nil {
+		s.t.Fatal("the server is not running")
+	}
+	return s.running
+}
+
+// discard leaves no process and no file.
+func (s *Server) discard() {
+	if s.t.Failed() {
+		s.t.Logf("the last lines of %s:\n%s", filepath.Base(s.program.path), s.logged())
+	}
+	if s.running != nil {
+		if err := s.running.kill(); err != nil {
+			s.t.Error(err)
+		}
+	}
+	releaseSharedMemory(s.dir)
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// logged returns the end of what the server printed.
+func (s *Server) logged() string {
+	const enough = 4 << 10
+	text, err := os.ReadFile(filepath.Join(s.dir, logName))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-enough):])
+}
+
+// logName is the file in a server's directory that has its output.
+const logName = "log"
+
+// freePort returns a port that nobody listens on.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
