@@ -1,6 +1,9 @@
 package adaptertest
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"testing"
 
 	"authsvc"
@@ -29,7 +32,7 @@ func accountEveryField(t *testing.T, a authsvc.Adapter) {
 	} {
 		got, err := a.LinkAccount(t.Context(), want)
 		ok(t, err)
-		want.ID = got.ID
+		want.ID, want.ExpiresAt = got.ID, limits(a).stored(want.ExpiresAt)
 		same(t, got, want)
 		list, err := a.ListAccounts(t.Context(), u.ID)
 		ok(t, err)
@@ -74,7 +77,9 @@ func accountExact(t *testing.T, a authsvc.Adapter) {
 	for i, id := range lookalikes() {
 		acc := authsvc.Account{ID: numbered("account", i), Type: "oauth", Provider: "github", ProviderAccountID: id}
 		u, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, nil)
-		ok(t, err)
+		if refusesText(t, a, err, func() error { _, err := a.GetUserByAccount(t.Context(), "github", id); return err }) {
+			continue
+		}
 		owner, err := a.GetUserByAccount(t.Context(), "github", id)
 		ok(t, err)
 		same(t, owner, u)
@@ -133,11 +138,14 @@ func accountList(t *testing.T, a authsvc.Adapter) {
 	}
 	list, err := a.ListAccounts(t.Context(), u.ID)
 	ok(t, err)
-	var order []string
-	for _, acc := range list {
-		order = append(order, acc.Provider+acc.ProviderAccountID)
+	same(t, len(list), 5)
+	inOrder := slices.IsSortedFunc(list, func(x, y authsvc.Account) int {
+		// Ids of one store are alike; a longer number is a larger one.
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(len(x.ID), len(y.ID)), cmp.Compare(x.ID, y.ID))
+	})
+	if !inOrder {
+		t.Errorf("not in order: %v", list)
 	}
-	same(t, order, []string{"a4", "a5", "b1", "b2", "b3"})
 }
 
 func accountLong(t *testing.T, a authsvc.Adapter) {
@@ -145,15 +153,39 @@ func accountLong(t *testing.T, a authsvc.Adapter) {
 	for i, piece := range []string{"0123456789abcdef", "é", "漢", "🦊"} {
 		want := authsvc.Account{ID: numbered("account", i), UserID: u.ID, Type: "oauth", Provider: numbered("p", i), ProviderAccountID: "1",
 			RefreshToken: long(piece + "r"), AccessToken: long(piece + "a"), IDToken: long(piece + "i")}
+		if most := limits(a).Token; most > 0 {
+			want = refusesLong(t, a, want, most)
+		}
 		_, err := a.LinkAccount(t.Context(), want)
 		ok(t, err)
-		want.AccessToken = long("z" + piece)
+		want.AccessToken = want.AccessToken[len(piece):] + "z"
 		ok(t, a.RefreshAccount(t.Context(), want))
 		list, err := a.ListAccounts(t.Context(), u.ID)
 		ok(t, err)
 		want.ID = list[i].ID
 		same(t, list[i], want)
 	}
+}
+
+// refusesLong demands that tokens that are too long are refused, and nothing
+// else is; it returns the account with tokens that just fit.
+func refusesLong(t *testing.T, a authsvc.Adapter, acc authsvc.Account, most int) authsvc.Account {
+	t.Helper()
+	fits := acc
+	for _, token := range []*string{&fits.RefreshToken, &fits.AccessToken, &fits.IDToken} {
+		*token = strings.ToValidUTF8((*token)[:most], "")
+		*token += strings.Repeat("f", most-len(*token))
+	}
+	for _, long := range []authsvc.Account{
+		{RefreshToken: acc.RefreshToken}, {AccessToken: acc.AccessToken}, {IDToken: acc.IDToken}, {AccessToken: fits.AccessToken + "f"},
+	} {
+		long.ID, long.UserID, long.Type, long.Provider, long.ProviderAccountID = acc.ID, acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID
+		_, err := a.LinkAccount(t.Context(), long)
+		failed(t, err)
+		_, err = a.GetUserByAccount(t.Context(), acc.Provider, acc.ProviderAccountID)
+		is(t, err, authsvc.ErrNotFound)
+	}
+	return fits
 }
 
 func accountLinkRace(t *testing.T, a authsvc.Adapter) {
