@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"testing"
 
 	"authsvc"
@@ -76,7 +77,9 @@ func accountExact(t *testing.T, a authsvc.Adapter) {
 	for i, id := range lookalikes() {
 		acc := authsvc.Account{ID: numbered("account", i), Type: "oauth", Provider: "github", ProviderAccountID: id}
 		u, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, nil)
-		ok(t, err)
+		if refusesText(t, a, err, func() error { _, err := a.GetUserByAccount(t.Context(), "github", id); return err }) {
+			continue
+		}
 		owner, err := a.GetUserByAccount(t.Context(), "github", id)
 		ok(t, err)
 		same(t, owner, u)
@@ -149,15 +152,39 @@ func accountLong(t *testing.T, a authsvc.Adapter) {
 	for i, piece := range []string{"0123456789abcdef", "é", "漢", "🦊"} {
 		want := authsvc.Account{ID: numbered("account", i), UserID: u.ID, Type: "oauth", Provider: numbered("p", i), ProviderAccountID: "1",
 			RefreshToken: long(piece + "r"), AccessToken: long(piece + "a"), IDToken: long(piece + "i")}
+		if most := limits(a).Token; most > 0 {
+			want = refusesLong(t, a, want, most)
+		}
 		_, err := a.LinkAccount(t.Context(), want)
 		ok(t, err)
-		want.AccessToken = long("z" + piece)
+		want.AccessToken = want.AccessToken[len(piece):] + "z"
 		ok(t, a.RefreshAccount(t.Context(), want))
 		list, err := a.ListAccounts(t.Context(), u.ID)
 		ok(t, err)
 		want.ID = list[i].ID
 		same(t, list[i], want)
 	}
+}
+
+// refusesLong demands that tokens that are too long are refused, and nothing
+// else is; it returns the account with tokens that just fit.
+func refusesLong(t *testing.T, a authsvc.Adapter, acc authsvc.Account, most int) authsvc.Account {
+	t.Helper()
+	fits := acc
+	for _, token := range []*string{&fits.RefreshToken, &fits.AccessToken, &fits.IDToken} {
+		*token = strings.ToValidUTF8((*token)[:most], "")
+		*token += strings.Repeat("f", most-len(*token))
+	}
+	for _, long := range []authsvc.Account{
+		{RefreshToken: acc.RefreshToken}, {AccessToken: acc.AccessToken}, {IDToken: acc.IDToken}, {AccessToken: fits.AccessToken + "f"},
+	} {
+		long.ID, long.UserID, long.Type, long.Provider, long.ProviderAccountID = acc.ID, acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID
+		_, err := a.LinkAccount(t.Context(), long)
+		failed(t, err)
+		_, err = a.GetUserByAccount(t.Context(), acc.Provider, acc.ProviderAccountID)
+		is(t, err, authsvc.ErrNotFound)
+	}
+	return fits
 }
 
 func accountLinkRace(t *testing.T, a authsvc.Adapter) {
