@@ -161,12 +161,26 @@ func (l *login) prove() outcome {
 	if p.Revoke != nil && !p.Keep {
 		l.revoked.apply(*p.Revoke)
 	}
-	l.user, l.removed, l.proved = u, removed, true
+	l.user, l.removed, l.proved = u, l.opened(removed), true
 	if !p.Keep {
 		l.before = nil
 		l.audit("email.first_proof", "", "accounts and sessions of before the proof were removed")
 	}
 	return nil
+}
+
+// opened are accounts for events; tokens that cannot be opened are left out.
+func (l *login) opened(stored []Account) []Account {
+	for i, a := range stored {
+		open, err := l.vault.open(a)
+		if err != nil {
+			l.log.Warn("tokens of a removed account are not told", "request", l.requestID(), "err", err)
+			a.RefreshToken, a.AccessToken, a.IDToken = "", "", ""
+			open = a
+		}
+		stored[i] = open
+	}
+	return stored
 }
 
 // rememberIssuer notes, at the first account of a provider, whose ids these
@@ -181,10 +195,4 @@ func (l *login) rememberIssuer() error {
 }
 
 // keptAccount is the account as it is stored.
-func (l *login) keptAccount() Account {
-	a := l.id.account
-	if l.dropTokens {
-		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
-	}
-	return a
-}
+func (l *login) keptAccount() Account { return l.vault.keep(l.id.account) }

@@ -38,7 +38,7 @@ type Service struct {
 	customSession  bool // callbacks take part in GET session
 	keepFirstProof bool
 	showRefusal    bool
-	dropTokens     bool
+	vault          vault
 	secrets        []string
 
 	redirectOrigins map[string]bool // where a callbackUrl may lead

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -38,8 +39,13 @@ const (
 	sweepPause = 50 * time.Millisecond
 )
 
+// sweepLease is what the replica that sweeps holds; of many, one does.
+const sweepLease = "sweep"
+
 // sweep deletes expired records in small batches.
 func (s *Service) sweep(ctx context.Context) {
+	replica := newID()
+	defer s.endSweep(replica)
 	wait := sweepEvery
 	for {
 		select {
@@ -47,13 +53,33 @@ func (s *Service) sweep(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		}
-		n, err := s.adapter.Sweep(ctx, time.Now(), sweepBatch)
 		wait = sweepEvery
+		n, err := s.sweepBatch(ctx, replica)
 		switch {
+		case errors.Is(err, ErrConflict): // another replica does it
 		case err != nil && ctx.Err() == nil:
 			s.log.Error("expired records could not be removed", "err", err)
 		case n == sweepBatch:
 			wait = sweepPause
 		}
+	}
+}
+
+// sweepBatch holds the lease for longer than the pause to the next sweep, so
+// that it changes hands only when the replica is gone.
+func (s *Service) sweepBatch(ctx context.Context, replica string) (int, error) {
+	now := time.Now()
+	if err := s.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
+		return 0, err
+	}
+	return s.adapter.Sweep(ctx, now, sweepBatch)
+}
+
+// endSweep lets another replica go on at once.
+func (s *Service) endSweep(replica string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := s.adapter.Release(ctx, sweepLease, replica); err != nil {
+		s.log.Debug("the lease of the sweep lapses by itself", "err", err)
 	}
 }

@@ -52,8 +52,12 @@ type Config struct {
 	// StaleRevocations: "refuse" (default) answers 503 while revocations of
 	// JWT sessions cannot be read, "accept" goes on.
 	StaleRevocations string
-	// DropProviderTokens keeps tokens of identity providers out of the store.
-	DropProviderTokens bool
+	// ProviderTokens says how access, refresh and ID tokens of identity
+	// providers are kept in the store: "sealed" with AES-256-GCM under the
+	// first of Secrets (default), "plain" (default in compat modes, where
+	// NextAuth.js reads the rows), or not at all, "drop". Rows of either kind
+	// are read; a sign-in writes anew.
+	ProviderTokens string
 	// DangerousInsecureURL permits http beyond loopback.
 	DangerousInsecureURL bool
 	// DangerousShortSecret permits secrets under 32 bytes, in compat modes.

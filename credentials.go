@@ -55,14 +55,14 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 
 // limit counts the attempt against the client and the account it tries.
 func (f *credentialsFlow) limit(rq *request) outcome {
-	if wait, ok := rq.limits.signIn.allow(rq.clientKey(), rq.now); !ok {
+	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
 	account := rq.body.get(f.Fields[0].Name)
 	if account == "" {
 		return nil
 	}
-	if wait, ok := rq.limits.credentials.allow(f.ID+"\x00"+seal.Digest(account), rq.now); !ok {
+	if wait, ok := rq.permit(rq.limits.credentials, f.ID+"\x00"+seal.Digest(account)); !ok {
 		return rq.limited(wait)
 	}
 	return nil

@@ -46,7 +46,7 @@
 //     works until it expires. With strategy jwt, other replicas know within
 //     two seconds.
 //   - The store holds digests of session and link tokens. Tokens of identity
-//     providers are stored as they came, or not at all (DropProviderTokens).
+//     providers are sealed, except in compat modes (Config.ProviderTokens).
 //   - If the store or a callback fails, nobody is signed in by it.
 //   - Nothing is read from the environment, and nothing runs by itself but the
 //     mail queue, the sweep of expired records and the poll of revocations,

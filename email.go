@@ -134,11 +134,11 @@ func (f *emailFlow) sealMail(rq *request, address, link string) ([]byte, error) 
 // mayMail counts the link against the limits of the mailbox and of all. Past
 // them no mail goes out, and the answer is the same.
 func (rq *request) mayMail(address string) bool {
-	if _, ok := rq.limits.mailbox.allow(address, rq.now); !ok {
+	if _, ok := rq.permit(rq.limits.mailbox, address); !ok {
 		rq.audit("email.limited", RateLimited, "too many links for one mailbox")
 		return false
 	}
-	if _, ok := rq.limits.mailTotal.allow("", rq.now); !ok {
+	if _, ok := rq.permit(rq.limits.mailTotal, ""); !ok {
 		rq.audit("email.limited", RateLimited, "too many links in all")
 		return false
 	}
@@ -155,9 +155,6 @@ func (f *emailFlow) complete(rq *request) outcome {
 		}
 		get = rq.body.get
 	}
-	if wait, ok := rq.limits.link.allow(rq.clientKey(), rq.now); !ok {
-		return rq.limited(wait)
-	}
 	token, address := get("token"), get("email")
 	if len(token) < 20 || len(token) > 200 {
 		return fail(Verification, errors.New("the link has no token"))
@@ -170,6 +167,10 @@ func (f *emailFlow) complete(rq *request) outcome {
 		if out := f.confirm(rq, token, address); out != nil {
 			return out
 		}
+	}
+	// Looking at the confirm page is free.
+	if wait, ok := rq.permit(rq.limits.link, rq.clientKey()); !ok {
+		return rq.limited(wait)
 	}
 	return f.redeem(rq, token, address)
 }

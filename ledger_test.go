@@ -35,7 +35,7 @@ const (
 var errBroken = errors.New("connection reset")
 
 // background are the methods that only the service's own goroutines call.
-var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true}
+var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true, "Permit": true}
 
 func newLedger(behind authsvc.Adapter) *ledger { return &ledger{behind: behind} }
 

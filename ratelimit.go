@@ -6,14 +6,17 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"authsvc/internal/seal"
 )
 
 // maxLimiterKeys bounds the memory of one limiter; the key unused longest goes.
 const maxLimiterKeys = 100_000
 
 // A limiter counts events per key by the generic cell rate algorithm: N events
-// at once, then one each Per/N. It counts in this process only.
+// at once, then one each Per/N. It counts in this process.
 type limiter struct {
+	name     string // in the store, for all replicas
 	off      bool
 	interval time.Duration // between events at the sustained rate
 	burst    time.Duration // how far ahead of the clock a key may be
@@ -28,8 +31,8 @@ type limited struct {
 	tat time.Time // theoretical arrival time of the next event
 }
 
-func newLimiter(r Rate, off bool) *limiter {
-	l := &limiter{off: off, keys: map[string]*list.Element{}, used: list.New()}
+func newLimiter(name string, r Rate, off bool) *limiter {
+	l := &limiter{name: name, off: off, keys: map[string]*list.Element{}, used: list.New()}
 	if !off {
 		l.interval = r.Per / time.Duration(r.N)
 		l.burst = r.Per - l.interval
@@ -71,16 +74,34 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 // limits are the limiters of one service.
 type limits struct {
 	signIn, mailbox, mailTotal, credentials, link *limiter
+
+	names *seal.MAC // of keys in the store, which then shows no addresses
 }
 
 func newLimits(r RateLimit) limits {
 	return limits{
-		signIn:      newLimiter(r.SignIn, r.Disabled),
-		mailbox:     newLimiter(r.EmailPerAddress, r.Disabled),
-		mailTotal:   newLimiter(r.EmailTotal, r.Disabled),
-		credentials: newLimiter(r.CredentialsPerAccount, r.Disabled),
-		link:        newLimiter(r.Link, r.Disabled),
+		signIn:      newLimiter("sign-in", r.SignIn, r.Disabled),
+		mailbox:     newLimiter("mailbox", r.EmailPerAddress, r.Disabled),
+		mailTotal:   newLimiter("mail", r.EmailTotal, r.Disabled),
+		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
+		link:        newLimiter("link", r.Link, r.Disabled),
 	}
+}
+
+// permit counts an event of key against a limit: in this process first, which
+// keeps a flood from the store, and then in the store, for all replicas. If
+// the store fails this process's count holds.
+func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) {
+	if wait, ok = l.allow(key, rq.now); !ok || l.off || rq.adapter == nil {
+		return wait, ok
+	}
+	name := l.name + ":" + b64(rq.limits.names.Sum(l.name, key))
+	wait, err := rq.adapter.Permit(rq.ctx, name, rq.now, l.interval, l.burst)
+	if err != nil {
+		rq.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "request", rq.requestID(), "err", err)
+		return 0, true
+	}
+	return wait, wait == 0
 }
 
 // limited is the refusal of a limiter.

@@ -20,11 +20,11 @@ func compile(c *Config) (*Service, *builder) {
 	s := &Service{
 		log: cmp.Or(c.Logger, slog.Default()), adapter: c.Adapter, callbacks: c.Callbacks, events: c.Events,
 		custom: c.Pages, secrets: c.Secrets, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
-		dropTokens: c.DropProviderTokens, customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
-		once: &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
+		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
+		once:          &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkWords,
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkWords, checkVault,
 	} {
 		check(b, s)
 	}

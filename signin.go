@@ -51,7 +51,7 @@ func signIn(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signin")
 	}
-	if wait, ok := rq.limits.signIn.allow(rq.clientKey(), rq.now); !ok {
+	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
 	rq.keepCallbackURL()

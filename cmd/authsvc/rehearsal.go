@@ -56,5 +56,8 @@ func (*rehearsal) Lease(context.Context, string, string, time.Time, time.Time) e
 	return authsvc.ErrConflict
 }
 
+// Release implements [authsvc.Adapter].
+func (*rehearsal) Release(context.Context, string, string) error { return nil }
+
 // Sweep implements [authsvc.Adapter].
 func (*rehearsal) Sweep(context.Context, time.Time, int) (int, error) { return 0, nil }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -67,36 +68,81 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve opens the store, builds the engine and answers until a signal comes.
+// quickly is how long requests wait to be accepted while the store opens;
+// after that they are told.
+const quickly = time.Second
+
+// serve answers until a signal comes: with the engine as soon as the store is
+// open, and until then that it is not ready.
 func (p *program) serve(s *config.Settings, listener net.Listener) (err error) {
-	st, err := openStore(p.ctx, s, s.Storage.Migrate)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.close()) }()
-	s.Engine.Adapter = st.Adapter
-	service, err := authsvc.New(s.Engine)
-	if err != nil {
-		return s.Explain(err)
-	}
-	f := newFront(s, service, st.Adapter)
-	server := newServer(f, s.Engine.Logger)
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
-		f.origin, f.path, listener.Addr(), describeStorage(s), providerNames(s))
+	l := &live{log: s.Engine.Logger, addr: listener.Addr(), stop: stop, served: make(chan error, 1)}
+	l.server = newServer(&l.stage, l.log)
+	l.accept = sync.OnceFunc(func() { go func() { l.served <- l.server.Serve(listener) }() })
+	defer time.AfterFunc(quickly, l.accept).Stop()
+
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	opened := make(chan error, 1)
+	var st *store
+	go func() {
+		var err error
+		st, err = awaitStore(ctx, s, l.log)
+		opened <- err
+	}()
 	select {
-	case err := <-served:
+	case err = <-opened:
+	case sig := <-stop:
+		l.log.Info("stopping before the store could be reached", "signal", sig.String())
+		cancel()
+		<-opened
+	}
+	if st != nil {
+		defer func() { err = errors.Join(err, st.close()) }()
+	}
+	if err != nil || ctx.Err() != nil {
+		return errors.Join(err, l.server.Close())
+	}
+	return p.answer(s, st, l)
+}
+
+// live is a server from its first request to its last.
+type live struct {
+	stage
+	log    *slog.Logger
+	addr   net.Addr
+	server *http.Server
+	accept func() // requests from now on
+	served chan error
+	stop   chan os.Signal
+}
+
+// answer builds the engine over an open store and lets it answer.
+func (p *program) answer(s *config.Settings, st *store, l *live) error {
+	for _, w := range st.warnings {
+		l.log.Warn(w)
+	}
+	s.Engine.Adapter = st.Adapter
+	service, err := authsvc.New(s.Engine)
+	if err != nil {
+		return errors.Join(s.Explain(err), l.server.Close())
+	}
+	f := newFront(s, service, st.Adapter)
+	l.front.Store(f)
+	l.accept()
+	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
+		f.origin, f.path, l.addr, describeStorage(s), providerNames(s))
+	select {
+	case err := <-l.served:
 		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(service))
 	case <-p.ctx.Done():
-	case sig := <-stop:
-		s.Engine.Logger.Info("stopping", "signal", sig.String())
+	case sig := <-l.stop:
+		l.log.Info("stopping", "signal", sig.String())
 	}
 	f.drain()
-	return p.shutdown(server, service, stop)
+	return p.shutdown(l.server, service, l.stop)
 }
 
 // newServer bounds what one client can hold.

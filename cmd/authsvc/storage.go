@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -19,6 +20,7 @@ type store struct {
 	authsvc.Adapter // nil with storage none
 	schema          schema
 	close           func() error
+	warnings        []string
 }
 
 // schema is what a store with tables can do about them.
@@ -29,24 +31,22 @@ type schema interface {
 
 // A driver opens the stores of one scheme of storage.url.
 type driver struct {
+	name string // of the kind of store, for people; "" means the URL, which is no secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
+	mend string // when it cannot be opened
 	// exists reports whether opening would create the store; nil: it never does.
-	exists  func(url string) (bool, error)
-	refused string // why there is none
+	exists func(url string) (bool, error)
+	// unreachable reports that an error may pass by itself; nil: it never does.
+	unreachable func(error) bool
 }
 
 // drivers is the table of schemes.
 func drivers() map[string]driver {
-	const notHere = "is not in this version"
 	return map[string]driver{
-		"sqlite":     {open: openSQLite, exists: sqliteExists},
-		"memory":     {open: openMemory},
-		"none":       {open: openNothing},
-		"postgres":   {refused: notHere},
-		"postgresql": {refused: notHere},
-		"mysql":      {refused: notHere},
-		"mongodb":    {refused: notHere},
-		"redis":      {refused: notHere},
+		"sqlite": {open: openSQLite, exists: sqliteExists,
+			mend: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
+		"memory": {name: "memory", open: openMemory},
+		"none":   {name: "none", open: openNothing},
 	}
 }
 
@@ -55,16 +55,10 @@ func storageScheme(s *config.Settings) string {
 	return scheme
 }
 
-// findStore makes sure that there is a driver.
+// findStore makes sure that there are drivers.
 func findStore(s *config.Settings) error {
-	const mend = "use sqlite:FILE, memory: or none"
-	scheme := storageScheme(s)
-	d, ok := drivers()[scheme]
-	switch {
-	case !ok:
-		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", mend)}
-	case d.refused != "":
-		return config.Mistakes{s.Mistake("storage.url", "names "+scheme+", which "+d.refused, mend)}
+	if _, ok := drivers()[storageScheme(s)]; !ok {
+		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, memory: or none")}
 	}
 	return nil
 }
@@ -73,17 +67,34 @@ func findStore(s *config.Settings) error {
 func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, error) {
 	c := s.Storage
 	c.Migrate = migrate
-	st, err := drivers()[storageScheme(s)].open(ctx, c)
+	d := drivers()[storageScheme(s)]
+	st, err := d.open(ctx, c)
 	if err != nil {
-		return nil, config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err),
-			"name a file in a folder that exists and that this user may write to; what is there is left as it is")}
+		return nil, notOpened{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.mend)}, err}
 	}
 	return st, nil
 }
 
+// notOpened is a mistake that remembers its cause.
+type notOpened struct {
+	config.Mistakes
+	cause error
+}
+
+func (n notOpened) Unwrap() []error { return []error{n.Mistakes, n.cause} }
+
+// waits reports whether an error of openStore may pass by itself.
+func waits(s *config.Settings, err error) bool {
+	d := drivers()[storageScheme(s)]
+	return d.unreachable != nil && d.unreachable(err)
+}
+
+func naming(s config.Storage) sqlite.Naming {
+	return sqlite.Naming{Preset: s.Naming.Preset, Tables: s.Naming.Tables, Columns: s.Naming.Columns}
+}
+
 func openSQLite(ctx context.Context, s config.Storage) (*store, error) {
-	db, err := sqlite.Open(ctx, s.URL, sqlite.Options{Migrate: s.Migrate,
-		Naming: sqlite.Naming{Preset: s.Naming.Preset, Tables: s.Naming.Tables, Columns: s.Naming.Columns}})
+	db, err := sqlite.Open(ctx, s.URL, sqlite.Options{Migrate: s.Migrate, Naming: naming(s)})
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +120,5 @@ func openNothing(context.Context, config.Storage) (*store, error) {
 
 // describeStorage names the store without a password.
 func describeStorage(s *config.Settings) string {
-	if storageScheme(s) == "sqlite" {
-		return s.Storage.URL
-	}
-	return strings.TrimSuffix(storageScheme(s), ":")
+	return cmp.Or(drivers()[storageScheme(s)].name, s.Storage.URL)
 }

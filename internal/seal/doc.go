@@ -2,8 +2,9 @@
 // process and must come back unread or unchanged goes through here.
 //
 // A [Ring] holds the secrets of a deployment. From it come [Sealer] values,
-// which turn bytes into compact JWE tokens and back (RFC 7516), and [MAC]
-// values, which authenticate strings without hiding them. Each is made for one
+// which turn bytes into compact JWE tokens and back (RFC 7516), [MAC] values,
+// which authenticate strings without hiding them, and [Box] values, which hide
+// text that is kept in a certain place. Each is made for one
 // purpose and has a key of its own, derived with HKDF-SHA256 (RFC 5869), so
 // that what was made for one purpose means nothing to another.
 //

@@ -11,9 +11,11 @@ import (
 // Info strings of our own keys. None is a prefix of another, so whatever the
 // purpose, a sealing key, a key id and a MAC key never share an info string.
 const (
-	infoSeal = "authsvc/v1 "
-	infoKID  = "authsvc/v1/kid "
-	infoMAC  = "authsvc/v1/mac "
+	infoSeal   = "authsvc/v1 "
+	infoKID    = "authsvc/v1/kid "
+	infoMAC    = "authsvc/v1/mac "
+	infoBox    = "authsvc/v1/box "
+	infoBoxKID = "authsvc/v1/box-kid "
 )
 
 // Ring holds the secrets of a deployment, newest first. The first seals and

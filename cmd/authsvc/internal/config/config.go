@@ -37,9 +37,12 @@ type Settings struct {
 
 // Storage says where records are kept.
 type Storage struct {
-	URL     string // may hold a password; default sqlite:authsvc.db
-	Migrate bool   // bring the schema up to date at the start, default true
-	Naming  Naming
+	URL string // may hold a password; default sqlite:authsvc.db
+	// Sessions is a Redis that keeps sessions, link tokens and rate limits
+	// beside URL; it may hold a password. Empty: URL keeps them too.
+	Sessions string
+	Migrate  bool // bring the schema up to date at the start, default true
+	Naming   Naming
 }
 
 // Naming says what shared tables and columns are called; see the SQL stores.

@@ -42,15 +42,15 @@ func TestFull(t *testing.T) {
 	c := s.Engine
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
-		"drop": c.DropProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
+		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
 		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks,
 	}
 	want := map[string]any{
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour},
-		"stale":   "accept", "drop": true,
-		"storage": Storage{URL: "sqlite:authsvc.db", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
+		"stale":   "accept", "tokens": "drop",
+		"storage": Storage{URL: "sqlite:authsvc.db", Sessions: "redis://127.0.0.1:6379/1", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
 			Columns: map[string]string{"User.image": "avatar"}}},
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
@@ -265,4 +265,25 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// How tokens of providers are kept is said by two keys, in any order.
+func TestProviderTokens(t *testing.T) {
+	t.Parallel()
+	for storage, want := range map[string]string{
+		"{}":                      "",
+		"{provider_tokens: keep}": "",
+		"{encrypt_tokens: true}":  "sealed",
+		"{encrypt_tokens: false}": "plain",
+		"{provider_tokens: drop}": "drop",
+		"{provider_tokens: keep, encrypt_tokens: false}": "plain",
+		"{encrypt_tokens: true, provider_tokens: keep}":  "sealed",
+		"{provider_tokens: drop, encrypt_tokens: true}":  "drop",
+		"{encrypt_tokens: true, provider_tokens: drop}":  "drop",
+	} {
+		s, err := Load(Input{Path: write(t, "url: http://localhost:3000\nsecret: "+testSecret+"\nstorage: "+storage+"\n")})
+		if err != nil || s.Engine.ProviderTokens != want {
+			t.Errorf("%s: got %v, %v", storage, s, err)
+		}
+	}
 }

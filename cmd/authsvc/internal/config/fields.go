@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"authsvc"
 )
@@ -34,6 +35,7 @@ func (s *Settings) fields() []field {
 		{key: "session.update_age", into: pause(&c.Session.UpdateAge)},
 		{key: "session.absolute_max_age", into: duration(&c.Session.AbsoluteMaxAge)},
 		{key: "session.stale_revocations", into: text(&c.StaleRevocations)},
+		{key: "session.store", into: secretText(&s.Storage.Sessions), secret: true},
 	}, s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
 		{key: "cookies.domain", into: text(&c.Cookies.Domain)},
 		{key: "cookies.session", into: text(&c.Cookies.Session)},
@@ -46,20 +48,41 @@ func (s *Settings) fields() []field {
 }
 
 func (s *Settings) storageFields() []field {
-	drop := target{"keep, drop", "use keep or drop", func(v value) string {
-		var tokens string
-		problem := word(&tokens, "keep", "drop").set(v)
-		s.Engine.DropProviderTokens = tokens == "drop"
-		return problem
-	}}
 	return []field{
 		{key: "storage.url", into: secretText(&s.Storage.URL), secret: true},
 		{key: "storage.migrate", into: truth(&s.Storage.Migrate)},
-		{key: "storage.naming", into: word(&s.Storage.Naming.Preset, "prisma", "snake")},
+		{key: "storage.naming", into: word(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
 		{key: "storage.tables", into: textMap(&s.Storage.Naming.Tables)},
 		{key: "storage.columns", into: textMap(&s.Storage.Naming.Columns)},
-		{key: "storage.provider_tokens", into: drop},
+		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(word string) string {
+			return map[string]string{"keep": s.Engine.ProviderTokens, "drop": "drop"}[word]
+		})},
+		{key: "storage.encrypt_tokens", into: s.tokens("true, false", func(word string) string {
+			if s.Engine.ProviderTokens == "drop" { // nothing is left to encrypt
+				return "drop"
+			}
+			return map[string]string{"true": "sealed", "false": "plain"}[word]
+		})},
 	}
+}
+
+// tokens is one of two keys that say how tokens of providers are kept; either
+// may come first.
+func (s *Settings) tokens(words string, how func(word string) string) target {
+	var w string
+	t := word(&w, strings.Split(words, ", ")...)
+	set := t.set
+	t.set = func(v value) string {
+		problem := set(v)
+		if problem == "" {
+			s.Engine.ProviderTokens = how(w)
+		}
+		return problem
+	}
+	if words == "true, false" {
+		t.kind, t.mend = "boolean", "write true or false"
+	}
+	return t
 }
 
 func (s *Settings) appearanceFields() []field {
@@ -87,17 +110,6 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.email_total", into: rate(&r.EmailTotal)},
 		{key: "rate_limit.credentials_per_account", into: rate(&r.CredentialsPerAccount)},
 		{key: "rate_limit.link", into: rate(&r.Link)},
-	}
-}
-
-// unsupported are keys and values of other versions: what is wrong and the
-// mend, by key or key=value.
-func unsupported() map[string][2]string {
-	const notHere = "is not in this version"
-	return map[string][2]string{
-		"storage.encrypt_tokens": {notHere, "use storage.provider_tokens: drop to keep the tokens of providers out of the store"},
-		"session.store":          {notHere, "sessions are in storage.url, or in the cookie with session.strategy: jwt"},
-		"storage.naming=authjs":  {`"authjs" ` + notHere, "use prisma or snake, and storage.tables and storage.columns for single names"},
 	}
 }
 

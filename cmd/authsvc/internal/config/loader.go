@@ -96,19 +96,13 @@ func (l *loader) take(f field, key string, v value) {
 		l.places[fmt.Sprintf("%s[%d]", key, i)] = item.place
 	}
 	before := len(l.mistakes)
-	if reason, ok := unsupported()[key+"="+v.text]; ok && v.shape == scalar {
-		l.fail(v.place, key, reason[0], reason[1])
-	} else if problem := f.into.set(v); problem != "" && len(l.mistakes) == before {
+	if problem := f.into.set(v); problem != "" && len(l.mistakes) == before {
 		l.fail(v.place, key, problem, f.into.mend)
 	}
 }
 
 // unknown reports a key that means nothing here.
 func (l *loader) unknown(m member, prefix, at string, fields []field, more []string) {
-	if reason, ok := unsupported()[prefix+at+m.key]; ok {
-		l.fail(m.place, prefix+at+m.key, reason[0], reason[1])
-		return
-	}
 	names := slices.Clone(more)
 	for _, f := range fields {
 		if rest, ok := strings.CutPrefix(f.key, at); ok {

@@ -1,0 +1,192 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+func nobody(context.Context, map[string]string) (authsvc.User, error) {
+	return authsvc.User{}, authsvc.ErrAccessDenied
+}
+
+// replica runs a service without a network on a store that others share.
+func replica(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *world {
+	t.Helper()
+	w := &world{t: t, logs: &logBuffer{}, store: store}
+	w.config = authsvc.Config{URL: origin, Secrets: []string{testSecret}, Adapter: store, Session: authsvc.SessionOptions{Strategy: "jwt"},
+		Logger:    slog.New(slog.NewTextHandler(w.logs, nil)),
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: nobody}}}
+	if tune != nil {
+		tune(&w.config)
+	}
+	s, err := authsvc.New(w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Service = s
+	return w
+}
+
+func (w *world) end(t *testing.T) {
+	t.Helper()
+	if err := w.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rate limit is one for all replicas of a store, and of each its own without.
+func TestRateLimitIsShared(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		store func() authsvc.Adapter
+		want  int // attempts that pass, of 4 at each of two replicas
+	}{
+		"one store":    {func() func() authsvc.Adapter { m := memory.New(); return func() authsvc.Adapter { return m } }(), 3},
+		"a store each": {func() authsvc.Adapter { return memory.New() }, 6},
+		"a broken one": {func() authsvc.Adapter { return noPermits{memory.New()} }, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			passed := 0
+			for range 2 {
+				w := replica(t, c.store(), func(config *authsvc.Config) {
+					config.RateLimit = authsvc.RateLimit{SignIn: authsvc.Rate{N: 3, Per: time.Hour}}
+				})
+				defer w.end(t)
+				b := w.browser()
+				for range 4 {
+					switch a := b.post("/api/auth/callback/credentials", "username", "ada", "password", "wrong"); a.StatusCode {
+					case http.StatusTooManyRequests:
+					default:
+						passed++
+					}
+				}
+				if name == "a broken one" && !strings.Contains(w.logs.String(), "could not count for a rate limit") {
+					t.Error("not a word in the log")
+				}
+			}
+			if passed != c.want {
+				t.Errorf("%d attempts passed, want %d", passed, c.want)
+			}
+		})
+	}
+}
+
+// noPermits cannot count.
+type noPermits struct{ authsvc.Adapter }
+
+func (noPermits) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
+	return 0, errors.New("no permits today")
+}
+
+// sweeps counts how often a replica swept.
+type sweeps struct {
+	authsvc.Adapter
+	n atomic.Int32
+}
+
+func (s *sweeps) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
+	s.n.Add(1)
+	return s.Adapter.Sweep(ctx, now, limit)
+}
+
+// Of many replicas one sweeps; when it ends or dies another goes on.
+func TestOneReplicaSweeps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		a, b := &sweeps{Adapter: store}, &sweeps{Adapter: store}
+		first := replica(t, a, nil)
+		time.Sleep(time.Second)
+		second := replica(t, b, nil)
+		time.Sleep(10*time.Minute + time.Second)
+		if a.n.Load() != 10 || b.n.Load() != 0 {
+			t.Errorf("swept %d and %d times in ten minutes", a.n.Load(), b.n.Load())
+		}
+		first.end(t)
+		time.Sleep(time.Minute)
+		if b.n.Load() != 1 {
+			t.Errorf("swept %d times in the minute after the other ended", b.n.Load())
+		}
+		// A replica that dies does not give its lease up.
+		if err := store.Lease(t.Context(), "sweep", "dead", time.Now().Add(time.Hour), time.Now().Add(3*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2*time.Minute + 30*time.Second)
+		if b.n.Load() != 1 {
+			t.Errorf("swept %d times although another has the lease", b.n.Load())
+		}
+		time.Sleep(2 * time.Minute)
+		if b.n.Load() < 2 {
+			t.Error("nobody sweeps")
+		}
+		second.end(t)
+	})
+}
+
+// unlinking removes the account of a sign-in right before or right after the
+// session is stored, as another replica may.
+type unlinking struct {
+	authsvc.Adapter
+	before, after func(ctx context.Context, a authsvc.Adapter) error
+}
+
+func (u *unlinking) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	if u.before != nil {
+		if err := u.before(ctx, u.Adapter); err != nil {
+			return s, err
+		}
+	}
+	s, err := u.Adapter.CreateSession(ctx, s)
+	if err == nil && u.after != nil {
+		err = u.after(ctx, u.Adapter)
+	}
+	return s, err
+}
+
+// A sign-in does not outlive the account that it rests on, whenever that is
+// removed.
+func TestUnlinkDuringSignIn(t *testing.T) {
+	t.Parallel()
+	unlink := func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "op", "alan") }
+	proof := func(ctx context.Context, a authsvc.Adapter) error {
+		u, err := a.GetUserByAccount(ctx, "op", "alan")
+		if err == nil {
+			_, _, err = a.ProveEmail(ctx, authsvc.Proof{UserID: u.ID, Email: u.Email, At: time.Now()})
+		}
+		return err
+	}
+	for name, c := range map[string]struct {
+		before, after func(context.Context, authsvc.Adapter) error
+		in            bool
+	}{
+		"nobody":             {nil, nil, true},
+		"unlinked before":    {unlink, nil, false},
+		"unlinked after":     {nil, unlink, false},
+		"first proof before": {proof, nil, false},
+		"first proof after":  {nil, proof, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &unlinking{Adapter: memory.New()}
+			w := start(t, func(config *authsvc.Config) { config.Adapter = store })
+			w.browser().signIn(w.op, "alan")
+			store.before, store.after = c.before, c.after
+			b := w.browser()
+			b.signIn(w.op, "alan")
+			if in := b.email() != ""; in != c.in {
+				t.Errorf("signed in: %v\n%s", in, w.logs)
+			}
+		})
+	}
+}

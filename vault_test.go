@@ -1,0 +1,157 @@
+package authsvc_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"authsvc"
+)
+
+const secondSecret = "another secret, also 32 bytes or more: 0b81c6f2e7"
+
+// theAccount returns the account of the only user, as it is stored and as the
+// service gives it out.
+func theAccount(t *testing.T, w *world) (stored, opened authsvc.Account) {
+	t.Helper()
+	users, err := w.store.ListUsers(t.Context(), "", 2)
+	if err != nil || len(users) != 1 {
+		t.Fatal(users, err)
+	}
+	raw, err := w.store.ListAccounts(t.Context(), users[0].ID)
+	if err != nil || len(raw) != 1 {
+		t.Fatal(raw, err)
+	}
+	list, err := w.Accounts(t.Context(), users[0].ID)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	return raw[0], list[0]
+}
+
+func TestProviderTokensAtRest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		compat authsvc.Compat
+		how    string
+		sealed bool
+		kept   bool
+	}{
+		{authsvc.CompatNone, "", true, true},
+		{authsvc.CompatNone, "plain", false, true},
+		{authsvc.CompatNone, "drop", false, false},
+		{authsvc.NextAuthV4, "", false, true},
+		{authsvc.AuthJSV5, "", false, true},
+		{authsvc.AuthJSV5, "sealed", true, true},
+	} {
+		t.Run(string(c.compat)+" "+c.how, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, func(config *authsvc.Config) { config.Compat, config.ProviderTokens = c.compat, c.how })
+			w.browser().signIn(w.op, "ada")
+			stored, opened := theAccount(t, w)
+			for _, token := range [][2]string{{stored.AccessToken, opened.AccessToken}, {stored.IDToken, opened.IDToken}} {
+				if sealed := strings.HasPrefix(token[0], "authsvc.sealed."); sealed != c.sealed || (token[1] != "") != c.kept {
+					t.Errorf("stored %.30q, given %.30q", token[0], token[1])
+				}
+			}
+			if c.kept && strings.Count(opened.IDToken, ".") != 2 {
+				t.Errorf("%q is no ID token", opened.IDToken)
+			}
+			if opened.RefreshToken == "" && strings.Contains(stored.RefreshToken, "sealed") {
+				t.Error("an absent token was sealed")
+			}
+		})
+	}
+}
+
+// Plain rows are read after sealing was switched on, and the other way round;
+// a sign-in writes anew, under the newest secret.
+func TestProviderTokensChange(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(c *authsvc.Config) { c.ProviderTokens = "plain" })
+	w.browser().signIn(w.op, "ada")
+	before, _ := theAccount(t, w)
+
+	restart := func(how string, secrets ...string) {
+		t.Helper()
+		w.config.ProviderTokens, w.config.Secrets = how, secrets
+		s, err := authsvc.New(w.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close(t.Context()) })
+		w.Service = s
+	}
+	restart("sealed", testSecret)
+	if _, opened := theAccount(t, w); opened.AccessToken != before.AccessToken {
+		t.Error("a plain row was not read")
+	}
+	w.browser().signIn(w.op, "ada")
+	first, token := theAccount(t, w)
+
+	restart("sealed", secondSecret, testSecret)
+	stored, opened := theAccount(t, w)
+	if stored != first || opened.AccessToken != token.AccessToken {
+		t.Error("a row of the older secret was not read")
+	}
+	w.browser().signIn(w.op, "ada")
+	restart("plain", secondSecret)
+	if stored, _ = theAccount(t, w); stored.AccessToken == first.AccessToken {
+		t.Error("a sign-in did not seal anew")
+	}
+	restart("plain", testSecret+" and more")
+	users, err := w.store.ListUsers(t.Context(), "", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := w.Accounts(t.Context(), users[0].ID); err == nil || len(list) != 0 || strings.Contains(err.Error(), "authsvc.sealed") {
+		t.Errorf("without the secret: %v, %v", list, err)
+	}
+}
+
+// Whoever can write rows cannot have one account show the tokens of another.
+func TestProviderTokensStayInPlace(t *testing.T) {
+	t.Parallel()
+	for name, move := range map[string]func(a *authsvc.Account, b authsvc.Account){
+		"of another account": func(a *authsvc.Account, b authsvc.Account) { a.AccessToken = b.AccessToken },
+		"of another field":   func(a *authsvc.Account, _ authsvc.Account) { a.AccessToken = a.IDToken },
+		"cut":                func(a *authsvc.Account, _ authsvc.Account) { a.AccessToken = a.AccessToken[:40] },
+		"as they are":        nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, nil)
+			w.browser().signIn(w.op, "ada")
+			a, _ := theAccount(t, w)
+			w.browser().signIn(w.op, "grace")
+			users, err := w.store.ListUsers(t.Context(), "", 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := users[slices.IndexFunc(users, func(u authsvc.User) bool { return u.ID != a.UserID })]
+			b, err := w.store.ListAccounts(t.Context(), other.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if move != nil {
+				move(&a, b[0])
+			}
+			if err := w.store.RefreshAccount(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			list, err := w.Accounts(t.Context(), a.UserID)
+			if opens := err == nil && len(list) == 1; opens != (move == nil) {
+				t.Errorf("got %d accounts, %v", len(list), err)
+			}
+		})
+	}
+}
+
+func TestProviderTokensWord(t *testing.T) {
+	t.Parallel()
+	_, err := authsvc.New(authsvc.Config{URL: origin, Secrets: []string{testSecret}, ProviderTokens: "hidden",
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: nobody}}})
+	if err == nil || !strings.Contains(err.Error(), `storage.provider_tokens "hidden" is not known; use sealed, plain or drop`) {
+		t.Error(err)
+	}
+}
