@@ -29,8 +29,8 @@ const signUpEvents = 6
 
 func signUp(ctx context.Context, s authsvc.Adapter, id string) error {
 	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
-	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now()}
-	_, err := s.SignUp(ctx, authsvc.User{ID: id}, &acc, &rec)
+	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "github"}
+	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec)
 	return err
 }
 
