@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -328,10 +329,14 @@ func TestConcurrentOpen(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got := query(t, connected(t, location), `SELECT version_id, COUNT(*) FROM `+sqlschema.VersionTable+` GROUP BY version_id ORDER BY 1`)
-	if fmt.Sprint(got) != "[0 1 1 1 2 1]" {
+	if got := versionsApplied(t, connected(t, location)); got != "[0 1 1 1 2 1]" {
 		t.Errorf("applied: %s", got)
 	}
+}
+
+func versionsApplied(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	return fmt.Sprint(query(t, db, `SELECT version_id, COUNT(*) FROM `+sqlschema.VersionTable+` GROUP BY version_id ORDER BY 1`))
 }
 
 // A migration that fails half-way leaves nothing, and the next one passes.

@@ -14,14 +14,14 @@ import (
 const populate = `
 INSERT INTO "User" SELECT i::text, 'Name', i || '@example.com', now(), NULL FROM generate_series(1, 20000) i;
 INSERT INTO "Account" SELECT i::text, i::text, 'oauth', 'p' || i % 3, i::text FROM generate_series(1, 20000) i;
-INSERT INTO "Session" SELECT i::text, 'token' || i, (1 + i % 20000)::text, now() + i * interval '1 second' FROM generate_series(-1000, 40000) i;
+INSERT INTO "Session" SELECT i::text, 'token' || i, (1 + abs(i) % 20000)::text, now() + i * interval '1 second' FROM generate_series(-100, 40000) i;
 INSERT INTO authsvc_session SELECT md5(id), "sessionToken", "userId", extract(epoch FROM expires) * 1000 FROM "Session";
 INSERT INTO "VerificationToken" SELECT (i % 5000) || '@example.com', 'token' || i, now() + i * interval '1 second' FROM generate_series(-1000, 20000) i;
-INSERT INTO authsvc_mail SELECT 'token' || i, '', 1000 * (EPOCH + i), 1000 * (EPOCH + i + 600), 0 FROM generate_series(-1000, 20000) i;
-INSERT INTO authsvc_once SELECT 'once' || i, 1000 * (EPOCH + i) FROM generate_series(-1000, 20000) i;
-INSERT INTO authsvc_revocation SELECT 'rev' || i, 0, 1000 * (EPOCH + i), 1000 * (EPOCH + i) FROM generate_series(-20000, 1000) i;
-INSERT INTO authsvc_permit SELECT 'permit' || i, 1000 * (EPOCH + i) FROM generate_series(-1000, 20000) i;
-INSERT INTO authsvc_lease SELECT 'lease' || i, 'ann', 1000 * (EPOCH + i) FROM generate_series(-1000, 20000) i;
+INSERT INTO authsvc_mail SELECT 'token' || i, '', 1000 * (EPOCH::bigint + i), 1000 * (EPOCH::bigint + i + 600), 0 FROM generate_series(-1000, 20000) i;
+INSERT INTO authsvc_once SELECT 'once' || i, 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
+INSERT INTO authsvc_revocation SELECT 'rev' || i, 0, 1000 * (EPOCH::bigint + i), 1000 * (EPOCH::bigint + i) FROM generate_series(-20000, 1000) i;
+INSERT INTO authsvc_permit SELECT 'permit' || i, 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
+INSERT INTO authsvc_lease SELECT 'lease' || i, 'ann', 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_meta SELECT 'meta' || i, '' FROM generate_series(1, 2000) i;
 ANALYZE;`
 
