@@ -3,7 +3,7 @@ export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt vet lint test e2e bench figures build dev clean
+.PHONY: help check fmt vet lint servers test e2e bench figures build dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,10 @@ vet: ## go vet
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...
 
-test: ## all tests that need nothing but Go
+servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's packages
+	.ci/servers
+
+test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(TESTFLAGS) ./...
 
 e2e: ## also those with Node.js and Chromium
