@@ -1,0 +1,155 @@
+package scale
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// perInsert is how many rows one statement inserts.
+const perInsert = 100
+
+// loadPragmas trade safety for speed while the file is worth nothing yet: no
+// log, no waiting for the disk, and a cache that holds most of the indexes,
+// in KiB. Defensive mode stays off: it forbids to do without a journal.
+var loadPragmas = []string{"journal_mode(OFF)", "synchronous(OFF)", "foreign_keys(OFF)", "locking_mode(EXCLUSIVE)",
+	"cache_size(-3000000)", "temp_store(MEMORY)"}
+
+// fillSQLite fills a file in one transaction, without its journal.
+func fillSQLite(ctx context.Context, storage string, p Population, progress func(string)) (err error) {
+	path, err := filepath.Abs(strings.TrimPrefix(strings.TrimPrefix(storage, "sqlite:"), "//"))
+	if err != nil {
+		return err
+	}
+	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: url.Values{"_pragma": loadPragmas}.Encode()}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	defer func() {
+		if err = errors.Join(err, db.Close()); err != nil {
+			err = fmt.Errorf("%w; %s is of no use now: remove it", err, path)
+		}
+	}()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	l := sqliteLoader{tx}
+	if err := l.fill(ctx, p, progress); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	progress("write the file to the disk")
+	return syncSQLite(ctx, db)
+}
+
+type sqliteLoader struct{ tx *sql.Tx }
+
+// fill drops the indexes that are not part of a table's definition: to make
+// them from the rows that are there is faster.
+func (l sqliteLoader) fill(ctx context.Context, p Population, progress func(string)) error {
+	made, err := l.dropIndexes(ctx)
+	if err != nil {
+		return err
+	}
+	encode := func(t time.Time) any { return t.UnixMilli() }
+	err = fillTables(p, encode, quoted, progress, func(t table, tick func(int)) error { return l.insert(ctx, t, tick) })
+	if err != nil {
+		return err
+	}
+	for _, statement := range made {
+		start := time.Now()
+		if _, err := l.tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+		if took := time.Since(start); took > time.Second {
+			progress(fmt.Sprintf("%s: %.1f s", firstWords(statement, 3), took.Seconds()))
+		}
+	}
+	return nil
+}
+
+func firstWords(s string, n int) string {
+	words := strings.Fields(s)
+	return strings.Join(words[:min(n, len(words))], " ")
+}
+
+// dropIndexes returns the statements that make them again.
+func (l sqliteLoader) dropIndexes(ctx context.Context) (made []string, err error) {
+	names := []string{}
+	rows, err := l.tx.QueryContext(ctx, `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, statement string
+		if err := rows.Scan(&name, &statement); err != nil {
+			return nil, err
+		}
+		names, made = append(names, name), append(made, statement)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, err := l.tx.ExecContext(ctx, `DROP INDEX `+quoted(name)); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+func (l sqliteLoader) insert(ctx context.Context, t table, tick func(int)) error {
+	insert, err := l.tx.PrepareContext(ctx, insertRows(t, perInsert))
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	args := make([]any, 0, 1024)
+	for done := 0; done < t.rows; {
+		n := min(perInsert, t.rows-done)
+		args = args[:0]
+		for i := range n {
+			args = append(args, t.row(done+i)...)
+		}
+		if n == perInsert {
+			_, err = insert.ExecContext(ctx, args...)
+		} else {
+			_, err = l.tx.ExecContext(ctx, insertRows(t, n), args...)
+		}
+		if err != nil {
+			return err
+		}
+		done += n
+		tick(done)
+	}
+	return nil
+}
+
+func insertRows(t table, n int) string {
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", strings.Count(t.columns, ", ")+1), ", ") + ")"
+	return `INSERT INTO ` + t.name + ` (` + t.columns + `) VALUES ` + strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
+}
+
+// syncSQLite writes the file to the disk, by a transaction that does wait, and
+// brings the log back.
+func syncSQLite(ctx context.Context, db *sql.DB) error {
+	for _, statement := range []string{`PRAGMA synchronous = FULL`, `PRAGMA journal_mode = DELETE`,
+		`PRAGMA user_version = 1`, `PRAGMA user_version = 0`, `PRAGMA journal_mode = WAL`} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
