@@ -1,0 +1,95 @@
+package servertest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Of the MongoDB protocol these tests need three commands: to ping, to list
+// and to drop databases. One message does them, without the driver and its
+// pools, which outlive a server that a test kills.
+// https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
+
+const (
+	opMsg = 2013
+	// messageHead is four int32 (length, request, response to, code), the
+	// flags and the kind of the one section.
+	messageHead = 4*4 + 4 + 1
+	maxMessage  = 48 << 20
+)
+
+// mongoCommand runs one command against a database of the server and returns
+// its answer. Servers that want a password are not supported.
+func mongoCommand(ctx context.Context, server, database string, command bson.D) (bson.Raw, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "mongodb" {
+		return nil, errURL
+	}
+	if u.User != nil {
+		return nil, errors.New("a MongoDB server for tests must let in without a password")
+	}
+	port := u.Port()
+	if port == "" {
+		port = "27017"
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	if err := writeCommand(conn, append(command, bson.E{Key: "$db", Value: database})); err != nil {
+		return nil, err
+	}
+	return readAnswer(conn)
+}
+
+func writeCommand(w io.Writer, command bson.D) error {
+	body, err := bson.Marshal(command)
+	if err != nil {
+		return err
+	}
+	message := make([]byte, messageHead, messageHead+len(body))
+	binary.LittleEndian.PutUint32(message, uint32(messageHead+len(body)))
+	binary.LittleEndian.PutUint32(message[4:], 1)
+	binary.LittleEndian.PutUint32(message[12:], opMsg)
+	_, err = w.Write(append(message, body...))
+	return err
+}
+
+// readAnswer returns the document of the answer, or what the server refuses
+// as an error.
+func readAnswer(r io.Reader) (bson.Raw, error) {
+	head := make([]byte, messageHead)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	length, code := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[12:])
+	if code != opMsg || length < messageHead || length > maxMessage {
+		return nil, fmt.Errorf("not an answer of MongoDB: code %d, %d bytes", code, length)
+	}
+	body := make(bson.Raw, length-messageHead)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	var status struct {
+		OK      float64 `bson:"ok"`
+		Message string  `bson:"errmsg"`
+	}
+	if err := bson.Unmarshal(body, &status); err != nil {
+		return nil, err
+	}
+	if status.OK != 1 {
+		return nil, fmt.Errorf("refused: %s", status.Message)
+	}
+	return body, nil
+}

@@ -1,0 +1,110 @@
+package servertest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+var mysqlServer = newMySQL()
+
+func newMySQL() *sqlServer {
+	s := &sqlServer{
+		open:  openMySQL,
+		names: `SELECT schema_name FROM information_schema.schemata`,
+		drop:  `DROP DATABASE IF EXISTS %s`,
+	}
+	s.kind = &kind{
+		name: "MySQL", variable: "AUTHSVC_TEST_MYSQL_URL", port: "3306",
+		fallback: []string{
+			"mysql://root@127.0.0.1:3306/",
+			"mysql://root@localhost/?socket=/run/mysqld/mysqld.sock",
+		},
+		ping: s.ping,
+	}
+	return s
+}
+
+// createMySQL names the character set and nothing else, so that the collation
+// is the server's own, as it is for those who make their database by hand.
+const createMySQL = `CREATE DATABASE %[1]s CHARACTER SET utf8mb4`
+
+// MySQL returns the URL of a fresh, empty database, which is dropped when t
+// ends. It is on the server of AUTHSVC_TEST_MYSQL_URL, else on the one of the
+// default port, MariaDB or MySQL; t is skipped when there is neither.
+func MySQL(t testing.TB) string {
+	t.Helper()
+	return mysqlServer.create(t, createMySQL)
+}
+
+// MySQLFrom prepares one database, for instance with a schema, and returns a
+// function that makes copies of its tables and rows: each call gives the URL
+// of a fresh one that is dropped when its own t ends. The function is for t
+// and its subtests, parallel ones too. Views, triggers and routines are not
+// copied; t fails if there are any.
+func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) string {
+	t.Helper()
+	model := MySQL(t)
+	if err := prepare(model); err != nil {
+		t.Fatalf("prepare a database: %v", err)
+	}
+	var copies []string
+	err := mysqlServer.do(mysqlServer.kind.server(t), func(ctx context.Context, c sqlConn) (err error) {
+		copies, err = copyStatements(ctx, c.(mysqlConn), databaseOf(model))
+		return err
+	})
+	if err != nil {
+		t.Fatalf("MySQL: read a schema: %v", err)
+	}
+	return func(t testing.TB) string {
+		t.Helper()
+		database := MySQL(t)
+		// Off for this connection: the tables come in alphabetical order.
+		statements := append([]string{"USE " + databaseOf(database), "SET foreign_key_checks = 0"}, copies...)
+		if err := mysqlServer.do(mysqlServer.kind.server(t), all(statements...)); err != nil {
+			t.Fatalf("MySQL: copy a database: %v", err)
+		}
+		return database
+	}
+}
+
+// copyStatements returns what repeats a database in another one: CREATE TABLE
+// as the server tells it, and a copy of the rows where there are any.
+func copyStatements(ctx context.Context, c mysqlConn, source string) ([]string, error) {
+	if err := onlyTables(ctx, c, source); err != nil {
+		return nil, err
+	}
+	tables, err := c.column(ctx, `SELECT table_name FROM information_schema.tables WHERE table_schema = '`+source+`' ORDER BY table_name`)
+	if err != nil {
+		return nil, err
+	}
+	var statements []string
+	for _, table := range tables {
+		from := fmt.Sprintf("`%s`.`%s`", source, table)
+		create, err := c.showCreate(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		statements = append(statements, create)
+		rows, err := c.column(ctx, "SELECT 1 FROM "+from+" LIMIT 1")
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > 0 {
+			statements = append(statements, fmt.Sprintf("INSERT INTO `%s` SELECT * FROM %s", table, from))
+		}
+	}
+	return statements, nil
+}
+
+// onlyTables refuses a database that copyStatements would copy in part.
+func onlyTables(ctx context.Context, c sqlConn, source string) error {
+	others, err := c.column(ctx, fmt.Sprintf(`
+		SELECT table_name FROM information_schema.views WHERE table_schema = '%[1]s'
+		UNION ALL SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = '%[1]s'
+		UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = '%[1]s'`, source))
+	if err == nil && len(others) > 0 {
+		err = fmt.Errorf("%q are neither tables nor rows and would be missing in the copies", others)
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+package servertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var redisKind = kind{
+	name: "Redis", variable: "AUTHSVC_TEST_REDIS_URL", port: "6379",
+	fallback: []string{"redis://127.0.0.1:6379/0"},
+	ping:     pingRedis,
+}
+
+func pingRedis(ctx context.Context, server string) error {
+	o, err := redis.ParseURL(server)
+	if err != nil {
+		return err
+	}
+	// One try: whoever waits for a server asks again.
+	o.MaxRetries, o.DialerRetries = -1, 1
+	client := redis.NewClient(o)
+	defer client.Close()
+	return client.Ping(ctx).Err()
+}
+
+// Redis returns the URL of a server and a prefix that no other test has; the
+// keys that begin with it are deleted when t ends. The server is that of
+// AUTHSVC_TEST_REDIS_URL, else the one of the default port; t is skipped when
+// there is neither.
+func Redis(t testing.TB) (url, keyPrefix string) {
+	t.Helper()
+	url = redisKind.server(t)
+	keyPrefix = newName() + ":"
+	t.Cleanup(func() {
+		if err := deleteKeys(url, keyPrefix+"*"); err != nil {
+			t.Errorf("Redis: delete keys: %v", discreet(url, err))
+		}
+	})
+	return url, keyPrefix
+}
+
+// deleteKeys walks the whole database; keys that tests add meanwhile do not
+// matter.
+func deleteKeys(server, pattern string) error {
+	o, err := redis.ParseURL(server)
+	if err != nil {
+		return err
+	}
+	client := redis.NewClient(o)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
+	defer cancel()
+	keys := client.Scan(ctx, 0, pattern, 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := client.Unlink(ctx, keys.Val()).Err(); err != nil {
+			return err
+		}
+	}
+	return keys.Err()
+}
