@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/sqladapter"
 )
 
 // A Store is an adapter that can be closed.
@@ -24,11 +24,16 @@ func Open(ctx context.Context, storage string) (Store, error) {
 	switch scheme(storage) {
 	case "sqlite":
 		return sqlite.Open(ctx, storage, sqlite.Options{Migrate: true})
+	case "postgres":
+		return postgres.Open(ctx, storage, postgres.Options{Migrate: true})
 	}
 	return nil, errScheme
 }
 
-var errScheme = errors.New("the storage URL begins with no scheme of a store that can be filled: use sqlite:FILE")
+var (
+	errScheme = errors.New("the storage URL is of no store that can be filled: use sqlite:FILE or postgres://…")
+	errURL    = errors.New("the storage URL cannot be read")
+)
 
 // errNotEmpty: rows that are there are not ours to mix with.
 var errNotEmpty = errors.New("the store is not empty: name one that is, or remove it first")
@@ -59,29 +64,10 @@ func Fill(ctx context.Context, storage string, p Population, progress func(line 
 	switch scheme(storage) {
 	case "sqlite":
 		return fillSQLite(ctx, storage, p, progress)
+	case "postgres":
+		return fillPostgres(ctx, storage, p, progress)
 	}
 	return errScheme
-}
-
-// fillTables hands each table to load, which calls tick with the rows done so
-// far.
-func fillTables(p Population, encode func(time.Time) any, quote func(string) string, progress func(string), load func(t table, tick func(int)) error) error {
-	names, err := sqladapter.Naming{}.Resolve()
-	if err != nil {
-		return err
-	}
-	for _, t := range p.tables(encode) {
-		if t, err = t.named(names, quote); err != nil {
-			return err
-		}
-		if t.rows == 0 {
-			continue
-		}
-		if err := load(t, meter(t, progress)); err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
-		}
-	}
-	return nil
 }
 
 // meter tells of a table every 5 s and when it is done.
@@ -100,3 +86,14 @@ func meter(t table, progress func(string)) func(done int) {
 
 // quoted quotes a name by the SQL standard.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// timed tells of what takes long.
+func timed(statement string, progress func(string), f func() error) error {
+	start := time.Now()
+	err := f()
+	if took := time.Since(start); took > time.Second {
+		words := strings.Fields(statement)
+		progress(fmt.Sprintf("%s: %.1f s", strings.Join(words[:min(6, len(words))], " "), took.Seconds()))
+	}
+	return err
+}

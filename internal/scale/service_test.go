@@ -1,7 +1,9 @@
 package scale
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/servertest"
 )
 
 // size is the number of users that AUTHSVC_SCALE asks for, 0 without it.
@@ -35,7 +38,8 @@ func size(t *testing.T) int {
 // one.
 func stores() map[string]func(testing.TB) string {
 	return map[string]func(testing.TB) string{
-		"sqlite": func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "auth.db") },
+		"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "auth.db") },
+		"postgres": servertest.Postgres,
 	}
 }
 
@@ -58,6 +62,8 @@ type service struct {
 	store      Store
 	population Population
 	random     *rand.Rand
+	client     *http.Client
+	address    string // where it is served
 }
 
 func serve(t testing.TB, storage string, p Population) *service {
@@ -89,6 +95,9 @@ func serve(t testing.TB, storage string, p Population) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close(t.Context()) })
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.client, s.address = server.Client(), server.Listener.Addr().String()
 	return s
 }
 
@@ -98,6 +107,17 @@ func (s *service) ask(random *rand.Rand) (r *http.Request, email string) {
 	r = httptest.NewRequest("GET", "https://app.test/api/auth/session", nil)
 	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: s.population.Cookie(i)})
 	return r, s.population.user(s.population.owner(i)).Email
+}
+
+// check makes sure that the session is the right one, and was only read.
+func check(status int, header http.Header, body []byte, email string) error {
+	if status != http.StatusOK || !strings.Contains(string(body), `"`+email+`"`) {
+		return fmt.Errorf("status %d, %s", status, body)
+	}
+	if header.Get("Set-Cookie") != "" {
+		return fmt.Errorf("the session was extended: %s", header)
+	}
+	return nil
 }
 
 // An answer keeps what was written.
@@ -111,30 +131,37 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(p []byte) (int, error) { a.body = append(a.body, p...); return len(p), nil }
 
-// get asks for one session and returns how long it took. The session that
-// comes back is the right one, and was only read.
+// get calls the handler for one session and returns how long it took.
 func (s *service) get(random *rand.Rand) (time.Duration, error) {
 	r, email := s.ask(random)
 	a := &answer{header: http.Header{}, status: http.StatusOK}
 	start := time.Now()
 	s.ServeHTTP(a, r)
-	took := time.Since(start)
-	if a.status != http.StatusOK || !strings.Contains(string(a.body), `"`+email+`"`) {
-		return took, fmt.Errorf("status %d, %s", a.status, a.body)
-	}
-	if a.header.Get("Set-Cookie") != "" {
-		return took, fmt.Errorf("the session was extended: %s", a.header)
-	}
-	return took, nil
+	return time.Since(start), check(a.status, a.header, a.body, email)
 }
 
-// gets asks n times.
-func (s *service) gets(t testing.TB, n int) times {
+// fetch asks for one session over HTTP, on a connection that is kept, and
+// returns how long it took.
+func (s *service) fetch(random *rand.Rand) (time.Duration, error) {
+	r, email := s.ask(random)
+	r.RequestURI, r.URL.Scheme, r.URL.Host = "", "http", s.address
+	start := time.Now()
+	res, err := s.client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	body, err := io.ReadAll(res.Body)
+	took := time.Since(start)
+	return took, errors.Join(err, res.Body.Close(), check(res.StatusCode, res.Header, body, email))
+}
+
+// gets asks n times in one way.
+func (s *service) gets(t testing.TB, n int, get func(*rand.Rand) (time.Duration, error)) times {
 	t.Helper()
 	list := make(times, n)
 	for i := range list {
 		var err error
-		if list[i], err = s.get(s.random); err != nil {
+		if list[i], err = get(s.random); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -32,7 +32,7 @@ func TestSweepScale(t *testing.T) {
 	}
 	each(t, func(t *testing.T, fresh func(testing.TB) string) {
 		s := serve(t, fresh(t), Population{Seed: 3, Users: min(users, 100_000), Accounts: 1, Sessions: 2, Ended: ended, Now: time.Now()})
-		s.gets(t, 2000)
+		s.gets(t, 2000, s.get)
 		quiet := s.during(t, func() { time.Sleep(alone) })
 		t.Logf("nothing is swept: %v", quiet)
 		total := ended + 3*(ended/4)

@@ -1,7 +1,7 @@
 package scale
 
 import (
-	"strings"
+	"errors"
 	"time"
 
 	"authsvc/internal/sqladapter"
@@ -13,12 +13,27 @@ type table struct {
 	columns string // separated by ", "
 	rows    int
 	row     func(i int) []any
+	random  int // the column that is unique and in no order, from 1; 0: none
 }
 
-// tables lists what a population has, those that are referred to first.
-// encode makes the times of the shared tables; own tables hold milliseconds.
-func (p *Population) tables(encode func(time.Time) any) []table {
-	return append(p.people(encode), p.upkeep(encode)...)
+// tables lists what a population has, those that are referred to first, by
+// the default names of the database. encode makes the times of the shared
+// tables; own tables hold milliseconds.
+func (p *Population) tables(encode func(time.Time) any, quote func(string) string) (list []table, err error) {
+	names, err := sqladapter.Naming{}.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range append(p.people(encode), p.upkeep(encode)...) {
+		var broken error
+		t.name, broken = names.Expand(t.name, quote)
+		err = errors.Join(err, broken)
+		t.columns, broken = names.Expand(t.columns, quote)
+		if err = errors.Join(err, broken); t.rows > 0 {
+			list = append(list, t)
+		}
+	}
+	return list, err
 }
 
 func (p *Population) people(encode func(time.Time) any) []table {
@@ -31,20 +46,20 @@ func (p *Population) people(encode func(time.Time) any) []table {
 				verified = encode(u.EmailVerified)
 			}
 			return []any{u.ID, u.Name, u.Email, verified, u.Image}
-		}},
+		}, 0},
 		{"{Account}", "{Account.id}, {Account.userId}, {Account.type}, {Account.provider}, {Account.providerAccountId}, " +
 			"{Account.access_token}, {Account.expires_at}, {Account.token_type}, {Account.scope}", p.Users * p.Accounts, func(i int) []any {
 			a := p.account(i)
 			return []any{a.ID, a.UserID, a.Type, a.Provider, a.ProviderAccountID, a.AccessToken, a.ExpiresAt, a.TokenType, a.Scope}
-		}},
+		}, 0},
 		{"{Session}", "{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}", sessions, func(i int) []any {
 			s := p.session(i)
 			return []any{s.ID, s.SessionToken, s.UserID, encode(s.Expires)}
-		}},
+		}, 2},
 		{"authsvc_session", "digest, session_token, user_id, expires, auth_time, provider", sessions, func(i int) []any {
 			s := p.session(i)
 			return []any{s.Digest, s.SessionToken, s.UserID, s.Expires.UnixMilli(), s.AuthTime.UnixMilli(), s.Provider}
-		}},
+		}, 1},
 	}
 }
 
@@ -55,23 +70,8 @@ func (p *Population) upkeep(encode func(time.Time) any) []table {
 	return []table{
 		{"{VerificationToken}", "{VerificationToken.identifier}, {VerificationToken.token}, {VerificationToken.expires}", p.Ended / 4, func(i int) []any {
 			return []any{p.user(i % p.Users).Email, p.Cookie(-1 - i), encode(ended(i))}
-		}},
-		{"authsvc_once", "id, expires", p.Ended / 4, own},
-		{"authsvc_permit", "id, expires", p.Ended / 4, own},
+		}, 2},
+		{"authsvc_once", "id, expires", p.Ended / 4, own, 1},
+		{"authsvc_permit", "id, expires", p.Ended / 4, own, 1},
 	}
-}
-
-// named puts the names of the database in place of those of the interface.
-func (t table) named(names sqladapter.Names, quote func(string) string) (table, error) {
-	var err error
-	if t.name, err = names.Expand(t.name, quote); err != nil {
-		return t, err
-	}
-	t.columns, err = names.Expand(t.columns, quote)
-	return t, err
-}
-
-// columnNames returns the columns without quotes.
-func (t table) columnNames() []string {
-	return strings.Split(strings.ReplaceAll(t.columns, `"`, ""), ", ")
 }
