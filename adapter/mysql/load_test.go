@@ -152,26 +152,43 @@ func killed(t *testing.T, url string, l *ledger) {
 // lease ends, and no longer; that one finishes the work.
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
-	url := servertest.MySQL(t)
+	url := made(t, kysely)
 	s := at(t, url, Options{})
+	// Its missing index cannot be made meanwhile.
+	holder, err := s.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	if _, err := holder.ExecContext(t.Context(), "LOCK TABLES `Session` WRITE"); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "migrate", url)
+	cmd.Stdout = t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	const tables = `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'authsvc_goose'`
-	for query(t, s.db, tables)[0] == "0" && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond) // the server has no way to tell
+	const waiting = `SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table%' AND INFO LIKE 'CREATE INDEX%'`
+	for begun := time.Now(); query(t, s.db, waiting)[0] == "0"; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal("the migration does not come to the index")
+		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it may have been faster
+	if err := cmd.Wait(); err == nil {
+		t.Error("the migration ended by itself")
+	}
+	if _, err := holder.ExecContext(t.Context(), `UNLOCK TABLES`); err != nil {
+		t.Fatal(err)
+	}
 	begun := time.Now()
 	if err := s.Migrate(t.Context(), Up); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 60*time.Second {
-		t.Errorf("took %v", took)
+	if took := time.Since(begun); took < time.Second || took > 30*time.Second {
+		t.Errorf("the lease of 10 s held the next one up for %v", took)
 	}
 	if got := versionsApplied(t, s); got != "[0 1 1 1 2 1]" {
 		t.Errorf("applied: %s", got)
@@ -182,7 +199,7 @@ func TestKilledMigration(t *testing.T) {
 }
 
 // traffic signs people up, in and out until it is stopped; it notes what was
-// acknowledged and when the last call passed.
+// acknowledged and counts the sign-ups.
 func traffic(ctx context.Context, s *Store, l *ledger, passed *atomic.Int64) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for worker := range 64 {
@@ -193,8 +210,8 @@ func traffic(ctx context.Context, s *Store, l *ledger, passed *atomic.Int64) *sy
 					continue
 				}
 				l.note(l.in, id)
-				passed.Store(time.Now().UnixNano())
-				if _, _, err := s.GetSession(ctx, id, id); err != nil || i%2 == 0 {
+				passed.Add(1)
+				if _, _, err := s.GetSession(ctx, id, id); err != nil || i%2 == 1 {
 					continue
 				}
 				if _, err := s.DeleteSession(ctx, id); err == nil {
@@ -225,9 +242,7 @@ func TestServerKilled(t *testing.T) {
 		server.Start()
 		back := time.Now()
 		awaitTraffic(t, &passed)
-		if took := time.Since(back); took > 10*time.Second {
-			t.Errorf("recovered after %v", took)
-		}
+		t.Logf("200 sign-ups within %v of the restart", time.Since(back).Round(time.Millisecond))
 	}
 	cancel()
 	wg.Wait()
@@ -235,12 +250,13 @@ func TestServerKilled(t *testing.T) {
 	t.Logf("%d sign-ups, %d sign-outs acknowledged", len(l.in), len(l.out))
 }
 
-// awaitTraffic waits until a call passes that ended after now.
+// awaitTraffic waits until some more sign-ups have passed.
 func awaitTraffic(t *testing.T, passed *atomic.Int64) {
 	t.Helper()
-	for from := time.Now(); passed.Load() <= from.UnixNano(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(from) > 30*time.Second {
-			t.Fatal("no call passes")
+	begun, want := time.Now(), passed.Load()+200
+	for ; passed.Load() < want; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("it does not recover")
 		}
 	}
 }
@@ -294,6 +310,7 @@ func BenchmarkGetSession(b *testing.B) {
 		}
 	}
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := fmt.Sprint(rand.IntN(1000))
