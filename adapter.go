@@ -100,6 +100,10 @@ type Proof struct {
 // obey the context.
 //
 // The engine proposes ids (UUIDv7); the id in the returned record counts.
+//
+// A store may use tables that another program made, with narrower columns.
+// What does not fit is then an error and never cut, but for Account.ExpiresAt,
+// which is stored as the latest that fits: too early is safe.
 type Adapter interface {
 	// CreateUser stores u. ErrConflict: the address is taken.
 	CreateUser(ctx context.Context, u User) (User, error)

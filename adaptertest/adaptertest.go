@@ -30,7 +30,8 @@ const workers = 64
 // program would, without anything of authsvc's own. When the adapter under
 // test implements it, Run judges that too; SQL adapters are required to.
 type Foreign interface {
-	// ForeignSession stores a session of an existing user.
+	// ForeignSession stores a session of an existing user. The id counts where
+	// the table does not make its own.
 	ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error
 	// ForeignSignOut deletes a session by its token.
 	ForeignSignOut(ctx context.Context, token string) error
@@ -40,6 +41,52 @@ type Foreign interface {
 // can share its store: Reopen opens the same store again.
 type Reopener interface {
 	Reopen(t *testing.T) authsvc.Adapter
+}
+
+// Limits are of tables that another program made, and that are used as they
+// are. The zero value has none.
+type Limits struct {
+	// Expiry is the latest Account.ExpiresAt; a later one is stored as this.
+	Expiry int64
+	// LooseEmail: an address that differs from another user's only in case,
+	// accents or trailing blanks is refused, as a failure of the store and not
+	// as a conflict: nobody would find the other user by it.
+	LooseEmail bool
+}
+
+// Limited is what the adapter under test implements when its tables have
+// limits. Run then demands what they leave, and no less.
+type Limited interface {
+	Limits() Limits
+}
+
+func limits(a authsvc.Adapter) Limits {
+	if l, limited := a.(Limited); limited {
+		return l.Limits()
+	}
+	return Limits{}
+}
+
+// stored is an Account.ExpiresAt as the tables hold it.
+func (l Limits) stored(expiresAt int64) int64 {
+	if l.Expiry > 0 {
+		return min(expiresAt, l.Expiry)
+	}
+	return expiresAt
+}
+
+// refusesEmail reports whether err is how loose tables refuse the address.
+// Then nobody may have it.
+func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool {
+	t.Helper()
+	if err == nil || !limits(a).LooseEmail {
+		ok(t, err)
+		return false
+	}
+	failed(t, err)
+	_, err = a.GetUserByEmail(t.Context(), email)
+	is(t, err, authsvc.ErrNotFound)
+	return true
 }
 
 // A test is one case of the suite, on a store of its own.
@@ -80,7 +127,7 @@ type known struct {
 
 func account(name string) authsvc.Account {
 	return authsvc.Account{ID: "account-" + name, Type: "oauth", Provider: "github", ProviderAccountID: "github-" + name,
-		AccessToken: "access-" + name, ExpiresAt: 2_592_000_000}
+		AccessToken: "access-" + name, ExpiresAt: 2_000_000_000}
 }
 
 func session(name string) authsvc.SessionRecord {

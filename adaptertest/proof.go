@@ -55,7 +55,7 @@ func queued(t *testing.T, a authsvc.Adapter) (ids []string) {
 func proofStrict(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	second := authsvc.Account{ID: "second", UserID: ann.user.ID, Type: "oauth", Provider: "gitlab", ProviderAccountID: "1", RefreshToken: "r"}
-	_, err := a.LinkAccount(t.Context(), second)
+	second, err := a.LinkAccount(t.Context(), second)
 	ok(t, err)
 	putLink(t, a, ann.user.Email, "ann-1")
 	putLink(t, a, ann.user.Email, "ann-2")

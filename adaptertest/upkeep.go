@@ -86,7 +86,7 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	u := newUser(t, a, "ann")
 	acc := account("ann")
 	acc.UserID = u.ID
-	_, err := a.LinkAccount(t.Context(), acc)
+	acc, err := a.LinkAccount(t.Context(), acc)
 	ok(t, err)
 	sweepable(t, a, u.ID, "old", 99)
 	sweepable(t, a, u.ID, "just", 100)

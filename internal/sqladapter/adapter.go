@@ -69,7 +69,14 @@ const patience = 5 * time.Second
 
 // run does one thing without a transaction of its own. op names it in errors.
 func (a *Adapter) run(ctx context.Context, op string, f func(runner) error) error {
-	return a.try(ctx, op, func(context.Context) error { return f(runner{}) })
+	return a.try(ctx, op, func(context.Context) error {
+		changed := false
+		err := f(runner{changed: &changed})
+		if err != nil && !changed {
+			return uncommitted{err}
+		}
+		return err
+	})
 }
 
 // step runs f in one transaction, all or nothing.
@@ -82,13 +89,12 @@ func (a *Adapter) step(ctx context.Context, op string, f func(runner) error) err
 func (a *Adapter) try(ctx context.Context, op string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := a.prepare(ctx)
-	if err != nil {
-		return a.fail(op, err)
-	}
 	for try := 1; ; try++ {
-		err = f(ctx)
-		if err == nil || try == retries || !a.dialect.Retryable(err) {
+		err := a.prepare(ctx)
+		if err == nil {
+			err = f(ctx)
+		}
+		if err == nil || try == retries || !a.undone(err) {
 			return a.fail(op, err)
 		}
 		// Full jitter: those who collided do not meet again.
@@ -98,14 +104,27 @@ func (a *Adapter) try(ctx context.Context, op string, f func(context.Context) er
 	}
 }
 
+// An uncommitted error came before anything could have been committed.
+type uncommitted struct{ error }
+
+func (e uncommitted) Unwrap() error { return e.error }
+
+// undone reports whether what failed certainly did nothing and may pass the
+// next time.
+func (a *Adapter) undone(err error) bool {
+	var before uncommitted
+	return a.dialect.Retryable(err) ||
+		a.dialect.Interrupted != nil && errors.As(err, &before) && a.dialect.Interrupted(err)
+}
+
 func (a *Adapter) once(ctx context.Context, f func(runner) error) error {
 	tx, err := a.writer.BeginTx(ctx, &sql.TxOptions{Isolation: a.dialect.Isolation})
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return uncommitted{fmt.Errorf("begin: %w", err)}
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := f(runner{tx}); err != nil {
-		return err
+	if err := f(runner{tx: tx}); err != nil {
+		return uncommitted{err}
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
@@ -129,12 +148,16 @@ func (a *Adapter) fail(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sql.ErrNoRows), a.dialect.NoSuchID != nil && a.dialect.NoSuchID(err):
+	case errors.Is(err, sql.ErrNoRows), a.noSuchID(err):
 		err = authsvc.ErrNotFound
 	case a.dialect.Unique(err):
 		err = authsvc.ErrConflict
 	}
 	return fmt.Errorf("%s: %w", op, err)
+}
+
+func (a *Adapter) noSuchID(err error) bool {
+	return a.dialect.NoSuchID != nil && a.dialect.NoSuchID(err)
 }
 
 // owned translates the error of a write that refers to a user: a broken

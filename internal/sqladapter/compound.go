@@ -2,6 +2,7 @@ package sqladapter
 
 import (
 	"context"
+	"errors"
 
 	"authsvc"
 )
@@ -109,6 +110,9 @@ func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.R
 		}
 		return a.writeRevocation(ctx, r, rev)
 	})
+	if errors.Is(err, authsvc.ErrNotFound) { // an unknown user, whom the database would not even look for
+		err = a.step(ctx, "end sessions", func(r runner) error { return a.writeRevocation(ctx, r, rev) })
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -48,6 +48,9 @@ type Dialect struct {
 	ForeignKey func(error) bool
 	// Retryable errors rolled a transaction back that may pass the next time.
 	Retryable func(error) bool
+	// Interrupted errors ended a connection, and with it what was not
+	// committed. They are no reason to repeat what may have been. Nil: none.
+	Interrupted func(error) bool
 	// NoSuchID tells that a parameter cannot be an id of the column that it
 	// was compared with, such as a word with a number. Nil: it never does.
 	NoSuchID func(error) bool

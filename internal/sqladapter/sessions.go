@@ -119,6 +119,9 @@ func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []auths
 			return nil
 		})
 	})
+	if errors.Is(err, authsvc.ErrNotFound) { // nobody can have such an id
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ type statement struct {
 	text     string
 	order    []int // which argument each parameter takes; nil: as they are
 	made     bool  // an INSERT without the id, which the database makes
+	uuid     bool  // an INSERT with an id that has to be a UUID
+	changes  bool  // not only reads
 	db       *sql.DB
 	prepared atomic.Pointer[sql.Stmt]
 }
@@ -34,7 +36,11 @@ func (b *builder) read(text string) *statement { return b.add(b.reader, text) }
 
 // write makes a statement that changes something or belongs to a step that
 // does.
-func (b *builder) write(text string) *statement { return b.add(b.writer, text) }
+func (b *builder) write(text string) *statement {
+	s := b.add(b.writer, text)
+	s.changes = true
+	return s
+}
 
 func (b *builder) add(db *sql.DB, text string) *statement {
 	text, order := b.comparisons(text)
@@ -57,7 +63,7 @@ func (b *builder) insert(table, columns string) *statement {
 	}
 	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
 	s := b.write(`INSERT INTO {` + table + `} (` + columns + `) VALUES (` + values + `)` + suffix)
-	s.made = made
+	s.made, s.uuid = made, b.traits.UUIDs[table]
 	return s
 }
 
@@ -129,7 +135,7 @@ func (a *Adapter) prepare(ctx context.Context) error {
 		}
 		p, err := s.db.PrepareContext(ctx, s.text)
 		if err != nil {
-			return fmt.Errorf("prepare statements (is the schema migrated?): %w", err)
+			return uncommitted{fmt.Errorf("prepare statements (is the schema migrated?): %w", err)}
 		}
 		s.prepared.Store(p)
 	}
@@ -137,12 +143,17 @@ func (a *Adapter) prepare(ctx context.Context) error {
 	return nil
 }
 
-// A runner runs statements in one transaction, or in none when tx is nil.
-type runner struct{ tx *sql.Tx }
+// A runner runs statements in one transaction, or in none when tx is nil; then
+// it notes in changed that one may have changed something.
+type runner struct {
+	tx      *sql.Tx
+	changed *bool
+}
 
 func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
 	p := s.prepared.Load()
 	if r.tx == nil {
+		*r.changed = *r.changed || s.changes
 		return p
 	}
 	return r.tx.StmtContext(ctx, p)
@@ -170,6 +181,9 @@ func (r runner) must(ctx context.Context, s *statement, args ...any) error {
 // insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
 // the one that counts.
 func (r runner) insert(ctx context.Context, s *statement, id *string, args ...any) error {
+	if s.uuid && !isUUID(*id) {
+		*id = newUUID()
+	}
 	if !s.made {
 		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
 		return err

@@ -168,6 +168,8 @@ func buildOwn(b *builder) ownStatements {
 		deleteLease:  b.write(`DELETE FROM authsvc_lease WHERE id = ? AND holder = ?`),
 		getMeta:      b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
 		insertMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
+		ensureMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)` + b.dialect.OrNothing),
+		lockMeta:     b.write(`SELECT value FROM authsvc_meta WHERE id = ?` + b.dialect.ForUpdate),
 		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
 		ping:         b.read(`SELECT 1`),
 	}

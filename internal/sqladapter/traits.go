@@ -6,6 +6,9 @@ type Traits struct {
 	// MadeIDs has the tables, such as "User", whose ids are numbers that the
 	// database makes; ids that the engine proposes are dropped.
 	MadeIDs map[string]bool
+	// UUIDs has the tables whose ids are UUIDs; proposals that are none are
+	// replaced.
+	UUIDs map[string]bool
 	// Folded has the columns, such as "User.email", whose text the database
 	// compares without regard to case, accents or trailing blanks.
 	Folded map[string]bool

@@ -3,6 +3,7 @@ package sqladapter
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"math"
 
 	"authsvc"
@@ -142,17 +143,23 @@ func scanAccount(acc *authsvc.Account) []any {
 func (a *Adapter) tokenFields(acc authsvc.Account) []any {
 	var expiresAt any
 	if acc.ExpiresAt != 0 {
-		expiresAt = acc.ExpiresAt
-		if a.traits.NarrowExpiry {
-			expiresAt = min(acc.ExpiresAt, math.MaxInt32) // too early is safe
-		}
+		expiresAt = a.expiry(acc.ExpiresAt)
 	}
 	return []any{orNull(acc.RefreshToken), orNull(acc.AccessToken), expiresAt, orNull(acc.TokenType),
 		orNull(acc.Scope), orNull(acc.IDToken), orNull(acc.SessionState)}
 }
 
-// insertAccountRow sets acc.ID to the id that counts.
+// expiry is a time of expiry as the column holds it: too early is safe.
+func (a *Adapter) expiry(at int64) int64 {
+	if a.traits.NarrowExpiry {
+		return min(at, math.MaxInt32)
+	}
+	return at
+}
+
+// insertAccountRow sets acc to what counts.
 func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.Account) error {
+	acc.ExpiresAt = a.expiry(acc.ExpiresAt)
 	args := append([]any{acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, a.tokenFields(*acc)...)
 	return a.owned(r.insert(ctx, a.insertAccount, &acc.ID, args...))
 }
@@ -193,6 +200,9 @@ func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []auths
 		list, err = accountsOf(ctx, r, a.listAccounts, userID)
 		return err
 	})
+	if errors.Is(err, authsvc.ErrNotFound) { // nobody can have such an id
+		return nil, nil
+	}
 	return list, err
 }
 

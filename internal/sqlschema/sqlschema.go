@@ -83,6 +83,7 @@ type Column struct {
 	Name     string
 	Type     string // as a CREATE TABLE would have it, with collation
 	Number   bool   // holds integers
+	UUID     bool   // holds UUIDs
 	Size     int    // of a text, in characters, or of an integer, in bytes; 0: enough
 	Folded   bool   // text that is not compared byte for byte
 	Required bool   // an INSERT must name it

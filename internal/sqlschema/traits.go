@@ -14,10 +14,10 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	if err != nil {
 		return sqladapter.Traits{}, err
 	}
-	traits := sqladapter.Traits{MadeIDs: map[string]bool{}, Folded: map[string]bool{}}
+	traits := sqladapter.Traits{MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, Folded: map[string]bool{}}
 	for table, t := range found {
 		if id := d.column(t, table+".id"); id != nil {
-			traits.MadeIDs[table] = id.Number
+			traits.MadeIDs[table], traits.UUIDs[table] = id.Number, id.UUID
 		}
 		for _, logical := range d.Names.Columns() {
 			if of, _, _ := strings.Cut(logical, "."); of != table {

@@ -100,6 +100,9 @@ func (v *verifier) columns() {
 				v.Names[table], v.Names[logical], logical)
 			continue
 		}
+		if logical == table+".id" && c.Number && !c.Made {
+			v.fail("table %s has numbers in column %s that the database does not make: make it an identity column", v.Names[table], c.Name)
+		}
 		if known[table] == nil {
 			known[table] = map[*Column]bool{}
 		}

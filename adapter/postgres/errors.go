@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html.
+const (
+	featureNotSupported = "0A000" // see stale
+	invalidText         = "22P02"
+	numberOutOfRange    = "22003"
+	foreignKeyViolation = "23503"
+	uniqueViolation     = "23505"
+	readOnly            = "25006" // of a standby, for instance
+	idleInTransaction   = "25P03"
+	noSuchStatement     = "26000" // see stale
+	invalidUser         = "28000"
+	wrongPassword       = "28P01"
+	noSuchDatabase      = "3D000"
+	serialization       = "40001"
+	deadlock            = "40P01"
+	noPrivilege         = "42501"
+	noSuchParameter     = "42704"
+	duplicateTable      = "42P07"
+	duplicateObject     = "42710"
+	tooManyConnections  = "53300"
+	adminShutdown       = "57P01"
+	crashShutdown       = "57P02"
+	cannotConnectNow    = "57P03"
+	idleSession         = "57P05"
+)
+
+// code is the SQLSTATE of an error, "" when it is not the server's.
+func code(err error) string {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Code
+}
+
+// is recognises codes.
+func is(codes ...string) func(error) bool {
+	return func(err error) bool { return slices.Contains(codes, code(err)) }
+}
+
+// stale reports that the server refused a prepared statement before it ran,
+// because a table has changed or the statement is gone.
+func stale(e *pgconn.PgError) bool {
+	return e.Code == noSuchStatement || e.Code == featureNotSupported && e.Routine == "RevalidateCachedQuery"
+}
+
+// keep tells whether a connection is of use after an error. One to a server
+// that became a standby is not: the next one is made to the new primary.
+func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+	return e.Severity != "FATAL" && e.SeverityUnlocalized != "FATAL" && e.Code != readOnly && !stale(e)
+}
+
+// retryable errors say that nothing was done, at whatever moment they come:
+// the server rolled back or refused, or was never asked.
+func retryable(err error) bool {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return is(serialization, deadlock, cannotConnectNow, readOnly)(err) || stale(server)
+	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return Unreachable(err)
+	}
+	return errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
+}
+
+// interrupted errors ended the connection. What was under way is undone,
+// unless it was a commit, of which nobody knows.
+func interrupted(err error) bool {
+	if code := code(err); code != "" {
+		return strings.HasPrefix(code, "08") && code != "08P01" && code != "08007" ||
+			is(adminShutdown, crashShutdown, idleSession, idleInTransaction)(err)
+	}
+	return broken(err)
+}
+
+// broken reports that a connection ended without a word.
+func broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, pgconn.ErrConnClosed)
+}
+
+// Unreachable reports whether an error of Open, or of a method, means that the
+// server cannot be reached yet: it is down, starting, being replaced or full,
+// or the network is. Waiting may help. It is false for what will not work as
+// configured, such as a wrong password, an unknown database or a missing
+// privilege.
+func Unreachable(err error) bool {
+	if c := code(err); c != "" {
+		return is(readOnly, tooManyConnections, cannotConnectNow)(err) || interrupted(err)
+	}
+	if untrusted(err) || refusedTLS(err) {
+		return false
+	}
+	var netErr net.Error
+	return broken(err) || errors.As(err, &netErr) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
+}
+
+// untrusted reports that the server's certificate could not be verified.
+func untrusted(err error) bool {
+	var verify *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	return errors.As(err, &verify) || errors.As(err, &authority) || errors.As(err, &host)
+}
+
+func refusedTLS(err error) bool {
+	return strings.Contains(oneLine(err), "server refused TLS connection")
+}
+
+// An openError says what to do in one line. No error of the driver's holds the
+// password: it never has the URL.
+type openError struct {
+	text string
+	err  error
+}
+
+func (e *openError) Error() string { return e.text }
+func (e *openError) Unwrap() error { return e.err }
+
+// explain makes an error of Open; where names the database.
+func explain(where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &openError{text: "postgres: " + where + ": " + advice(err), err: err}
+}
+
+func advice(err error) string {
+	said := oneLine(err)
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		said = server.Message
+	}
+	for _, c := range []struct {
+		when bool
+		text string
+	}{
+		{is(wrongPassword, invalidUser)(err), "%s: check user and password in the URL, and the server's pg_hba.conf"},
+		{is(noSuchDatabase)(err), "%s: create it with CREATE DATABASE, or correct its name in the URL"},
+		{is(noPrivilege)(err), "%s: grant it to the user in the URL"},
+		{is(noSuchParameter)(err), "%s: remove it from the URL, or correct it (a schema is named by search_path)"},
+		{is(tooManyConnections)(err), "%s: lower pool_max_conns in the URL, or raise max_connections of the server"},
+		{is(cannotConnectNow, adminShutdown, crashShutdown)(err), "%s: wait until it has started"},
+		{is(readOnly)(err) || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection),
+			"the server can only be read: name the primary in the URL, or all servers, separated by commas"},
+		{untrusted(err), "the server's certificate cannot be verified (%s): name the file of its authority with sslrootcert in the URL"},
+		{refusedTLS(err), "the server speaks no TLS: switch it on there, or put sslmode=disable in the URL if nobody can listen on the way"},
+		{Unreachable(err), "%s: check that the server runs, and host and port in the URL"},
+	} {
+		if c.when {
+			return strings.ReplaceAll(c.text, "%s", said)
+		}
+	}
+	return said
+}
+
+// oneLine is the text of an error of several lines: the last one, since the
+// driver names the ways that it tried one by one.
+func oneLine(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+
+	"authsvc/internal/schema"
+	"authsvc/internal/sqlschema"
+)
+
+// What is said about the schema; see the fields.
+type (
+	Direction = schema.Direction
+	Migration = schema.Migration
+	Status    = schema.Status
+)
+
+// Where Migrate goes.
+const (
+	Up   = schema.Up
+	Down = schema.Down
+)
+
+// files are the statements of the schema, with logical names in braces.
+//
+//go:embed schema/*.sql
+var files embed.FS
+
+// tables describes the database to what keeps its tables.
+func (s *Store) tables() (*sqlschema.Database, error) {
+	versions, err := database.NewStore(database.DialectPostgres, sqlschema.VersionTable)
+	if err != nil {
+		return nil, err
+	}
+	// A table and not an advisory lock, which CockroachDB does not have and a
+	// pooler may not keep.
+	locker, err := lock.NewPostgresTableLocker(sqlschema.LockOptions()...)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := fs.Sub(files, "schema")
+	if err != nil {
+		return nil, err
+	}
+	return &sqlschema.Database{
+		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: sub, Text: keyType,
+		Inspect: inspect, FoldText: true, Versions: versions, Lock: locker,
+		// Two that make the same table at once collide in the catalogue.
+		Lost: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
+	}, nil
+}
+
+// Status tells which migrations were applied. It writes nothing.
+func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
+
+// Migrate changes the schema. Any number of processes may do so at once: each
+// migration is applied once, and all return when it is; after one that was
+// killed the next waits for up to 10 s. Tables that are there and cannot be
+// used are refused before anything is changed.
+//
+// Indexes that are missing on tables that are there are made in the same
+// transaction as the rest, and until it ends nothing can be written to those
+// tables: some seconds per million rows. Where that is too long, make them
+// before with CREATE INDEX CONCURRENTLY; an index over the same columns is
+// found whatever it is called.
+func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schema.Migrate(ctx, d) }
+
+// pingTimeout bounds Ping.
+const pingTimeout = 5 * time.Second
+
+// Ping implements [authsvc.Adapter]: the server answers and its schema is not
+// older than this build needs.
+func (s *Store) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	version, err := s.schema.Version(ctx)
+	if err == nil && version < sqlschema.Latest() {
+		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, sqlschema.Latest())
+	}
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
+}

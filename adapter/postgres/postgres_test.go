@@ -1,0 +1,239 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/adaptertest"
+	"authsvc/internal/servertest"
+	"authsvc/internal/sqlschema"
+)
+
+// A shared store is one that a NextAuth.js application has open as well.
+type shared struct {
+	*Store
+	location string
+	options  Options
+	other    other
+}
+
+// An other is the program that made the tables. The zero value is authsvc.
+type other struct {
+	schema string // SQL
+	limits adaptertest.Limits
+	// session is the INSERT with which it writes one; its parameters are id,
+	// token, user id and expiry. Empty: that of Prisma.
+	session string
+	// writes is how it hands over a time.
+	writes func(time.Time) any
+}
+
+// prepared makes databases with the tables of o and, with o.Migrate, those of
+// authsvc.
+func prepared(t testing.TB, o Options, by other) func(t testing.TB) string {
+	t.Helper()
+	return servertest.PostgresFrom(t, func(location string) error {
+		db, err := sql.Open("pgx", location)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(context.Background(), by.schema); err != nil {
+			return err
+		}
+		s, err := Open(context.Background(), location, o)
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	})
+}
+
+// opened opens a database, with parameters added to its URL.
+func opened(t testing.TB, location string, o Options, by other, test seam) shared {
+	t.Helper()
+	s, err := open(t.Context(), location, o, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return shared{s, location, o, by}
+}
+
+func newShared(t testing.TB, o Options, test seam) shared {
+	t.Helper()
+	o.Migrate = true
+	return opened(t, servertest.Postgres(t), o, other{}, test)
+}
+
+// with adds parameters to a URL.
+func with(location, parameters string) string {
+	if strings.Contains(location, "?") {
+		return location + "&" + parameters
+	}
+	return location + "?" + parameters
+}
+
+// Reopen implements [adaptertest.Reopener].
+func (s shared) Reopen(t *testing.T) authsvc.Adapter {
+	return opened(t, s.location, s.options, s.other, seam{})
+}
+
+// Limits implements [adaptertest.Limited].
+func (s shared) Limits() adaptertest.Limits { return s.other.limits }
+
+func (s shared) exec(ctx context.Context, text string, args ...any) error {
+	statement, err := s.names.Expand(text, quote)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, statement, args...)
+	return err
+}
+
+// ForeignSession implements [adaptertest.Foreign].
+func (s shared) ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error {
+	insert, at := s.other.session, any(expires)
+	if insert == "" {
+		insert = `INSERT INTO {Session} ({Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES ($1, $2, $3, $4)`
+	}
+	if s.other.writes != nil {
+		at = s.other.writes(expires)
+	}
+	if !strings.Contains(insert, "$4") {
+		return s.exec(ctx, insert, token, userID, at)
+	}
+	return s.exec(ctx, insert, id, token, userID, at)
+}
+
+// ForeignSignOut implements [adaptertest.Foreign].
+func (s shared) ForeignSignOut(ctx context.Context, token string) error {
+	return s.exec(ctx, `DELETE FROM {Session} WHERE {Session.sessionToken} = $1`, token)
+}
+
+// Dump implements [sqlfault.Store].
+func (s shared) Dump(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, table := range query(t, s.db, `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
+		AND tablename NOT IN ($1, $2) ORDER BY 1`, sqlschema.VersionTable, sqlschema.LockTable) {
+		fmt.Fprintln(&b, table, query(t, s.db, `SELECT * FROM `+quote(table)+` ORDER BY 1`))
+	}
+	return b.String()
+}
+
+// query returns rows as text.
+func query(t testing.TB, db *sql.DB, text string, args ...any) (list []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), text, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		cells := make([]any, len(columns))
+		into := make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, strings.TrimSpace(fmt.Sprintln(cells...)))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// suite judges the store over tables that somebody made.
+func suite(t *testing.T, o Options, by other, parameters string) {
+	t.Helper()
+	o.Migrate = true
+	fresh := prepared(t, o, by)
+	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+		return opened(t, with(fresh(t), parameters), o, by, seam{})
+	})
+}
+
+func TestAdapter(t *testing.T) {
+	t.Parallel()
+	suite(t, Options{}, other{}, "pool_max_conns=8")
+}
+
+// Names of preset snake, some of which need quoting, in a session whose time
+// zone has summer time, and whose isolation is another than the default.
+func TestAdapterAwkward(t *testing.T) {
+	t.Parallel()
+	o := Options{Naming: Naming{
+		Preset:  "snake",
+		Tables:  map[string]string{"User": `us"er {?}`},
+		Columns: map[string]string{"User.email": `mail "?" {x}`},
+	}}
+	suite(t, o, other{}, "pool_max_conns=8&TimeZone=America/New_York&default_transaction_isolation=serializable")
+}
+
+func TestAdapterAuthJSNames(t *testing.T) {
+	t.Parallel()
+	suite(t, Options{Naming: Naming{Preset: "authjs"}}, other{}, "pool_max_conns=8&default_transaction_isolation=repeatable%20read")
+}
+
+// What `prisma db push` makes of the documented NextAuth.js schema.
+func TestAdapterOnPrisma(t *testing.T) {
+	t.Parallel()
+	suite(t, Options{}, other{schema: prisma, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
+		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
+}
+
+// What the documentation of @auth/pg-adapter makes.
+func TestAdapterOnPgAdapter(t *testing.T) {
+	t.Parallel()
+	suite(t, Options{Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), "pool_max_conns=8&TimeZone=America/New_York")
+}
+
+func pgAdapterTables() other {
+	newYork, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		panic(err)
+	}
+	return other{
+		schema:  pgAdapter,
+		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES ($1, $2, $3)`,
+		// node-postgres hands times over as text of the local zone.
+		writes: func(t time.Time) any { return t.In(newYork).Format("2006-01-02T15:04:05.000-07:00") },
+	}
+}
+
+func TestAdapterOnUUIDs(t *testing.T) {
+	t.Parallel()
+	by := other{
+		schema:  strings.NewReplacer(`"id" TEXT NOT NULL`, `"id" UUID NOT NULL DEFAULT gen_random_uuid()`, `"userId" TEXT`, `"userId" UUID`).Replace(prisma),
+		limits:  adaptertest.Limits{Expiry: math.MaxInt32},
+		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES ($1, $2, $3)`,
+	}
+	suite(t, Options{}, by, "pool_max_conns=8")
+}
+
+func TestAdapterOnCitext(t *testing.T) {
+	t.Parallel()
+	by := other{
+		schema: `CREATE EXTENSION citext;` + strings.Replace(prisma, `"email" TEXT`, `"email" CITEXT`, 1),
+		limits: adaptertest.Limits{Expiry: math.MaxInt32, LooseEmail: true},
+	}
+	suite(t, Options{}, by, "pool_max_conns=8")
+}

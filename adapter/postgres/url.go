@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// connectTimeout is how long one server may take to answer a new connection
+// unless the URL says otherwise: short enough to try the next one in a call.
+const connectTimeout = 2 * time.Second
+
+// A target is what a URL says.
+type target struct {
+	config *pgx.ConnConfig
+	pool   pool
+}
+
+// where names the database in errors, without user and password.
+func (t *target) where() string {
+	var hosts []string
+	for _, host := range t.hosts() {
+		name := host.Host
+		if !local(name) || !strings.HasPrefix(name, "/") {
+			name = net.JoinHostPort(name, strconv.Itoa(int(host.Port)))
+		}
+		if len(hosts) == 0 || hosts[len(hosts)-1] != name {
+			hosts = append(hosts, name)
+		}
+	}
+	return strings.Join(hosts, ",") + "/" + t.config.Database
+}
+
+// hosts lists the ways to connect; a host may be there twice, with TLS and
+// without.
+func (t *target) hosts() []*pgconn.FallbackConfig {
+	first := &pgconn.FallbackConfig{Host: t.config.Host, Port: t.config.Port, TLSConfig: t.config.TLSConfig}
+	return append([]*pgconn.FallbackConfig{first}, t.config.Fallbacks...)
+}
+
+// local reports whether what is said to a host stays on this machine.
+func local(host string) bool {
+	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// parse reads a URL. What it does not say is set here, so that the
+// environment (PGSSLMODE, PGTARGETSESSIONATTRS) cannot weaken it.
+func parse(location string) (*target, error) {
+	scheme, rest, _ := strings.Cut(location, "://")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return nil, errors.New("postgres: the URL has to begin with postgres://")
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	given, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, errors.New("postgres: the parameters after the ? of the URL cannot be read: write NAME=VALUE&NAME=VALUE, with % and & as %25 and %26")
+	}
+	t, err := read(location)
+	if err != nil {
+		return nil, err
+	}
+	if more := t.missing(given); len(more) > 0 {
+		mark := "?"
+		if strings.Contains(location, "?") {
+			mark = "&"
+		}
+		if t, err = read(location + mark + more.Encode()); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.checkTLS(given.Get("sslmode")); err != nil {
+		return nil, err
+	}
+	return t, t.settle()
+}
+
+// read parses a URL as the driver does.
+func read(location string) (*target, error) {
+	config, err := pgx.ParseConfig(location)
+	if err != nil {
+		return nil, errors.New("postgres: the URL cannot be used: " + reason(err) + ": write postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE, with special characters as %XX")
+	}
+	return &target{config: config}, nil
+}
+
+// reason is what the driver finds wrong, without the URL, which it repeats.
+func reason(err error) string {
+	said := err.Error()
+	if i := strings.LastIndex(said, "`: "); i >= 0 {
+		said = said[i+len("`: "):]
+	}
+	if strings.HasPrefix(said, "failed to parse as URL") || strings.Contains(said, "://") {
+		return "it is not well-formed" // what follows may be a piece of the password
+	}
+	return said
+}
+
+// missing are the parameters that the URL ought to have.
+func (t *target) missing(given url.Values) url.Values {
+	more, names := url.Values{}, map[string]bool{}
+	for _, host := range t.hosts() {
+		names[net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port)))] = true
+		if !local(host.Host) && !given.Has("sslmode") && !given.Has("ssl") {
+			more.Set("sslmode", "verify-full")
+		}
+	}
+	if len(names) > 1 && !given.Has("target_session_attrs") {
+		more.Set("target_session_attrs", "read-write")
+	}
+	return more
+}
+
+// checkTLS refuses ways to other machines that may turn out not to be
+// encrypted, unless the URL says just that.
+func (t *target) checkTLS(mode string) error {
+	for _, host := range t.hosts() {
+		if host.TLSConfig == nil && !local(host.Host) && mode != "disable" {
+			return fmt.Errorf("postgres: %s: sslmode=%s may connect without TLS: use verify-full, or disable if nobody can listen on the way", t.where(), mode)
+		}
+	}
+	return nil
+}
+
+// settle takes the parameters that are not the server's and sets defaults.
+func (t *target) settle() error {
+	if err := t.pool.take(t.config.RuntimeParams); err != nil {
+		return err
+	}
+	if t.config.ConnectTimeout == 0 {
+		t.config.ConnectTimeout = connectTimeout
+	}
+	if t.config.RuntimeParams["application_name"] == "" {
+		t.config.RuntimeParams["application_name"] = "authsvc"
+	}
+	t.config.OnPgError = keep
+	return nil
+}
+
+// A pool has the limits of the connections.
+type pool struct {
+	connections          int
+	idleTime, longestUse time.Duration
+}
+
+// minConnections is what a migration needs, which holds a lock beside it.
+const minConnections = 4
+
+// take moves the settings of the pool out of the parameters.
+func (p *pool) take(params map[string]string) error {
+	*p = pool{connections: 20, idleTime: 5 * time.Minute, longestUse: time.Hour}
+	for name, value := range params {
+		if !strings.HasPrefix(name, "pool_") {
+			continue
+		}
+		delete(params, name)
+		var err error
+		switch name {
+		case "pool_max_conns":
+			p.connections, err = strconv.Atoi(value)
+			if err == nil && p.connections < minConnections {
+				err = strconv.ErrRange
+			}
+		case "pool_max_conn_idle_time":
+			p.idleTime, err = duration(value)
+		case "pool_max_conn_lifetime":
+			p.longestUse, err = duration(value)
+		default:
+			return fmt.Errorf("postgres: unknown parameter %s in the URL: there are pool_max_conns, pool_max_conn_idle_time and pool_max_conn_lifetime", name)
+		}
+		if err != nil {
+			return fmt.Errorf("postgres: %s=%s in the URL: write a number from %d for pool_max_conns, and times such as 30s or 1h", name, value, minConnections)
+		}
+	}
+	return nil
+}
+
+func duration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = strconv.ErrRange
+	}
+	return d, err
+}
