@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -80,7 +81,8 @@ func copyStatements(ctx context.Context, c mysqlConn, source string) ([]string, 
 	}
 	var statements []string
 	for _, table := range tables {
-		from := fmt.Sprintf("`%s`.`%s`", source, table)
+		quoted := "`" + strings.ReplaceAll(table, "`", "``") + "`"
+		from := source + "." + quoted
 		create, err := c.showCreate(ctx, from)
 		if err != nil {
 			return nil, err
@@ -91,7 +93,7 @@ func copyStatements(ctx context.Context, c mysqlConn, source string) ([]string, 
 			return nil, err
 		}
 		if len(rows) > 0 {
-			statements = append(statements, fmt.Sprintf("INSERT INTO `%s` SELECT * FROM %s", table, from))
+			statements = append(statements, fmt.Sprintf("INSERT INTO %s SELECT * FROM %s", quoted, from))
 		}
 	}
 	return statements, nil

@@ -85,4 +85,8 @@ func (c mysqlConn) showCreate(ctx context.Context, table string) (create string,
 	return create, err
 }
 
-func (c mysqlConn) close() { c.db.Close() }
+// close ends the connection too, which the pool does not while it is out.
+func (c mysqlConn) close() {
+	c.Conn.Close()
+	c.db.Close()
+}

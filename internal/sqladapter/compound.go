@@ -21,15 +21,15 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil)
 	})
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, &u, acc)
+		return authsvc.User{}, a.explain(ctx, err, written{user: &u, account: acc, session: s})
 	}
 	if acc != nil {
 		*acc = done.account
 	}
 	if s != nil {
-		*s = storedSession(done.session)
+		*s = a.storedSession(done.session)
 	}
-	done.user.EmailVerified = stored(done.user.EmailVerified)
+	done.user.EmailVerified = a.kept("User.emailVerified", done.user.EmailVerified)
 	return done.user, nil
 }
 
@@ -71,7 +71,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 				return err
 			}
 		}
-		u.EmailVerified = stored(p.At)
+		u.EmailVerified = a.kept("User.emailVerified", p.At)
 		return a.updateUserRow(ctx, r, u)
 	})
 	if err != nil {

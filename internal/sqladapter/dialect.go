@@ -28,6 +28,9 @@ type Dialect struct {
 	Exact func(column string) string
 	// DeleteLimit: DELETE takes ORDER BY and LIMIT.
 	DeleteLimit bool
+	// DeleteJoin: DELETE joins tables, and would read the whole table when it
+	// had a subquery instead.
+	DeleteJoin bool
 	// Isolation of transactions; the zero value is the database's default.
 	Isolation sql.IsolationLevel
 	// SkipLocked ends a SELECT that picks one row of a queue, such as

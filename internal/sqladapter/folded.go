@@ -4,41 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"authsvc"
 )
 
+// What a step wanted to write that is unique; nil where there is none.
+type written struct {
+	user    *authsvc.User
+	account *authsvc.Account
+	session *authsvc.SessionRecord
+	token   *authsvc.VerificationToken
+}
+
 // explain looks into a conflict on tables whose text the database compares
 // loosely: when what is in the way is not the same byte for byte, it is not
 // the conflict of the contract, since nobody would ever find that record.
-func (a *Adapter) explain(ctx context.Context, err error, u *authsvc.User, acc *authsvc.Account) error {
+func (a *Adapter) explain(ctx context.Context, err error, w written) error {
 	if !errors.Is(err, authsvc.ErrConflict) || len(a.traits.Folded) == 0 {
 		return err
 	}
-	if u != nil && u.Email != "" && a.traits.Folded["User.email"] {
-		if twin := a.twin(ctx, a.twinEmail, u.Email); twin != "" && twin != u.Email {
-			return foldedError("e-mail address", "User.email")
-		}
-	}
-	if acc != nil && a.traits.Folded["Account.providerAccountId"] {
-		if twin := a.twin(ctx, a.twinIdentity, acc.Provider, acc.ProviderAccountID); twin != "" && twin != acc.ProviderAccountID {
-			return foldedError("provider account id", "Account.providerAccountId")
+	for _, c := range a.candidates(w) {
+		folded := slices.ContainsFunc(c.columns, func(column string) bool { return a.traits.Folded[column] })
+		if folded && a.hasTwin(ctx, c) {
+			return foldedError(c.what, c.columns)
 		}
 	}
 	return err
 }
 
-// twin finds what the database takes for the same.
-func (a *Adapter) twin(ctx context.Context, s *statement, args ...any) (found string) {
-	err := a.run(ctx, "look for a twin", func(r runner) error {
-		return r.row(ctx, s, args...).Scan(text{&found})
-	})
-	if err != nil {
-		return "" // the conflict is told, then
-	}
-	return found
+// A candidate is a value that has to be unique.
+type candidate struct {
+	what    string
+	find    *statement // by columns, compared as the database does
+	columns []string
+	values  []string
 }
 
-func foldedError(what, column string) error {
-	return fmt.Errorf("the store holds a record whose %s differs only in case, accents or trailing blanks, and compares them as equal: give the column %s a binary collation", what, column)
+func (a *Adapter) candidates(w written) (list []candidate) {
+	add := func(what string, find *statement, columns []string, values ...string) {
+		list = append(list, candidate{what, find, columns, values})
+	}
+	if w.user != nil && w.user.Email != "" {
+		add("e-mail address", a.twinEmail, []string{"User.email"}, w.user.Email)
+	}
+	if w.account != nil {
+		add("provider account id", a.twinIdentity, []string{"Account.provider", "Account.providerAccountId"},
+			w.account.Provider, w.account.ProviderAccountID)
+	}
+	if w.session != nil {
+		add("session token", a.twinSession, []string{"Session.sessionToken"}, w.session.SessionToken)
+	}
+	if w.token != nil {
+		add("link token", a.twinToken, []string{"VerificationToken.token"}, w.token.Token)
+	}
+	return list
+}
+
+// hasTwin reports whether there is a record that the database, but nobody
+// else, takes for the same. When it cannot be found out, the conflict is told.
+func (a *Adapter) hasTwin(ctx context.Context, c candidate) bool {
+	var args, into []any
+	found := make([]string, len(c.values))
+	for i, value := range c.values {
+		args, into = append(args, value), append(into, text{&found[i]})
+	}
+	err := a.run(ctx, "look for a twin", func(r runner) error {
+		return r.row(ctx, c.find, args...).Scan(into...)
+	})
+	return err == nil && !slices.Equal(found, c.values)
+}
+
+func foldedError(what string, columns []string) error {
+	return fmt.Errorf("the store holds a record whose %s differs only in case, accents or trailing blanks, and compares them as equal: give %s a binary collation", what, columns[len(columns)-1])
 }

@@ -113,13 +113,19 @@ func msOrNull(t time.Time) any {
 	return ms(t)
 }
 
-// shared is t as a parameter for a shared table.
-func (a *Adapter) shared(t time.Time) any { return a.dialect.EncodeTime(stored(t)) }
+// kept is t as a column of a shared table gives it back: never later.
+func (a *Adapter) kept(column string, t time.Time) time.Time {
+	if t = stored(t); t.IsZero() {
+		return t
+	}
+	return t.Truncate(max(a.traits.Precision[column], time.Millisecond))
+}
 
-// sharedOrNull is shared, with absent as NULL.
-func (a *Adapter) sharedOrNull(t time.Time) any {
+// shared is t as a parameter for a column of a shared table, with absent as
+// NULL.
+func (a *Adapter) shared(column string, t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return a.shared(t)
+	return a.dialect.EncodeTime(a.kept(column, t))
 }

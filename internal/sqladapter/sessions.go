@@ -21,7 +21,7 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 	if s.Digest == "" {
 		return errNoDigest
 	}
-	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.shared(s.Expires))
+	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.shared("Session.expires", s.Expires))
 	if err != nil {
 		return a.owned(err)
 	}
@@ -33,8 +33,8 @@ func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.S
 	return a.owned(err)
 }
 
-func storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.Expires, s.AuthTime = stored(s.Expires), stored(s.AuthTime)
+func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
+	s.Expires, s.AuthTime = a.kept("Session.expires", s.Expires), stored(s.AuthTime)
 	return s
 }
 
@@ -49,9 +49,9 @@ func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (a
 		return a.insertSessionRows(ctx, r, &s)
 	})
 	if err != nil {
-		return authsvc.SessionRecord{}, err
+		return authsvc.SessionRecord{}, a.explain(ctx, err, written{session: &s})
 	}
-	return storedSession(s), nil
+	return a.storedSession(s), nil
 }
 
 // GetSession implements [authsvc.Adapter]. It is one statement.
@@ -77,7 +77,7 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 		}
 		// The update holds the session until the end of the step, so it
 		// cannot be deleted and nobody else can adopt it in between.
-		if err := r.must(ctx, a.updateSession, a.shared(s.Expires), s.SessionToken); err != nil {
+		if err := r.must(ctx, a.updateSession, a.shared("Session.expires", s.Expires), s.SessionToken); err != nil {
 			return err
 		}
 		n, err := r.exec(ctx, a.updateOwnSession, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), s.SessionToken)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 type statement struct {
 	text     string
 	order    []int // which argument each parameter takes; nil: as they are
+	numbers  []int // which arguments are ids that the database makes
 	made     bool  // an INSERT without the id, which the database makes
 	uuid     bool  // an INSERT with an id that has to be a UUID
 	changes  bool  // not only reads
@@ -43,10 +45,11 @@ func (b *builder) write(text string) *statement {
 }
 
 func (b *builder) add(db *sql.DB, text string) *statement {
-	text, order := b.comparisons(text)
+	s := &statement{db: db}
+	text = b.comparisons(s, text)
 	expanded, err := b.names.Expand(b.dialect.placeholders(text), b.dialect.Quote)
 	b.err = errors.Join(b.err, err)
-	s := &statement{text: expanded, order: order, db: db}
+	s.text = expanded
 	b.all = append(b.all, s)
 	return s
 }
@@ -68,10 +71,10 @@ func (b *builder) insert(table, columns string) *statement {
 }
 
 // comparisons replaces {=User.email} and {=u.User.email}, of an alias u, by a
-// comparison with one parameter that holds byte for byte. It returns which
-// argument each parameter of the text takes: a column that the database
-// compares loosely needs its argument twice.
-func (b *builder) comparisons(text string) (string, []int) {
+// comparison with one parameter that holds byte for byte. It notes in s which
+// argument each parameter of the text takes, since a column that the database
+// compares loosely needs its argument twice, and which arguments are numbers.
+func (b *builder) comparisons(s *statement, text string) string {
 	var out strings.Builder
 	var order []int
 	args, twice := 0, false
@@ -100,17 +103,38 @@ func (b *builder) comparisons(text string) (string, []int) {
 			order = append(order, args)
 			twice = true
 		}
+		if b.number(logical) {
+			s.numbers = append(s.numbers, args)
+		}
 		args++
 		text = after
 	}
-	if !twice {
-		order = nil
+	if twice {
+		s.order = order
 	}
-	return out.String(), order
+	return out.String()
 }
 
-// arguments puts arguments in the order of the parameters.
+// number reports whether a column that is compared holds a number that the
+// database makes.
+func (b *builder) number(logical string) bool {
+	switch logical {
+	case "User.id", "Account.userId", "Session.userId":
+		return b.traits.MadeIDs["User"]
+	}
+	return false
+}
+
+// arguments puts arguments in the order of the parameters. What is compared
+// with a number and is none becomes NULL, which equals nothing: some databases
+// would take "7x" for 7.
 func (s *statement) arguments(args []any) []any {
+	for _, n := range s.numbers {
+		if id, _ := args[n].(string); !isNumber(id) {
+			args = slices.Clone(args)
+			args[n] = nil
+		}
+	}
 	if s.order == nil {
 		return args
 	}
@@ -119,6 +143,11 @@ func (s *statement) arguments(args []any) []any {
 		ordered[i] = args[n]
 	}
 	return ordered
+}
+
+func isNumber(id string) bool {
+	n, err := strconv.ParseInt(id, 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == id
 }
 
 // prepare prepares all statements that are not yet. It runs outside of every

@@ -47,20 +47,20 @@ type userStatements struct {
 
 func buildUsers(b *builder) userStatements {
 	const user = `SELECT ` + userColumns + ` FROM {User} u `
-	const accounts = `SELECT ` + accountColumns + ` FROM {Account} WHERE {Account.userId} = ? ` +
+	const accounts = `SELECT ` + accountColumns + ` FROM {Account} WHERE {=Account.userId} ` +
 		`ORDER BY {Account.provider}, {Account.id}`
 	return userStatements{
 		insertUser:     b.insert("User", `{User.id}, {User.name}, {User.email}, {User.emailVerified}, {User.image}`),
-		getUser:        b.read(user + `WHERE u.{User.id} = ?`),
+		getUser:        b.read(user + `WHERE {=u.User.id}`),
 		getUserByEmail: b.read(user + `WHERE {=u.User.email}`),
 		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
 			`WHERE {=a.Account.provider} AND {=a.Account.providerAccountId}`),
 		listUsers:      b.read(user + `ORDER BY u.{User.id} LIMIT ?`),
 		listUsersAfter: b.read(user + `WHERE u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`),
-		lockUser:       b.write(user + `WHERE u.{User.id} = ?` + b.dialect.ForUpdate),
+		lockUser:       b.write(user + `WHERE {=u.User.id}` + b.dialect.ForUpdate),
 		updateUser: b.write(`UPDATE {User} SET {User.name} = ?, {User.email} = ?, {User.emailVerified} = ?, ` +
-			`{User.image} = ? WHERE {User.id} = ?`),
-		deleteUser: b.write(`DELETE FROM {User} WHERE {User.id} = ?`),
+			`{User.image} = ? WHERE {=User.id}`),
+		deleteUser: b.write(`DELETE FROM {User} WHERE {=User.id}`),
 
 		insertAccount: b.insert("Account", accountColumns),
 		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), {Account.access_token} = ?, ` +
@@ -69,9 +69,9 @@ func buildUsers(b *builder) userStatements {
 		deleteAccount:    b.write(`DELETE FROM {Account} WHERE {=Account.provider} AND {=Account.providerAccountId}`),
 		listAccounts:     b.read(accounts),
 		accountsOf:       b.write(accounts),
-		deleteAccountsOf: b.write(`DELETE FROM {Account} WHERE {Account.userId} = ?`),
+		deleteAccountsOf: b.write(`DELETE FROM {Account} WHERE {=Account.userId}`),
 		twinEmail:        b.write(`SELECT {User.email} FROM {User} WHERE {User.email} = ?`),
-		twinIdentity:     b.write(`SELECT {Account.providerAccountId} FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
+		twinIdentity:     b.write(`SELECT {Account.provider}, {Account.providerAccountId} FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
 	}
 }
 
@@ -79,7 +79,7 @@ type sessionStatements struct {
 	insertSession, insertOwnSession, getSession   *statement
 	updateSession, updateOwnSession, sessionOwner *statement
 	lookSession, deleteSession, deleteSessionsOf  *statement
-	listSessions                                  *statement
+	listSessions, twinSession                     *statement
 }
 
 func buildSessions(b *builder) sessionStatements {
@@ -102,15 +102,16 @@ func buildSessions(b *builder) sessionStatements {
 			`WHERE {=s.Session.sessionToken}`),
 		listSessions: b.read(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
 			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
-			`WHERE s.{Session.userId} = ?`),
+			`WHERE {=s.Session.userId}`),
+		twinSession:      b.write(`SELECT {Session.sessionToken} FROM {Session} WHERE {Session.sessionToken} = ?`),
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
-		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {Session.userId} = ?`),
+		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {=Session.userId}`),
 	}
 }
 
 type tokenStatements struct {
 	insertToken, lookToken, deleteToken, takeToken *statement
-	deleteTokensFor, deleteMailsFor                *statement
+	deleteTokensFor, deleteMailsFor, twinToken     *statement
 	countMail, insertMail, nextMail, markMail      *statement
 	claimMail, delayMail, deleteMail               *statement
 }
@@ -122,12 +123,12 @@ func buildTokens(b *builder) tokenStatements {
 		insertToken: b.write(`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, ` +
 			`{VerificationToken.token}, {VerificationToken.expires}) VALUES (?, ?, ?)`),
 		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`),
-		deleteMailsFor: b.write(`DELETE FROM authsvc_mail WHERE id IN (SELECT {VerificationToken.token} ` +
-			`FROM {VerificationToken} WHERE {=VerificationToken.identifier})`),
-		countMail:  b.write(`SELECT COUNT(*) FROM authsvc_mail`),
-		insertMail: b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
-		delayMail:  b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
-		deleteMail: b.write(`DELETE FROM authsvc_mail WHERE id = ?`),
+		deleteMailsFor:  b.write(deleteMailsFor(b.dialect)),
+		twinToken:       b.write(`SELECT {VerificationToken.token} FROM {VerificationToken} WHERE {VerificationToken.token} = ?`),
+		countMail:       b.write(`SELECT COUNT(*) FROM authsvc_mail`),
+		insertMail:      b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
+		delayMail:       b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
+		deleteMail:      b.write(`DELETE FROM authsvc_mail WHERE id = ?`),
 	}
 	if b.dialect.Returning {
 		t.takeToken = b.write(`DELETE` + byToken + ` RETURNING {VerificationToken.expires}`)
@@ -140,6 +141,15 @@ func buildTokens(b *builder) tokenStatements {
 	t.nextMail = b.write(`SELECT ` + mailColumns + due + b.dialect.SkipLocked)
 	t.markMail = b.write(`UPDATE authsvc_mail SET due = ?, attempts = attempts + 1 WHERE id = ?`)
 	return t
+}
+
+func deleteMailsFor(d *Dialect) string {
+	if d.DeleteJoin {
+		return `DELETE m FROM authsvc_mail m JOIN {VerificationToken} v ON m.id = v.{VerificationToken.token} ` +
+			`WHERE {=v.VerificationToken.identifier}`
+	}
+	return `DELETE FROM authsvc_mail WHERE id IN (SELECT {VerificationToken.token} ` +
+		`FROM {VerificationToken} WHERE {=VerificationToken.identifier})`
 }
 
 type ownStatements struct {

@@ -15,7 +15,7 @@ var errPayload = errors.New("mail payload exceeds 64 KiB")
 
 // PutToken implements [authsvc.Adapter].
 func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
-	return a.step(ctx, "put token", func(r runner) error {
+	err := a.step(ctx, "put token", func(r runner) error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
 		}
@@ -29,7 +29,7 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		if queued >= maxQueued {
 			return authsvc.ErrQueueFull
 		}
-		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.shared(t.Expires)); err != nil {
+		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.shared("VerificationToken.expires", t.Expires)); err != nil {
 			return err
 		}
 		payload := m.Payload
@@ -39,6 +39,7 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
 		return err
 	})
+	return a.explain(ctx, err, written{token: &t})
 }
 
 // queueRow is the row of authsvc_meta that those who add to the mail queue

@@ -1,5 +1,7 @@
 package sqladapter
 
+import "time"
+
 // Traits are what is particular about the shared tables at hand, which other
 // programs may have made. The zero value fits those that authsvc makes.
 type Traits struct {
@@ -14,6 +16,10 @@ type Traits struct {
 	Folded map[string]bool
 	// Orphans: accounts and sessions do not go with their user by themselves.
 	Orphans bool
+	// Precision has the time columns, such as "Session.expires", that hold
+	// less than milliseconds, with their precision. Times are cut to it, never
+	// rounded up.
+	Precision map[string]time.Duration
 	// NarrowExpiry: Account.expires_at ends in the year 2038.
 	NarrowExpiry bool
 }

@@ -139,9 +139,13 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 	return a.step(ctx, "set meta", func(r runner) error {
 		n, err := r.exec(ctx, a.setMeta, value, key)
-		if err == nil && n == 0 {
-			_, err = r.exec(ctx, a.insertMeta, key, value)
+		if err != nil || n > 0 {
+			return err
 		}
+		if _, err := r.exec(ctx, a.ensureMeta, key, value); err != nil {
+			return err
+		}
+		_, err = r.exec(ctx, a.setMeta, value, key) // somebody else may have made it
 		return err
 	})
 }
@@ -165,7 +169,7 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 			}
 			var before any = ms(now)
 			if i < sharedSweeps {
-				before = a.shared(now)
+				before = a.dialect.EncodeTime(stored(now))
 			}
 			n, err := r.exec(ctx, s, before, before, limit-swept)
 			if err != nil {

@@ -28,16 +28,16 @@ func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...
 
 // insertUserRow sets u.ID to the id that counts.
 func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
-	return r.insert(ctx, a.insertUser, &u.ID, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image))
+	return r.insert(ctx, a.insertUser, &u.ID, orNull(u.Name), orNull(u.Email), a.shared("User.emailVerified", u.EmailVerified), orNull(u.Image))
 }
 
 // CreateUser implements [authsvc.Adapter].
 func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
 	err := a.run(ctx, "create user", func(r runner) error { return a.insertUserRow(ctx, r, &u) })
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, &u, nil)
+		return authsvc.User{}, a.explain(ctx, err, written{user: &u})
 	}
-	u.EmailVerified = stored(u.EmailVerified)
+	u.EmailVerified = a.kept("User.emailVerified", u.EmailVerified)
 	return u, nil
 }
 
@@ -67,11 +67,11 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		set(&u.Email, change.Email)
 		set(&u.EmailVerified, change.EmailVerified)
 		set(&u.Image, change.Image)
-		u.EmailVerified = stored(u.EmailVerified)
+		u.EmailVerified = a.kept("User.emailVerified", u.EmailVerified)
 		return a.updateUserRow(ctx, r, u)
 	})
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, &u, nil)
+		return authsvc.User{}, a.explain(ctx, err, written{user: &u})
 	}
 	return u, nil
 }
@@ -83,7 +83,7 @@ func set[T any](field *T, value *T) {
 }
 
 func (a *Adapter) updateUserRow(ctx context.Context, r runner, u authsvc.User) error {
-	return r.must(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.sharedOrNull(u.EmailVerified), orNull(u.Image), u.ID)
+	return r.must(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.shared("User.emailVerified", u.EmailVerified), orNull(u.Image), u.ID)
 }
 
 // ListUsers implements [authsvc.Adapter].
@@ -175,7 +175,7 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc
 		return a.insertAccountRow(ctx, r, &acc)
 	})
 	if err != nil {
-		return authsvc.Account{}, a.explain(ctx, err, nil, &acc)
+		return authsvc.Account{}, a.explain(ctx, err, written{account: &acc})
 	}
 	return acc, nil
 }

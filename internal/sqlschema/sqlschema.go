@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
@@ -88,6 +89,8 @@ type Column struct {
 	Folded   bool   // text that is not compared byte for byte
 	Required bool   // an INSERT must name it
 	Made     bool   // the database makes a value
+	// Precision of a time that holds less than milliseconds; 0: enough.
+	Precision time.Duration
 }
 
 // An Index over columns, not partial. One over an expression has no columns.

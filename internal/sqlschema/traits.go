@@ -3,6 +3,7 @@ package sqlschema
 import (
 	"context"
 	"strings"
+	"time"
 
 	"authsvc/internal/sqladapter"
 )
@@ -14,7 +15,9 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	if err != nil {
 		return sqladapter.Traits{}, err
 	}
-	traits := sqladapter.Traits{MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, Folded: map[string]bool{}}
+	traits := sqladapter.Traits{
+		MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, Folded: map[string]bool{}, Precision: map[string]time.Duration{},
+	}
 	for table, t := range found {
 		if id := d.column(t, table+".id"); id != nil {
 			traits.MadeIDs[table], traits.UUIDs[table] = id.Number, id.UUID
@@ -23,8 +26,15 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 			if of, _, _ := strings.Cut(logical, "."); of != table {
 				continue
 			}
-			if c := d.column(t, logical); c != nil && c.Folded {
+			c := d.column(t, logical)
+			if c == nil {
+				continue
+			}
+			if c.Folded {
 				traits.Folded[logical] = true
+			}
+			if c.Precision > 0 {
+				traits.Precision[logical] = c.Precision
 			}
 		}
 	}

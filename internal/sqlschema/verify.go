@@ -84,6 +84,9 @@ func (v *verifier) err() error {
 	return fmt.Errorf("the tables cannot be used: %w", errors.Join(v.errs...))
 }
 
+// idLength is how long the ids are that the engine proposes, in characters.
+const idLength = 36
+
 // columns demands those of the interface, and that no other one has to be
 // given a value.
 func (v *verifier) columns() {
@@ -107,6 +110,9 @@ func (v *verifier) columns() {
 			known[table] = map[*Column]bool{}
 		}
 		known[table][c] = true
+		if strings.HasSuffix(logical, ".id") && !c.Number && c.Size > 0 && c.Size < idLength {
+			v.fail("table %s: column %s (%s) is too narrow for ids of %d characters: widen it", v.Names[table], c.Name, c.Type, idLength)
+		}
 	}
 	for _, table := range tables() {
 		t := v.found[table]

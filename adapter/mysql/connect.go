@@ -1,0 +1,114 @@
+package mysql
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// open makes the connection pool. It does not connect.
+func (t *target) open(wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
+	inner, err := mysql.NewConnector(t.config)
+	if err != nil {
+		return nil, fmt.Errorf("mysql: %w", err)
+	}
+	var c driver.Connector = connector{inner, t.timeout}
+	if wrap != nil {
+		c = wrap(c)
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(t.pool.size)
+	db.SetMaxIdleConns(t.pool.size)
+	db.SetConnMaxIdleTime(t.pool.idleTime)
+	db.SetConnMaxLifetime(t.pool.lifetime)
+	return db, nil
+}
+
+// A connector bounds how long connecting takes, with all that is said before
+// the connection can be used: the pool also connects on its own, with no
+// deadline, and a server that hangs would use it up.
+type connector struct {
+	driver.Connector
+	timeout time.Duration
+}
+
+// isolation of all transactions: what they rely on is locked row by row.
+const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`
+
+// Connect implements [driver.Connector].
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, isolation, nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// Unreachable reports whether an error of [Open] or of a [Store] means that
+// the server cannot be reached yet: refused, a timeout, no such host, starting
+// up, shutting down, too many connections. Waiting may help then; it does not
+// against a wrong password, an unknown database or a missing privilege.
+func Unreachable(err error) bool {
+	var network net.Error
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case err == nil, errors.As(err, &certificate):
+		return false
+	case is(errTooManyConnections, errShutdown, errTooManyOfUser, errUnknownCommand)(err):
+		return true
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	}
+	return errors.As(err, &network)
+}
+
+// explain says in one line what to do about an error of opening.
+func (t *target) explain(err error) error {
+	var certificate *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	what := ""
+	switch {
+	case err == nil:
+		return nil
+	case is(errAccessDenied, errAccessDeniedNoWord)(err):
+		what = "the server refuses this user: check user and password in the URL, and from where the user may connect"
+	case is(errDatabaseDenied)(err):
+		what = "the user may not use this database: GRANT ALL ON " + quote(t.config.DBName) + ".* to it"
+	case is(errUnknownDatabase)(err):
+		what = "there is no such database: CREATE DATABASE " + quote(t.config.DBName)
+	case errors.Is(err, mysql.ErrNoTLS):
+		what = "the server offers no TLS, which is required of every host but this machine: set it up, or say tls=false in the URL to send everything, passwords too, in the clear"
+	case errors.As(err, &certificate), errors.As(err, &authority):
+		what = "the server's certificate cannot be verified: name its authority with tls_ca in the URL"
+	case Unreachable(err):
+		what = "the server cannot be reached: is it running, and is this its address?"
+	default:
+		return err
+	}
+	return fmt.Errorf("mysql: %s: %s (%w)", t.where, what, oneLine{err})
+}
+
+// oneLine is an error without line breaks, which joined errors have.
+type oneLine struct{ error }
+
+// Error implements error.
+func (o oneLine) Error() string { return strings.ReplaceAll(o.error.Error(), "\n", "; ") }
+
+// Unwrap serves errors.Is.
+func (o oneLine) Unwrap() error { return o.error }

@@ -1,0 +1,111 @@
+package mysql
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"authsvc/internal/sqladapter"
+)
+
+// Error numbers, https://mariadb.com/kb/en/mariadb-error-codes/ and
+// https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html.
+const (
+	errTooManyConnections  = 1040
+	errDatabaseDenied      = 1044
+	errAccessDenied        = 1045
+	errUnknownCommand      = 1047 // Galera: this node is not part of the cluster
+	errUnknownDatabase     = 1049
+	errShutdown            = 1053
+	errDuplicate           = 1062
+	errSnapshot            = 1020 // MariaDB: changed since the snapshot
+	errTooManyOfUser       = 1203
+	errLockWait            = 1205
+	errDeadlock            = 1213
+	errParent              = 1216
+	errOutOfRange          = 1264
+	errOptionPrevents      = 1290 // --read-only
+	errTruncated           = 1292
+	errIncorrect           = 1366
+	errNoParent            = 1452
+	errAccessDeniedNoWord  = 1698
+	errReadOnlyTransaction = 1792
+	errReadOnlyMode        = 1836
+)
+
+// dialect is that of MySQL and MariaDB. MariaDB's RETURNING is not used, so
+// that both are spoken to in the same words.
+func dialect() sqladapter.Dialect {
+	return sqladapter.Dialect{
+		Quote:       quote,
+		OrNothing:   " ON DUPLICATE KEY UPDATE id = id",
+		ForUpdate:   " FOR UPDATE",
+		SkipLocked:  " FOR UPDATE SKIP LOCKED",
+		Exact:       exact,
+		DeleteLimit: true,
+		DeleteJoin:  true,
+		EncodeTime:  func(t time.Time) any { return t.UTC() },
+		DecodeTime:  decodeTime,
+		Unique:      is(errDuplicate),
+		ForeignKey:  is(errNoParent, errParent),
+		Retryable:   retryable,
+		NoSuchID:    noSuchID,
+	}
+}
+
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// exact compares the bytes. The comparison before it, in the collation of the
+// column, has found the row by its index.
+func exact(column string) string {
+	return `CAST(CONVERT(` + column + ` USING utf8mb4) AS BINARY) = CAST(? AS BINARY)`
+}
+
+// decodeTime reads DATETIME and TIMESTAMP columns; the driver has parsed them
+// in UTC, which is the time zone of every connection.
+func decodeTime(v any) (time.Time, error) {
+	t, ok := v.(time.Time)
+	if !ok {
+		return time.Time{}, fmt.Errorf("time column holds a %T", v)
+	}
+	return t, nil
+}
+
+// is recognises error numbers.
+func is(numbers ...uint16) func(error) bool {
+	return func(err error) bool {
+		var e *mysql.MySQLError
+		return errors.As(err, &e) && slices.Contains(numbers, e.Number)
+	}
+}
+
+// retryable errors are those after which nothing was done. After a lock wait
+// only the statement is undone, but the adapter rolls the step back. A server
+// that is read-only after a failover has refused; the driver then closes the
+// connection, so that the next one finds the new primary, and says ErrBadConn,
+// as always when nothing reached the server.
+func retryable(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) ||
+		is(errDeadlock, errLockWait, errSnapshot, errUnknownCommand, errOptionPrevents, errReadOnlyTransaction, errReadOnlyMode)(err)
+}
+
+// noSuchID recognises what a column of numbers, or of MariaDB's type UUID,
+// says of text. The session has its messages in English.
+func noSuchID(err error) bool {
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Number {
+	case errOutOfRange:
+		return true
+	case errTruncated, errIncorrect:
+		return strings.HasPrefix(e.Message, "Incorrect integer value") || strings.HasPrefix(e.Message, "Incorrect uuid value")
+	}
+	return false
+}

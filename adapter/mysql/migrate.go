@@ -1,0 +1,116 @@
+package mysql
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+
+	"authsvc/internal/schema"
+	"authsvc/internal/sqlschema"
+)
+
+// What is said about the schema; see the fields.
+type (
+	Direction = schema.Direction
+	Migration = schema.Migration
+	Status    = schema.Status
+)
+
+// Where Migrate goes.
+const (
+	Up   = schema.Up
+	Down = schema.Down
+)
+
+// files are the statements of the schema, with logical names in braces. The
+// database commits after each, so each can be repeated.
+//
+//go:embed schema/*.sql
+var files embed.FS
+
+// tables describes the database to what keeps its tables.
+func (s *Store) tables() (*sqlschema.Database, error) {
+	base, err := database.NewStore(database.DialectMySQL, sqlschema.VersionTable)
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.NewMySQLTableLocker(sqlschema.LockOptions()...)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := fs.Sub(files, "schema")
+	if err != nil {
+		return nil, err
+	}
+	return &sqlschema.Database{
+		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: sub,
+		Text:    func(context.Context, sqlschema.Querier) (string, error) { return s.server.text(), nil },
+		Inspect: inspect, FoldNames: true, FoldText: true,
+		Versions: versions{base}, Lock: locker, Lost: retryable,
+	}, nil
+}
+
+// Status tells which migrations were applied. It writes nothing.
+func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
+
+// Migrate changes the schema. Any number of processes may do so at once: each
+// migration is applied once, and all return when it is. Tables that are there
+// and cannot be used are refused before anything is changed.
+//
+// MySQL cannot take a change of the schema back, so a migration that was
+// killed leaves what it has made, and the next one goes on from there; a lease
+// may hold that one up for 10 s. Indexes that are added to big tables of
+// another program are made while it reads and writes, but it waits for their
+// beginning and end, and those wait for its transactions.
+func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schema.Migrate(ctx, d) }
+
+// versions goes on when it was interrupted between making its table and
+// writing into it, as the database cannot do both at once.
+type versions struct{ database.Store }
+
+var _ database.StoreExtender = versions{}
+
+// TableExists implements [database.StoreExtender].
+func (versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
+	const query = `SELECT EXISTS (SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?)`
+	var exists bool
+	if err := db.QueryRowContext(ctx, query, sqlschema.VersionTable).Scan(&exists); err != nil || !exists {
+		return false, err
+	}
+	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM `+sqlschema.VersionTable+` WHERE version_id = 0)`).Scan(&exists)
+	return exists, err
+}
+
+// CreateVersionTable implements [database.Store].
+func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
+	_, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+sqlschema.VersionTable+` (
+		id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+		version_id BIGINT NOT NULL UNIQUE,
+		is_applied BOOLEAN NOT NULL,
+		tstamp DATETIME NULL DEFAULT CURRENT_TIMESTAMP
+	) ENGINE=InnoDB`)
+	return err
+}
+
+// pingTime is how long Ping may take.
+const pingTime = 5 * time.Second
+
+// Ping implements [authsvc.Adapter]: the server answers and the schema is not
+// older than this build needs.
+func (s *Store) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
+	version, err := s.schema.Version(ctx)
+	if err == nil && version < sqlschema.Latest() {
+		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, sqlschema.Latest())
+	}
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS authsvc_permit;
+DROP TABLE IF EXISTS authsvc_lease;

@@ -1,0 +1,85 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A server is what answers: MySQL or MariaDB, and which version.
+type server struct {
+	mariaDB bool
+	version [3]int
+}
+
+// oldest are the versions from which on all that is used is there: SKIP LOCKED
+// (MariaDB 10.6, MySQL 8.0.1) and a binary collation that does not ignore
+// trailing blanks (MariaDB 10.2, MySQL 8.0.17).
+func oldest(mariaDB bool) [3]int {
+	if mariaDB {
+		return [3]int{10, 6, 0}
+	}
+	return [3]int{8, 0, 17}
+}
+
+// findServer asks the server what it is and refuses one that is too old.
+func findServer(ctx context.Context, db *sql.DB) (server, error) {
+	var version string
+	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+		return server{}, err
+	}
+	s, err := parseServer(version)
+	if err != nil {
+		return server{}, fmt.Errorf("mysql: %w", err)
+	}
+	return s, nil
+}
+
+// parseServer reads what VERSION() says, such as "8.0.36" or
+// "10.11.6-MariaDB-log". Old replication partners made some servers of MariaDB
+// put "5.5.5-" before it.
+func parseServer(text string) (server, error) {
+	s := server{mariaDB: strings.Contains(strings.ToLower(text), "mariadb")}
+	plain := text
+	if s.mariaDB {
+		plain = strings.TrimPrefix(text, "5.5.5-")
+	}
+	plain, _, _ = strings.Cut(plain, "-")
+	for i, part := range strings.SplitN(plain, ".", 4) {
+		n, err := strconv.Atoi(part)
+		if err != nil && i < 2 {
+			return server{}, fmt.Errorf("cannot tell the version of the server from %q", text)
+		}
+		if i < len(s.version) {
+			s.version[i] = n
+		}
+	}
+	need := oldest(s.mariaDB)
+	for i := range need {
+		if s.version[i] != need[i] {
+			if s.version[i] < need[i] {
+				return server{}, fmt.Errorf("the server is %s, which is too old: MySQL 8.0.17 or MariaDB 10.6 is the least", text)
+			}
+			break
+		}
+	}
+	return s, nil
+}
+
+// text is the type of keys: compared byte for byte, trailing blanks too. 255
+// characters are the most of which two fit into one index.
+func (s server) text() string {
+	collation := "utf8mb4_0900_bin"
+	if s.mariaDB {
+		collation = "utf8mb4_nopad_bin"
+	}
+	return "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE " + collation
+}
+
+// folds reports whether a collation takes texts for equal that are not. Almost
+// all do: also those called _bin ignore trailing blanks, but for two.
+func folds(collation string) bool {
+	return collation != "binary" && collation != "utf8mb4_0900_bin" && !strings.HasSuffix(collation, "_nopad_bin")
+}

@@ -1,0 +1,208 @@
+package mysql
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// A target is what a URL says. Nothing of it but where may be shown.
+type target struct {
+	config  *mysql.Config
+	where   string        // host:port/database, without user and password
+	timeout time.Duration // of connecting
+	pool    pool
+}
+
+// A pool says how many connections there are and how long they stay.
+type pool struct {
+	size               int
+	idleTime, lifetime time.Duration
+}
+
+// parameters lists what a URL may have after the question mark.
+func parameters() []string {
+	return []string{"socket", "tls", "tls_ca", "timeout", "pool_max_conns", "pool_max_conn_idle_time", "pool_max_conn_lifetime"}
+}
+
+// parseURL reads a URL. Its errors never repeat it, since it has a password.
+func parseURL(location string) (*target, error) {
+	u, err := url.Parse(location)
+	if err != nil {
+		return nil, errors.New("mysql: this is not a URL; write mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password percent-encoded")
+	}
+	if u.Scheme != "mysql" && u.Scheme != "mariadb" || u.Opaque != "" || u.Fragment != "" {
+		return nil, errors.New("mysql: write mysql://USER:PASSWORD@HOST:3306/DATABASE")
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	if name == "" || strings.Contains(name, "/") {
+		return nil, errors.New("mysql: the URL names no database; write mysql://USER:PASSWORD@HOST:3306/DATABASE")
+	}
+	q, err := values(u.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{config: settings()}
+	t.config.DBName = name
+	if u.User != nil {
+		t.config.User = u.User.Username()
+		t.config.Passwd, _ = u.User.Password()
+	}
+	for _, part := range []func(*url.URL, map[string]string) error{t.address, t.security, t.limits} {
+		if err := part(u, q); err != nil {
+			return nil, fmt.Errorf("mysql: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// values reads the parameters, each known and given once.
+func values(query string) (map[string]string, error) {
+	all, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, errors.New("mysql: the parameters of the URL cannot be read")
+	}
+	q := map[string]string{}
+	for name, list := range all {
+		if !slices.Contains(parameters(), name) {
+			return nil, fmt.Errorf("mysql: unknown parameter %q in the URL; there are %s", name, strings.Join(parameters(), ", "))
+		}
+		if len(list) > 1 {
+			return nil, fmt.Errorf("mysql: parameter %s is there twice", name)
+		}
+		q[name] = list[0]
+	}
+	return q, nil
+}
+
+// settings are those of every connection, whatever the server's are.
+//
+// Strict mode refuses what does not fit instead of cutting it. Found rows: an
+// update that changes nothing has found its row.
+func settings() *mysql.Config {
+	c := mysql.NewConfig()
+	c.ParseTime, c.Loc = true, time.UTC
+	c.ClientFoundRows = true
+	c.RejectReadOnly = true
+	c.WriteTimeout = 10 * time.Second
+	c.Logger = &mysql.NopLogger{} // errors are returned
+	c.Params = map[string]string{
+		"autocommit":               "1",
+		"default_storage_engine":   "'InnoDB'",
+		"foreign_key_checks":       "1",
+		"innodb_lock_wait_timeout": "4", // seconds; less than a call may take
+		"lc_messages":              "'en_US'",
+		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+		"time_zone":                "'+00:00'",
+	}
+	_ = c.Apply(mysql.Charset("utf8mb4", "")) // it returns no error
+	return c
+}
+
+// address is a host and port, or a socket.
+func (t *target) address(u *url.URL, q map[string]string) error {
+	t.config.Net = "tcp"
+	if socket, ok := q["socket"]; ok {
+		if u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(socket) {
+			return errors.New("socket is the whole path of a socket, and then the URL has no host but localhost: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock")
+		}
+		t.config.Net, t.config.Addr = "unix", socket
+		t.where = socket + " " + t.config.DBName
+		return nil
+	}
+	if u.Hostname() == "" {
+		return errors.New("the URL names neither a host nor a socket")
+	}
+	port := u.Port()
+	if port == "" {
+		port = "3306"
+	}
+	t.config.Addr = net.JoinHostPort(u.Hostname(), port)
+	t.where = t.config.Addr + "/" + t.config.DBName
+	return nil
+}
+
+// security is TLS: verified with every host that is not this machine, unless
+// the URL says otherwise.
+func (t *target) security(u *url.URL, q map[string]string) error {
+	mode, stated := q["tls"]
+	if t.config.Net == "unix" {
+		if stated || q["tls_ca"] != "" {
+			return errors.New("a socket takes neither tls nor tls_ca")
+		}
+		return nil
+	}
+	if !stated && (!loopback(u.Hostname()) || q["tls_ca"] != "") {
+		mode, stated = "true", true
+	}
+	if !stated || mode == "false" {
+		if q["tls_ca"] != "" {
+			return errors.New("tls_ca is given, but tls=false")
+		}
+		return nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}
+	switch mode {
+	case "true":
+	case "skip-verify":
+		c.InsecureSkipVerify = true
+	default:
+		return errors.New("tls is true, skip-verify or false")
+	}
+	t.config.TLS = c
+	return trust(c, q["tls_ca"])
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// trust reads the certificates that the server's has to descend from; without
+// a file those of the system.
+func trust(c *tls.Config, file string) error {
+	if file == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("tls_ca: %w", err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("tls_ca: %s holds no certificate in PEM form", file)
+	}
+	return nil
+}
+
+func (t *target) limits(_ *url.URL, q map[string]string) (err error) {
+	t.timeout = 5 * time.Second
+	t.pool = pool{size: 20, idleTime: 5 * time.Minute, lifetime: time.Hour}
+	if v, ok := q["pool_max_conns"]; ok {
+		if t.pool.size, err = strconv.Atoi(v); err != nil || t.pool.size < 1 || t.pool.size > 1000 {
+			return errors.New("pool_max_conns is a number from 1 to 1000")
+		}
+	}
+	for name, to := range map[string]*time.Duration{"timeout": &t.timeout,
+		"pool_max_conn_idle_time": &t.pool.idleTime, "pool_max_conn_lifetime": &t.pool.lifetime} {
+		v, ok := q[name]
+		if !ok {
+			continue
+		}
+		if *to, err = time.ParseDuration(v); err != nil || *to <= 0 {
+			return fmt.Errorf("%s is a time such as 30s or 5m", name)
+		}
+	}
+	return nil
+}
