@@ -113,24 +113,31 @@ func (p pairing) generate() error {
 	if err := os.WriteFile(filepath.Join(dir, "schema.prisma"), []byte(models), 0o644); err != nil {
 		return err
 	}
-	if _, err := p.prisma("generate", "--no-hints"); err != nil {
+	if _, err := p.prisma(p.unused(), "generate", "--no-hints"); err != nil {
 		return err
 	}
 	return os.WriteFile(done, []byte(models), 0o644)
 }
 
+// unused is a URL for commands that want one and do not use it.
+func (p pairing) unused() string {
+	if p.database == "sqlite" {
+		return "file:unused.db"
+	}
+	return p.database + "://127.0.0.1/unused"
+}
+
 // prisma runs the command with its engine in WebAssembly. It would download a
 // native one besides, unless it is told of one; that is not called.
-func (p pairing) prisma(args ...string) ([]byte, error) {
+func (p pairing) prisma(database string, args ...string) ([]byte, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return nil, err
 	}
-	unused := map[string]string{"postgresql": "postgresql://127.0.0.1/unused", "mysql": "mysql://127.0.0.1/unused", "sqlite": "file:unused.db"}
 	cmd := exec.Command(node, append([]string{filepath.Join("node_modules", "prisma", "build", "index.js")}, args...)...)
 	cmd.Dir = storesDir
 	cmd.Env = append(os.Environ(), "PRISMA_SCHEMA_ENGINE_BINARY="+node, "PRISMA_HIDE_UPDATE_MESSAGE=1", "CHECKPOINT_DISABLE=1",
-		"PRISMA_PROVIDER="+p.database, "PRISMA_SCHEMA="+filepath.Join(p.clientDir(), "schema.prisma"), "DATABASE_URL="+unused[p.database])
+		"PRISMA_PROVIDER="+p.database, "PRISMA_SCHEMA="+filepath.Join(p.clientDir(), "schema.prisma"), "DATABASE_URL="+database)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -9,9 +9,14 @@
 import { createInterface } from "node:readline"
 import { createRequire } from "node:module"
 import { Auth } from "@auth/core"
+import { CompiledQuery } from "kysely"
 
 const require = createRequire(import.meta.url)
 const [kind, database, url, client] = process.argv.slice(2)
+
+// By itself libsql does not wait while another process writes, and keeps its
+// own lock after it was refused.
+const patience = "PRAGMA busy_timeout = 5000"
 
 const kysely = {
   async postgresql() {
@@ -52,12 +57,16 @@ const adapters = {
   },
   async kysely() {
     const { KyselyAdapter, KyselyAuth } = await import("@auth/kysely-adapter")
-    return KyselyAdapter(new KyselyAuth({ dialect: await kysely[database]() }))
+    const db = new KyselyAuth({ dialect: await kysely[database]() })
+    if (database === "sqlite") await db.executeQuery(CompiledQuery.raw(patience))
+    return KyselyAdapter(db)
   },
   async prisma() {
     const { PrismaAdapter } = await import("@auth/prisma-adapter")
     const { PrismaClient } = require(client)
-    return PrismaAdapter(new PrismaClient({ adapter: await prisma[database]() }))
+    const db = new PrismaClient({ adapter: await prisma[database]() })
+    if (database === "sqlite") await db.$queryRawUnsafe(patience)
+    return PrismaAdapter(db)
   },
 }
 
@@ -78,7 +87,8 @@ function email(links) {
 
 const libraries = {
   async v4(request, options) {
-    const { AuthHandler } = require("next-auth/core")
+    // Not exported; a path gets around that.
+    const { AuthHandler } = require("./node_modules/next-auth/core/index.js")
     const url = new URL(request.url)
     const [action, providerId] = url.pathname.split("/").slice(3)
     const answer = await AuthHandler({
