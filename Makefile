@@ -3,7 +3,7 @@ export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt vet lint test e2e bench figures build dev clean
+.PHONY: help check fmt vet lint servers test e2e bench figures scale build dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,10 @@ vet: ## go vet
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...
 
-test: ## all tests that need nothing but Go
+servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's packages
+	.ci/servers
+
+test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(TESTFLAGS) ./...
 
 e2e: ## also those with Node.js and Chromium
@@ -31,6 +34,10 @@ bench: ## ns/op, B/op and allocs/op of the routes that matter
 
 figures: ## hold GET session to its floor (no -race)
 	go test -run TestSessionFloor -v .
+
+USERS = 100000
+scale: ## GET session and the sweep in stores of USERS=1000000 (default 100000)
+	AUTHSVC_SCALE=$(USERS) go test -count 1 -timeout 30m -run Scale -v ./internal/scale | awk '!/ rows\/s$$/'
 
 build: ## the static binary ./authsvc
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o authsvc ./cmd/authsvc

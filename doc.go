@@ -19,7 +19,7 @@
 //	auth, err := authsvc.New(authsvc.Config{
 //		URL:       "https://app.example.com",
 //		Secrets:   []string{os.Getenv("AUTHSVC_SECRET")},
-//		Adapter:   store, // adapter/sqlite, adapter/memory; nil: sessions live in cookies
+//		Adapter:   store, // one of adapter/…; nil: sessions live in cookies
 //		Providers: []authsvc.Provider{provider.GitHub(authsvc.Client{ID: id, Secret: secret})},
 //	})
 //	mux.Handle("/api/auth/", auth)

@@ -122,6 +122,10 @@ func (l *login) begin() outcome {
 			}
 		}
 	}
+	if out := l.still(); out != nil {
+		l.undo()
+		return out
+	}
 	cookie, err := l.sessions.issue(l.ctx, &l.start)
 	if err != nil {
 		l.undo()
@@ -139,6 +143,23 @@ func (l *login) begin() outcome {
 		}
 	}
 	l.rotateCSRF(l.sessions.id(cookie.value, l.now), l.before != nil && l.before.UserID == l.user.ID)
+	return nil
+}
+
+// still makes sure, now that the session would be found by whoever removes it,
+// that the account which it rests on was not removed in between: unlinked, by
+// somebody else's first proof of the address, or with its user.
+func (l *login) still() outcome {
+	if l.created || l.id.stored || l.id.proof || l.adapter == nil {
+		return nil
+	}
+	u, err := l.lookup()
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && u.ID != l.user.ID:
+		return fail(Callback, errors.New("the account was unlinked during the sign-in"))
+	case err != nil:
+		return storeFailed(Callback, err)
+	}
 	return nil
 }
 

@@ -133,3 +133,60 @@ func TestOneReplicaSweeps(t *testing.T) {
 		second.end(t)
 	})
 }
+
+// unlinking removes the account of a sign-in right before or right after the
+// session is stored, as another replica may.
+type unlinking struct {
+	authsvc.Adapter
+	before, after func(ctx context.Context, a authsvc.Adapter) error
+}
+
+func (u *unlinking) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	if u.before != nil {
+		if err := u.before(ctx, u.Adapter); err != nil {
+			return s, err
+		}
+	}
+	s, err := u.Adapter.CreateSession(ctx, s)
+	if err == nil && u.after != nil {
+		err = u.after(ctx, u.Adapter)
+	}
+	return s, err
+}
+
+// A sign-in does not outlive the account that it rests on, whenever that is
+// removed.
+func TestUnlinkDuringSignIn(t *testing.T) {
+	t.Parallel()
+	unlink := func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "op", "alan") }
+	proof := func(ctx context.Context, a authsvc.Adapter) error {
+		u, err := a.GetUserByAccount(ctx, "op", "alan")
+		if err == nil {
+			_, _, err = a.ProveEmail(ctx, authsvc.Proof{UserID: u.ID, Email: u.Email, At: time.Now()})
+		}
+		return err
+	}
+	for name, c := range map[string]struct {
+		before, after func(context.Context, authsvc.Adapter) error
+		in            bool
+	}{
+		"nobody":             {nil, nil, true},
+		"unlinked before":    {unlink, nil, false},
+		"unlinked after":     {nil, unlink, false},
+		"first proof before": {proof, nil, false},
+		"first proof after":  {nil, proof, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &unlinking{Adapter: memory.New()}
+			w := start(t, func(config *authsvc.Config) { config.Adapter = store })
+			w.browser().signIn(w.op, "alan")
+			store.before, store.after = c.before, c.after
+			b := w.browser()
+			b.signIn(w.op, "alan")
+			if in := b.email() != ""; in != c.in {
+				t.Errorf("signed in: %v\n%s", in, w.logs)
+			}
+		})
+	}
+}

@@ -52,6 +52,12 @@ type Limits struct {
 	// accents or trailing blanks is refused, as a failure of the store and not
 	// as a conflict: nobody would find the other user by it.
 	LooseEmail bool
+	// LooseText: so it is with provider account ids, session tokens and link
+	// tokens as well.
+	LooseText bool
+	// Token is how long the token fields of an Account may be, in bytes; a
+	// longer one is refused as a failure of the store, never cut.
+	Token int
 }
 
 // Limited is what the adapter under test implements when its tables have
@@ -79,13 +85,26 @@ func (l Limits) stored(expiresAt int64) int64 {
 // Then nobody may have it.
 func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool {
 	t.Helper()
-	if err == nil || !limits(a).LooseEmail {
+	return refuses(t, limits(a).LooseEmail || limits(a).LooseText, err, func() error {
+		_, err := a.GetUserByEmail(t.Context(), email)
+		return err
+	})
+}
+
+// refusesText is refusesEmail for other texts; find looks for the record.
+func refusesText(t *testing.T, a authsvc.Adapter, err error, find func() error) bool {
+	t.Helper()
+	return refuses(t, limits(a).LooseText, err, find)
+}
+
+func refuses(t *testing.T, loose bool, err error, find func() error) bool {
+	t.Helper()
+	if err == nil || !loose {
 		ok(t, err)
 		return false
 	}
 	failed(t, err)
-	_, err = a.GetUserByEmail(t.Context(), email)
-	is(t, err, authsvc.ErrNotFound)
+	is(t, find(), authsvc.ErrNotFound)
 	return true
 }
 

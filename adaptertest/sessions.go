@@ -85,7 +85,9 @@ func sessionExact(t *testing.T, a authsvc.Adapter) {
 		s := session(numbered("s", i))
 		s.SessionToken, s.Digest, s.UserID = token, "digest "+token, u.ID
 		want, err := a.CreateSession(t.Context(), s)
-		ok(t, err)
+		if refusesText(t, a, err, func() error { _, _, err := a.GetSession(t.Context(), token, s.Digest); return err }) {
+			continue
+		}
 		got, _, err := a.GetSession(t.Context(), token, s.Digest)
 		ok(t, err)
 		same(t, got, want)

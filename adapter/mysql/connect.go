@@ -64,7 +64,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 // up, shutting down, too many connections. Waiting may help then; it does not
 // against a wrong password, an unknown database or a missing privilege.
 func Unreachable(err error) bool {
-	var network net.Error
+	var network *net.OpError
+	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case err == nil, errors.As(err, &certificate):
@@ -75,7 +76,10 @@ func Unreachable(err error) bool {
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	}
-	return errors.As(err, &network)
+	if errors.As(err, &network) {
+		return !strings.HasSuffix(network.Op, " error") // which is an alert of TLS
+	}
+	return errors.As(err, &name)
 }
 
 // explain says in one line what to do about an error of opening.

@@ -21,7 +21,9 @@ const (
 	errAccessDenied        = 1045
 	errUnknownCommand      = 1047 // Galera: this node is not part of the cluster
 	errUnknownDatabase     = 1049
+	errTableExists         = 1050
 	errShutdown            = 1053
+	errKeyName             = 1061
 	errDuplicate           = 1062
 	errSnapshot            = 1020 // MariaDB: changed since the snapshot
 	errTooManyOfUser       = 1203

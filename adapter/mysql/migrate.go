@@ -51,9 +51,13 @@ func (s *Store) tables() (*sqlschema.Database, error) {
 		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: sub,
 		Text:    func(context.Context, sqlschema.Querier) (string, error) { return s.server.text(), nil },
 		Inspect: inspect, FoldNames: true, FoldText: true,
-		Versions: versions{base}, Lock: locker, Lost: retryable,
+		Versions: versions{base}, Lock: locker, Lost: lost,
 	}, nil
 }
+
+// lost recognises what is there already: the server may still have worked on
+// the statement of a process that is gone.
+func lost(err error) bool { return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err) }
 
 // Status tells which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
@@ -114,3 +118,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Warnings names what works, but not well, in tables that others made.
+func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

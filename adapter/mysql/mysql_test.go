@@ -4,17 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"authsvc"
 	"authsvc/adaptertest"
 	"authsvc/internal/servertest"
 	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqladapter/sqlfault"
-	"authsvc/internal/sqlschema"
 )
 
 // A shared store is one that a NextAuth.js application has open as well.
@@ -94,7 +96,9 @@ func execute(ctx context.Context, url, statements string) error {
 }
 
 // Reopen implements [adaptertest.Reopener].
-func (s shared) Reopen(t *testing.T) authsvc.Adapter { return opened(t, s.url, s.options, seam{}).Store }
+func (s shared) Reopen(t *testing.T) authsvc.Adapter {
+	return opened(t, s.url, s.options, seam{}).Store
+}
 
 func (s shared) exec(ctx context.Context, text string, args ...any) error {
 	statement, err := s.names.Expand(text, quote)
@@ -107,8 +111,16 @@ func (s shared) exec(ctx context.Context, text string, args ...any) error {
 
 // ForeignSession implements [adaptertest.Foreign].
 func (s shared) ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error {
+	traits, err := s.schema.Traits(ctx)
+	if err != nil {
+		return err
+	}
+	var given any = id
+	if traits.MadeIDs["Session"] {
+		given = nil // then the database makes it
+	}
 	return s.exec(ctx, `INSERT INTO {Session} ({Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES (?, ?, ?, ?)`,
-		id, token, userID, expires)
+		given, token, userID, expires)
 }
 
 // ForeignSignOut implements [adaptertest.Foreign].
@@ -197,10 +209,62 @@ func TestEveryStatementFailing(t *testing.T) {
 	})
 }
 
-var (
-	_ sqlfault.Store       = shared{}
-	_ adaptertest.Foreign  = shared{}
-	_ adaptertest.Reopener = shared{}
-	_                      = sqlschema.VersionTable
-	_                      = sqladapter.Statements
-)
+// A server that asks for it gets a step again, from its beginning; only what
+// certainly was not done is repeated.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	fresh := template(t, Options{}, "")
+	number := func(n uint16) error { return &mysql.MySQLError{Number: n} }
+	for name, c := range map[string]struct {
+		err      error
+		repeated bool
+	}{
+		"deadlock":              {number(errDeadlock), true},
+		"lock wait":             {number(errLockWait), true},
+		"snapshot":              {number(errSnapshot), true},
+		"Galera, not ready":     {number(errUnknownCommand), true},
+		"read-only option":      {number(errOptionPrevents), true},
+		"read-only transaction": {number(errReadOnlyTransaction), true},
+		"read-only mode":        {number(errReadOnlyMode), true},
+		"nothing was sent":      {driver.ErrBadConn, true},
+		"connection lost":       {mysql.ErrInvalidConn, false},
+		"shutdown":              {number(errShutdown), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			retries(t, fresh(t), c.err, c.repeated)
+		})
+	}
+}
+
+// retries signs up with each event failing in turn: begin, four statements,
+// commit.
+func retries(t *testing.T, url string, cause error, repeated bool) {
+	var fault sqlfault.Switch
+	s := opened(t, url, Options{}, seam{connector: fault.Wrap, dialect: func(d *sqladapter.Dialect) {
+		retryable := d.Retryable
+		d.Retryable = func(err error) bool {
+			if errors.Is(err, sqlfault.ErrFault) {
+				err = cause
+			}
+			return retryable(err)
+		}
+	}})
+	if _, err := s.GetMeta(t.Context(), "prepare"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 6; n++ {
+		id := fmt.Sprint(n)
+		acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
+		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now()}
+		fault.Arm(n, false)
+		_, err := s.SignUp(t.Context(), authsvc.User{ID: id}, &acc, &rec)
+		if !fault.Disarm() || (err == nil) != repeated {
+			t.Errorf("event %d: %v", n, err)
+		}
+	}
+	want := map[bool]string{true: "6", false: "0"}[repeated]
+	if got := query(t, s.db, `SELECT COUNT(*) FROM authsvc_session`); got[0] != want {
+		t.Errorf("%s sessions, want %s", got, want)
+	}
+}

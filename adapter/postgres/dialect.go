@@ -20,6 +20,7 @@ func dialect() sqladapter.Dialect {
 		ForUpdate:   " FOR UPDATE",
 		SkipLocked:  " FOR UPDATE SKIP LOCKED",
 		Exact:       func(column string) string { return column + `::text COLLATE "C" = ?::text` },
+		Among:       func(query string) string { return "= ANY (ARRAY(" + query + "))" },
 		// Steps lock the rows that they rely on and then have to see what was
 		// committed before, whatever the default of the database is.
 		Isolation: sql.LevelReadCommitted,

@@ -88,3 +88,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Warnings names what works, but not well, in tables that others made.
+func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,8 +27,8 @@ type shared struct {
 
 // An other is the program that made the tables. The zero value is authsvc.
 type other struct {
-	schema string // SQL
-	limits adaptertest.Limits
+	extensions, schema string // SQL
+	limits             adaptertest.Limits
 	// session is the INSERT with which it writes one; its parameters are id,
 	// token, user id and expiry. Empty: that of Prisma.
 	session string
@@ -34,25 +36,40 @@ type other struct {
 	writes func(time.Time) any
 }
 
-// prepared makes databases with the tables of o and, with o.Migrate, those of
-// authsvc.
-func prepared(t testing.TB, o Options, by other) func(t testing.TB) string {
+// schemas makes a database in which each call makes a schema of its own with
+// the tables of another program, and returns its URL. Making a schema is many
+// times quicker than making a database.
+func schemas(t testing.TB, by other) func(t testing.TB) string {
 	t.Helper()
-	return servertest.PostgresFrom(t, func(location string) error {
-		db, err := sql.Open("pgx", location)
-		if err != nil {
-			return err
+	location := servertest.Postgres(t)
+	db := connected(t, location)
+	if _, err := db.ExecContext(t.Context(), by.extensions); err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int32
+	return func(t testing.TB) string {
+		t.Helper()
+		name := fmt.Sprintf("Case_%d", n.Add(1))
+		if _, err := db.ExecContext(t.Context(), `CREATE SCHEMA `+quote(name)); err != nil {
+			t.Fatal(err)
 		}
-		defer db.Close()
-		if _, err := db.ExecContext(context.Background(), by.schema); err != nil {
-			return err
+		own := with(location, "search_path="+url.PathEscape(quote(name)+",public"))
+		if _, err := connected(t, own).ExecContext(t.Context(), by.schema); err != nil {
+			t.Fatal(err)
 		}
-		s, err := Open(context.Background(), location, o)
-		if err != nil {
-			return err
-		}
-		return s.Close()
-	})
+		return own
+	}
+}
+
+// connected is how another program connects.
+func connected(t testing.TB, location string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
 }
 
 // opened opens a database, with parameters added to its URL.
@@ -165,7 +182,7 @@ func query(t testing.TB, db *sql.DB, text string, args ...any) (list []string) {
 func suite(t *testing.T, o Options, by other, parameters string) {
 	t.Helper()
 	o.Migrate = true
-	fresh := prepared(t, o, by)
+	fresh := schemas(t, by)
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
 		return opened(t, with(fresh(t), parameters), o, by, seam{})
 	})
@@ -232,8 +249,9 @@ func TestAdapterOnUUIDs(t *testing.T) {
 func TestAdapterOnCitext(t *testing.T) {
 	t.Parallel()
 	by := other{
-		schema: `CREATE EXTENSION citext;` + strings.Replace(prisma, `"email" TEXT`, `"email" CITEXT`, 1),
-		limits: adaptertest.Limits{Expiry: math.MaxInt32, LooseEmail: true},
+		extensions: `CREATE EXTENSION citext`,
+		schema:     strings.Replace(prisma, `"email" TEXT`, `"email" CITEXT`, 1),
+		limits:     adaptertest.Limits{Expiry: math.MaxInt32, LooseEmail: true},
 	}
 	suite(t, Options{}, by, "pool_max_conns=8")
 }

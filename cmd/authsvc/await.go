@@ -30,7 +30,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "5")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, "starting: the store cannot be reached yet\n")
+		io.WriteString(w, "starting: the store is not open yet\n")
 	}
 }
 
@@ -48,7 +48,7 @@ func awaitStore(ctx context.Context, s *config.Settings, log *slog.Logger) (*sto
 	var said time.Time
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		st, err := openStore(ctx, s, s.Storage.Migrate)
-		if err == nil || !waits(s, err) {
+		if err == nil || !passes(err) {
 			return st, err
 		}
 		if time.Since(said) > sayEvery {

@@ -6,10 +6,15 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/adapter/mongodb"
+	"authsvc/adapter/mysql"
+	"authsvc/adapter/postgres"
+	"authsvc/adapter/redis"
 	"authsvc/adapter/sqlite"
 	"authsvc/cmd/authsvc/internal/config"
 	tables "authsvc/internal/schema"
@@ -42,7 +47,16 @@ type driver struct {
 
 // drivers is the table of schemes.
 func drivers() map[string]driver {
+	const database = "check host, port, user, password and database in storage.url"
+	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, mend: database}
+	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, mend: database}
+	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, mend: database}
+	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, mend: database}
 	return map[string]driver{
+		"postgres": postgres, "postgresql": postgres,
+		"mysql": mysql, "mariadb": mysql,
+		"mongodb": mongodb, "mongodb+srv": mongodb,
+		"redis": redis, "rediss": redis, "unix": redis,
 		"sqlite": {open: openSQLite, exists: sqliteExists,
 			mend: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
 		"memory": {name: "memory", open: openMemory},
@@ -58,7 +72,7 @@ func storageScheme(s *config.Settings) string {
 // findStore makes sure that there are drivers.
 func findStore(s *config.Settings) error {
 	if _, ok := drivers()[storageScheme(s)]; !ok {
-		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, memory: or none")}
+		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none")}
 	}
 	return nil
 }
@@ -70,23 +84,44 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	d := drivers()[storageScheme(s)]
 	st, err := d.open(ctx, c)
 	if err != nil {
-		return nil, notOpened{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.mend)}, err}
+		return nil, notOpened{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.mend)},
+			d.unreachable != nil && d.unreachable(err)}
 	}
-	return st, nil
+	if c.Sessions == "" {
+		return st, nil
+	}
+	beside, err := st.beside(ctx, c)
+	if err != nil {
+		return nil, errors.Join(notOpened{config.Mistakes{s.Mistake("session.store", "cannot be used: "+oneLine(err), redisMend)},
+			redis.Unreachable(err)}, st.close())
+	}
+	return beside, nil
 }
 
-// notOpened is a mistake that remembers its cause.
+const redisMend = "check host, port, password and number of the Redis"
+
+// beside adds a Redis that keeps what is short-lived.
+func (st *store) beside(ctx context.Context, s config.Storage) (*store, error) {
+	r, err := redis.Open(ctx, s.Sessions, redis.Options{Prefix: s.Prefix})
+	if err != nil {
+		return nil, err
+	}
+	return &store{Adapter: redis.Beside(st.Adapter, r), schema: st.schema, warnings: slices.Concat(st.warnings, r.Warnings()),
+		close: func() error { return errors.Join(r.Close(), st.close()) }}, nil
+}
+
+// notOpened is why a store was not opened.
 type notOpened struct {
 	config.Mistakes
-	cause error
+	passing bool // it may pass by itself
 }
 
-func (n notOpened) Unwrap() []error { return []error{n.Mistakes, n.cause} }
+func (n notOpened) Unwrap() error { return n.Mistakes }
 
-// waits reports whether an error of openStore may pass by itself.
-func waits(s *config.Settings, err error) bool {
-	d := drivers()[storageScheme(s)]
-	return d.unreachable != nil && d.unreachable(err)
+// passes reports whether an error of openStore may pass by itself.
+func passes(err error) bool {
+	var n notOpened
+	return errors.As(err, &n) && n.passing
 }
 
 func naming(s config.Storage) sqlite.Naming {
@@ -108,6 +143,47 @@ func sqliteExists(url string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+func openPostgres(ctx context.Context, s config.Storage) (*store, error) {
+	db, err := postgres.Open(ctx, s.URL, postgres.Options{Migrate: s.Migrate, Naming: naming(s)})
+	if err != nil {
+		return nil, err
+	}
+	return withWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
+}
+
+func openMySQL(ctx context.Context, s config.Storage) (*store, error) {
+	db, err := mysql.Open(ctx, s.URL, mysql.Options{Migrate: s.Migrate, Naming: naming(s)})
+	if err != nil {
+		return nil, err
+	}
+	return withWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
+}
+
+func openMongoDB(ctx context.Context, s config.Storage) (*store, error) {
+	db, err := mongodb.Open(ctx, s.URL, mongodb.Options{Migrate: s.Migrate, Naming: naming(s)})
+	if err != nil {
+		return nil, err
+	}
+	return &store{Adapter: db, schema: db, close: db.Close}, nil
+}
+
+func openRedis(ctx context.Context, s config.Storage) (*store, error) {
+	db, err := redis.Open(ctx, s.URL, redis.Options{Prefix: s.Prefix})
+	if err != nil {
+		return nil, err
+	}
+	return &store{Adapter: db, close: db.Close, warnings: db.Warnings()}, nil
+}
+
+// withWarnings asks tables that others made what does not work well in them.
+func withWarnings(ctx context.Context, st *store, ask func(context.Context) ([]string, error)) (*store, error) {
+	var err error
+	if st.warnings, err = ask(ctx); err != nil {
+		return nil, errors.Join(err, st.close())
+	}
+	return st, nil
 }
 
 func openMemory(context.Context, config.Storage) (*store, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,11 +22,12 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/servertest"
 	"authsvc/internal/wire"
 )
 
-// TestWire plays testdata/wire against the built binary. The engine's own
-// tests play the same files against the embedded handler.
+// TestWire plays testdata/wire against the built binary, on every store. The
+// engine's own tests play the same files against the embedded handler.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/wire/*.txtar")
@@ -33,23 +36,58 @@ func TestWire(t *testing.T) {
 	}
 	binary := filepath.Join(t.TempDir(), "authsvc")
 	var build sync.Once
-	t.Run("files", func(t *testing.T) {
-		for _, file := range files {
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+	t.Run("on", func(t *testing.T) { // ends when all of them have
+		for _, on := range wireStores() {
+			t.Run(on.name, func(t *testing.T) {
 				t.Parallel()
-				build.Do(func() {
-					if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-						t.Errorf("build: %v\n%s", err, out)
-					}
-				})
-				playBinary(t, binary, file)
+				for _, file := range files {
+					t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+						t.Parallel()
+						env := on.env(t)
+						build.Do(func() {
+							if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+								t.Errorf("build: %v\n%s", err, out)
+							}
+						})
+						playBinary(t, binary, file, env)
+					})
+				}
 			})
 		}
 	})
 }
 
+// A wireStore is a store to serve from: variables that override the
+// configuration of a transcript.
+type wireStore struct {
+	name string
+	env  func(t *testing.T) []string
+}
+
+func wireStores() []wireStore {
+	url := func(url string) []string { return []string{"AUTHSVC_STORAGE_URL=" + url} }
+	list := []wireStore{
+		{"memory", func(*testing.T) []string { return nil }},
+		{"sqlite", func(*testing.T) []string { return url("sqlite:authsvc.db") }},
+		{"postgres", func(t *testing.T) []string { return url(servertest.Postgres(t)) }},
+		{"mysql", func(t *testing.T) []string { return url(servertest.MySQL(t)) }},
+		{"redis", func(t *testing.T) []string {
+			server, prefix := servertest.Redis(t)
+			return append(url(server), "AUTHSVC_STORAGE_PREFIX="+prefix)
+		}},
+		{"sqlite and redis", func(t *testing.T) []string {
+			server, prefix := servertest.Redis(t)
+			return append(url("sqlite:authsvc.db"), "AUTHSVC_SESSION_STORE="+server, "AUTHSVC_STORAGE_PREFIX="+prefix)
+		}},
+	}
+	for _, m := range servertest.MongoDBs() {
+		list = append(list, wireStore{m.Name, func(t *testing.T) []string { return url(m.New(t)) }})
+	}
+	return list
+}
+
 // playBinary runs one transcript in a process of its own.
-func playBinary(t *testing.T, binary, file string) {
+func playBinary(t *testing.T, binary, file string, env []string) {
 	t.Helper()
 	ar, err := txtar.ParseFile(file)
 	if err != nil {
@@ -72,7 +110,7 @@ func playBinary(t *testing.T, binary, file string) {
 	addr := freeAddress(t)
 	origin := "http://" + addr
 	trusted := "http://127.0.0.1:1" // the same site, since ports do not count
-	startBinary(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]))
+	startBinary(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
 	client := &http.Client{
 		Timeout:       20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -101,26 +139,37 @@ func playBinary(t *testing.T, binary, file string) {
 	}, parts["transcript"])
 }
 
+// port is the last one that freeAddress gave out. They are below those that the
+// system gives to connections, so that nobody takes one before it is used.
+var port = sync.OnceValue(func() *atomic.Int32 {
+	p := new(atomic.Int32)
+	p.Store(20_000 + rand.Int32N(10_000))
+	return p
+})
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", port().Add(1))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // startBinary serves the configuration until the test ends, and then wants a
 // clean end.
-func startBinary(t *testing.T, binary, addr, config string) {
+func startBinary(t *testing.T, binary, addr, config string, env []string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "authsvc.yaml"), []byte(config+"\nlisten: "+addr+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, "serve")
-	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH")}
+	cmd.Dir, cmd.Env = dir, append(env, "PATH="+os.Getenv("PATH"))
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -134,14 +183,16 @@ func startBinary(t *testing.T, binary, addr, config string) {
 			t.Logf("the service said\n%s", out)
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		res, err := http.Get("http://" + addr + "/healthz")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		res, err := http.Get("http://" + addr + "/readyz")
 		if err == nil {
 			res.Body.Close()
-			return
+			if res.StatusCode == http.StatusOK {
+				return
+			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the service does not answer: %v", err)
+			t.Fatalf("the service is not ready: %v", err)
 		}
 	}
 }

@@ -67,11 +67,14 @@ func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error
 // database that hangs does not hold requests.
 const patience = 5 * time.Second
 
+// A work speaks to the database. Its context has the deadline of the call.
+type work func(ctx context.Context, r runner) error
+
 // run does one thing without a transaction of its own. op names it in errors.
-func (a *Adapter) run(ctx context.Context, op string, f func(runner) error) error {
-	return a.try(ctx, op, func(context.Context) error {
+func (a *Adapter) run(ctx context.Context, op string, f work) error {
+	return a.try(ctx, op, func(ctx context.Context) error {
 		changed := false
-		err := f(runner{changed: &changed})
+		err := f(ctx, runner{changed: &changed})
 		if err != nil && !changed {
 			return uncommitted{err}
 		}
@@ -80,7 +83,7 @@ func (a *Adapter) run(ctx context.Context, op string, f func(runner) error) erro
 }
 
 // step runs f in one transaction, all or nothing.
-func (a *Adapter) step(ctx context.Context, op string, f func(runner) error) error {
+func (a *Adapter) step(ctx context.Context, op string, f work) error {
 	return a.try(ctx, op, func(ctx context.Context) error { return a.once(ctx, f) })
 }
 
@@ -117,13 +120,13 @@ func (a *Adapter) undone(err error) bool {
 		a.dialect.Interrupted != nil && errors.As(err, &before) && a.dialect.Interrupted(err)
 }
 
-func (a *Adapter) once(ctx context.Context, f func(runner) error) error {
+func (a *Adapter) once(ctx context.Context, f work) error {
 	tx, err := a.writer.BeginTx(ctx, &sql.TxOptions{Isolation: a.dialect.Isolation})
 	if err != nil {
 		return uncommitted{fmt.Errorf("begin: %w", err)}
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := f(runner{tx: tx}); err != nil {
+	if err := f(ctx, runner{tx: tx}); err != nil {
 		return uncommitted{err}
 	}
 	if err := tx.Commit(); err != nil {

@@ -10,7 +10,7 @@ import (
 // SignUp implements [authsvc.Adapter].
 func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
 	var done signUp
-	err := a.step(ctx, "sign up", func(r runner) (err error) {
+	err := a.step(ctx, "sign up", func(ctx context.Context, r runner) (err error) {
 		done = signUp{user: u}
 		if acc != nil {
 			done.account = *acc
@@ -61,7 +61,7 @@ func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account
 func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
 	var u authsvc.User
 	var removed []authsvc.Account
-	err := a.step(ctx, "prove email", func(r runner) (err error) {
+	err := a.step(ctx, "prove email", func(ctx context.Context, r runner) (err error) {
 		removed = nil
 		if err := r.row(ctx, a.lockUser, p.UserID).Scan(a.scanUser(&u)...); err != nil {
 			return err
@@ -104,14 +104,14 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 
 // EndSessions implements [authsvc.Adapter].
 func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.Revocation) (n int, err error) {
-	err = a.step(ctx, "end sessions", func(r runner) error {
+	err = a.step(ctx, "end sessions", func(ctx context.Context, r runner) error {
 		if n, err = r.exec(ctx, a.deleteSessionsOf, userID); err != nil {
 			return err
 		}
 		return a.writeRevocation(ctx, r, rev)
 	})
 	if errors.Is(err, authsvc.ErrNotFound) { // an unknown user, whom the database would not even look for
-		err = a.step(ctx, "end sessions", func(r runner) error { return a.writeRevocation(ctx, r, rev) })
+		err = a.step(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocation(ctx, r, rev) })
 	}
 	if err != nil {
 		return 0, err

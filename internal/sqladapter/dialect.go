@@ -26,6 +26,9 @@ type Dialect struct {
 	// parameter, byte for byte, after an index found the row. Nil: no column
 	// is ever so.
 	Exact func(column string) string
+	// Among compares the left side with the rows of a query so that the query
+	// runs once, first, and its rows are found by their index. Nil: "IN".
+	Among func(query string) string
 	// DeleteLimit: DELETE takes ORDER BY and LIMIT.
 	DeleteLimit bool
 	// DeleteJoin: DELETE joins tables, and would read the whole table when it

@@ -69,7 +69,7 @@ func (a *Adapter) hasTwin(ctx context.Context, c candidate) bool {
 	for i, value := range c.values {
 		args, into = append(args, value), append(into, text{&found[i]})
 	}
-	err := a.run(ctx, "look for a twin", func(r runner) error {
+	err := a.run(ctx, "look for a twin", func(ctx context.Context, r runner) error {
 		return r.row(ctx, c.find, args...).Scan(into...)
 	})
 	return err == nil && !slices.Equal(found, c.values)

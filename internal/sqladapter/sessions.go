@@ -40,7 +40,7 @@ func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
 
 // CreateSession implements [authsvc.Adapter].
 func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
-	err := a.step(ctx, "create session", func(r runner) error {
+	err := a.step(ctx, "create session", func(ctx context.Context, r runner) error {
 		if a.traits.Orphans {
 			if err := a.holdUser(ctx, r, s.UserID); err != nil {
 				return err
@@ -58,7 +58,7 @@ func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (a
 func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
 	var s authsvc.SessionRecord
 	var u authsvc.User
-	err := a.run(ctx, "get session", func(r runner) error {
+	err := a.run(ctx, "get session", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getSession, digest, token).Scan(append(a.scanSession(&s), a.scanUser(&u)...)...)
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 // UpdateSession implements [authsvc.Adapter]. A session that another program
 // made gets its row in authsvc_session now.
 func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
-	return a.step(ctx, "update session", func(r runner) error {
+	return a.step(ctx, "update session", func(ctx context.Context, r runner) error {
 		if s.Digest == "" {
 			return errNoDigest
 		}
@@ -95,7 +95,7 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 // DeleteSession implements [authsvc.Adapter].
 func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
 	var s authsvc.SessionRecord
-	err := a.step(ctx, "delete session", func(r runner) error {
+	err := a.step(ctx, "delete session", func(ctx context.Context, r runner) error {
 		if err := r.row(ctx, a.lookSession, token).Scan(a.scanSession(&s)...); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.Sess
 
 // ListSessions implements [authsvc.Adapter].
 func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
-	err = a.run(ctx, "list sessions", func(r runner) error {
+	err = a.run(ctx, "list sessions", func(ctx context.Context, r runner) error {
 		return r.rows(ctx, a.listSessions, []any{userID}, func(rows *sql.Rows) error {
 			var s authsvc.SessionRecord
 			if err := rows.Scan(a.scanSession(&s)...); err != nil {

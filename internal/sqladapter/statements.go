@@ -219,6 +219,10 @@ func (b *builder) sweep(table, key, expires string, more ...string) *statement {
 		s.order = []int{0, 2}
 		return s
 	}
-	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` IN (SELECT ` +
-		key + ` FROM ` + table + ` WHERE ` + condition + ` ORDER BY ` + expires + ` LIMIT ?)`)
+	among := func(query string) string { return `IN (` + query + `)` }
+	if b.dialect.Among != nil {
+		among = b.dialect.Among
+	}
+	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` ` + among(`SELECT `+
+		key+` FROM `+table+` WHERE `+condition+` ORDER BY `+expires+` LIMIT ?`))
 }

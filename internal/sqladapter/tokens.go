@@ -15,7 +15,7 @@ var errPayload = errors.New("mail payload exceeds 64 KiB")
 
 // PutToken implements [authsvc.Adapter].
 func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
-	err := a.step(ctx, "put token", func(r runner) error {
+	err := a.step(ctx, "put token", func(ctx context.Context, r runner) error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
 		}
@@ -63,11 +63,11 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (auth
 	expires := instant{&t.Expires, a.dialect.DecodeTime}
 	var err error
 	if a.dialect.Returning {
-		err = a.run(ctx, "take token", func(r runner) error {
+		err = a.run(ctx, "take token", func(ctx context.Context, r runner) error {
 			return r.row(ctx, a.takeToken, identifier, token).Scan(expires)
 		})
 	} else {
-		err = a.step(ctx, "take token", func(r runner) error {
+		err = a.step(ctx, "take token", func(ctx context.Context, r runner) error {
 			if err := r.row(ctx, a.lookToken, identifier, token).Scan(expires); err != nil {
 				return err
 			}
@@ -90,11 +90,11 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 	var m authsvc.Mail
 	var err error
 	if a.dialect.Returning {
-		err = a.run(ctx, "claim mail", func(r runner) error {
+		err = a.run(ctx, "claim mail", func(ctx context.Context, r runner) error {
 			return r.row(ctx, a.claimMail, ms(retry), ms(now)).Scan(scanMail(&m)...)
 		})
 	} else {
-		err = a.step(ctx, "claim mail", func(r runner) error {
+		err = a.step(ctx, "claim mail", func(ctx context.Context, r runner) error {
 			if err := r.row(ctx, a.nextMail, ms(now)).Scan(scanMail(&m)...); err != nil {
 				return err
 			}
@@ -110,12 +110,12 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 
 // DelayMail implements [authsvc.Adapter].
 func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
-	return a.run(ctx, "delay mail", func(r runner) error { return r.must(ctx, a.delayMail, ms(due), id) })
+	return a.run(ctx, "delay mail", func(ctx context.Context, r runner) error { return r.must(ctx, a.delayMail, ms(due), id) })
 }
 
 // DeleteMail implements [authsvc.Adapter].
 func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
-	return a.run(ctx, "delete mail", func(r runner) error {
+	return a.run(ctx, "delete mail", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.deleteMail, id)
 		return err
 	})

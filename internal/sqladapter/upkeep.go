@@ -11,7 +11,7 @@ import (
 
 // UseOnce implements [authsvc.Adapter].
 func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) error {
-	return a.run(ctx, "use once", func(r runner) error {
+	return a.run(ctx, "use once", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.insertOnce, key, ms(expires))
 		return err
 	})
@@ -23,7 +23,7 @@ func scanRevocation(rev *authsvc.Revocation) []any {
 
 // Revoke implements [authsvc.Adapter].
 func (a *Adapter) Revoke(ctx context.Context, rev authsvc.Revocation) error {
-	return a.step(ctx, "revoke", func(r runner) error { return a.writeRevocation(ctx, r, &rev) })
+	return a.step(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocation(ctx, r, &rev) })
 }
 
 // writeRevocation merges rev, which may be nil, into the stored record. As
@@ -54,7 +54,7 @@ func later(a, b time.Time) time.Time {
 
 // Revocations implements [authsvc.Adapter].
 func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
-	err = a.run(ctx, "revocations", func(r runner) error {
+	err = a.run(ctx, "revocations", func(ctx context.Context, r runner) error {
 		return r.rows(ctx, a.listRevocations, []any{ms(since)}, func(rows *sql.Rows) error {
 			var rev authsvc.Revocation
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
@@ -72,7 +72,7 @@ func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []auth
 
 // Permit implements [authsvc.Adapter].
 func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
-	err = a.step(ctx, "permit", func(r runner) error {
+	err = a.step(ctx, "permit", func(ctx context.Context, r runner) error {
 		if _, err := r.exec(ctx, a.ensurePermit, key, ms(now)); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interva
 
 // Lease implements [authsvc.Adapter].
 func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
-	return a.step(ctx, "lease", func(r runner) error {
+	return a.step(ctx, "lease", func(ctx context.Context, r runner) error {
 		if _, err := r.exec(ctx, a.ensureLease, name, holder, ms(until)); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until tim
 
 // Release implements [authsvc.Adapter].
 func (a *Adapter) Release(ctx context.Context, name, holder string) error {
-	return a.run(ctx, "release", func(r runner) error {
+	return a.run(ctx, "release", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.deleteLease, name, holder)
 		return err
 	})
@@ -122,7 +122,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 	if !errors.Is(err, authsvc.ErrNotFound) {
 		return got, err
 	}
-	err = a.run(ctx, "put meta", func(r runner) error {
+	err = a.run(ctx, "put meta", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.insertMeta, key, value)
 		return err
 	})
@@ -137,7 +137,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 
 // SetMeta implements [authsvc.Adapter].
 func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
-	return a.step(ctx, "set meta", func(r runner) error {
+	return a.step(ctx, "set meta", func(ctx context.Context, r runner) error {
 		n, err := r.exec(ctx, a.setMeta, value, key)
 		if err != nil || n > 0 {
 			return err
@@ -152,7 +152,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 
 // GetMeta implements [authsvc.Adapter].
 func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
-	err = a.run(ctx, "get meta", func(r runner) error {
+	err = a.run(ctx, "get meta", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getMeta, key).Scan(text{&value})
 	})
 	return value, err
@@ -162,7 +162,7 @@ func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err er
 // what was deleted before an error stays deleted and is counted.
 func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	swept := 0
-	err := a.run(ctx, "sweep", func(r runner) error {
+	err := a.run(ctx, "sweep", func(ctx context.Context, r runner) error {
 		for i, s := range a.sweeps {
 			if swept >= limit {
 				return nil
@@ -184,7 +184,7 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 
 // Ping implements [authsvc.Adapter].
 func (a *Adapter) Ping(ctx context.Context) error {
-	return a.run(ctx, "ping", func(r runner) error {
+	return a.run(ctx, "ping", func(ctx context.Context, r runner) error {
 		var one int
 		return r.row(ctx, a.ping).Scan(&one)
 	})

@@ -17,7 +17,7 @@ func (a *Adapter) scanUser(u *authsvc.User) []any {
 
 func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...any) (authsvc.User, error) {
 	var u authsvc.User
-	err := a.run(ctx, op, func(r runner) error {
+	err := a.run(ctx, op, func(ctx context.Context, r runner) error {
 		return r.row(ctx, s, args...).Scan(a.scanUser(&u)...)
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) 
 
 // CreateUser implements [authsvc.Adapter].
 func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	err := a.run(ctx, "create user", func(r runner) error { return a.insertUserRow(ctx, r, &u) })
+	err := a.run(ctx, "create user", func(ctx context.Context, r runner) error { return a.insertUserRow(ctx, r, &u) })
 	if err != nil {
 		return authsvc.User{}, a.explain(ctx, err, written{user: &u})
 	}
@@ -59,7 +59,7 @@ func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccoun
 // UpdateUser implements [authsvc.Adapter].
 func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
 	var u authsvc.User
-	err := a.step(ctx, "update user", func(r runner) error {
+	err := a.step(ctx, "update user", func(ctx context.Context, r runner) error {
 		if err := r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 	if after == "" {
 		s, args = a.listUsers, []any{limit}
 	}
-	err = a.run(ctx, "list users", func(r runner) error {
+	err = a.run(ctx, "list users", func(ctx context.Context, r runner) error {
 		return r.rows(ctx, s, args, func(rows *sql.Rows) error {
 			var u authsvc.User
 			if err := rows.Scan(a.scanUser(&u)...); err != nil {
@@ -111,9 +111,9 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 // DeleteUser implements [authsvc.Adapter].
 func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
 	if !a.traits.Orphans {
-		return a.run(ctx, "delete user", func(r runner) error { return r.must(ctx, a.deleteUser, id) })
+		return a.run(ctx, "delete user", func(ctx context.Context, r runner) error { return r.must(ctx, a.deleteUser, id) })
 	}
-	return a.step(ctx, "delete user", func(r runner) error {
+	return a.step(ctx, "delete user", func(ctx context.Context, r runner) error {
 		if err := a.holdUser(ctx, r, id); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.A
 
 // LinkAccount implements [authsvc.Adapter].
 func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
-	err := a.step(ctx, "link account", func(r runner) error {
+	err := a.step(ctx, "link account", func(ctx context.Context, r runner) error {
 		if a.traits.Orphans {
 			if err := a.holdUser(ctx, r, acc.UserID); err != nil {
 				return err
@@ -182,21 +182,21 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc
 
 // RefreshAccount implements [authsvc.Adapter].
 func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
-	return a.run(ctx, "refresh account", func(r runner) error {
+	return a.run(ctx, "refresh account", func(ctx context.Context, r runner) error {
 		return r.must(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
 	})
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
 func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
-	return a.run(ctx, "unlink account", func(r runner) error {
+	return a.run(ctx, "unlink account", func(ctx context.Context, r runner) error {
 		return r.must(ctx, a.deleteAccount, provider, providerAccountID)
 	})
 }
 
 // ListAccounts implements [authsvc.Adapter].
 func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
-	err = a.run(ctx, "list accounts", func(r runner) error {
+	err = a.run(ctx, "list accounts", func(ctx context.Context, r runner) error {
 		list, err = accountsOf(ctx, r, a.listAccounts, userID)
 		return err
 	})

@@ -15,6 +15,9 @@ var ErrFault = errors.New("sqlfault: injected fault")
 // A Switch makes the n-th event fail. Events are statements, beginnings and
 // commits of transactions; preparing a statement is none.
 type Switch struct {
+	// Err is what an event fails with. Nil: ErrFault.
+	Err error
+
 	mu    sync.Mutex
 	left  int  // events until the fault; 0: disarmed
 	after bool // let it happen first
@@ -34,6 +37,13 @@ func (s *Switch) Disarm() bool {
 	defer s.mu.Unlock()
 	s.left = 0
 	return s.fired
+}
+
+func (s *Switch) fault() error {
+	if s.Err != nil {
+		return s.Err
+	}
+	return ErrFault
 }
 
 // turn counts an event and reports whether it is to fail, and when.
@@ -56,7 +66,7 @@ func do[T any](s *Switch, event func() (T, error)) (T, error) {
 	var none T
 	before, after := s.turn()
 	if before {
-		return none, ErrFault
+		return none, s.fault()
 	}
 	result, err := event()
 	if err == nil && after {
@@ -66,7 +76,7 @@ func do[T any](s *Switch, event func() (T, error)) (T, error) {
 		if tx, ok := any(result).(driver.Tx); ok {
 			tx.Rollback() // nobody else will
 		}
-		return none, ErrFault
+		return none, s.fault()
 	}
 	return result, err
 }
@@ -157,11 +167,11 @@ type tx struct {
 func (t *tx) Commit() error {
 	before, after := t.s.turn()
 	if before {
-		return errors.Join(ErrFault, t.Rollback())
+		return errors.Join(t.s.fault(), t.Rollback())
 	}
 	err := t.Tx.Commit()
 	if err == nil && after {
-		return ErrFault
+		return t.s.fault()
 	}
 	return err
 }

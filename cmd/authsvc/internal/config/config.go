@@ -41,7 +41,8 @@ type Storage struct {
 	// Sessions is a Redis that keeps sessions, link tokens and rate limits
 	// beside URL; it may hold a password. Empty: URL keeps them too.
 	Sessions string
-	Migrate  bool // bring the schema up to date at the start, default true
+	Prefix   string // of all keys in a Redis; default authsvc
+	Migrate  bool   // bring the schema up to date at the start, default true
 	Naming   Naming
 }
 

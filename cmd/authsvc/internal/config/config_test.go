@@ -50,7 +50,7 @@ func TestFull(t *testing.T) {
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour},
 		"stale":   "accept", "tokens": "drop",
-		"storage": Storage{URL: "sqlite:authsvc.db", Sessions: "redis://127.0.0.1:6379/1", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
+		"storage": Storage{URL: "sqlite:authsvc.db", Sessions: "redis://127.0.0.1:6379/1", Prefix: "acme", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
 			Columns: map[string]string{"User.image": "avatar"}}},
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},

@@ -50,6 +50,7 @@ func (s *Settings) fields() []field {
 func (s *Settings) storageFields() []field {
 	return []field{
 		{key: "storage.url", into: secretText(&s.Storage.URL), secret: true},
+		{key: "storage.prefix", into: text(&s.Storage.Prefix)},
 		{key: "storage.migrate", into: truth(&s.Storage.Migrate)},
 		{key: "storage.naming", into: word(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
 		{key: "storage.tables", into: textMap(&s.Storage.Naming.Tables)},

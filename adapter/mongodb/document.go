@@ -1,0 +1,165 @@
+package mongodb
+
+import (
+	"errors"
+	"reflect"
+	"time"
+	"unicode/utf8"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+var errText = errors.New("text is not UTF-8")
+
+const stringKind = reflect.String
+
+// encodeText writes strings, of filters too, as strings: never as operators.
+type encodeText struct{}
+
+// EncodeValue implements [bson.ValueEncoder].
+func (encodeText) EncodeValue(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
+	if !utf8.ValidString(v.String()) {
+		return errText
+	}
+	return w.WriteString(v.String())
+}
+
+// A document is read field by field, since others may have written it. What is
+// missing, null or of another type reads as absent.
+type document struct{ bson.Raw }
+
+func (d document) text(field string) string {
+	text, _ := d.Lookup(field).StringValueOK()
+	return text
+}
+
+// id reads an id or a reference.
+func (d document) id(field string) string { return text(d.Lookup(field)) }
+
+// text is an id as the rest of the program knows it: an ObjectId as 24
+// hexadecimal digits, a string as it is.
+func text(id bson.RawValue) string {
+	if oid, ok := id.ObjectIDOK(); ok {
+		return oid.Hex()
+	}
+	value, _ := id.StringValueOK()
+	return value
+}
+
+func (d document) number(field string) int64 {
+	n, _ := d.Lookup(field).AsInt64OK()
+	return n
+}
+
+func (d document) instant(field string) time.Time {
+	ms, ok := d.Lookup(field).DateTimeOK()
+	if !ok {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// key is the _id as it is stored.
+func (d document) key() bson.RawValue { return d.Lookup("_id") }
+
+// is compares a field with an _id as it is stored.
+func (d document) is(field string, id bson.RawValue) bool { return d.Lookup(field).Equal(id) }
+
+// keys lists the _id of documents.
+func keys(list []document) bson.A {
+	ids := bson.A{}
+	for _, d := range list {
+		ids = append(ids, d.key())
+	}
+	return ids
+}
+
+// values are what an id that is known as text may be in the database. 24
+// hexadecimal digits are an ObjectId, or a string that another program made.
+func values(id string) bson.A {
+	if oid, err := bson.ObjectIDFromHex(id); err == nil && oid.Hex() == id {
+		return bson.A{oid, id}
+	}
+	return bson.A{id}
+}
+
+// refers is the condition that a field holds an id that is known as text.
+func refers(field, id string) bson.E {
+	if v := values(id); len(v) > 1 {
+		return bson.E{Key: field, Value: bson.D{{Key: "$in", Value: v}}}
+	}
+	return bson.E{Key: field, Value: id}
+}
+
+// following is the condition for what comes after an _id. Comparisons do not
+// leave the type of what they compare with: strings are told to go on.
+func following(id any) bson.D {
+	next := by("_id", bson.D{{Key: "$gt", Value: id}})
+	v, raw := id.(bson.RawValue)
+	if _, isText := id.(string); isText || raw && v.Type == bson.TypeString {
+		return by("$or", bson.A{next, by("_id", bson.D{{Key: "$type", Value: "objectId"}})})
+	}
+	return next
+}
+
+// among is the condition that a field holds one of the values.
+func among(field string, values bson.A) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
+}
+
+// by is the condition that fields hold exactly these values.
+func by(field string, value any, more ...bson.E) bson.D {
+	return append(bson.D{{Key: field, Value: value}}, more...)
+}
+
+// A writer collects fields: those that are absent are left out of a document.
+type writer struct{ set, unset bson.D }
+
+func (w *writer) text(field, value string) {
+	if value == "" {
+		w.unset = append(w.unset, bson.E{Key: field, Value: ""})
+		return
+	}
+	w.set = append(w.set, bson.E{Key: field, Value: value})
+}
+
+func (w *writer) instant(field string, value time.Time) {
+	if value.IsZero() {
+		w.unset = append(w.unset, bson.E{Key: field, Value: ""})
+		return
+	}
+	w.set = append(w.set, bson.E{Key: field, Value: date(value)})
+}
+
+func (w *writer) number(field string, value int64) {
+	if value == 0 {
+		w.unset = append(w.unset, bson.E{Key: field, Value: ""})
+		return
+	}
+	w.set = append(w.set, bson.E{Key: field, Value: value})
+}
+
+func (w *writer) value(field string, value any) {
+	w.set = append(w.set, bson.E{Key: field, Value: value})
+}
+
+// update is the change of a document that was collected; empty for none.
+func (w *writer) update() (change bson.D) {
+	if len(w.set) > 0 {
+		change = append(change, bson.E{Key: "$set", Value: w.set})
+	}
+	if len(w.unset) > 0 {
+		change = append(change, bson.E{Key: "$unset", Value: w.unset})
+	}
+	return change
+}
+
+func date(t time.Time) bson.DateTime { return bson.DateTime(t.UnixMilli()) }
+
+// stored is t as it is read back: UTC, milliseconds, never later.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMilli(t.UnixMilli()).UTC()
+}

@@ -1,0 +1,370 @@
+package mongodb
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc"
+)
+
+// A step is several commands. Whichever of them fails, what is then stored is
+// the state before or the state after, and the next try succeeds.
+type step struct {
+	prepare func(t *testing.T, s shared, id string)
+	run     func(t *testing.T, s shared, id string) error
+	judge   func(t *testing.T, s shared, id string, err error)
+}
+
+func steps() map[string]step {
+	return map[string]step{
+		"SignUp":        {nothing, trySignUp, judgeSignUp},
+		"ProveEmail":    {unprovedUser, tryProveEmail, judgeProveEmail},
+		"DeleteUser":    {unprovedUser, tryDeleteUser, judgeDeleteUser},
+		"LinkAccount":   {bareUser, tryLinkAccount, judgeLinkAccount},
+		"CreateSession": {bareUser, tryCreateSession, judgeCreateSession},
+		"PutToken":      {nothing, tryPutToken, judgePutToken},
+	}
+}
+
+func TestEveryCommandFailing(t *testing.T) {
+	t.Parallel()
+	server(t)
+	for _, mode := range []struct {
+		name string
+		how  int
+		dead bool
+	}{
+		{"refused", answerBefore, false}, {"answer lost", answerAfter, false},
+		{"connection broken before", cutBefore, false}, {"connection broken after", cutAfter, false},
+		{"killed before", answerBefore, true}, {"killed after", answerAfter, true},
+	} {
+		for name, step := range steps() {
+			if (mode.how == cutBefore || mode.how == cutAfter) && (name == "ProveEmail" || name == "PutToken") {
+				continue // made of the commands of the others; the driver waits half a second after each break
+			}
+			t.Run(name+"/"+mode.name, func(t *testing.T) {
+				t.Parallel()
+				few <- struct{}{}
+				defer func() { <-few }()
+				s := newShared(t, Options{})
+				if _, err := s.GetUser(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
+					t.Fatal(err)
+				}
+				n := 1
+				for ; ; n++ {
+					id := fmt.Sprint("n", n)
+					step.prepare(t, s, id)
+					s.gate.spoil(n, mode.how, mode.dead)
+					err := step.run(t, s, id)
+					commands := s.gate.seen()
+					s.gate.spoil(0, 0, false)
+					s.now = func() time.Time { return time.Now().Add(time.Hour) }
+					step.judge(t, s, id, err)
+					s.now = time.Now
+					if t.Failed() {
+						t.Fatalf("command %d of %v: %v", n, commands, err)
+					}
+					if len(commands) < n {
+						break
+					}
+				}
+				if n < 3 {
+					t.Errorf("only %d commands", n-1)
+				}
+			})
+		}
+	}
+}
+
+func email(id string) string { return id + "@example.com" }
+
+func identified(id string) authsvc.Account {
+	return authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
+}
+
+func record(id string) authsvc.SessionRecord {
+	return authsvc.SessionRecord{SessionToken: "token " + id, Digest: "digest " + id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now()}
+}
+
+func nothing(*testing.T, shared, string) {}
+
+func unprovedUser(t *testing.T, s shared, id string) {
+	t.Helper()
+	if err := trySignUp(t, s, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryPutToken(t, s, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bareUser(t *testing.T, s shared, id string) {
+	t.Helper()
+	if _, err := s.CreateUser(t.Context(), authsvc.User{Email: email(id)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// is reports whether there is something; errors but ErrNotFound fail the test.
+func is[T any](t *testing.T) func(T, error) bool {
+	return func(_ T, err error) bool {
+		t.Helper()
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			t.Error(err)
+		}
+		return err == nil
+	}
+}
+
+func (s shared) linked(t *testing.T, id string) bool {
+	t.Helper()
+	return is[authsvc.User](t)(s.GetUserByAccount(t.Context(), "p", id))
+}
+
+func (s shared) known(t *testing.T, id string) bool {
+	t.Helper()
+	return is[authsvc.User](t)(s.GetUserByEmail(t.Context(), email(id)))
+}
+
+func (s shared) signedIn(t *testing.T, id string) bool {
+	t.Helper()
+	rec, _, err := s.GetSession(t.Context(), "token "+id, "digest "+id)
+	if err == nil && rec.AuthTime.IsZero() {
+		t.Error("a session without what authsvc knows of it")
+	}
+	return is[int](t)(0, err)
+}
+
+func (s shared) userID(t *testing.T, id string) string {
+	t.Helper()
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.ID
+}
+
+func trySignUp(t *testing.T, s shared, id string) error {
+	acc, rec := identified(id), record(id)
+	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
+	return err
+}
+
+func judgeSignUp(t *testing.T, s shared, id string, err error) {
+	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
+	if known != linked || known != signedIn || err == nil && !known {
+		t.Errorf("user %v, account %v, session %v", known, linked, signedIn)
+	}
+	if known {
+		return
+	}
+	acc, rec := identified(id), record("again "+id) // every try has a token of its own
+	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
+	if err != nil || !s.known(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
+		t.Errorf("the next try: %v", err)
+	}
+}
+
+func tryProveEmail(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	_, _, err = s.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: email(id), At: time.Now(),
+		Revoke: &authsvc.Revocation{Key: id, NotBefore: time.Now(), Written: time.Now(), Expires: time.Now()}})
+	return err
+}
+
+func judgeProveEmail(t *testing.T, s shared, id string, err error) {
+	u, lookErr := s.GetUserByEmail(t.Context(), email(id))
+	if lookErr != nil {
+		t.Fatal(lookErr)
+	}
+	if err == nil && u.EmailVerified.IsZero() {
+		t.Error("not proved")
+	}
+	if u.EmailVerified.IsZero() {
+		if err := tryProveEmail(t, s, id); err != nil {
+			t.Errorf("the next try: %v", err)
+		}
+	}
+	if s.linked(t, id) || s.signedIn(t, id) || is[authsvc.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
+		t.Error("something of before the proof is left")
+	}
+	if !is[document](t)(s.first(t.Context(), s.revocations(), by("_id", id))) {
+		t.Error("no revocation")
+	}
+}
+
+func tryDeleteUser(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	return s.DeleteUser(t.Context(), u.ID)
+}
+
+func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
+	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
+	if known != linked || known != signedIn || err == nil && known {
+		t.Errorf("user %v, account %v, session %v", known, linked, signedIn)
+	}
+	if known {
+		if err := s.DeleteUser(t.Context(), s.userID(t, id)); err != nil {
+			t.Errorf("the next try: %v", err)
+		}
+	}
+	acc := identified(id) // nothing is in the way of the next person
+	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil); err != nil {
+		t.Errorf("the next person: %v", err)
+	}
+}
+
+func tryLinkAccount(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	acc := identified(id)
+	acc.UserID = u.ID
+	_, err = s.LinkAccount(t.Context(), acc)
+	return err
+}
+
+func judgeLinkAccount(t *testing.T, s shared, id string, err error) {
+	linked := s.linked(t, id)
+	if err == nil && !linked {
+		t.Error("not linked")
+	}
+	if !linked {
+		if err := tryLinkAccount(t, s, id); err != nil || !s.linked(t, id) {
+			t.Errorf("the next try: %v", err)
+		}
+	}
+}
+
+func tryCreateSession(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	rec := record(id)
+	rec.UserID = u.ID
+	_, err = s.CreateSession(t.Context(), rec)
+	return err
+}
+
+func judgeCreateSession(t *testing.T, s shared, id string, err error) {
+	signedIn := s.signedIn(t, id)
+	if err == nil && !signedIn {
+		t.Error("no session")
+	}
+	if !signedIn {
+		if err := tryCreateSession(t, s, id); err != nil || !s.signedIn(t, id) {
+			t.Errorf("the next try: %v", err)
+		}
+	}
+}
+
+func tryPutToken(t *testing.T, s shared, id string) error {
+	return s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: email(id), Token: "link " + id, Expires: time.Now()},
+		authsvc.Mail{ID: "link " + id, Due: time.Now(), Expires: time.Now()}, 1000)
+}
+
+// A mail without its token would be sent for nothing.
+func judgePutToken(t *testing.T, s shared, id string, err error) {
+	token := is[document](t)(s.first(t.Context(), s.links(), by("token", "link "+id)))
+	mail := is[document](t)(s.first(t.Context(), s.mails(), by("_id", "link "+id)))
+	if mail && !token || err == nil && !mail {
+		t.Errorf("token %v, mail %v", token, mail)
+	}
+}
+
+// An account that a sign-up has reserved is its own for a while; a sign-up
+// that comes back too late undoes itself.
+func TestReservedAccount(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	slow := signUp{s.Store, bson.NewObjectID(), bson.NewObjectID(), bson.NewObjectID()}
+	if err := s.check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.insertAccount(t.Context(), identified("a"), slow.account, slow.user, s.now()); err != nil {
+		t.Fatal(err)
+	}
+	if s.linked(t, "a") {
+		t.Error("an account without a user is taken for one")
+	}
+	if err := trySignUp(t, s, "a"); !errors.Is(err, authsvc.ErrConflict) {
+		t.Errorf("a fresh reservation was given away: %v", err)
+	}
+	if s.known(t, "a") || s.signedIn(t, "a") {
+		t.Error("the refused one left something behind")
+	}
+	s.now = func() time.Time { return time.Now().Add(abandoned + time.Second) }
+	if err := trySignUp(t, s, "a"); err != nil {
+		t.Errorf("an abandoned one was not: %v", err)
+	}
+	if err := slow.insertUser(t.Context(), authsvc.User{Email: "slow@example.com"}, slow.user); err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.settleAccount(t.Context()); !errors.Is(err, authsvc.ErrConflict) {
+		t.Errorf("the slow one has its account: %v", err)
+	}
+	slow.undo(t.Context(), true, true)
+	if s.known(t, "slow") || !s.known(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
+		t.Error("undoing took too little or too much")
+	}
+}
+
+// Sweep finds accounts that nobody owns, and leaves those of a sign-up.
+func TestSweepAccounts(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	if err := trySignUp(t, s, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	for id, began := range map[string]time.Time{"lost": {}, "begun": time.Now(), "abandoned": time.Now().Add(-time.Hour)} {
+		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), bson.NewObjectID(), began); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.Sweep(t.Context(), time.Now(), 10); n != 2 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	for id, want := range map[string]bool{"kept": true, "begun": true, "lost": false, "abandoned": false} {
+		if got := is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))); got != want {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+}
+
+// Text that is not UTF-8 is nowhere, and is not stored.
+func TestBrokenText(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	for _, bad := range []string{"\xff", "a\xc3", "\xed\xa0\x80"} {
+		if _, err := s.GetUserByEmail(t.Context(), bad); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("%q: look up: %v", bad, err)
+		}
+		if _, err := s.CreateUser(t.Context(), authsvc.User{Name: bad}); !errors.Is(err, errText) || errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("%q: create: %v", bad, err)
+		}
+		if err := s.UseOnce(t.Context(), bad, time.Now()); !errors.Is(err, errText) {
+			t.Errorf("%q: use once: %v", bad, err)
+		}
+	}
+	if users, err := s.ListUsers(t.Context(), "", 10); err != nil || len(users) > 0 {
+		t.Errorf("got %v, %v", users, err)
+	}
+	if _, err := s.CreateUser(t.Context(), authsvc.User{Name: "a\x00b", Email: "\x00"}); err != nil {
+		t.Error(err)
+	}
+	if u, err := s.GetUserByEmail(t.Context(), "\x00"); err != nil || u.Name != "a\x00b" {
+		t.Errorf("got %+v, %v", u, err)
+	}
+}

@@ -1,0 +1,110 @@
+package mongodb
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+)
+
+// patience is how long to wait for a server to choose, and for undoing what a
+// failed step has written.
+const patience = 5 * time.Second
+
+// connect makes a client and returns the name of the database. It does not
+// wait for a server.
+func connect(location string) (*mongo.Client, string, error) {
+	database, secrets, err := parse(location)
+	if err != nil {
+		return nil, "", err
+	}
+	o := options.Client().SetAppName("authsvc").SetServerSelectionTimeout(patience).SetConnectTimeout(patience).
+		ApplyURI(location).
+		SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()).SetRegistry(registry())
+	if err := o.Validate(); err != nil {
+		return nil, "", conceal(err, secrets)
+	}
+	client, err := mongo.Connect(o)
+	if err != nil {
+		return nil, "", conceal(err, secrets)
+	}
+	return client, database, nil
+}
+
+// parse takes the database out of a URL, and what must not be shown. The
+// driver's own parser is not asked first: its errors quote the URL.
+func parse(location string) (database string, secrets []string, err error) {
+	scheme, rest, found := strings.Cut(location, "://")
+	if !found || scheme != "mongodb" && scheme != "mongodb+srv" {
+		return "", nil, errors.New("the URL must begin with mongodb:// or mongodb+srv://")
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, path, _ := strings.Cut(rest, "/")
+	user := ""
+	if at := strings.LastIndex(hosts, "@"); at >= 0 {
+		user = hosts[:at]
+	} else if strings.Contains(path, "@") {
+		return "", nil, errors.New("the URL's user or password has a character that must be percent-encoded")
+	}
+	database, err = url.PathUnescape(path)
+	if err != nil || strings.ContainsAny(database, "/\\ \".$\x00") {
+		return "", nil, errors.New("the URL's path is not the name of a database")
+	}
+	if database == "" {
+		return "", nil, errors.New("the URL names no database: add one, as in mongodb://host/authsvc")
+	}
+	return database, secretsOf(user, query), nil
+}
+
+// secretsOf lists the texts of a URL that may be secret, as they are and
+// decoded.
+func secretsOf(user, query string) (list []string) {
+	add := func(text string) {
+		list = append(list, text)
+		if plain, err := url.PathUnescape(text); err == nil {
+			list = append(list, plain)
+		}
+	}
+	if _, password, found := strings.Cut(user, ":"); found {
+		add(password)
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		switch strings.ToLower(key) {
+		case "authmechanismproperties", "tlscertificatekeyfilepassword", "sslclientcertificatekeypassword":
+			add(value)
+		}
+	}
+	return list
+}
+
+// conceal is an error of the driver about a URL, without what the URL holds
+// of secrets. Whether the cause is a network's is kept, nothing else.
+func conceal(err error, secrets []string) error {
+	text := err.Error()
+	for _, secret := range secrets {
+		if secret != "" && strings.Contains(text, secret) {
+			text = "the URL cannot be parsed"
+		}
+	}
+	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
+		return fmt.Errorf("%w: %s", errNetwork, text)
+	}
+	return errors.New(text)
+}
+
+// registry encodes as the driver does, but refuses text that is not UTF-8,
+// which a server might store as something else.
+func registry() *bson.Registry {
+	r := bson.NewRegistry()
+	r.RegisterKindEncoder(stringKind, encodeText{})
+	return r
+}

@@ -1,0 +1,148 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for location, want := range map[string]string{
+		"postgres://h/d":            "must begin with mongodb://",
+		"h/d":                       "must begin with",
+		"mongodb://h":               "names no database",
+		"mongodb://h/":              "names no database",
+		"mongodb://h/?replicaSet=r": "names no database",
+		"mongodb://h/a.b":           "not the name of a database",
+		"mongodb://u:s3cret/pw@h/d": "percent-encoded",
+		"mongodb://u:s3cret@pw@h/d": "unescaped @",
+		"mongodb://u:s3cret%zz@h/d": "URL",
+		"mongodb://u:s3cret@h/d?authMechanism=NONE":       "auth mechanism",
+		"mongodb://u:s3cret@h/d?connectTimeoutMS=soon":    "connecttimeoutms",
+		"mongodb://u:s3cret@/d":                           "host",
+		"mongodb://u:s3cret@h:x/d":                        "port",
+		"mongodb+srv://u:s3cret@h:27017/d":                "port",
+		"mongodb://u:s3cret@h/d?tlsCertificateKeyFile=/x": "no such file",
+		"mongodb://h/d?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:s3cret,X:s3cret": "",
+	} {
+		_, err := Open(t.Context(), location, Options{})
+		if err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+			t.Errorf("%s: got %v, want %q", location, err, want)
+			continue
+		}
+		if strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: the error holds the password: %v", location, err)
+		}
+		if Unreachable(err) {
+			t.Errorf("%s: passes by itself: %v", location, err)
+		}
+	}
+}
+
+// A server that is not there is an error soon, and one that may pass.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	l.Close()
+	begin := time.Now()
+	_, err = Open(t.Context(), "mongodb://u:s3cret@"+closed+"/d", Options{})
+	if !Unreachable(err) || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begin); took > 4*patience {
+		t.Errorf("took %s", took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err = Open(ctx, "mongodb://"+closed+"/d", Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	if Unreachable(nil) || Unreachable(authsvc.ErrNotFound) {
+		t.Error("everything is unreachable")
+	}
+}
+
+// A wrong password does not get better by waiting.
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	at, _ := location(t)
+	at = strings.Replace(at, "://", "://u:s3cret@", 1)
+	if _, err := Open(t.Context(), at, Options{}); err == nil || Unreachable(err) || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A connection that breaks is no error where asking again is safe.
+func TestBrokenConnection(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	u, err := s.CreateUser(t.Context(), authsvc.User{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []int{cutBefore, cutAfter} {
+		s.gate.spoil(1, how, false)
+		if _, err := s.GetUser(t.Context(), u.ID); err != nil {
+			t.Error(err)
+		}
+		s.gate.spoil(1, how, false)
+		if _, err := s.CreateUser(t.Context(), authsvc.User{Email: email(string(rune('a' + how)))}); err != nil {
+			t.Error(err)
+		}
+		if len(s.gate.seen()) < 2 {
+			t.Errorf("it was not tried again: %v", s.gate.seen())
+		}
+		// Here it is not: an answer that is lost may have been yes.
+		s.gate.spoil(1, how, false)
+		if err := s.UseOnce(t.Context(), "k", time.Now()); err == nil || errors.Is(err, authsvc.ErrConflict) || !Unreachable(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestNaming(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		naming Naming
+		want   map[string]string
+		err    string
+	}{
+		"default": {Naming{}, map[string]string{"User": "users", "VerificationToken": "verification_tokens", "User.id": "_id", "Account.userId": "userId"}, ""},
+		"prisma":  {Naming{Preset: "prisma"}, map[string]string{"User": "User", "User.id": "_id", "Session.sessionToken": "sessionToken"}, ""},
+		"renamed": {Naming{Tables: map[string]string{"User": "people"}, Columns: map[string]string{"User.image": "avatar", "User.id": "_id"}},
+			map[string]string{"User": "people", "Account": "accounts", "User.image": "avatar"}, ""},
+		"id":         {Naming{Columns: map[string]string{"User.id": "key"}}, nil, "always _id"},
+		"path":       {Naming{Columns: map[string]string{"User.email": "contact.email"}}, nil, "cannot be called"},
+		"operator":   {Naming{Columns: map[string]string{"User.email": "$where"}}, nil, "not a name"},
+		"own field":  {Naming{Columns: map[string]string{"Account.scope": "authsvc_pending"}}, nil, "cannot be called"},
+		"system":     {Naming{Tables: map[string]string{"User": "system.users"}}, nil, "not a name"},
+		"collection": {Naming{Tables: map[string]string{"User": "authsvc_mail"}}, nil, "reserved"},
+		"unknown":    {Naming{Tables: map[string]string{"Person": "people"}}, nil, "unknown table"},
+	} {
+		got, err := resolve(c.naming)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for logical, physical := range c.want {
+			if got.of(logical) != physical {
+				t.Errorf("%s: %s is called %q", name, logical, got.of(logical))
+			}
+		}
+	}
+}

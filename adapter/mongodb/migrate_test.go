@@ -1,0 +1,393 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"authsvc"
+)
+
+// empty is a store that has not been migrated.
+func empty(t *testing.T, o Options) shared {
+	t.Helper()
+	at, g := location(t)
+	s := again(t, at, o)
+	t.Cleanup(func() {
+		g.spoil(0, 0, false)
+		if err := s.db.Drop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return shared{s, g, at, o}
+}
+
+func TestOpenDoesNotMigrate(t *testing.T) {
+	t.Parallel()
+	s := empty(t, Options{})
+	status, err := s.Status(t.Context())
+	if err != nil || status.Current != 0 || status.Latest != latest() || status.Migrations[0].Applied {
+		t.Fatalf("got %+v, %v", status, err)
+	}
+	if names, err := s.db.ListCollectionNames(t.Context(), bson.D{}); err != nil || len(names) > 0 {
+		t.Errorf("opening made %s, %v", names, err)
+	}
+	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate") {
+		t.Errorf("ping: %v", err)
+	}
+	if _, err := s.CreateUser(t.Context(), authsvc.User{}); err == nil || !strings.Contains(err.Error(), "migrate") {
+		t.Errorf("create user: %v", err)
+	}
+	if err := s.Migrate(t.Context(), Up); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.CreateUser(t.Context(), authsvc.User{}); err != nil {
+		t.Error(err)
+	}
+	if status, err = s.Status(t.Context()); err != nil || status.Current != latest() || !status.Migrations[0].Applied {
+		t.Errorf("got %+v, %v", status, err)
+	}
+}
+
+// own lists authsvc's own collections, and its indexes on others.
+func own(t *testing.T, s shared) (list []string) {
+	t.Helper()
+	names, err := s.db.ListCollectionNames(t.Context(), bson.D{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, ownPrefix) {
+			list = append(list, name)
+			continue
+		}
+		indexes, err := existing(t.Context(), s.db.Collection(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range indexes {
+			if strings.HasPrefix(i.text("name"), ownPrefix) {
+				list = append(list, name+"."+i.text("name"))
+			}
+		}
+	}
+	return list
+}
+
+func TestDownKeepsPeople(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	u, err := s.CreateUser(t.Context(), authsvc.User{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(own(t, s)) < 10 {
+		t.Fatalf("there is only %s", own(t, s))
+	}
+	index := mongo.IndexModel{Keys: ascending("image")}
+	if _, err := s.users().Indexes().CreateOne(t.Context(), index); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context(), Down); err != nil {
+		t.Fatal(err)
+	}
+	if left := own(t, s); len(left) > 0 {
+		t.Errorf("left behind: %s", left)
+	}
+	if indexes, err := existing(t.Context(), s.users()); err != nil || len(indexes) != 2 {
+		t.Errorf("somebody else's index is gone: %v, %v", indexes, err)
+	}
+	if err := s.Migrate(t.Context(), Down); err == nil {
+		t.Error("took back what was not there")
+	}
+	if _, err := s.GetUser(t.Context(), u.ID); err == nil || errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("it works without a schema: %v", err)
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := s.Migrate(t.Context(), Up); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.GetUser(t.Context(), u.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusesNewerSchema(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	if err := s.put(t.Context(), s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(99))}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, migrate := range []bool{false, true} {
+		_, err := Open(t.Context(), s.location, Options{Migrate: migrate})
+		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprint("up to ", latest())) || Unreachable(err) {
+			t.Errorf("migrate %v: got %v", migrate, err)
+		}
+	}
+	if err := s.Migrate(t.Context(), Down); err == nil {
+		t.Error("took back what it does not know")
+	}
+}
+
+// What has gone missing is named, with the mend, which mends it.
+func TestMissingIndex(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	for _, i := range s.indexes()[:2] {
+		if err := i.collection.Indexes().DropOne(t.Context(), i.name()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Open(t.Context(), s.location, Options{})
+	for _, want := range []string{"unique index over (email) of users", "(provider, providerAccountId) of accounts", "migrate up"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	again(t, s.location, Options{Migrate: true})
+	again(t, s.location, Options{})
+}
+
+// Every command that looks something up by a field has an index that begins
+// with it, and uniqueness is where the rules need it.
+func TestIndexes(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	for name, want := range map[string][]string{
+		"users":               {"unique email"},
+		"accounts":            {"unique provider providerAccountId", "userId"},
+		"sessions":            {"unique sessionToken", "userId", "expires"},
+		"verification_tokens": {"unique identifier token", "unique token", "expires"},
+		"authsvc_session":     {"session", "expires"},
+		"authsvc_mail":        {"unique slot", "due _id", "expires"},
+		"authsvc_once":        {"expires"},
+		"authsvc_revocation":  {"written", "expires"},
+		"authsvc_permit":      {"expires"},
+		"authsvc_lease":       {"expires"},
+	} {
+		indexes, err := existing(t.Context(), s.db.Collection(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := map[string]bool{}
+		for _, i := range indexes {
+			text := strings.Join(fieldsOf(i), " ")
+			if unique, _ := i.Lookup("unique").BooleanOK(); unique {
+				text = "unique " + text
+			}
+			have[text] = true
+		}
+		for _, w := range want {
+			if !have[w] {
+				t.Errorf("%s has no index %q, but %v", name, w, have)
+			}
+		}
+	}
+}
+
+// Indexes of another program are taken if they do the same, and only then.
+func TestServedBy(t *testing.T) {
+	t.Parallel()
+	pair := index{fields: []string{"provider", "providerAccountId"}, unique: true}
+	mail := index{fields: []string{"email"}, unique: true, optional: true}
+	plain := index{fields: []string{"userId"}}
+	keys := func(fields ...string) bson.E { return bson.E{Key: "key", Value: ascending(fields...)} }
+	unique := bson.E{Key: "unique", Value: true}
+	partial := func(condition bson.D) bson.E {
+		return bson.E{Key: "partialFilterExpression", Value: by("email", condition)}
+	}
+	for name, c := range map[string]struct {
+		want index
+		have bson.D
+		ok   bool
+	}{
+		"the same":             {pair, bson.D{keys("provider", "providerAccountId"), unique}, true},
+		"in another order":     {pair, bson.D{keys("providerAccountId", "provider"), unique}, true},
+		"not unique":           {pair, bson.D{keys("provider", "providerAccountId")}, false},
+		"unique by more":       {pair, bson.D{keys("provider", "providerAccountId", "userId"), unique}, false},
+		"unique by less":       {pair, bson.D{keys("provider"), unique}, false},
+		"unique in any case":   {pair, bson.D{keys("provider", "providerAccountId"), unique, {Key: "collation", Value: by("locale", "en")}}, false},
+		"unique in part":       {pair, bson.D{keys("provider", "providerAccountId"), unique, partial(by("$exists", true))}, false},
+		"e-mail when text":     {mail, bson.D{keys("email"), unique, partial(by("$type", "string"))}, true},
+		"e-mail when there":    {mail, bson.D{keys("email"), unique, partial(by("$exists", true))}, true},
+		"e-mail, sparse":       {mail, bson.D{keys("email"), unique, {Key: "sparse", Value: true}}, true},
+		"e-mail, always":       {mail, bson.D{keys("email"), unique, {Key: "name", Value: "email_1"}}, false},
+		"e-mail, after probe":  {mail, bson.D{keys("email"), unique, {Key: "name", Value: "authsvc_email"}}, true},
+		"e-mail, of some":      {mail, bson.D{keys("email"), unique, partial(by("$gt", "m"))}, false},
+		"by user":              {plain, bson.D{keys("userId")}, true},
+		"by user and more":     {plain, bson.D{keys("userId", "provider")}, true},
+		"by user, but not all": {plain, bson.D{keys("userId"), partial(by("$exists", true))}, false},
+		"by something else":    {plain, bson.D{keys("provider", "userId")}, false},
+	} {
+		raw, err := bson.Marshal(c.have)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.want.servedBy(document{raw}); got != c.ok {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Documents that break a rule already are reported, but not their contents.
+func TestMigrateRefusesDuplicates(t *testing.T) {
+	t.Parallel()
+	s := empty(t, Options{})
+	for range 2 {
+		if _, err := s.users().InsertOne(t.Context(), by("email", "ann@example.com")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.Migrate(t.Context(), Up)
+	if err == nil || !strings.Contains(err.Error(), "(email) of users cannot be made") || strings.Contains(err.Error(), "ann@") {
+		t.Fatalf("got %v", err)
+	}
+	if status, err := s.Status(t.Context()); err != nil || status.Current != 0 {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	if _, err := s.users().DeleteOne(t.Context(), by("email", "ann@example.com")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context(), Up); err != nil {
+		t.Error(err)
+	}
+}
+
+// Any number of processes may migrate at once.
+func TestConcurrentMigrate(t *testing.T) {
+	t.Parallel()
+	s := empty(t, Options{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			b, err := Open(t.Context(), s.location, Options{Migrate: true})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer b.Close()
+			if err := b.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A migration that was killed is finished by the next, in either direction.
+func TestKilledMigration(t *testing.T) {
+	t.Parallel()
+	s := empty(t, Options{})
+	for n := 1; ; n += 4 {
+		for _, d := range []Direction{Up, Down} {
+			s.gate.spoil(n, answerAfter, true)
+			err := s.Migrate(t.Context(), d)
+			whole := len(s.gate.seen()) < n
+			s.gate.spoil(0, 0, false)
+			if whole && err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Migrate(t.Context(), d); err != nil && d == Up {
+				t.Fatalf("after command %d: %v", n, err)
+			}
+			if d == Up && whole {
+				return
+			}
+			if status, err := s.Status(t.Context()); err != nil || d == Up && status.Current != latest() || d == Down && status.Current != 0 {
+				t.Fatalf("got %+v, %v", status, err)
+			}
+		}
+	}
+}
+
+// Records of programs that make ids of text are found and kept.
+func TestForeignIDs(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	hex := "0123456789abcdef01234567" // text that looks like an ObjectId
+	oid := bson.NewObjectID()
+	for _, id := range []any{"cl1", hex, oid} {
+		name := text(rawValue(t, id))
+		for c, d := range map[*mongo.Collection]bson.D{
+			s.users():    {{Key: "_id", Value: id}, {Key: "email", Value: email(name)}, {Key: "emailVerified", Value: nil}, {Key: "name", Value: nil}, {Key: "extra", Value: "kept"}},
+			s.accounts(): {{Key: "userId", Value: id}, {Key: "type", Value: "oauth"}, {Key: "provider", Value: "p"}, {Key: "providerAccountId", Value: name}, {Key: "expires_at", Value: int32(7)}},
+			s.sessions(): {{Key: "userId", Value: id}, {Key: "sessionToken", Value: "token " + name}, {Key: "expires", Value: time.Now()}},
+		} {
+			if _, err := c.InsertOne(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if u, err := s.GetUserByAccount(t.Context(), "p", name); err != nil || u.ID != name || u.Name != "" || !u.EmailVerified.IsZero() {
+			t.Errorf("got %+v, %v", u, err)
+		}
+		if _, u, err := s.GetSession(t.Context(), "token "+name, "d"); err != nil || u.ID != name {
+			t.Errorf("got %+v, %v", u, err)
+		}
+		acc := identified("second " + name)
+		acc.UserID = name
+		if _, err := s.LinkAccount(t.Context(), acc); err != nil {
+			t.Error(err)
+		}
+		if n, err := s.accounts().CountDocuments(t.Context(), by("userId", id)); n != 2 || err != nil {
+			t.Errorf("%v: %d accounts refer to it as it is, %v", id, n, err)
+		}
+		if list, err := s.ListAccounts(t.Context(), name); err != nil || len(list) != 2 || list[0].ExpiresAt != 7 {
+			t.Errorf("got %+v, %v", list, err)
+		}
+		changed := "changed"
+		if _, err := s.UpdateUser(t.Context(), name, authsvc.UserUpdate{Name: &changed}); err != nil {
+			t.Error(err)
+		}
+		if d, err := s.user(t.Context(), name); err != nil || d.text("extra") != "kept" || d.text("name") != changed {
+			t.Errorf("got %v, %v", d, err)
+		}
+	}
+	var ids []string
+	for after := ""; ; after = ids[len(ids)-1] {
+		page, err := s.ListUsers(t.Context(), after, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		ids = append(ids, page[0].ID)
+	}
+	if want := []string{hex, "cl1", oid.Hex()}; fmt.Sprint(ids) != fmt.Sprint(want) {
+		t.Errorf("pages %v, want %v", ids, want)
+	}
+	for _, id := range ids {
+		if err := s.DeleteUser(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, c := range []*mongo.Collection{s.users(), s.accounts(), s.sessions()} {
+		if n, err := c.CountDocuments(t.Context(), bson.D{}, options.Count()); n != 0 || err != nil {
+			t.Errorf("%d left in %s, %v", n, c.Name(), err)
+		}
+	}
+}
+
+func rawValue(t *testing.T, v any) bson.RawValue {
+	t.Helper()
+	raw, err := bson.Marshal(by("v", v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bson.Raw(raw).Lookup("v")
+}

@@ -1,0 +1,54 @@
+package mongodb
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"authsvc/internal/sqladapter"
+)
+
+// Naming says what the four shared collections (Tables) and their fields
+// (Columns) are called, by the logical names "User" and "User.email". Without
+// a preset they are those of NextAuth.js's MongoDB adapter: users, accounts,
+// sessions, verification_tokens, with the fields of the interface. Preset
+// "prisma" calls the collections User, Account, Session and VerificationToken,
+// as Prisma does; "snake" is that of the SQL stores. Ids are called _id.
+type Naming = sqladapter.Naming
+
+// names maps logical names to those of the database.
+type names sqladapter.Names
+
+func (n names) of(logical string) string { return n[logical] }
+
+// defaults are the collections of NextAuth.js's adapter.
+func defaults() map[string]string {
+	return map[string]string{"User": "users", "Account": "accounts", "Session": "sessions", "VerificationToken": "verification_tokens"}
+}
+
+func resolve(n Naming) (names, error) {
+	if n.Preset == "" {
+		tables := defaults()
+		maps.Copy(tables, n.Tables)
+		n.Tables = tables
+	}
+	resolved, err := n.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	for logical, physical := range resolved {
+		table, field, isField := strings.Cut(logical, ".")
+		switch {
+		case isField && field == "id":
+			if _, renamed := n.Columns[logical]; renamed && physical != "_id" {
+				return nil, fmt.Errorf("naming: %s is always _id in MongoDB", logical)
+			}
+			resolved[logical] = "_id"
+		case strings.ContainsAny(physical, "$\x00") || strings.HasPrefix(physical, "system."):
+			return nil, fmt.Errorf("naming: %q is not a name in MongoDB", physical)
+		case isField && (strings.Contains(physical, ".") || physical == "_id" || strings.HasPrefix(physical, "authsvc_")):
+			return nil, fmt.Errorf("naming: %s.%s cannot be called %q", table, field, physical)
+		}
+	}
+	return names(resolved), nil
+}

@@ -1,0 +1,178 @@
+package mongodb
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"authsvc"
+)
+
+// together runs functions at once.
+func together(fs ...func()) {
+	var wg sync.WaitGroup
+	for _, f := range fs {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// Whatever happens between two commands of a step, nothing is left of nobody,
+// nothing comes back, and nothing is removed that was made after it.
+func TestIntervention(t *testing.T) {
+	t.Parallel()
+	server(t)
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, s shared, id string)
+		step    func(t *testing.T, s shared, id string) error
+		between func(t *testing.T, s shared, id string) error
+		judge   func(t *testing.T, s shared, id string, stepErr, betweenErr error)
+	}{
+		"link, delete":    {bareUser, tryLinkAccount, tryDeleteUser, judgeLinkDeleted},
+		"sign up, unlink": {nothing, trySignUp, tryUnlink, judgeSignUpUnlinked},
+		"renew, sign out": {unprovedUser, tryRenew, trySignOut, judgeSignedOut},
+		"sign out, renew": {unprovedUser, trySignOut, tryRenew, judgeSignedOut},
+		"prove, prove":    {unprovedUser, tryProveEmail, tryProveAndLink, judgeProvedTwice},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShared(t, Options{})
+			if _, err := s.GetUser(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
+				t.Fatal(err)
+			}
+			n, done := 1, true
+			for ; done; n++ {
+				id := fmt.Sprint("n", n)
+				c.prepare(t, s, id)
+				done = false
+				var betweenErr error
+				s.gate.before(n, func() {
+					done = true
+					betweenErr = c.between(t, s, id)
+				})
+				stepErr := c.step(t, s, id)
+				s.gate.spoil(0, 0, false)
+				if done { // else the step had fewer commands
+					c.judge(t, s, id, stepErr, betweenErr)
+				}
+				if t.Failed() {
+					t.Fatalf("before command %d: %v, %v", n, stepErr, betweenErr)
+				}
+			}
+			if n < 4 {
+				t.Errorf("only %d commands", n-2)
+			}
+		})
+	}
+}
+
+func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr error) {
+	if s.known(t, id) {
+		t.Error("not deleted")
+	}
+	if deleteErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrNotFound) {
+		t.Error(linkErr, deleteErr)
+	}
+	if is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))) {
+		t.Error("an account of nobody is left")
+	}
+}
+
+func tryUnlink(t *testing.T, s shared, id string) error {
+	return s.UnlinkAccount(t.Context(), "p", id)
+}
+
+// The sign-up fails as a whole, or it was over before.
+func judgeSignUpUnlinked(t *testing.T, s shared, id string, signUpErr, _ error) {
+	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
+	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, authsvc.ErrConflict)) || signUpErr == nil && !(known && linked && signedIn) {
+		t.Errorf("sign-up: %v, but user %v, account %v, session %v", signUpErr, known, linked, signedIn)
+	}
+}
+
+func tryRenew(t *testing.T, s shared, id string) error {
+	return s.UpdateSession(t.Context(), record(id))
+}
+
+func trySignOut(t *testing.T, s shared, id string) error {
+	_, err := s.DeleteSession(t.Context(), "token "+id)
+	return err
+}
+
+func judgeSignedOut(t *testing.T, s shared, id string, stepErr, betweenErr error) {
+	for _, err := range []error{stepErr, betweenErr} {
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+	if s.signedIn(t, id) {
+		t.Error("the session came back")
+	}
+}
+
+// tryProveAndLink proves the address and then links an account.
+func tryProveAndLink(t *testing.T, s shared, id string) error {
+	if err := tryProveEmail(t, s, id); err != nil {
+		return err
+	}
+	acc := identified("own " + id)
+	acc.UserID = s.userID(t, id)
+	_, err := s.LinkAccount(t.Context(), acc)
+	return err
+}
+
+func judgeProvedTwice(t *testing.T, s shared, id string, first, second error) {
+	if first != nil || second != nil {
+		t.Error(first, second)
+	}
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil || u.EmailVerified.IsZero() || s.linked(t, id) || s.signedIn(t, id) {
+		t.Errorf("not proved: %+v, %v", u, err)
+	}
+	if !s.linked(t, "own "+id) {
+		t.Error("what was linked after the proof is gone")
+	}
+}
+
+// Of many deletions of one user, which may also be renewed and signed in,
+// nothing stays.
+func TestDeleteRacingSessions(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	if err := trySignUp(t, s, "a"); err != nil {
+		t.Fatal(err)
+	}
+	user := s.userID(t, "a")
+	rec := record("a")
+	var fs []func()
+	for i := range 16 {
+		fs = append(fs, func() {
+			if err := s.UpdateSession(t.Context(), rec); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+				t.Error(err)
+			}
+		}, func() {
+			more := record(fmt.Sprint("more ", i))
+			more.UserID = user
+			if _, err := s.CreateSession(t.Context(), more); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+				t.Error(err)
+			}
+		}, func() {
+			if err := s.DeleteUser(t.Context(), user); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+				t.Error(err)
+			}
+		})
+	}
+	together(fs...)
+	for i := range 16 {
+		if s.signedIn(t, fmt.Sprint("more ", i)) {
+			t.Error("a session of nobody")
+		}
+	}
+	if s.signedIn(t, "a") {
+		t.Error("the session came back")
+	}
+	if list, err := s.ListSessions(t.Context(), user); err != nil || len(list) > 0 {
+		t.Errorf("got %v, %v", list, err)
+	}
+}

@@ -1,0 +1,222 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"authsvc"
+)
+
+var errNoDigest = errors.New("session record without digest")
+
+func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessionToken"), token) }
+
+// readSession joins a session and its own document, which may be missing.
+func (s *Store) readSession(d, own document) authsvc.SessionRecord {
+	return authsvc.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
+		UserID: d.id(s.names.of("Session.userId")), Expires: d.instant(s.names.of("Session.expires")),
+		AuthTime: own.instant("auth_time"), Provider: own.text("provider")}
+}
+
+// ownFields are what authsvc knows of the session with an _id. A document for
+// an earlier session of the same token does not refer to this one.
+func ownFields(rec authsvc.SessionRecord, session any) *writer {
+	var w writer
+	w.value("session", session)
+	w.value("expires", date(rec.Expires))
+	w.instant("auth_time", rec.AuthTime)
+	w.text("provider", rec.Provider)
+	return &w
+}
+
+// insertSession writes the session last: its own document means nothing alone.
+func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID, userID any) error {
+	if rec.Digest == "" {
+		return errNoDigest
+	}
+	if err := s.insertOwnSession(ctx, rec, id); err != nil {
+		return err
+	}
+	return s.insert(ctx, s.sessions(), bson.D{
+		{Key: "_id", Value: id},
+		{Key: s.names.of("Session.sessionToken"), Value: rec.SessionToken},
+		{Key: s.names.of("Session.userId"), Value: userID},
+		{Key: s.names.of("Session.expires"), Value: date(rec.Expires)},
+	})
+}
+
+func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) error {
+	d := append(by("_id", rec.Digest), ownFields(rec, id).set...)
+	err := s.insertNew(ctx, s.ownSessions(), d)
+	if !duplicate(err) {
+		return err
+	}
+	old, err := s.first(ctx, s.ownSessions(), by("_id", rec.Digest))
+	if err != nil {
+		return err
+	}
+	if _, err := s.first(ctx, s.sessions(), by("_id", old.Lookup("session"))); !errors.Is(err, authsvc.ErrNotFound) {
+		if err == nil {
+			err = authsvc.ErrConflict
+		}
+		return err
+	}
+	// It is what another program's sign-out or an interrupted step has left.
+	if _, err := s.delete(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "session", Value: old.Lookup("session")})); err != nil {
+		return err
+	}
+	return s.insertNew(ctx, s.ownSessions(), d)
+}
+
+// dropSession undoes insertSession.
+func (s *Store) dropSession(ctx context.Context, id bson.ObjectID) {
+	s.deleteAll(ctx, s.sessions(), by("_id", id))        //nolint:errcheck // of a missing user it means nothing
+	s.deleteAll(ctx, s.ownSessions(), by("session", id)) //nolint:errcheck // nor this of a missing session
+}
+
+// CreateSession implements [authsvc.Adapter]. A session that is written while
+// its user is being deleted means nothing.
+func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	id := bson.NewObjectID()
+	err := s.do(ctx, "create session", func() error {
+		user, err := s.user(ctx, rec.UserID)
+		if err != nil {
+			return err
+		}
+		if err = s.insertSession(ctx, rec, id, user.key()); err != nil {
+			undo(ctx, func(ctx context.Context) { s.dropSession(ctx, id) })
+		}
+		return err
+	})
+	if err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return storedSession(rec, id), nil
+}
+
+func storedSession(rec authsvc.SessionRecord, id bson.ObjectID) authsvc.SessionRecord {
+	rec.ID, rec.Expires, rec.AuthTime = id.Hex(), stored(rec.Expires), stored(rec.AuthTime)
+	return rec
+}
+
+// GetSession implements [authsvc.Adapter].
+func (s *Store) GetSession(ctx context.Context, token, digest string) (rec authsvc.SessionRecord, u authsvc.User, err error) {
+	err = s.do(ctx, "get session", func() error {
+		d, err := s.first(ctx, s.sessions(), s.token(token))
+		if err != nil {
+			return err
+		}
+		user, err := s.user(ctx, d.id(s.names.of("Session.userId")))
+		if err != nil {
+			return err
+		}
+		own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return err
+		}
+		if !own.is("session", d.key()) {
+			own = document{}
+		}
+		rec, u = s.readSession(d, own), s.readUser(user)
+		rec.Digest = digest
+		return nil
+	})
+	return rec, u, err
+}
+
+// UpdateSession implements [authsvc.Adapter]. The session is changed in place
+// and never made; its own document, which another program's session gets now,
+// means nothing should the session be deleted in between.
+func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
+	return s.do(ctx, "update session", func() error {
+		if rec.Digest == "" {
+			return errNoDigest
+		}
+		var w writer
+		w.value(s.names.of("Session.expires"), date(rec.Expires))
+		d, err := s.changed(ctx, s.sessions(), s.token(rec.SessionToken), w.update())
+		if err != nil {
+			return err
+		}
+		return s.put(ctx, s.ownSessions(), rec.Digest, ownFields(rec, d.key()).update())
+	})
+}
+
+// DeleteSession implements [authsvc.Adapter]. The session goes first; if its
+// own document stays, it is swept when it expires.
+func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.SessionRecord, err error) {
+	err = s.do(ctx, "delete session", func() error {
+		d, err := s.first(ctx, s.sessions(), s.token(token))
+		if err != nil {
+			return err
+		}
+		own, err := s.first(ctx, s.ownSessions(), by("session", d.key()))
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return err
+		}
+		mine, err := s.delete(ctx, s.sessions(), by("_id", d.key()))
+		if err == nil && !mine {
+			err = authsvc.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		rec = s.readSession(d, own)
+		s.deleteAll(ctx, s.ownSessions(), by("session", d.key())) //nolint:errcheck
+		return nil
+	})
+	return rec, err
+}
+
+// ListSessions implements [authsvc.Adapter].
+func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
+	err = s.do(ctx, "list sessions", func() error {
+		found, err := s.sessionsOf(ctx, userID, options.Find())
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		if _, err := s.user(ctx, userID); err != nil {
+			return unless(authsvc.ErrNotFound, err)
+		}
+		owns, err := s.list(ctx, s.ownSessions(), among("session", keys(found)), options.Find())
+		if err != nil {
+			return err
+		}
+		bySession := map[string]document{}
+		for _, own := range owns {
+			bySession[own.id("session")] = own
+		}
+		for _, d := range found {
+			list = append(list, s.readSession(d, bySession[d.id("_id")]))
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (s *Store) sessionsOf(ctx context.Context, userID string, o *options.FindOptionsBuilder) ([]document, error) {
+	return s.list(ctx, s.sessions(), bson.D{refers(s.names.of("Session.userId"), userID)}, o)
+}
+
+func (s *Store) deleteSessionsOf(ctx context.Context, userID string) (int, error) {
+	found, err := s.sessionsOf(ctx, userID, find("_id"))
+	if err != nil {
+		return 0, err
+	}
+	return s.deleteSessions(ctx, keys(found))
+}
+
+// deleteSessions removes sessions by _id, then what authsvc knew of them.
+func (s *Store) deleteSessions(ctx context.Context, ids bson.A) (int, error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	n, err := s.deleteAll(ctx, s.sessions(), among("_id", ids))
+	if err == nil {
+		_, err = s.deleteAll(ctx, s.ownSessions(), among("session", ids))
+	}
+	return n, err
+}

@@ -1,0 +1,173 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"authsvc"
+)
+
+// maxPayload is how long a queued mail may be, in bytes.
+const maxPayload = 64 << 10
+
+var (
+	errPayload = errors.New("mail payload exceeds 64 KiB")
+	errSlots   = errors.New("no place in the mail queue after many tries")
+)
+
+// PutToken implements [authsvc.Adapter]. The token alone means nothing: nobody
+// has been told it.
+func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	return s.do(ctx, "put token", func() error {
+		if len(m.Payload) > maxPayload {
+			return errPayload
+		}
+		queued, err := s.queued(ctx)
+		if err != nil {
+			return err
+		}
+		if queued >= int64(maxQueued) {
+			return authsvc.ErrQueueFull
+		}
+		id := bson.NewObjectID()
+		err = s.insert(ctx, s.links(), bson.D{
+			{Key: "_id", Value: id},
+			{Key: s.names.of("VerificationToken.identifier"), Value: t.Identifier},
+			{Key: s.names.of("VerificationToken.token"), Value: t.Token},
+			{Key: s.names.of("VerificationToken.expires"), Value: date(t.Expires)},
+		})
+		if !duplicate(err) {
+			if err == nil {
+				err = s.insertMail(ctx, m, maxQueued)
+			}
+			if err != nil {
+				undo(ctx, func(ctx context.Context) { s.deleteAll(ctx, s.links(), by("_id", id)) }) //nolint:errcheck
+			}
+		}
+		return err
+	})
+}
+
+func (s *Store) queued(ctx context.Context) (n int64, err error) {
+	err = retry(ctx, unclear, func() error {
+		n, err = s.mails().CountDocuments(ctx, bson.D{})
+		return err
+	})
+	return n, err
+}
+
+// insertMail gives a mail one of maxQueued numbered places. Places are unique,
+// so callers who counted at the same time cannot overfill the queue.
+func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	payload := m.Payload
+	if payload == nil {
+		payload = []byte{}
+	}
+	for try := range 64 {
+		slot, err := s.slot(ctx, maxQueued, try)
+		if err != nil {
+			return err
+		}
+		err = s.insertNew(ctx, s.mails(), bson.D{
+			{Key: "_id", Value: m.ID}, {Key: "slot", Value: slot}, {Key: "payload", Value: payload},
+			{Key: "due", Value: date(m.Due)}, {Key: "expires", Value: date(m.Expires)}, {Key: "attempts", Value: int64(m.Attempts)},
+		})
+		if err == nil {
+			return nil
+		}
+		if !duplicate(err) {
+			undo(ctx, func(ctx context.Context) { //nolint:errcheck // without its token it is a mail too many
+				s.deleteAll(ctx, s.mails(), by("_id", m.ID, bson.E{Key: "slot", Value: slot}))
+			})
+			return err
+		}
+		if _, err := s.first(ctx, s.mails(), by("_id", m.ID)); !errors.Is(err, authsvc.ErrNotFound) {
+			if err == nil {
+				err = authsvc.ErrConflict
+			}
+			return err
+		}
+	}
+	return errSlots
+}
+
+// slot is a place by chance, of all at first, then of those that are free.
+func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
+	if try < 2 {
+		return rand.Int64N(int64(maxQueued)), nil
+	}
+	found, err := s.list(ctx, s.mails(), bson.D{}, find("slot"))
+	if err != nil {
+		return 0, err
+	}
+	used := map[int64]bool{}
+	for _, d := range found {
+		used[d.number("slot")] = true
+	}
+	var free []int64
+	for slot := range int64(maxQueued) {
+		if !used[slot] {
+			free = append(free, slot)
+		}
+	}
+	if len(free) == 0 {
+		return 0, authsvc.ErrQueueFull
+	}
+	return free[rand.IntN(len(free))], nil
+}
+
+// TakeToken implements [authsvc.Adapter].
+func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+	err = s.do(ctx, "take token", func() error {
+		d, err := s.take(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
+			bson.E{Key: s.names.of("VerificationToken.token"), Value: token}))
+		if err == nil {
+			t = authsvc.VerificationToken{Identifier: identifier, Token: token, Expires: d.instant(s.names.of("VerificationToken.expires"))}
+		}
+		return err
+	})
+	return t, err
+}
+
+// ClaimMail implements [authsvc.Adapter]. Should the answer be lost, the mail
+// is due again at retry.
+func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {
+	err = s.do(ctx, "claim mail", func() error {
+		return retry(ctx, refused, func() error {
+			raw, err := s.mails().FindOneAndUpdate(ctx, by("due", bson.D{{Key: "$lte", Value: date(now)}}),
+				bson.D{{Key: "$set", Value: by("due", date(again))}, {Key: "$inc", Value: by("attempts", int64(1))}},
+				options.FindOneAndUpdate().SetSort(ascending("due", "_id")).SetReturnDocument(options.After)).Raw()
+			if err == nil {
+				m = readMail(document{raw})
+			}
+			return err
+		})
+	})
+	return m, err
+}
+
+func readMail(d document) authsvc.Mail {
+	_, payload, _ := d.Lookup("payload").BinaryOK()
+	return authsvc.Mail{ID: d.text("_id"), Payload: payload, Due: d.instant("due"), Expires: d.instant("expires"),
+		Attempts: int(d.number("attempts"))}
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (s *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return s.do(ctx, "delay mail", func() error {
+		return s.change(ctx, s.mails(), by("_id", id), bson.D{{Key: "$set", Value: by("due", date(due))}})
+	})
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (s *Store) DeleteMail(ctx context.Context, id string) error {
+	return s.do(ctx, "delete mail", func() error {
+		_, err := s.deleteAll(ctx, s.mails(), by("_id", id))
+		return err
+	})
+}

@@ -1,0 +1,152 @@
+package mongodb
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"authsvc"
+)
+
+// insert stores a document whose _id, the first field, was made for it, and
+// therefore may be tried again: finding it there is having stored it.
+func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error {
+	tries := 0
+	err := retry(ctx, unclear, func() error {
+		tries++
+		_, err := c.InsertOne(ctx, d)
+		return err
+	})
+	if tries > 1 && duplicate(err) {
+		if _, found := s.first(ctx, c, by("_id", d[0].Value)); found == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// insertNew stores a document whose _id is a key that others may use: it is
+// not tried again when it may have been stored, since that would look like
+// somebody else's.
+func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) error {
+	return retry(ctx, refused, func() error {
+		_, err := c.InsertOne(ctx, d)
+		return err
+	})
+}
+
+// change updates one document in place. ErrNotFound: there is none. The same
+// change made twice must be as good as once.
+func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
+	return retry(ctx, unclear, func() error {
+		r, err := c.UpdateOne(ctx, filter, update)
+		if err == nil && r.MatchedCount == 0 {
+			err = authsvc.ErrNotFound
+		}
+		return err
+	})
+}
+
+// changed is change that returns the document as it is afterwards.
+func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update bson.D) (d document, err error) {
+	err = retry(ctx, unclear, func() error {
+		raw, err := c.FindOneAndUpdate(ctx, filter, update, options.FindOneAndUpdate().SetReturnDocument(options.After)).Raw()
+		d = document{raw}
+		return err
+	})
+	return d, err
+}
+
+// put changes the document with an _id, or makes it. Of several callers that
+// make it at once the server refuses all but one; the others then find it.
+func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bson.D) error {
+	may := func(err error) bool { return unclear(err) || duplicate(err) }
+	return retry(ctx, may, func() error {
+		_, err := c.UpdateOne(ctx, by("_id", id), update, options.UpdateOne().SetUpsert(true))
+		return err
+	})
+}
+
+// delete removes at most one document and reports whether it was this call
+// that did: of any number of callers one. It is tried again only when it
+// certainly did nothing.
+func (s *Store) delete(ctx context.Context, c *mongo.Collection, filter bson.D) (mine bool, err error) {
+	err = retry(ctx, refused, func() error {
+		r, err := c.DeleteOne(ctx, filter)
+		mine = err == nil && r.DeletedCount == 1
+		return err
+	})
+	return mine, err
+}
+
+// deleteAll removes all documents of a filter.
+func (s *Store) deleteAll(ctx context.Context, c *mongo.Collection, filter bson.D) (n int, err error) {
+	err = retry(ctx, unclear, func() error {
+		r, err := c.DeleteMany(ctx, filter)
+		if err == nil {
+			n += int(r.DeletedCount)
+		}
+		return err
+	})
+	return n, err
+}
+
+// take removes a document and returns it. The _id is of this one document,
+// never of a later one that the filter would find as well.
+func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (document, error) {
+	d, err := s.first(ctx, c, filter)
+	if err != nil {
+		return document{}, err
+	}
+	mine, err := s.delete(ctx, c, by("_id", d.key()))
+	if err == nil && !mine {
+		err = authsvc.ErrNotFound // somebody else took it
+	}
+	return d, err
+}
+
+// list returns all documents of a filter.
+func (s *Store) list(ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder) (list []document, err error) {
+	err = retry(ctx, unclear, func() error {
+		list = nil
+		cursor, err := c.Find(ctx, filter, o)
+		if err != nil {
+			return err
+		}
+		var raws []bson.Raw
+		if err := cursor.All(ctx, &raws); err != nil {
+			return err
+		}
+		for _, raw := range raws {
+			list = append(list, document{raw})
+		}
+		return nil
+	})
+	return list, err
+}
+
+// find are options of list that ask for some fields only.
+func find(fields ...string) *options.FindOptionsBuilder {
+	projection := bson.D{}
+	for _, field := range fields {
+		projection = append(projection, bson.E{Key: field, Value: 1})
+	}
+	return options.Find().SetProjection(projection)
+}
+
+func ascending(fields ...string) (order bson.D) {
+	for _, field := range fields {
+		order = append(order, bson.E{Key: field, Value: 1})
+	}
+	return order
+}
+
+// undo runs f although the context may have ended, for a while. What cannot be
+// undone means nothing, or is whole.
+func undo(ctx context.Context, f func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	f(ctx)
+}

@@ -1,0 +1,71 @@
+package mysql
+
+import (
+	"testing"
+
+	"authsvc"
+	"authsvc/adaptertest"
+)
+
+// prisma is what `prisma db push` makes of the documented NextAuth.js schema
+// for MySQL, in a database whose collation is Prisma's.
+const prisma = "CREATE TABLE `Account` (`id` VARCHAR(191) NOT NULL, `userId` VARCHAR(191) NOT NULL, `type` VARCHAR(191) NOT NULL, `provider` VARCHAR(191) NOT NULL, " +
+	"`providerAccountId` VARCHAR(191) NOT NULL, `refresh_token` TEXT NULL, `access_token` TEXT NULL, `expires_at` INTEGER NULL, `token_type` VARCHAR(191) NULL, " +
+	"`scope` VARCHAR(191) NULL, `id_token` TEXT NULL, `session_state` VARCHAR(191) NULL, INDEX `Account_userId_fkey`(`userId`), " +
+	"UNIQUE INDEX `Account_provider_providerAccountId_key`(`provider`, `providerAccountId`), PRIMARY KEY (`id`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"CREATE TABLE `Session` (`id` VARCHAR(191) NOT NULL, `sessionToken` VARCHAR(191) NOT NULL, `userId` VARCHAR(191) NOT NULL, `expires` DATETIME(3) NOT NULL, " +
+	"UNIQUE INDEX `Session_sessionToken_key`(`sessionToken`), INDEX `Session_userId_fkey`(`userId`), PRIMARY KEY (`id`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"CREATE TABLE `User` (`id` VARCHAR(191) NOT NULL, `name` VARCHAR(191) NULL, `email` VARCHAR(191) NULL, `emailVerified` DATETIME(3) NULL, `image` VARCHAR(191) NULL, " +
+	"`role` VARCHAR(191) NOT NULL DEFAULT 'user', UNIQUE INDEX `User_email_key`(`email`), PRIMARY KEY (`id`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"CREATE TABLE `VerificationToken` (`identifier` VARCHAR(191) NOT NULL, `token` VARCHAR(191) NOT NULL, `expires` DATETIME(3) NOT NULL, " +
+	"UNIQUE INDEX `VerificationToken_token_key`(`token`), UNIQUE INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"ALTER TABLE `Account` ADD CONSTRAINT `Account_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n" +
+	"ALTER TABLE `Session` ADD CONSTRAINT `Session_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n"
+
+// kysely is the schema of @auth/kysely-adapter in the types of MySQL: ids of
+// the database's, no index but the unique ones, and the default collation.
+const kysely = "CREATE TABLE `User` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid()), `name` varchar(255), `email` varchar(255) UNIQUE, `emailVerified` datetime(3), `image` varchar(2048));\n" +
+	"CREATE TABLE `Account` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid()), `userId` varchar(36) NOT NULL, `type` varchar(255) NOT NULL, `provider` varchar(255) NOT NULL, " +
+	"`providerAccountId` varchar(255) NOT NULL, `refresh_token` longtext, `access_token` longtext, `expires_at` bigint, `token_type` varchar(255), `scope` text, `id_token` longtext, " +
+	"`session_state` text, FOREIGN KEY (`userId`) REFERENCES `User` (`id`) ON DELETE CASCADE);\n" +
+	"CREATE TABLE `Session` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid()), `userId` varchar(36) NOT NULL, `sessionToken` varchar(255) NOT NULL UNIQUE, `expires` datetime(3) NOT NULL, " +
+	"FOREIGN KEY (`userId`) REFERENCES `User` (`id`) ON DELETE CASCADE);\n" +
+	"CREATE TABLE `VerificationToken` (`identifier` varchar(255) NOT NULL, `token` varchar(255) NOT NULL UNIQUE, `expires` datetime(3) NOT NULL);\n"
+
+// numbered has ids that the database counts, binary keys, no foreign keys and
+// the names of preset authjs.
+const numbered = "CREATE TABLE users (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255), email VARBINARY(255) UNIQUE, emailVerified DATETIME(3), image TEXT);\n" +
+	"CREATE TABLE accounts (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, userId INT UNSIGNED NOT NULL, type VARCHAR(255) NOT NULL, provider VARBINARY(255) NOT NULL, providerAccountId VARBINARY(255) NOT NULL, " +
+	"refresh_token MEDIUMTEXT, access_token MEDIUMTEXT, expires_at BIGINT, token_type TEXT, scope TEXT, id_token MEDIUMTEXT, session_state TEXT);\n" +
+	"CREATE TABLE sessions (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, userId INT UNSIGNED NOT NULL, sessionToken VARBINARY(255) NOT NULL, expires DATETIME(3) NOT NULL);\n" +
+	"CREATE TABLE verification_token (identifier VARBINARY(255) NOT NULL, token VARBINARY(255) NOT NULL, expires DATETIME(3) NOT NULL, PRIMARY KEY (identifier, token));\n"
+
+// A limited store is over tables that cannot keep everything.
+type limited struct {
+	shared
+	limits adaptertest.Limits
+}
+
+// Limits implements [adaptertest.Limited].
+func (l limited) Limits() adaptertest.Limits { return l.limits }
+
+func TestAdapterOnTablesOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		made    string
+		options Options
+		limits  adaptertest.Limits
+	}{
+		"Prisma":            {prisma, Options{}, adaptertest.Limits{Expiry: 1<<31 - 1, LooseText: true, Token: 1<<16 - 1}},
+		"Kysely":            {kysely, Options{}, adaptertest.Limits{LooseText: true}},
+		"numbers and bytes": {numbered, Options{Naming: Naming{Preset: "authjs"}}, adaptertest.Limits{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fresh := template(t, c.options, c.made)
+			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+				return limited{opened(t, fresh(t), c.options, seam{}), c.limits}
+			})
+		})
+	}
+}

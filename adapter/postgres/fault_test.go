@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"authsvc"
+	"authsvc/internal/sqladapter/sqlfault"
+)
+
+func TestEveryStatementFailing(t *testing.T) {
+	t.Parallel()
+	fresh := schemas(t, other{})
+	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
+		return opened(t, fresh(t), Options{Migrate: true}, other{}, seam{connector: wrap})
+	})
+}
+
+// signUpEvents is how many events a sign-up has: begin, a user, an account,
+// two rows of the session, commit.
+const signUpEvents = 6
+
+func signUp(ctx context.Context, s authsvc.Adapter, id string) error {
+	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
+	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "github"}
+	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec)
+	return err
+}
+
+// What certainly was not done is done again, wherever in a step it failed;
+// what may have been committed is not.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	server := func(code string) error { return &pgconn.PgError{Severity: "ERROR", Code: code, Message: "injected"} }
+	for name, c := range map[string]struct {
+		err            error
+		steps, commits bool // repeated when a step, or its commit, fails so
+	}{
+		"serialization failure": {server("40001"), true, true},
+		"deadlock":              {server("40P01"), true, true},
+		"starting":              {server("57P03"), true, true},
+		"read-only":             {server("25006"), true, true},
+		"not sent":              {driver.ErrBadConn, true, true},
+		"shut down":             {server("57P01"), true, false},
+		"crashed":               {server("57P02"), true, false},
+		"connection failure":    {server("08006"), true, false},
+		"lost":                  {fmt.Errorf("receive message failed: %w", io.ErrUnexpectedEOF), true, false},
+		"nobody knows":          {server("40003"), false, false},
+		"disk full":             {server("53100"), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fault := sqlfault.Switch{Err: c.err}
+			s := newShared(t, Options{}, seam{connector: fault.Wrap})
+			if err := s.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for n := 1; n <= signUpEvents; n++ {
+				repeated := c.steps
+				if n == signUpEvents {
+					repeated = c.commits
+				}
+				fault.Arm(n, false)
+				err := signUp(t.Context(), s, fmt.Sprint(n))
+				if !fault.Disarm() || (err == nil) != repeated || err != nil && !errors.Is(err, c.err) {
+					t.Errorf("event %d: %v", n, err)
+				}
+			}
+			// A statement on its own is its own commit.
+			fault.Arm(1, false)
+			if err := s.UseOnce(t.Context(), "k", time.Now()); !fault.Disarm() || (err == nil) != c.commits {
+				t.Errorf("write: %v", err)
+			}
+			fault.Arm(1, false)
+			if _, err := s.GetUserByEmail(t.Context(), "nobody@example.com"); !fault.Disarm() || errors.Is(err, authsvc.ErrNotFound) != c.steps {
+				t.Errorf("read: %v", err)
+			}
+		})
+	}
+}
+
+// A commit whose answer is lost is not repeated: it has happened, and the
+// caller is told that nobody knows.
+func TestLostCommit(t *testing.T) {
+	t.Parallel()
+	fault := sqlfault.Switch{Err: &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "injected"}}
+	s := newShared(t, Options{}, seam{connector: fault.Wrap})
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fault.Arm(signUpEvents, true)
+	err := signUp(t.Context(), s, "ann")
+	if !fault.Disarm() || err == nil || errors.Is(err, authsvc.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.GetUser(t.Context(), "ann"); err != nil {
+		t.Error(err)
+	}
+	fault.Arm(1, true)
+	err = s.UseOnce(t.Context(), "k", time.Now())
+	if !fault.Disarm() || err == nil || errors.Is(err, authsvc.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Statements that the server forgets, or has to plan anew because a column was
+// widened, are prepared again.
+func TestStaleStatements(t *testing.T) {
+	t.Parallel()
+	s := opened(t, with(made(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), seam{})
+	u, err := s.CreateUser(t.Context(), authsvc.User{Name: "Ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{`ALTER TABLE users ALTER name TYPE TEXT`, `DEALLOCATE ALL`} {
+		if _, err := s.GetUser(t.Context(), u.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+		name := "Ann B."
+		if _, err := s.UpdateUser(t.Context(), u.ID, authsvc.UserUpdate{Name: &name}); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+		if _, err := s.GetUser(t.Context(), u.ID); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+// A connection to a server that became a standby is given up.
+func TestDemoted(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, seam{})
+	s.db.SetMaxOpenConns(1)
+	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.exec(t.Context(), `SET default_transaction_read_only = on`); err != nil {
+		t.Fatal(err)
+	}
+	if err := signUp(t.Context(), s, "bob"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A call waits for what another transaction holds, but not for ever.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, seam{})
+	if err := signUp(t.Context(), s, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(t.Context(), `UPDATE "User" SET name = 'held'`); err != nil {
+		t.Fatal(err)
+	}
+	begin, name := time.Now(), "Ann"
+	_, err = s.UpdateUser(t.Context(), "ann", authsvc.UserUpdate{Name: &name})
+	if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took < 4*time.Second || took > 7*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	if !Unreachable(err) {
+		t.Error("it is not told from a refusal")
+	}
+}

@@ -1,0 +1,85 @@
+package redis
+
+import (
+	"context"
+	"time"
+
+	"authsvc"
+)
+
+// The records of which main knows nothing.
+
+// UpdateSession implements [authsvc.Adapter].
+func (b *beside) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+	return b.store.UpdateSession(ctx, s)
+}
+
+// DeleteSession implements [authsvc.Adapter].
+func (b *beside) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+	return b.store.DeleteSession(ctx, token)
+}
+
+// ListSessions implements [authsvc.Adapter].
+func (b *beside) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+	return b.store.ListSessions(ctx, userID)
+}
+
+// EndSessions implements [authsvc.Adapter].
+func (b *beside) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+	return b.store.EndSessions(ctx, userID, r)
+}
+
+// PutToken implements [authsvc.Adapter].
+func (b *beside) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	return b.store.PutToken(ctx, t, m, maxQueued)
+}
+
+// TakeToken implements [authsvc.Adapter].
+func (b *beside) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return b.store.TakeToken(ctx, identifier, token)
+}
+
+// ClaimMail implements [authsvc.Adapter].
+func (b *beside) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+	return b.store.ClaimMail(ctx, now, retry)
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (b *beside) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return b.store.DelayMail(ctx, id, due)
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (b *beside) DeleteMail(ctx context.Context, id string) error {
+	return b.store.DeleteMail(ctx, id)
+}
+
+// UseOnce implements [authsvc.Adapter].
+func (b *beside) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	return b.store.UseOnce(ctx, key, expires)
+}
+
+// Revoke implements [authsvc.Adapter].
+func (b *beside) Revoke(ctx context.Context, r authsvc.Revocation) error {
+	return b.store.Revoke(ctx, r)
+}
+
+// Revocations implements [authsvc.Adapter].
+func (b *beside) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+	return b.store.Revocations(ctx, since)
+}
+
+// Permit implements [authsvc.Adapter].
+func (b *beside) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	return b.store.Permit(ctx, key, now, interval, burst)
+}
+
+// Lease implements [authsvc.Adapter].
+func (b *beside) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	return b.store.Lease(ctx, name, holder, now, until)
+}
+
+// Release implements [authsvc.Adapter].
+func (b *beside) Release(ctx context.Context, name, holder string) error {
+	return b.store.Release(ctx, name, holder)
+}

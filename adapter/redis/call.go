@@ -1,0 +1,78 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// How a call is repeated: after a pause that doubles from firstPause and has
+// jitter, at most attempts times, and not once patience is over.
+const (
+	attempts   = 6
+	firstPause = 20 * time.Millisecond
+	patience   = 5 * time.Second
+)
+
+// A single command is not repeated by the client.
+type single struct{ *goredis.Cmd }
+
+func (single) NoRetry() bool { return true }
+
+// call sends a command and returns its answer. It tries again when the server
+// certainly did not run it, or when running it twice does no harm and the
+// answer was lost. An error that ended with the context wraps the context's.
+func (s *Store) call(ctx context.Context, name string, repeat bool, command func() *goredis.Cmd) (any, error) {
+	began := time.Now()
+	for attempt := 1; ; attempt++ {
+		answer, err := s.send(ctx, command())
+		if err == nil {
+			return answer, nil
+		}
+		if ended := contextError(ctx); ended != nil {
+			return nil, fmt.Errorf("redis: %s: %w", name, ended)
+		}
+		if !(unrun(err) || repeat && lost(err)) || attempt == attempts || time.Since(began) > patience {
+			return nil, fmt.Errorf("redis: %s: %w", name, err)
+		}
+		pause(ctx, firstPause<<(attempt-1))
+	}
+}
+
+// send returns when the context ends, even while the server is silent: the
+// client only knows deadlines.
+func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.client.Process(ctx, single{command}) }()
+	select {
+	case err := <-done:
+		return command.Val(), err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// contextError is the context's error, also when a connection noticed its
+// deadline a moment before it did.
+func contextError(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// pause waits between half of d and d.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d/2 + rand.N(d/2))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,61 @@
+package redis
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+var (
+	signUp      = once("sign_up")
+	proveEmail  = once("prove_email")
+	sessionsEnd = once("session_end")
+)
+
+// SignUp implements [authsvc.Adapter].
+func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, rec *authsvc.SessionRecord) (authsvc.User, error) {
+	var firstAccount authsvc.Account
+	var firstSession authsvc.SessionRecord
+	if a != nil {
+		firstAccount = *a
+		firstAccount.UserID = u.ID
+	}
+	if rec != nil {
+		if rec.Digest == "" {
+			return authsvc.User{}, errNoDigest
+		}
+		firstSession = storedSession(*rec)
+		firstSession.UserID = u.ID
+	}
+	args := append(userFields(u), a != nil)
+	args = append(args, accountFields(firstAccount)...)
+	args = append(args, sessionFields(firstSession)...)
+	if err := s.do(ctx, signUp, []string{s.key("user", u.ID)}, args...); err != nil {
+		return authsvc.User{}, err
+	}
+	if a != nil {
+		*a = firstAccount
+	}
+	if rec != nil {
+		*rec = firstSession
+	}
+	u.EmailVerified = stored(u.EmailVerified)
+	return u, nil
+}
+
+// ProveEmail implements [authsvc.Adapter].
+func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+	args := append([]any{p.UserID, p.Email, optional(p.At), p.Keep}, revocationFields(p.Revoke)...)
+	list, err := s.list(ctx, proveEmail, []string{s.key("user", p.UserID)}, args...)
+	if err != nil {
+		return authsvc.User{}, nil, err
+	}
+	return rowOf(list[0]).user(), accounts(rowOf(list[1]).fields), nil
+}
+
+// EndSessions implements [authsvc.Adapter].
+func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+	args := append([]any{userID}, revocationFields(r)...)
+	n, err := s.count(ctx, sessionsEnd, []string{s.key("sessions", userID)}, args...)
+	return int(n), err
+}

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// How long the network may take, where the context leaves it more.
+const (
+	dialTimeout = 2 * time.Second
+	ioTimeout   = 3 * time.Second
+)
+
+// errURL quotes nothing: whatever is wrong, it may be the password.
+var errURL = errors.New("redis: the URL cannot be used: want redis://user:password@host:port/database, rediss://… or " +
+	"unix:///path?db=number, special characters of the password as %XX, and no other parameters")
+
+// parseURL reads a URL. How the client behaves is not for the URL to say.
+func parseURL(text string) (*goredis.Options, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errURL
+	}
+	for name := range u.Query() {
+		if name != "db" {
+			return nil, errURL
+		}
+	}
+	o, err := goredis.ParseURL(text)
+	if err != nil || o.DB < 0 {
+		return nil, errURL
+	}
+	o.Protocol = 2
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries, o.DialerRetries = -1, 1 // call knows what may be repeated
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return o, nil
+}
+
+// clusterOptions are o for a cluster that o leads to.
+func clusterOptions(o *goredis.Options) *goredis.ClusterOptions {
+	return &goredis.ClusterOptions{
+		Addrs:    []string{o.Addr},
+		Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, Protocol: o.Protocol,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
+		ContextTimeoutEnabled: true, MaxRetries: o.MaxRetries, DialerRetries: o.DialerRetries,
+		DisableIdentity: true, DisableRoutingPolicies: true, MaintNotificationsConfig: o.MaintNotificationsConfig,
+	}
+}

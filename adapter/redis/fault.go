@@ -1,0 +1,65 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// passing are the replies of a server that is starting, failing over or busy.
+// A script gets them before its first write.
+var passing = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY", "MOVED", "ASK",
+	"max number of clients reached"}
+
+// unrun reports whether err proves that the server did not run the command:
+// it said so, or never had all of it.
+func unrun(err error) bool {
+	for _, reply := range passing {
+		if goredis.HasErrorPrefix(err, reply) {
+			return true
+		}
+	}
+	if readOnly(err) || errors.Is(err, goredis.ErrPoolTimeout) || errors.Is(err, goredis.ErrPoolExhausted) {
+		return true
+	}
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
+}
+
+// readOnly reports whether a replica refused to write. Redis 6 wraps that in
+// the place of the script where it happened.
+func readOnly(err error) bool {
+	var reply goredis.Error
+	return errors.As(err, &reply) && strings.Contains(reply.Error(), "READONLY You can't write")
+}
+
+// lost reports whether the connection broke or stayed silent, so that the
+// command may or may not have run.
+func lost(err error) bool {
+	var reply goredis.Error
+	if errors.As(err, &reply) || misconfigured(err) {
+		return false
+	}
+	var network net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
+}
+
+// misconfigured reports whether the two sides do not agree on TLS.
+func misconfigured(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert)
+}
+
+// Unreachable reports whether an error of this package means that the server
+// cannot be reached, or cannot work yet: it may be right later. Every other
+// error of Open stays until somebody changes the configuration.
+func Unreachable(err error) bool {
+	return err != nil && !misconfigured(err) && (unrun(err) || lost(err) || errors.Is(err, context.DeadlineExceeded))
+}

@@ -1,0 +1,82 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// awkward are names that a careless join of two takes for one another.
+func awkward() []string {
+	return []string{"", "a", ":", "a:", ":a", "1:a", "2:a:", "0:", "1", "\x00", "a\x00", "}", "{x}", "\r\n", "1:a1:a", "é", "-1:a"}
+}
+
+// Two names make a key that no other two make, in Go and in the scripts.
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, a := range awkward() {
+		for _, b := range awkward() {
+			names := fmt.Sprintf("%q %q", a, b)
+			if other, taken := seen[pair(a, b)]; taken {
+				t.Errorf("%s and %s have one key", names, other)
+			}
+			seen[pair(a, b)] = names
+		}
+	}
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		n := 0
+		for _, a := range awkward() {
+			for _, b := range awkward() {
+				n++
+				id := fmt.Sprint(n)
+				acc := authsvc.Account{ID: id, Type: "oauth", Provider: a, ProviderAccountID: b}
+				if _, err := s.SignUp(t.Context(), authsvc.User{ID: id}, &acc, nil); err != nil {
+					t.Fatal(err)
+				}
+				u, err := s.GetUserByAccount(t.Context(), a, b)
+				list, listErr := s.ListAccounts(t.Context(), id)
+				if err != nil || u.ID != id || listErr != nil || len(list) != 1 || list[0] != acc {
+					t.Fatalf("%q %q: %v, %v, %v, %v", a, b, u, err, list, listErr)
+				}
+			}
+		}
+	})
+}
+
+// Sweep takes names apart as they were put together: it leaves no session in
+// the index of its user, and no link in that of its address.
+func TestSweepAwkwardNames(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		now := time.Now()
+		ended := now.Add(-time.Minute)
+		stored := 0
+		for i, name := range awkward() {
+			if _, err := s.CreateUser(t.Context(), authsvc.User{ID: name}); err != nil {
+				t.Fatal(err)
+			}
+			rec := authsvc.SessionRecord{ID: name, SessionToken: awkward()[len(awkward())-1-i], Digest: fmt.Sprint("d", i), UserID: name, Expires: ended}
+			_, err := s.CreateSession(t.Context(), rec)
+			err = errors.Join(err, s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: rec.SessionToken, Token: name, Expires: ended},
+				authsvc.Mail{ID: name, Due: now, Expires: ended}, 1000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored += 3
+		}
+		if n, err := s.Sweep(t.Context(), now, 1000); err != nil || n != stored {
+			t.Errorf("swept %d of %d, %v", n, stored, err)
+		}
+		for _, name := range keys(t, s) {
+			if dying[kind(s, name)] {
+				t.Errorf("%q is left", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"strconv"
+	"time"
+
+	"authsvc"
+)
+
+// millis is a time as Redis keeps and sorts it: milliseconds since 1970.
+func millis(t time.Time) int64 { return t.UnixMilli() }
+
+// optional is a time of which zero means that there is none.
+func optional(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(millis(t), 10)
+}
+
+// stored is t as the store gives it back.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMilli(millis(t)).UTC()
+}
+
+// A row is the fields of a record, in the order of script/records.lua.
+type row struct{ fields []any }
+
+// rowOf takes what a script returned for a record.
+func rowOf(answer any) row {
+	fields, _ := answer.([]any)
+	return row{fields}
+}
+
+func (r row) text(i int) string {
+	if i >= len(r.fields) {
+		return ""
+	}
+	text, _ := r.fields[i].(string)
+	return text
+}
+
+func (r row) number(i int) int64 {
+	n, _ := strconv.ParseInt(r.text(i), 10, 64) // the scripts wrote it
+	return n
+}
+
+func (r row) time(i int) time.Time {
+	if r.text(i) == "" {
+		return time.Time{}
+	}
+	return time.UnixMilli(r.number(i)).UTC()
+}
+
+// rows reads the records of a list.
+func rows[T any](list []any, read func(row) T) []T {
+	var records []T
+	for _, fields := range list {
+		records = append(records, read(rowOf(fields)))
+	}
+	return records
+}
+
+func userFields(u authsvc.User) []any {
+	return []any{u.ID, u.Name, u.Email, optional(u.EmailVerified), u.Image}
+}
+
+func (r row) user() authsvc.User {
+	return authsvc.User{ID: r.text(0), Name: r.text(1), Email: r.text(2), EmailVerified: r.time(3), Image: r.text(4)}
+}
+
+func accountFields(a authsvc.Account) []any {
+	return []any{a.ID, a.UserID, a.Type, a.Provider, a.ProviderAccountID, a.RefreshToken, a.AccessToken, a.ExpiresAt,
+		a.TokenType, a.Scope, a.IDToken, a.SessionState}
+}
+
+func (r row) account() authsvc.Account {
+	return authsvc.Account{ID: r.text(0), UserID: r.text(1), Type: r.text(2), Provider: r.text(3), ProviderAccountID: r.text(4),
+		RefreshToken: r.text(5), AccessToken: r.text(6), ExpiresAt: r.number(7), TokenType: r.text(8), Scope: r.text(9),
+		IDToken: r.text(10), SessionState: r.text(11)}
+}
+
+func sessionFields(s authsvc.SessionRecord) []any {
+	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider}
+}
+
+func (r row) session() authsvc.SessionRecord {
+	return authsvc.SessionRecord{SessionToken: r.text(0), ID: r.text(1), Digest: r.text(2), UserID: r.text(3),
+		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6)}
+}
+
+func (r row) link() authsvc.VerificationToken {
+	return authsvc.VerificationToken{Token: r.text(0), Identifier: r.text(1), Expires: r.time(2)}
+}
+
+func (r row) mail() authsvc.Mail {
+	m := authsvc.Mail{ID: r.text(0), Due: r.time(2), Expires: r.time(3), Attempts: int(r.number(4))}
+	if payload := r.text(1); payload != "" {
+		m.Payload = []byte(payload)
+	}
+	return m
+}
+
+// revocationFields are empty for nil.
+func revocationFields(r *authsvc.Revocation) []any {
+	if r == nil {
+		return []any{"", "", "", ""}
+	}
+	return []any{r.Key, millis(r.NotBefore), millis(r.Written), millis(r.Expires)}
+}
+
+func (r row) revocation() authsvc.Revocation {
+	return authsvc.Revocation{Key: r.text(0), NotBefore: r.time(1), Written: r.time(2), Expires: r.time(3)}
+}

@@ -1,0 +1,117 @@
+// Package redis keeps the records of authsvc in Redis or Valkey, from version
+// 6.2: all of them ([Store]), or those that are short-lived while the users
+// stay in another store ([Beside]).
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc"
+)
+
+// Options of Open.
+type Options struct {
+	// Prefix begins all keys; services that share a server without sharing
+	// records differ in it. Letters, digits and "._:-"; empty: authsvc.
+	Prefix string
+}
+
+// A Store is an [authsvc.Adapter] over one Redis database. Any number of
+// processes may share it.
+//
+// Every step is one Lua script, which Redis runs whole and alone. All keys
+// have the hash tag {prefix}: in a Redis Cluster they are in one slot, so the
+// store works there too, on one of its nodes. What Redis has acknowledged it
+// may still lose in a crash or a failover, depending on its configuration; see
+// [Store.Warnings].
+//
+// Records that end have a time to live of a day beyond their expiry, in case
+// nobody sweeps; it is the engine that judges the expiry.
+type Store struct {
+	client   goredis.UniversalClient
+	tag      string // begins every key: "{prefix}:"
+	warnings []string
+}
+
+var _ authsvc.Adapter = (*Store)(nil)
+
+var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
+
+// Open connects to a server: redis://user:password@host:port/database,
+// rediss:// for TLS, or unix:///path?db=number. It refuses a server that is
+// too old, that may evict records, or whose records are of a newer schema.
+// [Unreachable] tells whether trying again later makes sense. The context
+// bounds opening.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	if o.Prefix == "" {
+		o.Prefix = "authsvc"
+	}
+	if !prefixes.MatchString(o.Prefix) {
+		return nil, errors.New(`redis: the prefix may have letters, digits and "._:-"`)
+	}
+	options, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{client: goredis.NewClient(options), tag: "{" + o.Prefix + "}:"}
+	if err := s.settle(ctx, options); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("redis: %s: %w", options.Addr, err)
+	}
+	return s, nil
+}
+
+// settle makes sure that the server will do, and goes over to the client for
+// clusters if it is one.
+func (s *Store) settle(ctx context.Context, options *goredis.Options) error {
+	info, err := s.info(ctx)
+	if err != nil {
+		return mend(err)
+	}
+	if info["cluster_enabled"] == "1" {
+		if err := s.joinCluster(options); err != nil {
+			return err
+		}
+	}
+	if err := s.check(ctx, info); err != nil {
+		return err
+	}
+	return mend(s.checkSchema(ctx))
+}
+
+var errCluster = errors.New("a Redis Cluster has no database but 0: leave it out of the URL")
+
+func (s *Store) joinCluster(options *goredis.Options) error {
+	if options.DB != 0 {
+		return errCluster
+	}
+	if err := s.client.Close(); err != nil {
+		return err
+	}
+	s.client = goredis.NewClusterClient(clusterOptions(options))
+	return nil
+}
+
+// Warnings says in what ways the server may lose what it has acknowledged, or
+// that it does not tell.
+func (s *Store) Warnings() []string { return s.warnings }
+
+// Close ends all connections. Calls in flight fail.
+func (s *Store) Close() error { return s.client.Close() }
+
+// Ping implements [authsvc.Adapter].
+func (s *Store) Ping(ctx context.Context) error {
+	_, err := s.call(ctx, "ping", true, func() *goredis.Cmd { return goredis.NewCmd(ctx, "ping") })
+	return err
+}
+
+// key names the record of a kind; see script/records.lua.
+func (s *Store) key(kind, name string) string { return s.tag + kind + ":" + name }
+
+// pair makes one name of two.
+func pair(a, b string) string { return fmt.Sprintf("%d:%s%s", len(a), a, b) }

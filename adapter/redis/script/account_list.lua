@@ -1,0 +1,2 @@
+-- ARGV: id of the user
+return accounts_of(ARGV[2])

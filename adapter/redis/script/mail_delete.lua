@@ -1,0 +1,3 @@
+-- ARGV: id
+drop_mail(ARGV[2])
+return 'OK'

@@ -1,0 +1,2 @@
+local value = call('GET', KEYS[1])
+return value and {value} or 'NOTFOUND'

@@ -1,0 +1,3 @@
+-- ARGV: value
+call('SET', KEYS[1], ARGV[2])
+return 'OK'

@@ -1,0 +1,3 @@
+-- ARGV: revocation
+revoke(args(2, 4))
+return 'OK'

@@ -1,0 +1,3 @@
+-- ARGV: version
+call('SETNX', KEYS[1], ARGV[2])
+return {call('GET', KEYS[1])}

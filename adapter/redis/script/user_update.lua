@@ -1,0 +1,13 @@
+-- ARGV: id, then names and values of the fields to change
+local u = read(KEYS[1], USER)
+if not u then return 'NOTFOUND' end
+local change = {}
+for i = 3, #ARGV, 2 do change[ARGV[i]] = ARGV[i + 1] end
+local old, new = u[3], change.email or u[3]
+if new ~= old then
+  if new ~= '' and exists(key('email', new)) then return 'CONFLICT' end
+  if old ~= '' then call('DEL', key('email', old)) end
+end
+for i, field in ipairs(USER) do u[i] = change[field] or u[i] end
+put_user(u)
+return u

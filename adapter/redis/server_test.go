@@ -1,0 +1,217 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// open opens a store that is closed, and its keys deleted, at the end.
+func open(t testing.TB, url, prefix string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), url, Options{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		clean(t, s)
+		s.Close()
+	})
+	return s
+}
+
+func newPrefix() string { return "test-" + rand.Text() }
+
+// keys returns the names of all keys of a store.
+func keys(t testing.TB, s *Store) (names []string) {
+	t.Helper()
+	ctx := t.Context()
+	scan := s.client.Scan(ctx, 0, s.tag+"*", 1000).Iterator()
+	for scan.Next(ctx) {
+		names = append(names, scan.Val())
+	}
+	if err := scan.Err(); err != nil {
+		t.Error(err)
+	}
+	return names
+}
+
+// clean deletes all keys of a store, unless its server is gone.
+func clean(t testing.TB, s *Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	scan := s.client.Scan(ctx, 0, s.tag+"*", 1000).Iterator()
+	for scan.Next(ctx) {
+		s.client.Unlink(ctx, scan.Val())
+	}
+}
+
+// A server is where a test keeps its records: in this process, which is
+// always there, or a real one.
+type server struct {
+	name string
+	url  func(t testing.TB) string
+}
+
+func servers() []server {
+	return []server{{"miniredis", miniURL}, {"redis", realURL}}
+}
+
+// each runs a test on every server.
+func each(t *testing.T, test func(t *testing.T, url string)) {
+	for _, s := range servers() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s.url(t))
+		})
+	}
+}
+
+func miniURL(t testing.TB) string {
+	return "redis://" + miniredis.RunT(t).Addr()
+}
+
+// realURL is AUTHSVC_TEST_REDIS_URL, or what answers on the usual port.
+func realURL(t testing.TB) string {
+	t.Helper()
+	if url := os.Getenv("AUTHSVC_TEST_REDIS_URL"); url != "" {
+		return url // which has to work
+	}
+	c, err := net.DialTimeout("tcp", "127.0.0.1:6379", time.Second)
+	if err != nil {
+		t.Skip("no Redis: AUTHSVC_TEST_REDIS_URL is not set, and nothing answers on 127.0.0.1:6379")
+	}
+	c.Close()
+	return "redis://127.0.0.1:6379"
+}
+
+// A suite is the adapter under test; it opens the same store again.
+type suite struct {
+	authsvc.Adapter
+	reopen func(t *testing.T) authsvc.Adapter
+}
+
+func (s suite) Reopen(t *testing.T) authsvc.Adapter { return s.reopen(t) }
+
+func whole(url string) func(*testing.T) authsvc.Adapter {
+	return func(t *testing.T) authsvc.Adapter {
+		prefix := newPrefix()
+		reopen := func(t *testing.T) authsvc.Adapter { return open(t, url, prefix) }
+		return suite{reopen(t), reopen}
+	}
+}
+
+func besideMemory(url string) func(*testing.T) authsvc.Adapter {
+	return func(t *testing.T) authsvc.Adapter {
+		prefix, main := newPrefix(), memory.New()
+		reopen := func(t *testing.T) authsvc.Adapter { return Beside(main, open(t, url, prefix)) }
+		return suite{reopen(t), reopen}
+	}
+}
+
+// A process is a Redis of the test's own, which it may ruin.
+type process struct {
+	t    *testing.T
+	port string
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	mu   sync.Mutex
+}
+
+// start starts a server, or skips the test when there is no program for it.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	listener.Close()
+	p := &process{t: t, port: port, dir: t.TempDir(), args: args}
+	p.run()
+	t.Cleanup(p.kill)
+	p.await()
+	return p
+}
+
+func (p *process) run() {
+	p.t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		program, err = exec.LookPath("valkey-server")
+	}
+	if err != nil {
+		p.t.Skip("neither redis-server nor valkey-server is installed")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd = exec.Command(program, append([]string{"--port", p.port, "--bind", "127.0.0.1", "--dir", p.dir, "--save", "",
+		"--logfile", filepath.Join(p.dir, "log")}, p.args...)...)
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// kill ends the process as a crash would.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		p.cmd = nil
+	}
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *process) addr() string { return "127.0.0.1:" + p.port }
+func (p *process) url() string  { return "redis://" + p.addr() }
+
+// await waits until the server answers: that it is there, or wants a password.
+func (p *process) await() {
+	p.t.Helper()
+	for range 200 {
+		c := goredis.NewClient(&goredis.Options{Addr: p.addr()})
+		answer, err := c.Ping(p.t.Context()).Result()
+		c.Close()
+		if answer == "PONG" || goredis.IsAuthError(err) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	log, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+	p.t.Fatalf("the server does not answer:\n%s", log)
+}
+
+// admin runs a command on the server and returns its answer.
+func (p *process) admin(words ...any) string {
+	p.t.Helper()
+	c := goredis.NewClient(&goredis.Options{Addr: p.addr()})
+	defer c.Close()
+	answer, err := c.Do(p.t.Context(), words...).Result()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return fmt.Sprint(answer)
+}

@@ -1,0 +1,86 @@
+package redis
+
+import (
+	"context"
+	"errors"
+
+	"authsvc"
+)
+
+var (
+	sessionCreate = once("session_create")
+	sessionGet    = again("session_get")
+	sessionUpdate = again("session_update")
+	sessionDelete = once("session_delete")
+	sessionList   = again("session_list")
+)
+
+var errNoDigest = errors.New("redis: session record without digest")
+
+// CreateSession implements [authsvc.Adapter].
+func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	return s.createSession(ctx, rec, false)
+}
+
+// createSession stores a session. Whether a user who is kept elsewhere exists
+// is for the caller to see.
+func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, elsewhere bool) (authsvc.SessionRecord, error) {
+	if rec.Digest == "" {
+		return authsvc.SessionRecord{}, errNoDigest
+	}
+	keys := []string{s.key("session", rec.SessionToken), s.key("user", rec.UserID)}
+	if err := s.do(ctx, sessionCreate, keys, append(sessionFields(rec), elsewhere)...); err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return storedSession(rec), nil
+}
+
+func storedSession(rec authsvc.SessionRecord) authsvc.SessionRecord {
+	rec.Expires, rec.AuthTime = stored(rec.Expires), stored(rec.AuthTime)
+	return rec
+}
+
+// GetSession implements [authsvc.Adapter].
+func (s *Store) GetSession(ctx context.Context, token, _ string) (authsvc.SessionRecord, authsvc.User, error) {
+	rec, u, err := s.getSession(ctx, token)
+	if err == nil && u.ID == "" {
+		err = authsvc.ErrNotFound
+	}
+	if err != nil {
+		return authsvc.SessionRecord{}, authsvc.User{}, err
+	}
+	return rec, u, nil
+}
+
+// getSession returns a session, and the user unless it is kept elsewhere.
+func (s *Store) getSession(ctx context.Context, token string) (authsvc.SessionRecord, authsvc.User, error) {
+	list, err := s.list(ctx, sessionGet, []string{s.key("session", token)})
+	if err != nil {
+		return authsvc.SessionRecord{}, authsvc.User{}, err
+	}
+	return rowOf(list[0]).session(), rowOf(list[1]).user(), nil
+}
+
+// UpdateSession implements [authsvc.Adapter].
+func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
+	if rec.Digest == "" {
+		return errNoDigest
+	}
+	return s.do(ctx, sessionUpdate, []string{s.key("session", rec.SessionToken)},
+		rec.SessionToken, millis(rec.Expires), optional(rec.AuthTime), rec.Provider)
+}
+
+// DeleteSession implements [authsvc.Adapter].
+func (s *Store) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+	list, err := s.list(ctx, sessionDelete, []string{s.key("session", token)}, token)
+	if err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return row{list}.session(), nil
+}
+
+// ListSessions implements [authsvc.Adapter].
+func (s *Store) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+	list, err := s.list(ctx, sessionList, []string{s.key("sessions", userID)})
+	return rows(list, row.session), err
+}

@@ -1,0 +1,111 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc"
+)
+
+//go:embed script/*.lua
+var scripts embed.FS
+
+// A step is a script that Redis runs whole and alone.
+type step struct {
+	name   string
+	text   string
+	sum    string // by which Redis knows the script
+	repeat bool   // running it twice leaves and returns what running it once does
+}
+
+// once is a step that is not repeated when its answer was lost: it may have
+// run, and would say so as if somebody else had been first.
+func once(name string) *step { return load(name, false) }
+
+// again is a step that may be repeated.
+func again(name string) *step { return load(name, true) }
+
+func load(name string, repeat bool) *step {
+	text := source("records") + source(name)
+	sum := sha1.Sum([]byte(text)) // not for security: Redis names scripts so
+	return &step{name, text, hex.EncodeToString(sum[:]), repeat}
+}
+
+func source(name string) string {
+	text, err := scripts.ReadFile("script/" + name + ".lua")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(text)
+}
+
+// run runs a step and returns its answer, or the error of the contract that
+// the answer stands for.
+func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (any, error) {
+	line := make([]any, 0, 4+len(keys)+len(args))
+	line = append(line, "evalsha", st.sum, len(keys))
+	for _, key := range keys {
+		line = append(line, key)
+	}
+	line = append(append(line, s.tag), args...)
+	answer, err := s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, line...) })
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") { // new or restarted
+		whole := append([]any{"eval", st.text}, line[2:]...)
+		answer, err = s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, whole...) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer, outcome(answer)
+}
+
+// outcome is the error that a word stands for; data comes as a list or a
+// number, never as a word.
+func outcome(answer any) error {
+	switch answer {
+	case "NOTFOUND":
+		return authsvc.ErrNotFound
+	case "CONFLICT":
+		return authsvc.ErrConflict
+	case "FULL":
+		return authsvc.ErrQueueFull
+	}
+	return nil
+}
+
+// do runs a step that returns nothing.
+func (s *Store) do(ctx context.Context, st *step, keys []string, args ...any) error {
+	_, err := s.run(ctx, st, keys, args...)
+	return err
+}
+
+// list runs a step that returns a list.
+func (s *Store) list(ctx context.Context, st *step, keys []string, args ...any) ([]any, error) {
+	answer, err := s.run(ctx, st, keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.([]any)
+	if !ok {
+		return nil, fmt.Errorf("redis: %s: unexpected answer %T", st.name, answer)
+	}
+	return list, nil
+}
+
+// count runs a step that returns a number.
+func (s *Store) count(ctx context.Context, st *step, keys []string, args ...any) (int64, error) {
+	answer, err := s.run(ctx, st, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := answer.(int64)
+	if !ok {
+		return 0, fmt.Errorf("redis: %s: unexpected answer %T", st.name, answer)
+	}
+	return n, nil
+}

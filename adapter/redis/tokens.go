@@ -1,0 +1,60 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"authsvc"
+)
+
+// maxPayload is how long a queued mail may be, in bytes.
+const maxPayload = 64 << 10
+
+var errPayload = errors.New("redis: mail payload exceeds 64 KiB")
+
+var (
+	tokenPut   = once("token_put")
+	tokenTake  = once("token_take")
+	mailClaim  = once("mail_claim")
+	mailDelay  = again("mail_delay")
+	mailDelete = again("mail_delete")
+)
+
+// PutToken implements [authsvc.Adapter].
+func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	if len(m.Payload) > maxPayload {
+		return errPayload
+	}
+	keys := []string{s.key("link", t.Token), s.key("mail", m.ID)}
+	return s.do(ctx, tokenPut, keys, t.Token, t.Identifier, millis(t.Expires),
+		m.ID, string(m.Payload), millis(m.Due), millis(m.Expires), m.Attempts, maxQueued)
+}
+
+// TakeToken implements [authsvc.Adapter].
+func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	list, err := s.list(ctx, tokenTake, []string{s.key("link", token)}, identifier)
+	if err != nil {
+		return authsvc.VerificationToken{}, err
+	}
+	return row{list}.link(), nil
+}
+
+// ClaimMail implements [authsvc.Adapter].
+func (s *Store) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+	list, err := s.list(ctx, mailClaim, []string{s.tag + "queue"}, millis(now), millis(retry))
+	if err != nil {
+		return authsvc.Mail{}, err
+	}
+	return row{list}.mail(), nil
+}
+
+// DelayMail implements [authsvc.Adapter].
+func (s *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return s.do(ctx, mailDelay, []string{s.key("mail", id)}, id, millis(due))
+}
+
+// DeleteMail implements [authsvc.Adapter].
+func (s *Store) DeleteMail(ctx context.Context, id string) error {
+	return s.do(ctx, mailDelete, []string{s.key("mail", id)}, id)
+}

@@ -1,0 +1,202 @@
+package redis
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// kind is a key without tag and name.
+func kind(s *Store, key string) string {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(key, s.tag), ":")
+	return kind
+}
+
+// one stores a record of each kind; those that expire do so at a time.
+func one(t *testing.T, s *Store, expires time.Time) {
+	t.Helper()
+	now := time.Now()
+	acc := authsvc.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
+	rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: expires}
+	_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "u@example.com"}, &acc, &rec)
+	_, permitErr := s.Permit(t.Context(), "k", expires.Add(-time.Second), time.Second, 0)
+	_, metaErr := s.PutMeta(t.Context(), "k", "v")
+	for _, err := range []error{
+		err, permitErr, metaErr,
+		s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "u@example.com", Token: "l", Expires: expires},
+			authsvc.Mail{ID: "l", Due: now, Expires: expires}, 10),
+		s.UseOnce(t.Context(), "k", expires),
+		s.Revoke(t.Context(), authsvc.Revocation{Key: "k", Written: now, Expires: expires}),
+		s.Lease(t.Context(), "k", "h", now, expires),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// dying says which kinds of keys have a time to live.
+var dying = map[string]bool{
+	"session": true, "session-id": true, "session-digest": true, "sessions": true, "link": true, "links": true, "mail": true,
+	"once": true, "revocation": true, "permit": true, "lease": true,
+	"user": false, "users": false, "email": false, "account": false, "account-id": false, "accounts": false, "meta": false,
+	"schema": false, "queue": false, "revocations": false, "expiry": false,
+}
+
+// lives checks the time to live of every key: none, or a day after expires.
+func lives(t *testing.T, s *Store, expires time.Time) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, name := range keys(t, s) {
+		ttl, err := s.client.PTTL(t.Context(), name).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dies, known := dying[kind(s, name)]
+		if !known {
+			t.Errorf("unexpected key %s", name)
+		}
+		seen[kind(s, name)] = true
+		if !dies {
+			if ttl >= 0 {
+				t.Errorf("%s dies in %v", name, ttl)
+			}
+			continue
+		}
+		if late := ttl - time.Until(expires) - 24*time.Hour; late.Abs() > 10*time.Second {
+			t.Errorf("%s dies in %v, which is %v late", name, ttl, late)
+		}
+	}
+	if len(seen) != len(dying) {
+		t.Errorf("saw %d kinds of keys of %d: %v", len(seen), len(dying), seen)
+	}
+}
+
+func TestTimeToLive(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		expires := time.Now().Add(time.Hour)
+		one(t, s, expires)
+		lives(t, s, expires)
+	})
+}
+
+// A record that has expired is kept for a day nevertheless.
+func TestTimeToLiveOfExpired(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		one(t, s, time.Now().Add(-1000*time.Hour))
+		lives(t, s, time.Now())
+	})
+}
+
+// An update moves the session, its keys and its indexes; the index of the
+// user's sessions lives as long as the last of them.
+func TestTimeToLiveMoves(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		one(t, s, time.Now().Add(time.Hour))
+		for _, hours := range []time.Duration{700, 2} {
+			expires := time.Now().Add(hours * time.Hour)
+			rec := authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: expires}
+			if err := s.UpdateSession(t.Context(), rec); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range keys(t, s) {
+				if !strings.HasPrefix(kind(s, name), "session") {
+					continue
+				}
+				ttl := s.client.PTTL(t.Context(), name).Val()
+				if late := ttl - time.Until(expires) - 24*time.Hour; late.Abs() > 10*time.Second {
+					t.Errorf("%s dies in %v, which is %v late", name, ttl, late)
+				}
+			}
+			score := s.client.ZScore(t.Context(), s.key("expiry", "session"), pair("t", "u")).Val()
+			if int64(score) != expires.UnixMilli() {
+				t.Errorf("sweep expects %v, not %d", score, expires.UnixMilli())
+			}
+		}
+	})
+}
+
+// What is swept leaves no key behind, whether it is still there or died of
+// old age, and what died so is in nobody's way.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, die := range map[string]func(*testing.T, *Store){
+		"swept": func(*testing.T, *Store) {},
+		"dead": func(t *testing.T, s *Store) {
+			for _, name := range keys(t, s) {
+				if dying[kind(s, name)] {
+					s.client.Del(t.Context(), name)
+				}
+			}
+			if _, err := s.ClaimMail(t.Context(), time.Now(), time.Now()); err != authsvc.ErrNotFound {
+				t.Errorf("claimed a dead mail: %v", err)
+			}
+			if list, err := s.Revocations(t.Context(), time.Time{}); err != nil || len(list) != 0 {
+				t.Errorf("revocations %v, %v", list, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, url string) {
+				s := open(t, url, newPrefix())
+				now := time.Now()
+				one(t, s, now.Add(-time.Minute))
+				die(t, s)
+				n, err := s.Sweep(t.Context(), now, 1000)
+				if err != nil || name == "swept" && n != 7 {
+					t.Errorf("swept %d, %v", n, err)
+				}
+				for _, name := range keys(t, s) {
+					if kind := kind(s, name); dying[kind] || kind == "expiry" || kind == "queue" || kind == "revocations" {
+						t.Errorf("%s is left", name)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A mail that died of old age does not hold up the one behind it, nor does it
+// count as waiting any more.
+func TestClaimPassesDeadMail(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		putLink(t, s, "dead")
+		putLink(t, s, "live")
+		s.client.Del(t.Context(), s.key("mail", "dead"))
+		later := time.Now().Add(2 * time.Hour)
+		if m, err := s.ClaimMail(t.Context(), later, later.Add(time.Hour)); err != nil || m.ID != "live" {
+			t.Errorf("claimed %q, %v", m.ID, err)
+		}
+		if n := s.client.ZCard(t.Context(), s.tag+"queue").Val(); n != 1 {
+			t.Errorf("%d mails wait", n)
+		}
+	})
+}
+
+// More than one batch goes in one call, and the limit holds.
+func TestSweepBatches(t *testing.T) {
+	t.Parallel()
+	s := open(t, miniURL(t), newPrefix())
+	now := time.Now()
+	for i := range 2*batch + 50 {
+		if err := s.UseOnce(t.Context(), newPrefix(), now.Add(-time.Duration(i+1)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][2]int{{-1, 0}, {0, 0}, {batch + 30, batch + 30}, {1000, batch + 20}, {1000, 0}} {
+		if n, err := s.Sweep(t.Context(), now, c[0]); err != nil || n != c[1] {
+			t.Errorf("limit %d: swept %d, %v, want %d", c[0], n, err, c[1])
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package redis
+
+import (
+	"context"
+	"time"
+
+	"authsvc"
+)
+
+// batch is how many records one run of sweep deletes: Redis does nothing else
+// meanwhile.
+const batch = 200
+
+var (
+	useOnce     = once("use_once")
+	revoke      = again("revoke")
+	revocations = again("revocations")
+	permit      = once("permit")
+	lease       = again("lease")
+	release     = again("release")
+	metaGet     = again("meta_get")
+	metaPut     = again("meta_put")
+	metaSet     = again("meta_set")
+	sweep       = once("sweep")
+)
+
+// UseOnce implements [authsvc.Adapter].
+func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	return s.do(ctx, useOnce, []string{s.key("once", key)}, key, millis(expires))
+}
+
+// Revoke implements [authsvc.Adapter].
+func (s *Store) Revoke(ctx context.Context, r authsvc.Revocation) error {
+	return s.do(ctx, revoke, []string{s.key("revocation", r.Key)}, revocationFields(&r)...)
+}
+
+// Revocations implements [authsvc.Adapter].
+func (s *Store) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+	list, err := s.list(ctx, revocations, []string{s.tag + "revocations"}, millis(since))
+	return rows(list, row.revocation), err
+}
+
+// Permit implements [authsvc.Adapter]. It counts in microseconds.
+func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	wait, err := s.count(ctx, permit, []string{s.key("permit", key)},
+		key, now.UnixMicro(), interval.Microseconds(), burst.Microseconds())
+	return time.Duration(wait) * time.Microsecond, err
+}
+
+// Lease implements [authsvc.Adapter].
+func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	return s.do(ctx, lease, []string{s.key("lease", name)}, name, holder, millis(now), millis(until))
+}
+
+// Release implements [authsvc.Adapter].
+func (s *Store) Release(ctx context.Context, name, holder string) error {
+	return s.do(ctx, release, []string{s.key("lease", name)}, name, holder)
+}
+
+// GetMeta implements [authsvc.Adapter].
+func (s *Store) GetMeta(ctx context.Context, key string) (string, error) {
+	return s.meta(ctx, metaGet, key)
+}
+
+// PutMeta implements [authsvc.Adapter].
+func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) {
+	return s.meta(ctx, metaPut, key, value)
+}
+
+// meta runs a step that returns the value under a key.
+func (s *Store) meta(ctx context.Context, st *step, key string, args ...any) (string, error) {
+	list, err := s.list(ctx, st, []string{s.key("meta", key)}, args...)
+	return row{list}.text(0), err
+}
+
+// SetMeta implements [authsvc.Adapter].
+func (s *Store) SetMeta(ctx context.Context, key, value string) error {
+	return s.do(ctx, metaSet, []string{s.key("meta", key)}, value)
+}
+
+// Sweep implements [authsvc.Adapter], in several steps if there is much to do.
+func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
+	total := 0
+	for total < limit {
+		size := min(limit-total, batch)
+		n, err := s.count(ctx, sweep, []string{s.tag + "schema"}, millis(now), size)
+		total += int(n)
+		if err != nil || int(n) < size {
+			return total, err
+		}
+	}
+	return total, nil
+}

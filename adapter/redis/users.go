@@ -1,0 +1,74 @@
+package redis
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+var (
+	userGet       = again("user_get")
+	userByEmail   = again("user_by_email")
+	userByAccount = again("user_by_account")
+	userUpdate    = once("user_update") // late, it would undo a newer one
+	userDelete    = once("user_delete")
+	userList      = again("user_list")
+)
+
+// CreateUser implements [authsvc.Adapter].
+func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+	return s.SignUp(ctx, u, nil, nil)
+}
+
+// user runs a step that returns a user.
+func (s *Store) user(ctx context.Context, st *step, key string, args ...any) (authsvc.User, error) {
+	list, err := s.list(ctx, st, []string{key}, args...)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	return row{list}.user(), nil
+}
+
+// GetUser implements [authsvc.Adapter].
+func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	return s.user(ctx, userGet, s.key("user", id))
+}
+
+// GetUserByEmail implements [authsvc.Adapter].
+func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	return s.user(ctx, userByEmail, s.key("email", email))
+}
+
+// GetUserByAccount implements [authsvc.Adapter].
+func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+	return s.user(ctx, userByAccount, s.accountKey(provider, providerAccountID))
+}
+
+// UpdateUser implements [authsvc.Adapter].
+func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
+	args := []any{id}
+	for name, value := range map[string]*string{"name": change.Name, "email": change.Email, "image": change.Image} {
+		if value != nil {
+			args = append(args, name, *value)
+		}
+	}
+	if change.EmailVerified != nil {
+		args = append(args, "verified", optional(*change.EmailVerified))
+	}
+	return s.user(ctx, userUpdate, s.key("user", id), args...)
+}
+
+// DeleteUser implements [authsvc.Adapter].
+func (s *Store) DeleteUser(ctx context.Context, id string) error {
+	return s.do(ctx, userDelete, []string{s.key("user", id)}, id)
+}
+
+// ListUsers implements [authsvc.Adapter], in the order of the ids' bytes.
+func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	list, err := s.list(ctx, userList, []string{s.tag + "users"}, from, max(limit, 0))
+	return rows(list, row.user), err
+}
