@@ -37,23 +37,26 @@ func requested(t *testing.T, tool string) {
 // webDir holds the npm project.
 const webDir = "web"
 
-// packages installs the npm packages if the lock file is newer than they are.
-var packages = sync.OnceValue(func() error {
-	lock, err := os.Stat(filepath.Join(webDir, "package-lock.json"))
+// packages installs those of the web project.
+var packages = sync.OnceValue(func() error { return install(webDir) })
+
+// install installs npm packages if the lock file is newer than they are.
+func install(dir string) error {
+	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
 		return err
 	}
-	done, err := os.Stat(filepath.Join(webDir, "node_modules", ".package-lock.json"))
+	done, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json"))
 	if err == nil && !done.ModTime().Before(lock.ModTime()) {
 		return nil
 	}
 	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = webDir
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, out)
+		return fmt.Errorf("npm ci in %s: %w\n%s", dir, err, out)
 	}
 	return nil
-})
+}
 
 // needNode makes Node and the npm packages available, or skips.
 func needNode(t *testing.T) {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 
 	"authsvc/internal/sqlschema"
@@ -86,4 +87,34 @@ func each(ctx context.Context, q sqlschema.Querier, query, table string, scan fu
 		}
 	}
 	return rows.Err()
+}
+
+// textTimes reports whether the program that shares the file writes times as
+// text. The rows tell; without any, the type of the columns does: text suits
+// all but DATETIME, where older Prisma has numbers and newer reads both.
+func (s *Store) textTimes(ctx context.Context) (text bool, err error) {
+	for _, logical := range []string{"Session.expires", "VerificationToken.expires", "User.emailVerified"} {
+		table, _, _ := strings.Cut(logical, ".")
+		query, err := s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL ORDER BY rowid DESC LIMIT 1`, quote)
+		if err != nil {
+			return false, err
+		}
+		var kind string
+		switch err := s.reader.QueryRowContext(ctx, query).Scan(&kind); {
+		case err == nil:
+			return kind == "text", nil
+		case !errors.Is(err, sql.ErrNoRows):
+			return false, err
+		}
+	}
+	t, err := inspect(ctx, s.reader, s.names["Session"])
+	if err != nil || t == nil {
+		return false, err
+	}
+	for _, c := range t.Columns {
+		if strings.EqualFold(c.Name, s.names["Session.expires"]) {
+			return !strings.EqualFold(c.Type, "DATETIME") && !c.Number, nil
+		}
+	}
+	return false, nil
 }

@@ -98,6 +98,9 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 		return nil, err
 	}
 	traits, err := s.schema.Traits(ctx)
+	if err == nil {
+		traits.TextTimes, err = s.textTimes(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}

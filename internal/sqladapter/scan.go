@@ -127,5 +127,14 @@ func (a *Adapter) shared(column string, t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return a.dialect.EncodeTime(a.kept(column, t))
+	return encode(&a.dialect, a.traits, a.kept(column, t))
+}
+
+// encode is t as a parameter for a shared table. The text is what JavaScript
+// writes, so that the other side can compare it.
+func encode(d *Dialect, traits Traits, t time.Time) any {
+	if traits.TextTimes {
+		return stored(t).Format("2006-01-02T15:04:05.000Z")
+	}
+	return d.EncodeTime(stored(t))
 }

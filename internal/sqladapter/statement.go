@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // A statement is written once, in New, and prepared once per connection.
@@ -18,7 +19,10 @@ type statement struct {
 	numbers  []int // which arguments are ids that the database makes
 	made     bool  // an INSERT without the id, which the database makes
 	uuid     bool  // an INSERT with an id that has to be a UUID
-	changes  bool  // not only reads
+	noID     bool  // an INSERT into a table without a column for the id
+	stamps   int   // how many times of writing end an INSERT
+	now      func() any
+	changes  bool // not only reads
 	db       *sql.DB
 	prepared atomic.Pointer[sql.Stmt]
 }
@@ -46,7 +50,7 @@ func (b *builder) write(text string) *statement {
 
 func (b *builder) add(db *sql.DB, text string) *statement {
 	s := &statement{db: db}
-	text = b.comparisons(s, text)
+	text = b.comparisons(s, b.absent(text))
 	expanded, err := b.names.Expand(b.dialect.placeholders(text), b.dialect.Quote)
 	b.err = errors.Join(b.err, err)
 	s.text = expanded
@@ -54,19 +58,35 @@ func (b *builder) add(db *sql.DB, text string) *statement {
 	return s
 }
 
-// insert makes an INSERT into a shared table. The first column is the id,
-// which is left out when the database makes it.
-func (b *builder) insert(table, columns string) *statement {
-	made, suffix := b.traits.MadeIDs[table], ""
-	if made {
-		_, columns, _ = strings.Cut(columns, ", ")
-		if b.dialect.Returning {
-			suffix = ` RETURNING {` + table + `.id}`
+// absent reads ids that a table does not have as NULL.
+func (b *builder) absent(text string) string {
+	for table, none := range b.traits.NoIDs {
+		if none {
+			id := `{` + table + `.id}`
+			text = strings.NewReplacer(`s.`+id, `NULL`, id, `NULL`).Replace(text)
 		}
+	}
+	return text
+}
+
+// insert makes an INSERT into a shared table. The first column is the id,
+// which is left out when the database makes it or has none.
+func (b *builder) insert(table, columns string) *statement {
+	made, none, suffix := b.traits.MadeIDs[table], b.traits.NoIDs[table], ""
+	if made || none {
+		_, columns, _ = strings.Cut(columns, ", ")
+	}
+	if made && b.dialect.Returning {
+		suffix = ` RETURNING {` + table + `.id}`
+	}
+	stamps := b.traits.Stamps[table]
+	for _, column := range stamps {
+		columns += `, ` + b.dialect.Quote(column)
 	}
 	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
 	s := b.write(`INSERT INTO {` + table + `} (` + columns + `) VALUES (` + values + `)` + suffix)
-	s.made, s.uuid = made, b.traits.UUIDs[table]
+	s.made, s.uuid, s.noID, s.stamps = made, b.traits.UUIDs[table], none, len(stamps)
+	s.now = func() any { return encode(b.dialect, b.traits, time.Now()) }
 	return s
 }
 
@@ -208,8 +228,16 @@ func (r runner) must(ctx context.Context, s *statement, args ...any) error {
 }
 
 // insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
-// the one that counts.
+// the one that counts, which is empty in a table without ids.
 func (r runner) insert(ctx context.Context, s *statement, id *string, args ...any) error {
+	for range s.stamps {
+		args = append(args, s.now())
+	}
+	if s.noID {
+		*id = ""
+		_, err := r.exec(ctx, s, args...)
+		return err
+	}
 	if s.uuid && !isUUID(*id) {
 		*id = newUUID()
 	}

@@ -47,8 +47,12 @@ type userStatements struct {
 
 func buildUsers(b *builder) userStatements {
 	const user = `SELECT ` + userColumns + ` FROM {User} u `
-	const accounts = `SELECT ` + accountColumns + ` FROM {Account} WHERE {=Account.userId} ` +
-		`ORDER BY {Account.provider}, {Account.id}`
+	accounts := `SELECT ` + accountColumns + ` FROM {Account} WHERE {=Account.userId} ORDER BY {Account.provider}, `
+	if b.traits.NoIDs["Account"] {
+		accounts += `{Account.providerAccountId}`
+	} else {
+		accounts += `{Account.id}`
+	}
 	return userStatements{
 		insertUser:     b.insert("User", `{User.id}, {User.name}, {User.email}, {User.emailVerified}, {User.image}`),
 		getUser:        b.read(user + `WHERE {=u.User.id}`),

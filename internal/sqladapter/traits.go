@@ -11,6 +11,13 @@ type Traits struct {
 	// UUIDs has the tables whose ids are UUIDs; proposals that are none are
 	// replaced.
 	UUIDs map[string]bool
+	// NoIDs has the tables, Account or Session, without a column for the id.
+	NoIDs map[string]bool
+	// Stamps has, by table, further columns of the database's own names that
+	// must be given the time at which a row is made.
+	Stamps map[string][]string
+	// TextTimes: the time columns hold ISO 8601 text.
+	TextTimes bool
 	// Folded has the columns, such as "User.email", whose text the database
 	// compares without regard to case, accents or trailing blanks.
 	Folded map[string]bool

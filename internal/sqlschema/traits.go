@@ -2,6 +2,7 @@ package sqlschema
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,11 +16,17 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	if err != nil {
 		return sqladapter.Traits{}, err
 	}
-	traits := sqladapter.Traits{MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, Folded: map[string]bool{}, Precision: map[string]time.Duration{}}
+	traits := sqladapter.Traits{
+		MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Stamps: map[string][]string{},
+		Folded: map[string]bool{}, Precision: map[string]time.Duration{},
+	}
 	for table, t := range found {
 		if id := d.column(t, table+".id"); id != nil {
 			traits.MadeIDs[table], traits.UUIDs[table] = id.Number, id.UUID
+		} else {
+			traits.NoIDs[table] = needless(table + ".id")
 		}
+		traits.Stamps[table] = d.stamps(table, t)
 		for _, logical := range d.Names.Columns() {
 			if of, _, _ := strings.Cut(logical, "."); of != table {
 				continue
@@ -47,6 +54,36 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 		}
 	}
 	return traits, nil
+}
+
+// needless columns may be missing: nothing refers to these ids, and neither
+// Auth.js nor its documentation for Prisma has them any more.
+func needless(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
+
+// stamps names the columns that are none of ours and hold the time at which a
+// row was made or changed: times that must be given, such as those that Prisma
+// keeps as @updatedAt.
+func (d *Database) stamps(table string, t *Table) (names []string) {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; d.stamp(table, t, c) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func (d *Database) stamp(table string, t *Table, c *Column) bool {
+	if !c.Required || table == "VerificationToken" || !isTime(c.Type) || strings.ContainsAny(c.Name, "?{},") {
+		return false
+	}
+	return !slices.ContainsFunc(d.Names.Columns(), func(logical string) bool {
+		return strings.HasPrefix(logical, table+".") && d.column(t, logical) == c
+	})
+}
+
+func isTime(sqlType string) bool {
+	sqlType = strings.ToLower(sqlType)
+	return strings.HasPrefix(sqlType, "timestamp") || strings.HasPrefix(sqlType, "datetime")
 }
 
 // cascades reports whether rows of a table go with their user.

@@ -98,6 +98,9 @@ func (v *verifier) columns() {
 			continue
 		}
 		c := v.column(t, logical)
+		if c == nil && needless(logical) && v.Names[logical] == "id" {
+			continue
+		}
 		if c == nil {
 			v.fail("table %s has no column %s: add it, or set storage.columns: {%s: NAME} to what it is called",
 				v.Names[table], v.Names[logical], logical)
@@ -120,7 +123,7 @@ func (v *verifier) columns() {
 			continue
 		}
 		for i := range t.Columns {
-			if c := &t.Columns[i]; c.Required && !known[table][c] {
+			if c := &t.Columns[i]; c.Required && !known[table][c] && !v.stamp(table, t, c) {
 				v.fail("table %s has a column %s that must be given a value, which authsvc cannot know: give it a default", v.Names[table], c.Name)
 			}
 		}
