@@ -57,11 +57,21 @@ func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) 
 	if err != nil {
 		t.Fatalf("MySQL: read a schema: %v", err)
 	}
-	pool := &mysqlPool{server: mysqlServer.kind.server(t), copies: copies}
-	return func(one testing.TB) string {
-		one.Helper()
-		return pool.take(one, t)
-	}
+	server := mysqlServer.kind.server(t)
+	p := &pool{create: func() string {
+		database := MySQL(t)
+		// Off for this connection: the tables come in alphabetical order.
+		statements := append([]string{"USE " + databaseOf(database), "SET foreign_key_checks = 0"}, copies...)
+		if err := mysqlServer.do(server, all(statements...)); err != nil {
+			t.Errorf("MySQL: copy a database: %v", err)
+		}
+		return database
+	}, restore: func(database string) error {
+		return mysqlServer.do(server, func(ctx context.Context, c sqlConn) error {
+			return restoreMySQL(ctx, c.(mysqlConn), databaseOf(database), copies)
+		})
+	}}
+	return p.take
 }
 
 // copyStatements returns what repeats a database in another one: CREATE TABLE
