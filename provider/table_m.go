@@ -1,0 +1,5 @@
+package provider
+
+func tableM() []Entry {
+	return []Entry{}
+}
