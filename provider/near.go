@@ -9,7 +9,7 @@ import (
 // Nearest returns at most three ids of the table that look like id, the most
 // alike first; none when nothing does.
 func Nearest(id string) []string {
-	if len(id) > 60 {
+	if id == "" || len(id) > 60 {
 		return nil
 	}
 	type candidate struct {

@@ -87,10 +87,14 @@ func withIssuer(f func(authsvc.Client, string) *authsvc.OAuth) func(authsvc.Clie
 func withOption(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return func(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 		if options[key] == "" {
-			return nil, &OptionError{Key: key, Problem: "is missing", Mend: "see the page of the provider"}
+			return nil, missing(key)
 		}
 		return f(c, options[key]), nil
 	}
+}
+
+func missing(key string) error {
+	return &OptionError{Key: key, Problem: "is missing", Mend: "`authsvc providers --json` says what it is"}
 }
 
 // withDefault adapts a constructor that takes one option, "" for its default.
@@ -111,5 +115,5 @@ func server(address string) string { return strings.TrimRight(address, "/") }
 
 // issuerOption is the option of providers where every customer has an issuer.
 func issuerOption(example string) []Option {
-	return []Option{{Key: "issuer", Doc: "such as " + example, Example: example, Required: true}}
+	return []Option{{Key: "issuer", Doc: "the issuer, such as " + example, Example: example, Required: true}}
 }

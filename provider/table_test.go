@@ -111,7 +111,7 @@ func TestOptions(t *testing.T) {
 			if !key.MatchString(o.Key) || o.Doc == "" || o.Required && o.Example == "" {
 				t.Errorf("%s: option %+v", e.ID, o)
 			}
-			options := examples(e, true)
+			options := examples(e, false)
 			delete(options, o.Key)
 			_, err := e.New(client, options)
 			var wrong *provider.OptionError

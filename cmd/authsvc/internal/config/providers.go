@@ -220,11 +220,10 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 	isOwn := func(key string) bool { return slices.Contains(ownKeys, key) }
 	own := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !isOwn(m.key) })
 	rest := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return isOwn(m.key) })
-	before := len(l.mistakes)
 	l.section(e.key+".", variablesOf(e.id), own, fields)
 	made, err := known.New(client, options)
 	if err != nil {
-		l.optionMistakes(e, known, options, err, len(l.mistakes) > before)
+		l.optionMistakes(e, known, options, err)
 		return
 	}
 	o, ok := made.(*authsvc.OAuth)
@@ -257,19 +256,22 @@ func optionFields(known provider.Entry, into map[string]string) []field {
 }
 
 // optionMistakes reports every required option that is missing, else what
-// New found. explained: a value that could not be read was reported already.
-func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[string]string, err error, explained bool) {
-	missing := false
+// New found.
+func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[string]string, err error) {
+	reported := false
 	for _, o := range known.Options {
-		if o.Required && options[o.Key] == "" {
-			missing = true
-			variable := variablesOf(e.id) + strings.ToUpper(o.Key)
-			l.fail(l.places[e.key], e.key+"."+o.Key, "is missing", "write "+o.Doc+" (or set "+variable+")")
+		key := e.key + "." + o.Key
+		if !o.Required || options[o.Key] != "" {
+			continue
+		}
+		reported = true
+		if !slices.ContainsFunc(l.mistakes, func(m Mistake) bool { return m.Key == key }) { // else it could not be read
+			l.fail(l.places[e.key], key, "is missing", "write "+o.Doc+" (or set "+variablesOf(e.id)+strings.ToUpper(o.Key)+")")
 		}
 	}
 	var wrong *provider.OptionError
 	switch {
-	case missing || explained:
+	case reported:
 	case errors.As(err, &wrong):
 		key := e.key + "." + wrong.Key
 		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, wrong.Problem, wrong.Mend)
