@@ -13,7 +13,7 @@ func FACEIT(c authsvc.Client) *authsvc.OAuth {
 		TokenURL:            "https://api.faceit.com/auth/v1/oauth/token",
 		UserInfoURL:         "https://api.faceit.com/auth/v1/resources/userinfo",
 		AuthorizationParams: map[string]string{"redirect_popup": "true"},
-		Fields:              authsvc.Fields{ID: "guid|sub", Name: "name|nickname", EmailVerified: never},
+		Fields:              authsvc.Fields{ID: "guid", Name: "name|nickname", EmailVerified: never},
 		Style:               authsvc.Style{Background: "#ff5500", Text: "#ffffff"},
 	}
 }

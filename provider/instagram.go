@@ -14,7 +14,7 @@ func Instagram(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:      "https://graph.instagram.com/me?fields=id,user_id,username,account_type,name,profile_picture_url",
 		Scope:            "instagram_business_basic",
 		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "user_id|id", Name: "name|username", Email: never, Image: "profile_picture_url"},
+		Fields:           authsvc.Fields{ID: "user_id", Name: "name|username", Email: never, Image: "profile_picture_url"},
 		Style:            authsvc.Style{Background: "#ffffff", Text: "#000000"},
 	}
 }

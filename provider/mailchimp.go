@@ -17,7 +17,7 @@ func Mailchimp(c authsvc.Client) *authsvc.OAuth {
 		Checks:           []string{"state"}, // it knows no PKCE
 		UserInfoAuth:     "header:Authorization OAuth",
 		Fields: authsvc.Fields{
-			ID:            "login.login_id|user_id",
+			ID:            "login.login_id",
 			Name:          "accountname|login.login_name",
 			Email:         "login.email",
 			EmailVerified: never,

@@ -14,7 +14,7 @@ func Oura(c authsvc.Client) *authsvc.OAuth {
 		TokenURL:         "https://api.ouraring.com/oauth/token",
 		UserInfoURL:      "https://api.ouraring.com/v2/usercollection/personal_info",
 		Scope:            "email personal",
-		Fields:           authsvc.Fields{ID: "id|user_id", Name: "email", EmailVerified: never},
+		Fields:           authsvc.Fields{ID: "id", Name: "email", EmailVerified: never},
 		Style:            authsvc.Style{Background: "#2f4a73", Text: "#ffffff"},
 	}
 }

@@ -2,10 +2,11 @@ package provider
 
 import "authsvc"
 
-// Slack signs in with a Slack account, by OpenID Connect. Ids are unique
-// within a workspace only as user ids, and everywhere as sub, which is taken.
-// PKCE stays off: using it once turns a Slack app into a public client for
-// good.
+// Slack signs in with a Slack account, by OpenID Connect. The id is the user
+// id, which Slack promises to be unique within a workspace only: for an app
+// that many workspaces install, put the claim https://slack.com/team_id in
+// front of it. PKCE stays off: using it once turns a Slack app into a public
+// client for good.
 //
 // https://docs.slack.dev/authentication/sign-in-with-slack/
 func Slack(c authsvc.Client) *authsvc.OAuth {

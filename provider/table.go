@@ -15,6 +15,7 @@ func tableA() []Entry {
 			Options: issuerOption("https://api.asgardeo.io/t/acme"),
 			Notes: []string{
 				"The issuer option is the base of the tenant, https://api.asgardeo.io/t/TENANT.",
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
 			},
 			New: withIssuer(Asgardeo)},
 		{ID: "atlassian", Name: "Atlassian", Protocol: "oauth2", Email: EmailUnverified,
@@ -33,7 +34,10 @@ func tableA() []Entry {
 		{ID: "authentik", Name: "authentik", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://docs.goauthentik.io/add-secure-apps/providers/oauth2/",
 			Options: issuerOption("https://id.example.com/application/o/acme/"),
-			New:     withIssuer(Authentik)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(Authentik)},
 		{ID: "battlenet", Name: "Battle.net", Protocol: "oidc", Email: EmailAbsent,
 			Docs: "https://develop.battle.net/documentation/guides/using-oauth",
 			Options: []Option{
@@ -43,7 +47,10 @@ func tableA() []Entry {
 		{ID: "beyondidentity", Name: "Beyond Identity", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://developer.beyondidentity.com/",
 			Options: issuerOption("https://auth-us.beyondidentity.com/v1/tenants/0123/realms/4567/applications/89ab"),
-			New:     withIssuer(BeyondIdentity)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(BeyondIdentity)},
 		{ID: "bitly", Name: "Bitly", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://dev.bitly.com/docs/getting-started/authentication/",
 			New:  plain(Bitly)},
@@ -52,6 +59,7 @@ func tableA() []Entry {
 			Options: issuerOption("https://sso.example.com"),
 			Notes: []string{
 				"Name the customer by the client id tenant=T&product=P with the secret dummy, or by tenant and product in authorization_params.",
+				"No address counts as verified unless you say so: with trust_email: true all are.",
 			},
 			New: withIssuer(BoxyHQSAML)},
 		{ID: "bungie", Name: "Bungie", Protocol: "oauth2", Email: EmailAbsent,
@@ -62,7 +70,10 @@ func tableA() []Entry {
 			New: withOption("api_key", Bungie)},
 		{ID: "classlink", Name: "ClassLink", Protocol: "oauth2", Email: EmailIssuer,
 			Docs: "https://developer.classlink.com/docs",
-			New:  plain(ClassLink)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with trust_email: true all are.",
+			},
+			New: plain(ClassLink)},
 		{ID: "click-up", Name: "ClickUp", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://developer.clickup.com/docs/authentication",
 			New:  plain(ClickUp)},
@@ -70,6 +81,9 @@ func tableA() []Entry {
 			Docs: "https://docs.cloudfoundry.org/api/uaa/",
 			Options: []Option{
 				{Key: "uaa_url", Doc: "the address of the UAA, such as https://uaa.example.com", Example: "https://uaa.example.com", Required: true},
+			},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
 			},
 			New: withOption("uaa_url", CloudFoundry)},
 		{ID: "cognito", Name: "Amazon Cognito", Protocol: "oidc", Email: EmailClaim,
@@ -109,7 +123,10 @@ func tableA() []Entry {
 		{ID: "duende-identity-server6", Name: "Duende IdentityServer", Aliases: []string{"duende-identityserver6"}, Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://docs.duendesoftware.com/identityserver/",
 			Options: issuerOption("https://id.example.com"),
-			New:     withIssuer(DuendeIdentityServer6)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(DuendeIdentityServer6)},
 		{ID: "eventbrite", Name: "Eventbrite", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://www.eventbrite.com/platform/api#/introduction/authentication",
 			New:  plain(Eventbrite)},
@@ -147,6 +164,9 @@ func tableA() []Entry {
 				{Key: "issuer", Doc: "the issuer, such as https://id.example.com", Example: "https://id.example.com", Required: true},
 				{Key: "tenant_id", Doc: "the id of the tenant, if there are several", Example: "30663132-6464-6665-3032-326466613934"},
 			},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
 			New: fusionAuth},
 		{ID: "github", Name: "GitHub", Protocol: "oauth2", Email: EmailFiltered,
 			Docs: "https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps",
@@ -172,7 +192,10 @@ func tableA() []Entry {
 		{ID: "hydra", Name: "Ory Hydra", Aliases: []string{"ory-hydra"}, Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://www.ory.com/docs/oauth2-oidc",
 			Options: issuerOption("https://hydra.example.com/"),
-			New:     withIssuer(Hydra)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(Hydra)},
 		{ID: "instagram", Name: "Instagram", Protocol: "oauth2", Email: EmailAbsent,
 			Docs: "https://developers.facebook.com/docs/instagram-platform/instagram-api-with-instagram-login/business-login",
 			Notes: []string{
@@ -185,7 +208,10 @@ func tableA() []Entry {
 		{ID: "keycloak", Name: "Keycloak", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://www.keycloak.org/securing-apps/oidc-layers",
 			Options: issuerOption("https://id.example.com/realms/acme"),
-			New:     withIssuer(Keycloak)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(Keycloak)},
 		{ID: "kick", Name: "Kick", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://docs.kick.com/getting-started/generating-tokens-oauth2-flow",
 			New:  plain(Kick)},

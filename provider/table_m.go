@@ -21,7 +21,10 @@ func tableM() []Entry {
 		{ID: "mattermost", Name: "Mattermost", Protocol: "oauth2", Email: EmailIssuer,
 			Docs:    "https://developers.mattermost.com/integrate/apps/authentication/oauth2/",
 			Options: issuerOption("https://chat.example.com"),
-			New:     withIssuer(Mattermost)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(Mattermost)},
 		{ID: "meetup", Name: "Meetup", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://www.meetup.com/graphql/authentication/",
 			Notes: []string{
@@ -36,6 +39,9 @@ func tableM() []Entry {
 			Options: []Option{
 				{Key: "account_id", Doc: "the id of the account, such as 1234567_SB1", Example: "1234567_SB1", Required: true},
 				{Key: "userinfo", Doc: "the address of the RESTlet that answers runtime.getCurrentUser()", Example: "https://1234567-sb1.restlets.api.netsuite.com/app/site/hosting/restlet.nl?script=1&deploy=1", Required: true},
+			},
+			Notes: []string{
+				"No address counts as verified unless you say so: with trust_email: true all are.",
 			},
 			New: netSuite},
 		{ID: "nextcloud", Name: "Nextcloud", Protocol: "oauth2", Email: EmailUnverified,
@@ -53,16 +59,23 @@ func tableM() []Entry {
 			Options: issuerOption("https://id.example.com"),
 			Notes: []string{
 				"In a configuration file, type: oidc does the same under any id.",
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
 			},
 			New: withIssuer(OIDC)},
 		{ID: "okta", Name: "Okta", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://developer.okta.com/docs/api/openapi/okta-oauth/guides/overview/",
 			Options: issuerOption("https://acme.okta.com/oauth2/default"),
-			New:     withIssuer(Okta)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(Okta)},
 		{ID: "onelogin", Name: "OneLogin", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://developers.onelogin.com/openid-connect",
 			Options: issuerOption("https://acme.onelogin.com"),
-			New:     withIssuer(OneLogin)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with trust_email: true all are.",
+			},
+			New: withIssuer(OneLogin)},
 		{ID: "osu", Name: "osu!", Protocol: "oauth2", Email: EmailAbsent,
 			Docs: "https://osu.ppy.sh/docs/index.html#authentication",
 			New:  plain(Osu)},
@@ -87,7 +100,10 @@ func tableM() []Entry {
 		{ID: "ping-id", Name: "Ping Identity (PingOne)", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://docs.pingidentity.com/pingone/",
 			Options: issuerOption("https://auth.pingone.eu/30663132-6464-6665-3032-326466613934/as"),
-			New:     withIssuer(PingID)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(PingID)},
 		{ID: "pinterest", Name: "Pinterest", Protocol: "oauth2", Email: EmailAbsent,
 			Docs: "https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/",
 			Notes: []string{
@@ -119,6 +135,7 @@ func tableM() []Entry {
 			Docs: "https://docs.slack.dev/authentication/sign-in-with-slack/",
 			Notes: []string{
 				"The redirect URI must be https.",
+				"For an app that many workspaces install, set profile.id to {\"https://slack.com/team_id\"}-{sub}: user ids are unique within a workspace.",
 			},
 			New: plain(Slack)},
 		{ID: "snapchat", Name: "Snapchat", Protocol: "oauth2", Email: EmailImplied,
@@ -174,7 +191,10 @@ func tableM() []Entry {
 		{ID: "united-effects", Name: "United Effects", Protocol: "oidc", Email: EmailIssuer,
 			Docs:    "https://docs.unitedeffects.com/integrations/nextauthjs",
 			Options: issuerOption("https://auth.unitedeffects.com/acme"),
-			New:     withIssuer(UnitedEffects)},
+			Notes: []string{
+				"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			},
+			New: withIssuer(UnitedEffects)},
 		{ID: "vercel", Name: "Vercel", Protocol: "oidc", Email: EmailClaim,
 			Docs: "https://vercel.com/docs/sign-in-with-vercel/authorization-server-api",
 			New:  plain(Vercel)},
@@ -211,6 +231,9 @@ func tableM() []Entry {
 				{Key: "connection", Doc: "the id of the connection to sign in by", Example: "conn_01E4ZCR3C56J083X43JQXF3JK5"},
 				{Key: "organization", Doc: "the id of the organization to sign in for; one of the three is required", Example: "org_01EHWNCE74X7JSDV0X3SZ3KJNY", Required: true},
 				{Key: "provider", Doc: "a way to sign in, such as authkit or GoogleOAuth", Example: "GoogleOAuth"},
+			},
+			Notes: []string{
+				"No address counts as verified unless you say so: with trust_email: true all are.",
 			},
 			New: workOS},
 		{ID: "xero", Name: "Xero", Protocol: "oidc", Email: EmailUnverified,

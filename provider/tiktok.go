@@ -18,7 +18,7 @@ func TikTok(c authsvc.Client) *authsvc.OAuth {
 		ClientIDParam:    "client_key",
 		AuthMethod:       "client_secret_post",
 		Fields: authsvc.Fields{
-			ID:    "data.user.open_id|data.user.union_id",
+			ID:    "data.user.open_id",
 			Name:  "data.user.display_name|data.user.username",
 			Email: never,
 			Image: "data.user.avatar_large_url|data.user.avatar_url",

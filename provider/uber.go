@@ -14,7 +14,7 @@ func Uber(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:      "https://api.uber.com/v1/me",
 		Scope:            "profile",
 		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "rider_id|uuid", Name: "{first_name} {last_name}", EmailVerified: never},
+		Fields:           authsvc.Fields{ID: "rider_id", Name: "{first_name} {last_name}", EmailVerified: never},
 		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -11,7 +11,7 @@ func Xero(c authsvc.Client) *authsvc.OAuth {
 		ID: "xero", Name: "Xero", Client: c,
 		OpenID: true,
 		Issuer: "https://identity.xero.com",
-		Fields: authsvc.Fields{ID: "xero_userid|sub", Name: "name|{given_name} {family_name}", EmailVerified: never},
+		Fields: authsvc.Fields{ID: "xero_userid", Name: "name|{given_name} {family_name}", EmailVerified: never},
 		Style:  authsvc.Style{Background: "#13b5ea", Text: "#ffffff"},
 	}
 }
