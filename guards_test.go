@@ -98,7 +98,7 @@ func checkFile(t *testing.T, set *token.FileSet, path string, f *ast.File) {
 			if d.Name.Name == "init" && d.Recv == nil {
 				t.Errorf("%s: func init", set.Position(d.Pos()))
 			}
-			if lines := set.Position(d.End()).Line - set.Position(d.Pos()).Line; lines > 75 && d.Name.Name != "english" && d.Name.Name != "german" { // catalogues of words
+			if lines := set.Position(d.End()).Line - set.Position(d.Pos()).Line; lines > 75 && d.Name.Name != "english" && d.Name.Name != "german" && d.Name.Name != "tableA" && d.Name.Name != "tableM" { // catalogues
 				t.Errorf("%s: %s has %d lines", set.Position(d.Pos()), d.Name.Name, lines)
 			}
 			if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !inCmd {

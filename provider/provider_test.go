@@ -1,128 +1,179 @@
 package provider_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
-	"authsvc"
 	"authsvc/provider"
 )
 
-// TestTable: every provider has a file, a line in the table and a recorded
-// answer.
-func TestTable(t *testing.T) {
-	t.Parallel()
-	var table []string
-	for _, e := range provider.All() {
-		table = append(table, e.ID)
-		o := e.New(authsvc.Client{ID: "client", Secret: "secret"}, nil)
-		if o.ID != e.ID || o.Name != e.Name || o.Client.ID != "client" || o.Client.Secret != "secret" {
-			t.Errorf("%s: the constructor and the table disagree", e.ID)
-		}
-	}
-	if !slices.IsSorted(table) {
-		t.Errorf("table is not ordered: %v", table)
-	}
-	for _, pattern := range []string{"*.go", "testdata/*.txtar"} {
-		if diff := cmp.Diff(table, names(t, pattern)); diff != "" {
-			t.Errorf("table and %s (-table +files):\n%s", pattern, diff)
-		}
-	}
-	if _, ok := provider.Lookup("github"); !ok {
-		t.Error("github is not found")
-	}
-	if _, ok := provider.Lookup("nobody"); ok {
-		t.Error("nobody is found")
-	}
-}
-
-// names are the providers that have a file.
-func names(t *testing.T, pattern string) []string {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ids []string
-	for _, f := range files {
-		id := strings.TrimSuffix(filepath.Base(f), filepath.Ext(f))
-		if id != "provider" && !strings.HasSuffix(id, "_test") {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// TestAnswers signs in through the engine, with a server that answers as the
-// provider did.
-func TestAnswers(t *testing.T) {
+// TestSignIn goes the whole way for every case of every provider, with an
+// emulator that takes nothing but what the recording says.
+func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
-		for name, files := range cases(t, e.ID) {
+		for name, rec := range recordings(t, e.ID) {
 			t.Run(e.ID+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				var want, got outcome
-				if err := json.Unmarshal(files["want.json"], &want); err != nil {
-					t.Fatalf("want.json: %v", err)
+				a := newAttempt(t, e, rec)
+				a.start()
+				word := a.comeBack(nil)
+				if diff := cmp.Diff(rec.Want, a.stored); diff != "" {
+					t.Errorf("user (-want +got):\n%s\n%s", diff, a.log)
 				}
-				s := newService(t, files)
-				got = s.signIn(t, e, s.issuer(e))
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("user (-want +got):\n%s", diff)
+				if (rec.Want == nil) != (word != "") {
+					t.Errorf("the page says %q", word)
 				}
+				a.complete()
+				a.secretless()
 			})
 		}
 	}
 }
 
-// TestForeignIssuer: an answer that names another issuer is refused (RFC 9207
-// §2.4); TestAnswers is the positive twin.
-func TestForeignIssuer(t *testing.T) {
+// complete: every call of the recording came.
+func (a *attempt) complete() {
+	a.t.Helper()
+	if a.rec.Want == nil {
+		return
+	}
+	if a.rec.Token.URL != "" && a.called["token"] != 1 {
+		a.t.Errorf("%d token requests", a.called["token"])
+	}
+	for name, c := range a.rec.Calls {
+		if a.called[name] == 0 && !c.Optional {
+			a.t.Errorf("%s did not come", name)
+		}
+	}
+}
+
+// secretless: the log holds nothing that opens anything.
+func (a *attempt) secretless() {
+	a.t.Helper()
+	log := a.log.String()
+	for _, secret := range []string{clientSecret, codeGiven, a.access, a.idToken} {
+		if secret != "" && strings.Contains(log, secret) {
+			a.t.Errorf("%q is in the log:\n%s", secret, log)
+		}
+	}
+}
+
+// TestRefusals: whatever goes wrong, nobody is signed in, the page has the
+// right word and the log no secret. TestSignIn is the positive twin.
+func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
 		t.Run(e.ID, func(t *testing.T) {
 			t.Parallel()
-			for _, files := range cases(t, e.ID) {
-				s := newService(t, files)
-				if got := s.signIn(t, e, "https://evil.example"); got != (outcome{}) {
-					t.Errorf("signed in as %+v", got)
-				}
-				return
+			a := newAttempt(t, e, firstCase(t, e.ID))
+			for name, w := range wrongs(a.rec) {
+				t.Run(name, func(t *testing.T) {
+					a.again(t, firstCase(t, e.ID))
+					a.refused(w)
+				})
 			}
 		})
 	}
 }
 
-// outcome is what the engine stored.
-type outcome struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Email    string `json:"email"`
-	Image    string `json:"image"`
-	Verified bool   `json:"verified"`
+// refused: with that going wrong, nobody is signed in.
+func (a *attempt) refused(w wrong) {
+	a.t.Helper()
+	if w.change != nil {
+		w.change(a.rec)
+	}
+	a.fail = w.fault
+	a.start()
+	word := a.comeBack(w.callback)
+	if a.stored != nil {
+		a.t.Errorf("signed in as %+v", *a.stored)
+	}
+	if word != w.word {
+		a.t.Errorf("the page says %q, not %q\n%s", word, w.word, a.log)
+	}
+	a.secretless()
 }
 
-// cases are the folders of a recorded answer.
-func cases(t *testing.T, id string) map[string]map[string][]byte {
+// firstCase is the first case, by name, in which somebody signs in.
+func firstCase(t *testing.T, id string) *recording {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", id+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]map[string][]byte{}
-	for _, f := range txtar.Parse(raw).Files {
-		name, file, _ := strings.Cut(f.Name, "/")
-		if all[name] == nil {
-			all[name] = map[string][]byte{}
+	all := recordings(t, id)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name].Want != nil {
+			return all[name]
 		}
-		all[name][file] = f.Data
 	}
-	return all
+	t.Fatalf("%s: nobody signs in", id)
+	return nil
+}
+
+// A wrong is one way for a sign-in to go wrong.
+type wrong struct {
+	fault    *fault
+	callback map[string]string
+	change   func(*recording)
+	word     string
+}
+
+// wrongs are those that a provider can have, by name.
+func wrongs(rec *recording) map[string]wrong {
+	const oauth = "OAuthCallback"
+	list := map[string]wrong{
+		"denied":      {callback: map[string]string{"code": "", "error": "access_denied"}, word: "AccessDenied"},
+		"other error": {callback: map[string]string{"code": "", "error": "temporarily_unavailable"}, word: oauth},
+		"no code":     {callback: map[string]string{"code": ""}, word: oauth},
+		"no id":       {change: withoutID, word: oauth},
+	}
+	steps := []string{"token"}
+	if len(rec.Calls) > 0 {
+		steps = append(steps, "call")
+	}
+	for _, step := range steps {
+		for name, f := range map[string]fault{
+			"500":           {status: http.StatusInternalServerError, contentType: "text/plain", body: "oops"},
+			"429":           {status: http.StatusTooManyRequests, contentType: "application/json", body: `{"message": "slow down"}`},
+			"401":           {status: http.StatusUnauthorized, contentType: "application/json", body: `{"error": "invalid_client"}`},
+			"HTML":          {status: http.StatusOK, contentType: "text/html", body: "<!doctype html><title>Maintenance</title>"},
+			"half JSON":     {status: http.StatusOK, contentType: "application/json", body: `{"id": 1, "access_tok`},
+			"empty":         {status: http.StatusOK, contentType: "application/json"},
+			"list":          {status: http.StatusOK, contentType: "application/json", body: `[]`},
+			"no connection": {broken: true},
+		} {
+			f.step = step
+			list[step+" "+name] = wrong{fault: &f, word: oauth}
+		}
+	}
+	list["expired code"] = wrong{word: oauth, fault: &fault{step: "token", status: http.StatusBadRequest,
+		contentType: "application/json", body: `{"error": "invalid_grant", "error_description": "the code has expired"}`}}
+	list["error with 200"] = wrong{word: oauth, fault: &fault{step: "token", status: http.StatusOK,
+		contentType: "application/json", body: `{"error": "bad_verification_code"}`}}
+	if rec.IDToken != nil {
+		maps.Copy(list, wrongIDTokens(oauth))
+	}
+	return list
+}
+
+// withoutID empties whatever the id could come from.
+func withoutID(rec *recording) {
+	for _, c := range rec.Calls {
+		c.Answer, c.JWT = []byte(`{}`), nil
+	}
+	delete(rec.IDToken, "sub")
+}
+
+func wrongIDTokens(word string) map[string]wrong {
+	claim := func(name string, v any) wrong {
+		return wrong{word: word, change: func(rec *recording) { rec.IDToken[name] = v }}
+	}
+	return map[string]wrong{
+		"foreign issuer":   claim("iss", "https://evil.example"),
+		"foreign audience": claim("aud", "somebody-else"),
+		"expired ID token": claim("exp", "now-3600"),
+		"iss parameter":    {word: word, callback: map[string]string{"iss": "https://evil.example"}},
+	}
 }

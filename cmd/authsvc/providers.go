@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"authsvc"
 	"authsvc/provider"
 )
 
@@ -15,24 +17,34 @@ type providersCommand struct {
 
 // listedProvider is the JSON form of a line of the table.
 type listedProvider struct {
-	ID      string         `json:"id"`
-	Name    string         `json:"name"`
-	Options []listedOption `json:"options"`
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Aliases  []string       `json:"aliases"`
+	Protocol string         `json:"protocol"`
+	PKCE     bool           `json:"pkce"`
+	Email    string         `json:"email"`
+	Scope    string         `json:"scope"`
+	Docs     string         `json:"docs"`
+	NoSecret bool           `json:"noSecret"`
+	Options  []listedOption `json:"options"`
+	Notes    []string       `json:"notes"`
 }
 
 type listedOption struct {
 	Key      string `json:"key"`
 	Doc      string `json:"doc"`
+	Example  string `json:"example"`
 	Required bool   `json:"required"`
+	Secret   bool   `json:"secret"`
 }
 
 // Run prints the table of built-in providers.
 func (c *providersCommand) Run(p *program) error {
 	list := []listedProvider{}
 	for _, e := range provider.All() {
-		l := listedProvider{ID: e.ID, Name: e.Name, Options: []listedOption{}}
-		for _, o := range e.Options {
-			l.Options = append(l.Options, listedOption(o))
+		l, err := listed(e)
+		if err != nil {
+			return err
 		}
 		list = append(list, l)
 	}
@@ -42,13 +54,49 @@ func (c *providersCommand) Run(p *program) error {
 		return enc.Encode(list)
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tOPTIONS")
+	fmt.Fprintln(w, "ID\tNAME\tPROTOCOL\tPKCE\tE-MAIL\tOPTIONS")
 	for _, l := range list {
-		keys := []string{"client_id", "client_secret"}
-		for _, o := range l.Options {
-			keys = append(keys, o.Key)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", l.ID, l.Name, strings.Join(keys, ", "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.Name, l.Protocol, map[bool]string{true: "yes", false: "no"}[l.PKCE],
+			l.Email, strings.Join(l.keys(), ", "))
 	}
 	return w.Flush()
+}
+
+// keys are what has to be given, and in brackets what may be.
+func (l *listedProvider) keys() []string {
+	keys := []string{"client_id"}
+	if !l.NoSecret {
+		keys = append(keys, "client_secret")
+	}
+	for _, o := range l.Options {
+		if o.Required {
+			keys = append(keys, o.Key)
+		} else {
+			keys = append(keys, "["+o.Key+"]")
+		}
+	}
+	return keys
+}
+
+// listed reads what a provider does off the one that the table makes of the
+// examples of its options.
+func listed(e provider.Entry) (listedProvider, error) {
+	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
+		Docs: e.Docs, NoSecret: e.NoSecret, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}
+	examples := map[string]string{}
+	for _, o := range e.Options {
+		l.Options = append(l.Options, listedOption{Key: o.Key, Doc: o.Doc, Example: o.Example, Required: o.Required, Secret: o.Secret})
+		if o.Required {
+			examples[o.Key] = o.Example
+		}
+	}
+	made, err := e.New(authsvc.Client{ID: "CLIENT_ID", Secret: "CLIENT_SECRET"}, examples)
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", e.ID, err)
+	}
+	if o, ok := made.(*authsvc.OAuth); ok {
+		l.PKCE = len(o.Checks) == 0 || slices.Contains(o.Checks, "pkce")
+		l.Scope = o.Scope
+	}
+	return l, nil
 }

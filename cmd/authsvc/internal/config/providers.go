@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,9 +104,15 @@ func refusedTypes() map[string][2]string {
 	}
 }
 
-// laterOptions are keys that providers of other versions take.
-func laterOptions() []string {
-	return []string{"tenant", "team_id", "key_id", "private_key", "api_key", "base_url", "account_id", "shop"}
+// foreignOptions are keys that some provider of the table takes.
+func foreignOptions() []string {
+	var keys []string
+	for _, e := range provider.All() {
+		for _, o := range e.Options {
+			keys = append(keys, o.Key)
+		}
+	}
+	return keys
 }
 
 // providers reads the list and then what the environment alone enables.
@@ -126,8 +133,15 @@ func (l *loader) providers(s *Settings, v value) {
 		}
 	}
 	for _, known := range provider.All() {
-		if !slices.Contains(ids, known.ID) && l.isSet(known.ID, "ID", "SECRET") {
-			l.fromEnvironment(s, known.ID)
+		named := func(id string) bool { return slices.Contains(ids, id) }
+		if named(known.ID) || slices.ContainsFunc(known.Aliases, named) {
+			continue
+		}
+		for _, id := range append([]string{known.ID}, known.Aliases...) {
+			if l.isSet(id, "ID", "SECRET") {
+				l.fromEnvironment(s, id)
+				break
+			}
 		}
 	}
 	if !slices.Contains(ids, "email") && l.isSet("email", "SERVER", "FROM") {
@@ -176,12 +190,12 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 	e := &entry{key: key, id: id}
 	known, builtIn := provider.Lookup(kind)
 	switch {
+	case kind == "oidc" || kind == "oauth2": // ahead of the table: here everything is an option
+		e.oauth = &authsvc.OAuth{ID: id, OpenID: kind == "oidc"}
+		l.section(key+".", variablesOf(id), l.withoutForeign(key, kind, members, e.oauthFields()), e.oauthFields())
+		s.Engine.Providers = append(s.Engine.Providers, e.oauth)
 	case builtIn:
 		l.builtIn(s, e, known, members)
-	case kind == "oidc" || kind == "oauth2":
-		e.oauth = &authsvc.OAuth{ID: id, OpenID: kind == "oidc"}
-		l.section(key+".", variablesOf(id), l.withoutLater(key, kind, members), e.oauthFields())
-		s.Engine.Providers = append(s.Engine.Providers, e.oauth)
 	case kind == "email":
 		e.email.ID = id
 		l.section(key+".", variablesOf(id), members, e.emailFields())
@@ -205,56 +219,107 @@ func (l *loader) word(key, name string, members []member) string {
 	return ""
 }
 
-// builtIn makes a provider of the table: its options are read first, then
-// everything that the entry overrides is written over what New made.
+// builtIn makes a provider of the table: client and options are read first,
+// then everything else that the entry says is written over what New made.
 func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []member) {
-	options := map[string]string{}
-	var optionFields []field
-	for _, o := range known.Options {
-		optionFields = append(optionFields, field{key: o.Key, secret: true, into: target{"text", "write one value", func(v value) string {
-			options[o.Key] = v.text
-			return ""
-		}}})
+	options, client := map[string]string{}, authsvc.Client{}
+	fields := append(optionFields(known, options),
+		field{key: "client_id", into: text(&client.ID), name: "ID"},
+		field{key: "client_secret", into: secretText(&client.Secret), name: "SECRET", secret: true})
+	var ownKeys []string
+	for _, f := range fields {
+		ownKeys = append(ownKeys, f.key)
 	}
-	isOption := func(m member) bool {
-		return slices.ContainsFunc(known.Options, func(o provider.Option) bool { return o.Key == m.key })
+	isOwn := func(key string) bool { return slices.Contains(ownKeys, key) }
+	own := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !isOwn(m.key) })
+	rest := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return isOwn(m.key) })
+	l.section(e.key+".", variablesOf(e.id), own, fields)
+	made, err := known.New(client, options)
+	if err != nil {
+		l.optionMistakes(e, known, options, err)
+		return
 	}
-	own := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !isOption(m) })
-	rest := slices.DeleteFunc(slices.Clone(members), isOption)
-	l.section(e.key+".", variablesOf(e.id), own, optionFields)
-	for _, o := range known.Options {
-		if o.Required && options[o.Key] == "" {
-			l.fail(l.places[e.key], e.key+"."+o.Key, "is missing", o.Doc)
-		}
+	o, ok := made.(*authsvc.OAuth)
+	if !ok {
+		l.fail(l.places[e.key], e.key, "is of a kind that a file cannot describe in this version", "embed the library")
+		return
 	}
 	// The value that New returns has to be the one that is changed: its
 	// functions may look at it.
-	e.oauth = known.New(authsvc.Client{}, options)
+	e.oauth = o
 	e.oauth.ID = e.id
-	l.section(e.key+".", variablesOf(e.id), l.withoutLater(e.key, known.ID, rest), e.oauthFields())
+	others := slices.DeleteFunc(e.oauthFields(), func(f field) bool { return isOwn(f.key) })
+	l.section(e.key+".", variablesOf(e.id), l.withoutForeign(e.key, known.ID, rest, others), others, ownKeys...)
 	s.Engine.Providers = append(s.Engine.Providers, e.oauth)
 }
 
-// withoutLater refuses options that no provider of this version takes.
-func (l *loader) withoutLater(key, kind string, members []member) []member {
+// optionFields read what a provider takes beside client id and secret.
+func optionFields(known provider.Entry, into map[string]string) []field {
+	var fields []field
+	for _, o := range known.Options {
+		fields = append(fields, field{key: o.Key, secret: o.Secret, into: target{"text", "write one value", func(v value) string {
+			if v.shape != scalar {
+				return "is no text"
+			}
+			into[o.Key] = v.text
+			return ""
+		}}})
+	}
+	return fields
+}
+
+// optionMistakes reports every required option that is missing, else what
+// New found.
+func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[string]string, err error) {
+	reported := false
+	for _, o := range known.Options {
+		key := e.key + "." + o.Key
+		if !o.Required || options[o.Key] != "" {
+			continue
+		}
+		reported = true
+		if !slices.ContainsFunc(l.mistakes, func(m Mistake) bool { return m.Key == key }) { // else it could not be read
+			l.fail(l.places[e.key], key, "is missing", "write "+o.Doc+" (or set "+variablesOf(e.id)+strings.ToUpper(o.Key)+")")
+		}
+	}
+	var wrong *provider.OptionError
+	switch {
+	case reported:
+	case errors.As(err, &wrong):
+		key := e.key + "." + wrong.Key
+		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, wrong.Problem, wrong.Mend)
+	default:
+		l.fail(l.places[e.key], e.key, "cannot be made", err.Error())
+	}
+}
+
+// withoutForeign refuses options that only other providers take. known are
+// the keys that this one has.
+func (l *loader) withoutForeign(key, kind string, members []member, known []field) []member {
+	foreign := foreignOptions()
 	return slices.DeleteFunc(slices.Clone(members), func(m member) bool {
-		later := slices.Contains(laterOptions(), m.key)
-		if later {
+		wrong := slices.Contains(foreign, m.key) && !slices.ContainsFunc(known, func(f field) bool { return f.key == m.key })
+		if wrong {
 			l.fail(m.place, key+"."+m.key, "is an option that "+kind+" does not take", "remove it; `authsvc providers` lists options")
 		}
-		return later
+		return wrong
 	})
 }
 
 func (l *loader) unknownKind(key, kind string) {
-	names := []string{"oidc", "oauth2", "email"}
-	for _, e := range provider.All() {
-		names = append(names, e.ID)
+	place := cmp.Or(l.places[key+".type"], l.places[key+".id"], l.places[key])
+	if fate, gone := provider.Discontinued(kind); gone {
+		what, instead, _ := strings.Cut(fate, "; ")
+		l.fail(place, key, "names provider "+printable(kind)+", which was discontinued: "+what, instead)
+		return
 	}
-	mend := "use one of " + strings.Join(names, ", ")
-	if n := nearest(kind, names); n != "" {
-		mend = "did you mean " + n + "? With type: oidc or oauth2 any name goes"
+	mend := "`authsvc providers` lists all; with type: oidc or oauth2 any name goes"
+	near := provider.Nearest(kind)
+	if n := nearest(kind, []string{"oidc", "oauth2", "email"}); n != "" {
+		near = append([]string{n}, near...)
 	}
-	place := l.places[key+".type"]
-	l.fail(cmp.Or(place, l.places[key+".id"], l.places[key]), key, printable(kind)+" is no provider of this version", mend)
+	if len(near) > 0 {
+		mend = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
+	}
+	l.fail(place, key, printable(kind)+" is no provider of this version", mend)
 }

@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// FortyTwo signs in students of the 42 schools with their intranet account.
+// The address is the one that the school gave out; nothing in the profile
+// vouches for it.
+//
+// https://api.intra.42.fr/apidoc/guides/web_application_flow
+func FortyTwo(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "42-school", Name: "42 School", Client: c,
+		AuthorizationURL: "https://api.intra.42.fr/oauth/authorize",
+		TokenURL:         "https://api.intra.42.fr/oauth/token",
+		UserInfoURL:      "https://api.intra.42.fr/v2/me",
+		Scope:            "public",
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "usual_full_name|displayname|login",
+			EmailVerified: never,
+			Image:         "image.link|image_url",
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Amazon signs in with an Amazon account (Login with Amazon). The id differs
+// from one security profile to the next. Nothing vouches for the address.
+//
+// https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html
+func Amazon(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "amazon", Name: "Login with Amazon", Client: c,
+		AuthorizationURL: "https://www.amazon.com/ap/oa",
+		TokenURL:         "https://api.amazon.com/auth/o2/token",
+		UserInfoURL:      "https://api.amazon.com/user/profile",
+		Scope:            "profile",
+		Fields:           authsvc.Fields{ID: "user_id", EmailVerified: never},
+		Style:            authsvc.Style{Background: "#ff9900", Text: "#000000"},
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Asgardeo signs in with a tenant of WSO2's Asgardeo. The option is the base
+// of the tenant; the issuer of its ID tokens lies below it. Its administrator
+// decides what an address is worth: to believe the flag, set
+// Fields.EmailVerified to email_verified.
+//
+// https://wso2.com/asgardeo/docs/guides/authentication/oidc/discover-oidc-configs/
+func Asgardeo(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "asgardeo", Name: "Asgardeo", Client: c,
+		OpenID:         true,
+		Issuer:         server(issuer) + "/oauth2/token",
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{EmailVerified: never},
+		Style:          authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

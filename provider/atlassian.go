@@ -1,0 +1,21 @@
+package provider
+
+import "authsvc"
+
+// Atlassian signs in with an Atlassian account, by an OAuth 2.0 (3LO) app. Add
+// offline_access to the scope for a refresh token. Nothing vouches for the
+// address.
+//
+// https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/
+func Atlassian(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "atlassian", Name: "Atlassian", Client: c,
+		AuthorizationURL:    "https://auth.atlassian.com/authorize",
+		TokenURL:            "https://auth.atlassian.com/oauth/token",
+		UserInfoURL:         "https://api.atlassian.com/me",
+		Scope:               "read:me",
+		AuthorizationParams: map[string]string{"audience": "api.atlassian.com", "prompt": "consent"},
+		Fields:              authsvc.Fields{ID: "account_id", EmailVerified: never},
+		Style:               authsvc.Style{Background: "#ffffff", Text: "#0052cc"},
+	}
+}

@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Authentik signs in with a server of authentik. Each application has an
+// issuer, which ends in a slash; the slash is added if it is missing. Its
+// administrator decides what an address is worth: to believe the flag, set
+// Fields.EmailVerified to email_verified.
+//
+// https://docs.goauthentik.io/add-secure-apps/providers/oauth2/
+func Authentik(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "authentik", Name: "authentik", Client: c,
+		OpenID: true,
+		Issuer: server(issuer) + "/",
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#fd4b2d", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,23 @@
+package provider
+
+import (
+	"cmp"
+
+	"authsvc"
+)
+
+// BattleNet signs in with a Battle.net account; the name is the BattleTag.
+// issuer may name a regional server, and is https://oauth.battle.net if empty.
+// There is no address.
+//
+// https://develop.battle.net/documentation/guides/using-oauth
+func BattleNet(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "battlenet", Name: "Battle.net", Client: c,
+		OpenID: true,
+		Issuer: cmp.Or(issuer, "https://oauth.battle.net"),
+		Scope:  "openid",
+		Fields: authsvc.Fields{Name: "battle_tag|battletag", Email: never},
+		Style:  authsvc.Style{Background: "#148eff", Text: "#ffffff"},
+	}
+}

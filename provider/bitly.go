@@ -1,0 +1,22 @@
+package provider
+
+import "authsvc"
+
+// Bitly signs in with a Bitly account. The id is the login, the address the
+// primary one, and verified if Bitly says so. There are no scopes.
+//
+// https://dev.bitly.com/docs/getting-started/authentication/
+func Bitly(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "bitly", Name: "Bitly", Client: c,
+		AuthorizationURL: "https://bitly.com/oauth/authorize",
+		TokenURL:         "https://api-ssl.bitly.com/oauth/access_token",
+		UserInfoURL:      "https://api-ssl.bitly.com/v4/user",
+		Fields: authsvc.Fields{
+			ID:            "login",
+			Email:         "emails[is_primary=true].email",
+			EmailVerified: "emails[is_primary=true].is_verified",
+		},
+		Style: authsvc.Style{Background: "#ee6123", Text: "#ffffff"},
+	}
+}

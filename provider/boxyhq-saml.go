@@ -1,0 +1,23 @@
+package provider
+
+import "authsvc"
+
+// BoxyHQSAML signs in through a server of Ory Polis, formerly BoxyHQ SAML
+// Jackson, which speaks SAML to the identity provider of a customer. Which
+// customer is a matter of the client id (tenant=T&product=P) or of
+// AuthorizationParams. Addresses are what that identity provider says; set
+// TrustEmail if you trust it for them.
+//
+// https://www.ory.com/docs/polis
+func BoxyHQSAML(c authsvc.Client, issuer string) *authsvc.OAuth {
+	base := server(issuer)
+	return &authsvc.OAuth{
+		ID: "boxyhq-saml", Name: "BoxyHQ SAML (Ory Polis)", Client: c,
+		AuthorizationURL:    base + "/api/oauth/authorize",
+		TokenURL:            base + "/api/oauth/token",
+		UserInfoURL:         base + "/api/oauth/userinfo",
+		AuthorizationParams: map[string]string{"provider": "saml"},
+		Fields:              authsvc.Fields{ID: "id", Name: "{firstName} {lastName}|email", EmailVerified: never},
+		Style:               authsvc.Style{Background: "#25c2a0", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,26 @@
+package provider
+
+import "authsvc"
+
+// Bungie signs in players with a Bungie.net account. Every call carries the
+// API key of the application. The scope is fixed where the application is
+// registered, and there is no address.
+//
+// https://github.com/Bungie-net/api/wiki/OAuth-Documentation
+func Bungie(c authsvc.Client, apiKey string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "bungie", Name: "Bungie", Client: c,
+		AuthorizationURL:    "https://www.bungie.net/en/OAuth/Authorize",
+		TokenURL:            "https://www.bungie.net/platform/app/oauth/token/",
+		UserInfoURL:         "https://www.bungie.net/Platform/User/GetMembershipsForCurrentUser/",
+		AuthorizationParams: map[string]string{"reauth": "true"},
+		UserInfoHeaders:     map[string]string{"X-API-Key": apiKey},
+		Fields: authsvc.Fields{
+			ID:    "Response.bungieNetUser.membershipId",
+			Name:  "Response.bungieNetUser.displayName",
+			Email: never,
+			Image: "https://www.bungie.net{Response.bungieNetUser.profilePicturePath}",
+		},
+		Style: authsvc.Style{Background: "#0a0a0a", Text: "#ffffff"},
+	}
+}

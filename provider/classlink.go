@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// ClassLink signs in pupils and teachers through the LaunchPad of their
+// school. The school decides what an address is worth; set TrustEmail if you
+// trust all of them.
+//
+// https://developer.classlink.com/docs
+func ClassLink(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "classlink", Name: "ClassLink", Client: c,
+		AuthorizationURL: "https://launchpad.classlink.com/oauth2/v2/auth",
+		TokenURL:         "https://launchpad.classlink.com/oauth2/v2/token",
+		UserInfoURL:      "https://nodeapi.classlink.com/v2/my/info",
+		Scope:            "profile",
+		Fields: authsvc.Fields{
+			ID:            "UserId",
+			Name:          "DisplayName|{FirstName} {LastName}",
+			Email:         "Email",
+			EmailVerified: never,
+		},
+		Style: authsvc.Style{Background: "#0a4b78", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// ClickUp signs in with a ClickUp account. There are no scopes: the person
+// picks the workspaces. Nothing vouches for the address.
+//
+// https://developer.clickup.com/docs/authentication
+func ClickUp(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "click-up", Name: "ClickUp", Client: c,
+		AuthorizationURL: "https://app.clickup.com/api",
+		TokenURL:         "https://api.clickup.com/api/v2/oauth/token",
+		UserInfoURL:      "https://api.clickup.com/api/v2/user",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "user.id",
+			Name:          "user.username",
+			Email:         "user.email",
+			EmailVerified: never,
+			Image:         "user.profilePicture",
+		},
+		Style: authsvc.Style{Background: "#24292f", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Cognito signs in with a user pool of Amazon Cognito. The issuer is that of
+// the pool, on another host than its login pages; an app client without a
+// secret takes AuthMethod none. The pool decides what email_verified means,
+// which may be a text.
+//
+// https://docs.aws.amazon.com/cognito/latest/developerguide/federation-endpoints.html
+func Cognito(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "cognito", Name: "Amazon Cognito", Client: c,
+		OpenID:       true,
+		Issuer:       server(issuer),
+		Fields:       authsvc.Fields{Name: "name|given_name|cognito:username|username"},
+		VerifiedText: true,
+		Style:        authsvc.Style{Background: "#ffffff", Text: "#c17b9e"},
+	}
+}

@@ -1,0 +1,27 @@
+package provider
+
+import "authsvc"
+
+// Coinbase signs in with a Coinbase account. Add offline_access to the scope
+// for a refresh token. Nothing vouches for the address.
+//
+// https://docs.cdp.coinbase.com/coinbase-app/oauth2-integration/overview
+func Coinbase(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "coinbase", Name: "Coinbase", Client: c,
+		AuthorizationURL: "https://login.coinbase.com/oauth2/auth",
+		TokenURL:         "https://login.coinbase.com/oauth2/token",
+		UserInfoURL:      "https://api.coinbase.com/v2/user",
+		RevocationURL:    "https://login.coinbase.com/oauth2/revoke",
+		Scope:            "wallet:user:email,wallet:user:read",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "data.id",
+			Name:          "data.name",
+			Email:         "data.email",
+			EmailVerified: never,
+			Image:         "data.avatar_url",
+		},
+		Style: authsvc.Style{Background: "#0052ff", Text: "#ffffff"},
+	}
+}

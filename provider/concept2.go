@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// Concept2 signs in rowers with an account of the Concept2 logbook. Nothing
+// vouches for the address.
+//
+// https://log.concept2.com/developers/documentation/
+func Concept2(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "concept2", Name: "Concept2 Logbook", Client: c,
+		AuthorizationURL: "https://log.concept2.com/oauth/authorize",
+		TokenURL:         "https://log.concept2.com/oauth/access_token",
+		UserInfoURL:      "https://log.concept2.com/api/users/me",
+		Scope:            "user:read",
+		Fields: authsvc.Fields{
+			ID:            "data.id",
+			Name:          "data.username",
+			Email:         "data.email",
+			EmailVerified: never,
+			Image:         "data.profile_image",
+		},
+		Style: authsvc.Style{Background: "#1a1a1a", Text: "#ffffff"},
+	}
+}

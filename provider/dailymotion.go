@@ -1,0 +1,21 @@
+package provider
+
+import "authsvc"
+
+// Dailymotion signs in with a Dailymotion account. The access token travels in
+// the query, and the profile has only the members that are asked for. Nothing
+// vouches for the address.
+//
+// https://developers.dailymotion.com/
+func Dailymotion(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "dailymotion", Name: "Dailymotion", Client: c,
+		AuthorizationURL: "https://www.dailymotion.com/oauth/authorize",
+		TokenURL:         "https://www.dailymotion.com/oauth/token",
+		UserInfoURL:      "https://api.dailymotion.com/me?fields=id,fullname,username,email,avatar_720_url",
+		Scope:            "email",
+		UserInfoAuth:     "query:access_token",
+		Fields:           authsvc.Fields{ID: "id", Name: "fullname|username", EmailVerified: never, Image: "avatar_720_url"},
+		Style:            authsvc.Style{Background: "#0066dc", Text: "#ffffff"},
+	}
+}

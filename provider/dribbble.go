@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Dribbble signs in with a Dribbble account. There is no address.
+//
+// https://developer.dribbble.com/v2/oauth/
+func Dribbble(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "dribbble", Name: "Dribbble", Client: c,
+		AuthorizationURL: "https://dribbble.com/oauth/authorize",
+		TokenURL:         "https://dribbble.com/oauth/token",
+		UserInfoURL:      "https://api.dribbble.com/v2/user",
+		Scope:            "public",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Email: never, Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

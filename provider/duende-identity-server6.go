@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// DuendeIdentityServer6 signs in with a server made with Duende
+// IdentityServer, of version 6 or later. Names and addresses are asked for at
+// its userinfo endpoint. Its administrator decides what an address is worth:
+// to believe the flag, set Fields.EmailVerified to email_verified.
+//
+// https://docs.duendesoftware.com/identityserver/
+func DuendeIdentityServer6(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "duende-identity-server6", Name: "Duende IdentityServer", Client: c,
+		OpenID:         true,
+		Issuer:         issuer,
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{EmailVerified: never},
+		Style:          authsvc.Style{Background: "#2b3a67", Text: "#ffffff"},
+	}
+}

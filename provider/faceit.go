@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// FACEIT signs in players with a FACEIT account. What its flag about the
+// address means is not documented, so that it does not count.
+//
+// https://docs.faceit.com/docs/auth/oauth2/introduction
+func FACEIT(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "faceit", Name: "FACEIT", Client: c,
+		AuthorizationURL:    "https://accounts.faceit.com/accounts",
+		TokenURL:            "https://api.faceit.com/auth/v1/oauth/token",
+		UserInfoURL:         "https://api.faceit.com/auth/v1/resources/userinfo",
+		AuthorizationParams: map[string]string{"redirect_popup": "true"},
+		Fields:              authsvc.Fields{ID: "guid", Name: "name|nickname", EmailVerified: never},
+		Style:               authsvc.Style{Background: "#ff5500", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// Figma signs in with a Figma account. Nothing vouches for the address.
+//
+// https://developers.figma.com/docs/rest-api/authentication/
+func Figma(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "figma", Name: "Figma", Client: c,
+		AuthorizationURL: "https://www.figma.com/oauth",
+		TokenURL:         "https://api.figma.com/v1/oauth/token",
+		UserInfoURL:      "https://api.figma.com/v1/me",
+		Scope:            "current_user:read",
+		Fields:           authsvc.Fields{ID: "id", Name: "handle", EmailVerified: never, Image: "img_url"},
+		Style:            authsvc.Style{Background: "#ff7237", Text: "#ffffff"},
+	}
+}

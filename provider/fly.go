@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Fly signs in with an account of Fly.io, for extensions and partners. The
+// profile is what Fly.io says of the access token; its addresses are verified.
+//
+// https://fly.io/docs/
+func Fly(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "fly", Name: "Fly.io", Client: c,
+		AuthorizationURL: "https://api.fly.io/oauth/authorize",
+		TokenURL:         "https://api.fly.io/oauth/token",
+		UserInfoURL:      "https://api.fly.io/oauth/token/info",
+		Scope:            "read",
+		Fields:           authsvc.Fields{ID: "user_id|resource_owner_id", Name: "user_name"},
+		TrustEmail:       true,
+		Style:            authsvc.Style{Background: "#8b5cf6", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,34 @@
+package provider
+
+import (
+	"cmp"
+	"net/url"
+
+	"authsvc"
+)
+
+// Foursquare signs in with an account of Foursquare or Swarm. The version of
+// the API is a date and part of every call. Tokens do not expire, and nothing
+// vouches for the address.
+//
+// https://docs.foursquare.com/developer/reference/v2-authentication
+func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {
+	version := url.QueryEscape(cmp.Or(apiVersion, "20230131"))
+	return &authsvc.OAuth{
+		ID: "foursquare", Name: "Foursquare", Client: c,
+		AuthorizationURL: "https://foursquare.com/oauth2/authenticate",
+		TokenURL:         "https://foursquare.com/oauth2/access_token",
+		UserInfoURL:      "https://api.foursquare.com/v2/users/self?v=" + version,
+		UserInfoAuth:     "query:oauth_token",
+		AuthMethod:       "client_secret_post",
+		Checks:           []string{"state"}, // it knows no PKCE
+		Fields: authsvc.Fields{
+			ID:            "response.user.id",
+			Name:          "{response.user.firstName} {response.user.lastName}",
+			Email:         "response.user.contact.email",
+			EmailVerified: never,
+			Image:         "{response.user.photo.prefix}original{response.user.photo.suffix}",
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// FreshBooks signs in with a FreshBooks account. Refresh tokens are good for
+// one use. Nothing vouches for the address.
+//
+// https://www.freshbooks.com/api/authentication
+func FreshBooks(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "freshbooks", Name: "FreshBooks", Client: c,
+		AuthorizationURL: "https://auth.freshbooks.com/oauth/authorize",
+		TokenURL:         "https://api.freshbooks.com/auth/oauth/token",
+		UserInfoURL:      "https://api.freshbooks.com/auth/api/v1/users/me",
+		Scope:            "user:profile:read",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "response.id",
+			Name:          "{response.first_name} {response.last_name}",
+			Email:         "response.email",
+			EmailVerified: never,
+		},
+		Style: authsvc.Style{Background: "#0075dd", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// Frontegg signs in with an environment of Frontegg; its metadata is below
+// /oauth. email_verified is Frontegg's own check.
+//
+// https://docs.frontegg.com/
+func Frontegg(c authsvc.Client, issuer string) *authsvc.OAuth {
+	issuer = server(issuer)
+	return &authsvc.OAuth{
+		ID: "frontegg", Name: "Frontegg", Client: c,
+		OpenID:       true,
+		Issuer:       issuer,
+		DiscoveryURL: issuer + "/oauth/.well-known/openid-configuration",
+		Style:        authsvc.Style{Background: "#43bb7a", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,37 @@
+package provider
+
+import (
+	"net/url"
+
+	"authsvc"
+)
+
+// FusionAuth signs in with a server of FusionAuth. The issuer is what its
+// tenant is configured to put into tokens, and its metadata must be below it;
+// else set DiscoveryURL. Of several tenants, tenantID names one. Its
+// administrator decides what an address is worth: to believe the flag, set
+// Fields.EmailVerified to email_verified.
+//
+// https://fusionauth.io/docs/lifecycle/authenticate-users/oauth/endpoints
+func FusionAuth(c authsvc.Client, issuer, tenantID string) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "fusionauth", Name: "FusionAuth", Client: c,
+		OpenID: true,
+		Issuer: issuer,
+		Scope:  "openid offline_access email profile",
+		Fields: authsvc.Fields{Name: "name|preferred_username|{given_name} {middle_name} {family_name}", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#f58320", Text: "#ffffff"},
+	}
+	if tenantID != "" {
+		o.AuthorizationParams = map[string]string{"tenantId": tenantID}
+		o.DiscoveryURL = server(issuer) + "/.well-known/openid-configuration?" + url.Values{"tenantId": {tenantID}}.Encode()
+	}
+	return o
+}
+
+func fusionAuth(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	if options["issuer"] == "" {
+		return nil, missing("issuer")
+	}
+	return FusionAuth(c, options["issuer"], options["tenant_id"]), nil
+}

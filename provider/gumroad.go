@@ -1,0 +1,24 @@
+package provider
+
+import "authsvc"
+
+// Gumroad signs in with a Gumroad account. Nothing vouches for the address.
+//
+// https://gumroad.com/api
+func Gumroad(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "gumroad", Name: "Gumroad", Client: c,
+		AuthorizationURL: "https://gumroad.com/oauth/authorize",
+		TokenURL:         "https://api.gumroad.com/oauth/token",
+		UserInfoURL:      "https://api.gumroad.com/v2/user",
+		Scope:            "view_profile",
+		Fields: authsvc.Fields{
+			ID:            "user.user_id",
+			Name:          "user.name",
+			Email:         "user.email",
+			EmailVerified: never,
+			Image:         "user.profile_url",
+		},
+		Style: authsvc.Style{Background: "#ff90e8", Text: "#000000"},
+	}
+}

@@ -1,0 +1,16 @@
+package provider
+
+import "authsvc"
+
+// HuggingFace signs in with an account of the Hugging Face Hub.
+//
+// https://huggingface.co/docs/hub/oauth
+func HuggingFace(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "huggingface", Name: "Hugging Face", Client: c,
+		OpenID:         true,
+		Issuer:         "https://huggingface.co",
+		UserInfoClaims: true,
+		Style:          authsvc.Style{Background: "#ffd21e", Text: "#000000"},
+	}
+}

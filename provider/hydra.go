@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Hydra signs in with a server of Ory Hydra. What is in the claims is up to
+// the consent app of the operator, and so is what an address is worth: to
+// believe the flag, set Fields.EmailVerified to email_verified.
+//
+// https://www.ory.com/docs/oauth2-oidc
+func Hydra(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "hydra", Name: "Ory Hydra", Client: c,
+		OpenID:         true,
+		Issuer:         issuer,
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{EmailVerified: never},
+		Style:          authsvc.Style{Background: "#ffffff", Text: "#0f172a"},
+	}
+}

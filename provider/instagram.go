@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Instagram signs in with a professional account (business or creator) of
+// Instagram; others cannot. Ids are those of the app. There is no address.
+//
+// https://developers.facebook.com/docs/instagram-platform/instagram-api-with-instagram-login/business-login
+func Instagram(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "instagram", Name: "Instagram", Client: c,
+		AuthorizationURL: "https://www.instagram.com/oauth/authorize",
+		TokenURL:         "https://api.instagram.com/oauth/access_token",
+		UserInfoURL:      "https://graph.instagram.com/me?fields=id,user_id,username,account_type,name,profile_picture_url",
+		Scope:            "instagram_business_basic",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "user_id", Name: "name|username", Email: never, Image: "profile_picture_url"},
+		Style:            authsvc.Style{Background: "#ffffff", Text: "#000000"},
+	}
+}

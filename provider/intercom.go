@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Intercom signs in teammates with an Intercom account. What the app may do is
+// set where it is registered.
+//
+// https://developers.intercom.com/docs/build-an-integration/learn-more/authentication/setting-up-oauth
+func Intercom(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "intercom", Name: "Intercom", Client: c,
+		AuthorizationURL: "https://app.intercom.io/oauth",
+		TokenURL:         "https://api.intercom.io/auth/eagle/token",
+		UserInfoURL:      "https://api.intercom.io/me",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "id", Image: "avatar.image_url"},
+		Style:            authsvc.Style{Background: "#286efa", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Keycloak signs in with a realm of a Keycloak server; before version 17 the
+// path of the issuer begins with /auth. Its administrator decides what an
+// address is worth: to believe the flag, set Fields.EmailVerified to
+// email_verified.
+//
+// https://www.keycloak.org/securing-apps/oidc-layers
+func Keycloak(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "keycloak", Name: "Keycloak", Client: c,
+		OpenID: true,
+		Issuer: server(issuer),
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#ffffff", Text: "#000000"},
+	}
+}

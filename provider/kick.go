@@ -1,0 +1,26 @@
+package provider
+
+import "authsvc"
+
+// Kick signs in with an account of Kick. Nothing vouches for the address.
+//
+// https://docs.kick.com/getting-started/generating-tokens-oauth2-flow
+func Kick(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "kick", Name: "Kick", Client: c,
+		AuthorizationURL: "https://id.kick.com/oauth/authorize",
+		TokenURL:         "https://id.kick.com/oauth/token",
+		UserInfoURL:      "https://api.kick.com/public/v1/users",
+		RevocationURL:    "https://id.kick.com/oauth/revoke",
+		Scope:            "user:read",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "data[0].user_id",
+			Name:          "data[0].name",
+			Email:         "data[0].email",
+			EmailVerified: never,
+			Image:         "data[0].profile_picture",
+		},
+		Style: authsvc.Style{Background: "#53fc18", Text: "#000000"},
+	}
+}

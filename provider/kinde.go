@@ -1,0 +1,16 @@
+package provider
+
+import "authsvc"
+
+// Kinde signs in with an environment of Kinde.
+//
+// https://docs.kinde.com/developer-tools/about/using-kinde-without-an-sdk/
+func Kinde(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "kinde", Name: "Kinde", Client: c,
+		OpenID: true,
+		Issuer: server(issuer),
+		Fields: authsvc.Fields{Name: "name|{given_name} {family_name}"},
+		Style:  authsvc.Style{Background: "#ffffff", Text: "#0f0f0f"},
+	}
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// LiveChat signs in agents with an account of LiveChat (text.com). What the
+// app may do is set where it is registered.
+//
+// https://platform.text.com/docs/authorization
+func LiveChat(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "livechat", Name: "LiveChat", Client: c,
+		AuthorizationURL: "https://accounts.livechat.com/",
+		TokenURL:         "https://accounts.livechat.com/token",
+		UserInfoURL:      "https://accounts.livechat.com/v2/accounts/me",
+		Fields:           authsvc.Fields{ID: "account_id", Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#ff5100", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// Logto signs in with a tenant of Logto; the issuer ends in /oidc. A refresh
+// token takes prompt=consent as well.
+//
+// https://docs.logto.io/quick-starts/next-auth
+func Logto(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "logto", Name: "Logto", Client: c,
+		OpenID: true,
+		Issuer: server(issuer),
+		Scope:  "offline_access openid email profile",
+		Fields: authsvc.Fields{Name: "name|username"},
+		Style:  authsvc.Style{Background: "#5d34f2", Text: "#ffffff"},
+	}
+}

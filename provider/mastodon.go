@@ -1,0 +1,22 @@
+package provider
+
+import "authsvc"
+
+// Mastodon signs in with an account of one Mastodon server, where the
+// application must be registered. Give each server an id of its own, since the
+// ids of accounts are those of the server. There is no address.
+//
+// https://docs.joinmastodon.org/spec/oauth/
+func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {
+	base := server(issuer)
+	return &authsvc.OAuth{
+		ID: "mastodon", Name: "Mastodon", Client: c,
+		AuthorizationURL: base + "/oauth/authorize",
+		TokenURL:         base + "/oauth/token",
+		UserInfoURL:      base + "/api/v1/accounts/verify_credentials",
+		RevocationURL:    base + "/oauth/revoke",
+		Scope:            "read",
+		Fields:           authsvc.Fields{ID: "id", Name: "display_name|username", Email: never, Image: "avatar_static|avatar"},
+		Style:            authsvc.Style{Background: "#6364ff", Text: "#ffffff"},
+	}
+}

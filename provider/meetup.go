@@ -1,0 +1,26 @@
+package provider
+
+import "authsvc"
+
+// Meetup signs in with a Meetup account. The profile is a GraphQL query.
+// Nothing vouches for the address.
+//
+// https://www.meetup.com/graphql/authentication/
+func Meetup(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "meetup", Name: "Meetup", Client: c,
+		AuthorizationURL: "https://secure.meetup.com/oauth2/authorize",
+		TokenURL:         "https://secure.meetup.com/oauth2/access",
+		UserInfoURL:      "https://api.meetup.com/gql-ext",
+		AuthMethod:       "client_secret_post",
+		UserInfoMethod:   "POST",
+		UserInfoBody:     `{"query":"query { self { id name email } }"}`,
+		Fields: authsvc.Fields{
+			ID:            "data.self.id",
+			Name:          "data.self.name",
+			Email:         "data.self.email",
+			EmailVerified: never,
+		},
+		Style: authsvc.Style{Background: "#f64060", Text: "#ffffff"},
+	}
+}

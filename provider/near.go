@@ -1,0 +1,61 @@
+package provider
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Nearest returns at most three ids of the table that look like id, the most
+// alike first; none when nothing does.
+func Nearest(id string) []string {
+	if id == "" || len(id) > 60 {
+		return nil
+	}
+	type candidate struct {
+		id       string
+		distance int
+	}
+	var found []candidate
+	for _, e := range All() {
+		least := len(id) + len(e.ID)
+		for _, name := range append([]string{e.ID, e.Name}, e.Aliases...) {
+			least = min(least, unlikeness(strings.ToLower(id), strings.ToLower(name)))
+		}
+		if least <= len(id)/3+1 {
+			found = append(found, candidate{e.ID, least})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var ids []string
+	for _, c := range found[:min(3, len(found))] {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
+// unlikeness is how many letters have to be added, removed or replaced
+// (Levenshtein); a word that begins with the other one counts as one letter
+// away.
+func unlikeness(a, b string) int {
+	if len(a) >= 3 && strings.HasPrefix(b, a) || len(b) >= 3 && strings.HasPrefix(a, b) {
+		return min(1, len(a)+len(b)-2*min(len(a), len(b)))
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

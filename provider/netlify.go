@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Netlify signs in with a Netlify account. There are no scopes, and nothing
+// vouches for the address.
+//
+// https://docs.netlify.com/api/get-started/
+func Netlify(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "netlify", Name: "Netlify", Client: c,
+		AuthorizationURL: "https://app.netlify.com/authorize",
+		TokenURL:         "https://api.netlify.com/oauth/token",
+		UserInfoURL:      "https://api.netlify.com/api/v1/user",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#32e6e2", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,42 @@
+package provider
+
+import (
+	"regexp"
+	"strings"
+
+	"authsvc"
+)
+
+// NetSuite signs in with an account of Oracle NetSuite. There is no profile
+// endpoint: deploy a RESTlet that answers the result of
+// runtime.getCurrentUser() and give its address. accountID is as NetSuite
+// shows it, such as 1234567_SB1. Set TrustEmail if you trust its addresses.
+//
+// https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/chapter_157769826287.html
+func NetSuite(c authsvc.Client, accountID, restlet string) *authsvc.OAuth {
+	host := strings.ReplaceAll(strings.ToLower(accountID), "_", "-")
+	return &authsvc.OAuth{
+		ID: "netsuite", Name: "NetSuite", Client: c,
+		AuthorizationURL: "https://" + host + ".app.netsuite.com/app/login/oauth2/authorize.nl",
+		TokenURL:         "https://" + host + ".suitetalk.api.netsuite.com/services/rest/auth/oauth2/v1/token",
+		UserInfoURL:      restlet,
+		Scope:            "restlets rest_webservices",
+		Fields:           authsvc.Fields{ID: "id", Name: "name", Email: "email", EmailVerified: never},
+		Style:            authsvc.Style{Background: "#181a1b", Text: "#fbfbfb"},
+	}
+}
+
+// accountName is the form of an account id, which becomes part of host names.
+var accountName = regexp.MustCompile(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
+
+func netSuite(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	switch {
+	case options["account_id"] == "":
+		return nil, missing("account_id")
+	case !accountName.MatchString(options["account_id"]):
+		return nil, &OptionError{Key: "account_id", Problem: "is no account id", Mend: "write it as NetSuite shows it, such as 1234567_SB1"}
+	case options["userinfo"] == "":
+		return nil, missing("userinfo")
+	}
+	return NetSuite(c, options["account_id"], options["userinfo"]), nil
+}

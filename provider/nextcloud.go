@@ -1,0 +1,27 @@
+package provider
+
+import "authsvc"
+
+// Nextcloud signs in with a Nextcloud server. People may change their address
+// unless the administrator forbids it, and nothing vouches for it. There are
+// no scopes.
+//
+// https://docs.nextcloud.com/server/latest/admin_manual/configuration_server/oauth2.html
+func Nextcloud(c authsvc.Client, issuer string) *authsvc.OAuth {
+	base := server(issuer)
+	return &authsvc.OAuth{
+		ID: "nextcloud", Name: "Nextcloud", Client: c,
+		AuthorizationURL: base + "/apps/oauth2/authorize",
+		TokenURL:         base + "/apps/oauth2/api/v1/token",
+		UserInfoURL:      base + "/ocs/v2.php/cloud/user?format=json",
+		UserInfoHeaders:  map[string]string{"OCS-APIRequest": "true"},
+		Fields: authsvc.Fields{
+			ID:            "ocs.data.id",
+			Name:          "ocs.data.displayname|ocs.data.display-name",
+			Email:         "ocs.data.email",
+			EmailVerified: never,
+			Image:         base + "/avatar/{ocs.data.id}/512",
+		},
+		Style: authsvc.Style{Background: "#ffffff", Text: "#0082c9"},
+	}
+}

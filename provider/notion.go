@@ -1,0 +1,27 @@
+package provider
+
+import "authsvc"
+
+// Notion signs in with a Notion account, by a public integration. The address
+// comes only if the integration may read it; nothing vouches for it.
+//
+// https://developers.notion.com/docs/authorization
+func Notion(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "notion", Name: "Notion", Client: c,
+		AuthorizationURL:    "https://api.notion.com/v1/oauth/authorize",
+		TokenURL:            "https://api.notion.com/v1/oauth/token",
+		UserInfoURL:         "https://api.notion.com/v1/users/me",
+		RevocationURL:       "https://api.notion.com/v1/oauth/revoke",
+		AuthorizationParams: map[string]string{"owner": "user"},
+		UserInfoHeaders:     map[string]string{"Notion-Version": "2022-06-28"},
+		Fields: authsvc.Fields{
+			ID:            "bot.owner.user.id",
+			Name:          "bot.owner.user.name",
+			Email:         "bot.owner.user.person.email",
+			EmailVerified: never,
+			Image:         "bot.owner.user.avatar_url",
+		},
+		Style: authsvc.Style{Background: "#ffffff", Text: "#000000"},
+	}
+}

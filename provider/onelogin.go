@@ -1,0 +1,23 @@
+package provider
+
+import (
+	"strings"
+
+	"authsvc"
+)
+
+// OneLogin signs in with a OneLogin account. The option is the base of the
+// subdomain; the issuer of its ID tokens lies below it. Addresses are what the
+// company's administrator entered; set TrustEmail if you trust all of them.
+//
+// https://developers.onelogin.com/openid-connect
+func OneLogin(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "onelogin", Name: "OneLogin", Client: c,
+		OpenID:         true,
+		Issuer:         strings.TrimSuffix(server(issuer), "/oidc/2") + "/oidc/2",
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{EmailVerified: never},
+		Style:          authsvc.Style{Background: "#1c1f2a", Text: "#ffffff"},
+	}
+}

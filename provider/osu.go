@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Osu signs in players with an osu! account. There is no address.
+//
+// https://osu.ppy.sh/docs/index.html#authentication
+func Osu(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "osu", Name: "osu!", Client: c,
+		AuthorizationURL: "https://osu.ppy.sh/oauth/authorize",
+		TokenURL:         "https://osu.ppy.sh/oauth/token",
+		UserInfoURL:      "https://osu.ppy.sh/api/v2/me",
+		Scope:            "identify",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#ff66aa", Text: "#ffffff"},
+	}
+}

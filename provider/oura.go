@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Oura signs in with an account of the Oura ring, by the API v2. There is no
+// name but the address, and nothing vouches for that. People may untick single
+// scopes.
+//
+// https://cloud.ouraring.com/docs/authentication
+func Oura(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "oura", Name: "Oura", Client: c,
+		AuthorizationURL: "https://cloud.ouraring.com/oauth/authorize",
+		TokenURL:         "https://api.ouraring.com/oauth/token",
+		UserInfoURL:      "https://api.ouraring.com/v2/usercollection/personal_info",
+		Scope:            "email personal",
+		Fields:           authsvc.Fields{ID: "id", Name: "email", EmailVerified: never},
+		Style:            authsvc.Style{Background: "#2f4a73", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// Patreon signs in with a Patreon account, by the API v2.
+//
+// https://docs.patreon.com/#oauth
+func Patreon(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "patreon", Name: "Patreon", Client: c,
+		AuthorizationURL: "https://www.patreon.com/oauth2/authorize",
+		TokenURL:         "https://www.patreon.com/api/oauth2/token",
+		UserInfoURL:      "https://www.patreon.com/api/oauth2/v2/identity?fields%5Buser%5D=full_name,email,vanity,image_url,is_email_verified",
+		Scope:            "identity identity[email]",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "data.id",
+			Name:          "data.attributes.full_name|data.attributes.vanity",
+			Email:         "data.attributes.email",
+			EmailVerified: "data.attributes.is_email_verified",
+			Image:         "data.attributes.image_url",
+		},
+		Style: authsvc.Style{Background: "#e85b46", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// Paybin signs in with a Paybin account, by OpenID Connect. Its metadata is
+// not documented and is expected below the issuer.
+//
+// https://paybin.io/
+func Paybin(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "paybin", Name: "Paybin", Client: c,
+		OpenID:           true,
+		Issuer:           "https://idp.paybin.io",
+		AuthorizationURL: "https://idp.paybin.io/oauth2/authorize",
+		TokenURL:         "https://idp.paybin.io/oauth2/token",
+		Style:            authsvc.Style{Background: "#1f2937", Text: "#ffffff"},
+	}
+}

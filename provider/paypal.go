@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// PayPal signs in with a PayPal account. The address is the primary one, and
+// verified if PayPal says that it is confirmed. For the sandbox, put sandbox.
+// and api-m.sandbox. into the hosts of the three URLs.
+//
+// https://developer.paypal.com/docs/log-in-with-paypal/integrate/
+func PayPal(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "paypal", Name: "PayPal", Client: c,
+		AuthorizationURL:    "https://www.paypal.com/signin/authorize",
+		TokenURL:            "https://api-m.paypal.com/v1/oauth2/token",
+		UserInfoURL:         "https://api-m.paypal.com/v1/identity/oauth2/userinfo?schema=paypalv1.1",
+		Scope:               "openid email profile",
+		AuthorizationParams: map[string]string{"flowEntry": "static"},
+		Fields: authsvc.Fields{
+			ID:            "user_id",
+			Email:         "emails[primary=true].value",
+			EmailVerified: "emails[primary=true].confirmed",
+		},
+		Style: authsvc.Style{Background: "#003087", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// PingID signs in with an environment of PingOne, whose host has the top-level
+// domain of its region. Names and addresses are asked for at its userinfo
+// endpoint. Its administrator decides what an address is worth: to believe the
+// flag, set Fields.EmailVerified to email_verified.
+//
+// https://docs.pingidentity.com/pingone/
+func PingID(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "ping-id", Name: "Ping Identity (PingOne)", Client: c,
+		OpenID:         true,
+		Issuer:         server(issuer),
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{EmailVerified: never},
+		Style:          authsvc.Style{Background: "#b3282d", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Pinterest signs in with a Pinterest account. The id is the number of the
+// account; NextAuth.js keys accounts by the user name, which can change hands.
+// There is no address.
+//
+// https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/
+func Pinterest(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "pinterest", Name: "Pinterest", Client: c,
+		AuthorizationURL: "https://www.pinterest.com/oauth",
+		TokenURL:         "https://api.pinterest.com/v5/oauth/token",
+		UserInfoURL:      "https://api.pinterest.com/v5/user_account",
+		Scope:            "user_accounts:read",
+		Fields:           authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "profile_image"},
+		Style:            authsvc.Style{Background: "#bd081c", Text: "#ffffff"},
+	}
+}

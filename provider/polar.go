@@ -1,0 +1,21 @@
+package provider
+
+import "authsvc"
+
+// Polar signs in with an account of Polar. The profile is that of the userinfo
+// endpoint.
+//
+// https://polar.sh/docs/integrate/oauth2/introduction
+func Polar(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "polar", Name: "Polar", Client: c,
+		AuthorizationURL: "https://polar.sh/oauth2/authorize",
+		TokenURL:         "https://api.polar.sh/v1/oauth2/token",
+		UserInfoURL:      "https://api.polar.sh/v1/oauth2/userinfo",
+		RevocationURL:    "https://api.polar.sh/v1/oauth2/revoke",
+		Scope:            "openid profile email",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "sub|id", Name: "name|public_name|username", Image: "picture|avatar_url"},
+		Style:            authsvc.Style{Background: "#0062ff", Text: "#ffffff"},
+	}
+}

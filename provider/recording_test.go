@@ -1,0 +1,164 @@
+package provider_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A recording is what a provider does while somebody signs in, and what comes
+// of it: testdata/ID.json. Texts in it may hold {{client_id}},
+// {{client_secret}}, {{code}}, {{redirect_uri}}, {{access_token}},
+// {{id_token}} and, as an expectation, {{any}}.
+type recording struct {
+	// Cases are JSON merge patches (RFC 7396) of the rest; none: the rest is
+	// the only case.
+	Cases map[string]json.RawMessage `json:"cases"`
+
+	Options   map[string]string `json:"options"` // of the table's constructor
+	Authorize authorizeStep     `json:"authorize"`
+	Callback  map[string]string `json:"callback"` // what comes back beside code and state; empty: not even that
+	Token     tokenStep         `json:"token"`
+
+	// Discovery is the metadata; its issuer is that of ID tokens. DiscoveryURL
+	// says where it is, unless below the issuer.
+	Discovery    map[string]any `json:"discovery"`
+	DiscoveryURL string         `json:"discovery_url"`
+	// Issuer and JWKSURL take its place for a provider that serves none, or
+	// whose ID tokens name another issuer than the metadata.
+	Issuer  string `json:"issuer"`
+	JWKSURL string `json:"jwks_url"`
+
+	IDToken map[string]any `json:"id_token"` // claims beside iss, aud, iat, exp and nonce
+	Alg     string         `json:"alg"`      // of JWTs, default RS256
+	// AccessToken is the text, or the claims of a JWT.
+	AccessToken any `json:"access_token"`
+
+	Calls map[string]*call `json:"calls"` // the rest of the API, by "METHOD URL"
+
+	Want *outcome `json:"want"` // null: nobody is signed in
+}
+
+// An authorizeStep is the authorization request: the standard parameters
+// (client_id, redirect_uri, response_type, state, with an ID token nonce, with
+// PKCE the challenge) and Params, nothing else.
+type authorizeStep struct {
+	URL      string            `json:"url"`
+	PKCE     bool              `json:"pkce"`
+	Params   map[string]string `json:"params"`
+	Drop     []string          `json:"drop"`      // standard parameters that must not come
+	Return   string            `json:"return_in"` // the parameter with our address, if not redirect_uri
+	Fragment string            `json:"fragment"`
+	NoState  bool              `json:"no_state"` // the state is inside our address
+}
+
+// A tokenStep is the token request, with the standard parameters and Params.
+type tokenStep struct {
+	URL         string            `json:"url"`
+	Method      string            `json:"method"`   // default POST
+	Encoding    string            `json:"encoding"` // form (default), json, query
+	Auth        string            `json:"auth"`     // client_secret_basic (default), client_secret_post, none
+	Params      map[string]string `json:"params"`
+	Drop        []string          `json:"drop"`
+	Headers     map[string]string `json:"headers"`
+	Status      int               `json:"status"`
+	ContentType string            `json:"content_type"`
+	Answer      json.RawMessage   `json:"answer"` // a text is sent as it is; default: the standard one
+}
+
+// A call is any other request. It must come exactly once.
+type call struct {
+	Auth        string            `json:"auth"`    // bearer (default), none, query:NAME, header:NAME, header:NAME SCHEME
+	Headers     map[string]string `json:"headers"` // to be there; Accept is application/json unless named
+	Form        map[string]string `json:"form"`
+	JSON        json.RawMessage   `json:"json"`
+	Optional    bool              `json:"optional"`
+	Status      int               `json:"status"`
+	ContentType string            `json:"content_type"`
+	Answer      json.RawMessage   `json:"answer"` // a text is sent as it is
+	JWT         map[string]any    `json:"jwt"`    // the answer is a JWT with these claims
+}
+
+// outcome is what the engine stored.
+type outcome struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Email    string `json:"email"`
+	Image    string `json:"image"`
+	Verified bool   `json:"verified"`
+}
+
+// recordings are the cases of a provider by name.
+func recordings(t *testing.T, id string) map[string]*recording {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", id+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := parseRecording(t, raw)
+	if len(whole.Cases) == 0 {
+		return map[string]*recording{"user": whole}
+	}
+	all := map[string]*recording{}
+	for name, patch := range whole.Cases {
+		all[name] = parseRecording(t, patched(t, raw, patch))
+	}
+	return all
+}
+
+func parseRecording(t *testing.T, raw []byte) *recording {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	dec.UseNumber()
+	r := &recording{}
+	if err := dec.Decode(r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		t.Fatal("something follows the recording")
+	}
+	return r
+}
+
+// patched applies a JSON merge patch. Numbers keep their digits.
+func patched(t *testing.T, raw, patch []byte) []byte {
+	t.Helper()
+	var docs [2]any
+	for i, text := range [][]byte{raw, patch} {
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.UseNumber()
+		if err := dec.Decode(&docs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	delete(docs[0].(map[string]any), "cases")
+	out, err := json.Marshal(merge(docs[0], docs[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func merge(doc, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	members, ok := doc.(map[string]any)
+	if !ok {
+		members = map[string]any{}
+	}
+	for name, v := range changes {
+		if v == nil {
+			delete(members, name)
+		} else {
+			members[name] = merge(members[name], v)
+		}
+	}
+	return members
+}

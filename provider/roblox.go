@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Roblox signs in players with a Roblox account. There is no address.
+//
+// https://create.roblox.com/docs/cloud/auth/oauth2-overview
+func Roblox(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "roblox", Name: "Roblox", Client: c,
+		OpenID:         true,
+		Issuer:         "https://apis.roblox.com/oauth/",
+		Scope:          "openid profile",
+		AuthMethod:     "client_secret_post",
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{Email: never},
+		Style:          authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
+	}
+}

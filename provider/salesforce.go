@@ -1,0 +1,25 @@
+package provider
+
+import (
+	"cmp"
+
+	"authsvc"
+)
+
+// Salesforce signs in with an account of a Salesforce organization. issuer is
+// https://login.salesforce.com if empty; https://test.salesforce.com is the
+// sandbox, and an organization may have a domain of its own. The id is that of
+// the user, without the organization.
+//
+// https://help.salesforce.com/s/articleView?id=sf.remoteaccess_oauth_endpoints.htm
+func Salesforce(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "salesforce", Name: "Salesforce", Client: c,
+		OpenID:              true,
+		Issuer:              cmp.Or(issuer, "https://login.salesforce.com"),
+		AuthorizationParams: map[string]string{"display": "page"},
+		UserInfoClaims:      true,
+		Fields:              authsvc.Fields{ID: "user_id", Image: "picture|photos.picture|photos.thumbnail"},
+		Style:               authsvc.Style{Background: "#00a1e0", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// SeaTalk signs in with a SeaTalk account. The access token travels in the
+// query. What an address is worth is not documented.
+//
+// https://open.seatalk.io/docs
+func SeaTalk(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "seatalk", Name: "SeaTalk", Client: c,
+		AuthorizationURL: "https://seatalkweb.com/webapp/oauth2/authorize",
+		TokenURL:         "https://seatalkweb.com/webapp/oauth2/token",
+		UserInfoURL:      "https://seatalkweb.com/webapp/oauth2/profile",
+		Scope:            "email",
+		UserInfoAuth:     "query:access_token",
+		Fields:           authsvc.Fields{ID: "user_id", EmailVerified: never},
+		Style:            authsvc.Style{Background: "#1d6ff2", Text: "#ffffff"},
+	}
+}

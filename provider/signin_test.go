@@ -1,0 +1,235 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/provider"
+)
+
+// An attempt is one person who signs in at one emulated provider.
+type attempt struct {
+	*emulator
+	id      string // of the provider, as part of routes
+	service *authsvc.Service
+	jar     http.CookieJar
+	stored  *outcome // who was signed in
+	log     *journal
+}
+
+func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
+	t.Helper()
+	a := &attempt{emulator: newEmulator(t, rec, origin+"/api/auth/callback/"+entry.ID), id: entry.ID, log: &journal{}}
+	client := authsvc.Client{ID: clientID, Secret: clientSecret}
+	if entry.NoSecret {
+		client.Secret = ""
+	}
+	p, err := entry.New(client, rec.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.jar, err = cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.service, err = authsvc.New(authsvc.Config{
+		URL: origin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: memory.New(),
+		Providers: []authsvc.Provider{p}, Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
+		RateLimit: authsvc.RateLimit{Disabled: true}, Logger: slog.New(slog.NewTextHandler(a.log, nil)),
+		Events: authsvc.Events{SignIn: func(_ context.Context, e authsvc.SignInEvent) {
+			a.stored = &outcome{ID: e.Account.ProviderAccountID, Name: e.User.Name, Email: e.User.Email, Image: e.User.Image,
+				Verified: !e.User.EmailVerified.IsZero()}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.service.Close(context.WithoutCancel(t.Context())) })
+	return a
+}
+
+// again makes it another attempt, of another person, at the same service: to
+// make one takes longer than to sign in.
+func (a *attempt) again(t *testing.T, rec *recording) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.t, a.rec, a.fail = t, rec, nil
+	a.asked, a.called, a.idToken, a.access, a.stored = nil, map[string]int{}, "", "", nil
+	a.log.reset()
+	var err error
+	if a.jar, err = cookiejar.New(nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// journal keeps the log.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.Reset()
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// start begins the sign-in and checks the authorization request.
+func (a *attempt) start() {
+	a.t.Helper()
+	var csrf struct {
+		CSRFToken string `json:"csrfToken"`
+	}
+	if err := json.NewDecoder(a.do(http.MethodGet, "/api/auth/csrf", nil).Body).Decode(&csrf); err != nil {
+		a.t.Fatal(err)
+	}
+	to, err := a.do(http.MethodPost, "/api/auth/signin/"+a.id, url.Values{"csrfToken": {csrf.CSRFToken}}).Location()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if to.Host == "app.example.com" {
+		a.t.Fatalf("the sign-in leads to %s\n%s", to, a.log)
+	}
+	a.authorize(to)
+}
+
+// authorize is what the provider makes of the authorization request.
+func (a *attempt) authorize(to *url.URL) {
+	a.t.Helper()
+	s, got := a.rec.Authorize, a.once(to.Query())
+	want := map[string]string{"client_id": clientID, "redirect_uri": a.back, "response_type": "code", "state": anything}
+	if s.PKCE {
+		want["code_challenge"], want["code_challenge_method"] = anything, "S256"
+	}
+	if a.rec.IDToken != nil {
+		want["nonce"] = anything
+	}
+	a.compare("authorization request", a.expected(want, s.Params, s.Drop), got)
+	if to.Fragment != s.Fragment {
+		a.t.Errorf("fragment %q", to.Fragment)
+	}
+	if strings.Contains(to.String(), " ") || strings.Contains(to.RawQuery, "+") {
+		a.t.Errorf("spaces are not %%20 in %s", to)
+	}
+	to.RawQuery, to.Fragment = "", ""
+	if to.String() != s.URL {
+		a.t.Errorf("the sign-in leads to %s, not %s", to, s.URL)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = url.Values{}
+	for name, v := range got {
+		a.asked.Set(name, v)
+	}
+}
+
+// comeBack returns to the callback as the recording says, with changes on top
+// of it, and returns the page's error word.
+func (a *attempt) comeBack(changes map[string]string) string {
+	a.t.Helper()
+	back := a.back
+	if a.rec.Authorize.Return != "" {
+		back = a.asked.Get(a.rec.Authorize.Return)
+	}
+	to, err := url.Parse(back)
+	if err != nil || !strings.HasPrefix(back, a.back) {
+		a.t.Fatalf("the provider would send people to %s", back)
+	}
+	answer := map[string]string{"code": codeGiven}
+	if !a.rec.Authorize.NoState {
+		answer["state"] = a.asked.Get("state")
+	}
+	maps.Copy(answer, a.rec.Callback)
+	maps.Copy(answer, changes)
+	v := to.Query()
+	for name, s := range answer {
+		if s != "" {
+			v.Set(name, string(a.fill([]byte(s))))
+		}
+	}
+	if a.asked.Get("response_mode") == "form_post" {
+		return errorOf(a.t, a.formPost(to.Path, v))
+	}
+	return errorOf(a.t, a.do(http.MethodGet, to.Path+"?"+v.Encode(), nil))
+}
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
+
+// formPost comes from the provider's site, without cookies; the page that
+// answers is submitted again.
+func (a *attempt) formPost(path string, v url.Values) *http.Response {
+	a.t.Helper()
+	from, err := url.Parse(a.rec.Authorize.URL)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	first := a.request(http.MethodPost, path, v)
+	first.Header.Set("Origin", "https://"+from.Host)
+	w := httptest.NewRecorder()
+	a.service.ServeHTTP(w, first)
+	again := url.Values{}
+	for _, field := range hidden.FindAllStringSubmatch(w.Body.String(), -1) {
+		again.Add(html.UnescapeString(field[1]), html.UnescapeString(field[2]))
+	}
+	return a.do(http.MethodPost, path, again)
+}
+
+func (a *attempt) request(method, path string, form url.Values) *http.Request {
+	r := httptest.NewRequestWithContext(a.t.Context(), method, origin+path, strings.NewReader(form.Encode()))
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", origin)
+	}
+	return r
+}
+
+// do is what the person's browser does.
+func (a *attempt) do(method, path string, form url.Values) *http.Response {
+	r := a.request(method, path, form)
+	for _, c := range a.jar.Cookies(r.URL) {
+		r.AddCookie(c)
+	}
+	w := httptest.NewRecorder()
+	a.service.ServeHTTP(w, r)
+	resp := w.Result()
+	a.jar.SetCookies(r.URL, resp.Cookies())
+	return resp
+}
+
+// errorOf is the error word of the page that an answer leads to, "" for none.
+func errorOf(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	to, err := resp.Location()
+	if err != nil {
+		body, _ := io.ReadAll(resp.Body)
+		t.Fatalf("status %d: %s", resp.StatusCode, body)
+	}
+	return to.Query().Get("error")
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// SimpleLogin signs in with an account of SimpleLogin. The address may be an
+// alias that the person made for this site.
+//
+// https://simplelogin.io/docs/siwsl/intro/
+func SimpleLogin(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "simplelogin", Name: "SimpleLogin", Client: c,
+		OpenID:         true,
+		Issuer:         "https://app.simplelogin.io",
+		UserInfoClaims: true,
+		Fields:         authsvc.Fields{Image: "avatar_url"},
+		Style:          authsvc.Style{Background: "#e3156a", Text: "#ffffff"},
+	}
+}

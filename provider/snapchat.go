@@ -1,0 +1,25 @@
+package provider
+
+import "authsvc"
+
+// Snapchat signs in with a Snapchat account. Ids are those of the app. There
+// is no address as a rule; one that is there counts as verified.
+//
+// https://developers.snap.com/snap-kit/login-kit/overview
+func Snapchat(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "snapchat", Name: "Snapchat", Client: c,
+		AuthorizationURL: "https://accounts.snapchat.com/accounts/oauth2/auth",
+		TokenURL:         "https://accounts.snapchat.com/accounts/oauth2/token",
+		UserInfoURL:      "https://kit.snapchat.com/v1/me?query=%7Bme%20%7B%20externalId%20displayName%20bitmoji%20%7B%20avatar%20id%20%7D%20email%20%7D%20%7D",
+		Scope:            "https://auth.snapchat.com/oauth2/api/user.external_id https://auth.snapchat.com/oauth2/api/user.display_name https://auth.snapchat.com/oauth2/api/user.bitmoji.avatar",
+		Fields: authsvc.Fields{
+			ID:    "data.me.externalId",
+			Name:  "data.me.displayName",
+			Email: "data.me.email",
+			Image: "data.me.bitmoji.avatar",
+		},
+		TrustEmail: true,
+		Style:      authsvc.Style{Background: "#fffc00", Text: "#000000"},
+	}
+}

@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// SoundCloud signs in with a SoundCloud account. There is no address.
+//
+// https://developers.soundcloud.com/docs/api/guide
+func SoundCloud(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "soundcloud", Name: "SoundCloud", Client: c,
+		AuthorizationURL: "https://secure.soundcloud.com/authorize",
+		TokenURL:         "https://secure.soundcloud.com/oauth/token",
+		UserInfoURL:      "https://api.soundcloud.com/me",
+		AuthMethod:       "client_secret_post",
+		UserInfoAuth:     "header:Authorization OAuth",
+		Fields:           authsvc.Fields{ID: "id", Name: "full_name|username", Email: never, Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#ff5500", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Strava signs in athletes with a Strava account. There is no address.
+//
+// https://developers.strava.com/docs/authentication/
+func Strava(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "strava", Name: "Strava", Client: c,
+		AuthorizationURL:    "https://www.strava.com/oauth/authorize",
+		TokenURL:            "https://www.strava.com/oauth/token",
+		UserInfoURL:         "https://www.strava.com/api/v3/athlete",
+		Scope:               "read",
+		AuthorizationParams: map[string]string{"approval_prompt": "auto"},
+		AuthMethod:          "client_secret_post",
+		Fields:              authsvc.Fields{ID: "id", Name: "{firstname} {lastname}|username", Email: never, Image: "profile"},
+		Style:               authsvc.Style{Background: "#fc4c02", Text: "#ffffff"},
+	}
+}

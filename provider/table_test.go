@@ -1,0 +1,200 @@
+package provider_test
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"authsvc"
+	"authsvc/provider"
+)
+
+// notProviders are the files of this package that hold no constructor.
+var notProviders = []string{"discontinued", "near", "provider", "table", "table_m"}
+
+// TestFiles: every provider has a file, a line in the table and a recording.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	var table []string
+	for _, e := range provider.All() {
+		table = append(table, e.ID)
+	}
+	if !slices.IsSorted(table) || len(slices.Compact(slices.Clone(table))) != len(table) {
+		t.Errorf("an id is twice in the table: %v", table)
+	}
+	for _, pattern := range []string{"*.go", "testdata/*.json"} {
+		if diff := cmp.Diff(table, names(t, pattern)); diff != "" {
+			t.Errorf("table and %s (-table +files):\n%s", pattern, diff)
+		}
+	}
+}
+
+// names are the providers that have a file.
+func names(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, f := range files {
+		id := strings.TrimSuffix(filepath.Base(f), filepath.Ext(f))
+		if !slices.Contains(notProviders, id) && !strings.HasSuffix(id, "_test") {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// examples are the options of an entry, required ones only or all.
+func examples(e provider.Entry, all bool) map[string]string {
+	options := map[string]string{}
+	for _, o := range e.Options {
+		if o.Required || all {
+			options[o.Key] = o.Example
+		}
+	}
+	return options
+}
+
+// TestTable: what a line says is complete, and agrees with what it makes.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	trust := []string{provider.EmailClaim, provider.EmailFiltered, provider.EmailImplied, provider.EmailIssuer, provider.EmailUnverified, provider.EmailAbsent}
+	for _, e := range provider.All() {
+		p, err := e.New(authsvc.Client{ID: "client", Secret: "secret"}, examples(e, false))
+		if err != nil {
+			t.Errorf("%s: %v", e.ID, err)
+			continue
+		}
+		if o, ok := p.(*authsvc.OAuth); ok {
+			if o.ID != e.ID || o.Name != e.Name || o.Client.ID != "client" || o.Client.Secret != "secret" && !e.NoSecret || o.OpenID != (e.Protocol == "oidc") {
+				t.Errorf("%s: the constructor and the table disagree", e.ID)
+			}
+			if !colour.MatchString(o.Style.Background) || !colour.MatchString(o.Style.Text) || o.Style.Logo != "" && o.Style.Logo != e.ID {
+				t.Errorf("%s: style %+v", e.ID, o.Style)
+			}
+		}
+		if !slices.Contains(trust, e.Email) || !slices.Contains([]string{"oidc", "oauth2", "oauth1", "openid2"}, e.Protocol) {
+			t.Errorf("%s: e-mail %q, protocol %q", e.ID, e.Email, e.Protocol)
+		}
+		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" || u.Host == "" {
+			t.Errorf("%s: docs %q", e.ID, e.Docs)
+		}
+		for _, n := range e.Notes {
+			if !strings.HasSuffix(n, ".") {
+				t.Errorf("%s: %q is no sentence", e.ID, n)
+			}
+		}
+	}
+}
+
+var (
+	colour = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+	key    = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+)
+
+// TestOptions: a required option is asked for by name, and nothing else is.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	client := authsvc.Client{ID: "client", Secret: "secret"}
+	for _, e := range provider.All() {
+		for _, o := range e.Options {
+			if !key.MatchString(o.Key) || o.Doc == "" || o.Required && o.Example == "" {
+				t.Errorf("%s: option %+v", e.ID, o)
+			}
+			options := examples(e, false)
+			delete(options, o.Key)
+			_, err := e.New(client, options)
+			var wrong *provider.OptionError
+			if o.Required && (!errors.As(err, &wrong) || wrong.Key != o.Key || wrong.Problem == "" || wrong.Mend == "") {
+				t.Errorf("%s without %s: %v", e.ID, o.Key, err)
+			}
+		}
+		if _, err := e.New(client, examples(e, true)); err != nil {
+			t.Errorf("%s: %v", e.ID, err)
+		}
+	}
+}
+
+// TestTrust: recordings agree with what the table says of addresses, and each
+// kind that can be verified has a case that is and one that is not.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	for _, e := range provider.All() {
+		seen := map[bool]bool{}
+		email := false
+		for _, rec := range recordings(t, e.ID) {
+			if rec.Want != nil {
+				seen[rec.Want.Verified] = true
+				email = email || rec.Want.Email != ""
+			}
+		}
+		vouched := slices.Contains([]string{provider.EmailClaim, provider.EmailFiltered, provider.EmailImplied}, e.Email)
+		switch {
+		case vouched && (!seen[true] || !seen[false] && e.Email != provider.EmailImplied):
+			t.Errorf("%s: addresses are %s, recorded are %v", e.ID, e.Email, slices.Collect(maps.Keys(seen)))
+		case !vouched && seen[true]:
+			t.Errorf("%s: addresses are %s, but one counts as verified", e.ID, e.Email)
+		case (e.Email == provider.EmailAbsent) == email:
+			t.Errorf("%s: addresses are %s, and there is one: %v", e.ID, e.Email, email)
+		}
+	}
+}
+
+// TestAliases: an alias is no other provider's id or alias, and leads to its
+// own.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	taken := map[string]string{}
+	for _, e := range provider.All() {
+		for _, id := range append([]string{e.ID}, e.Aliases...) {
+			if taken[id] != "" {
+				t.Errorf("%s is of %s and of %s", id, taken[id], e.ID)
+			}
+			taken[id] = e.ID
+			if got, ok := provider.Lookup(id); !ok || got.ID != e.ID {
+				t.Errorf("%s leads to %q", id, got.ID)
+			}
+			if fate, gone := provider.Discontinued(id); gone {
+				t.Errorf("%s is discontinued: %s", id, fate)
+			}
+		}
+	}
+	if _, ok := provider.Lookup("nobody"); ok {
+		t.Error("nobody is found")
+	}
+}
+
+func TestDiscontinued(t *testing.T) {
+	t.Parallel()
+	fate, ok := provider.Discontinued("medium")
+	if !ok || fate == "" {
+		t.Errorf("medium: %q, %v", fate, ok)
+	}
+	if fate, ok := provider.Discontinued("github"); ok {
+		t.Errorf("github: %s", fate)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{"gogle": "google", "GitHub": "github", "git": "github", "googel": "google"} {
+		if got := provider.Nearest(id); !slices.Contains(got, want) || len(got) > 3 {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+	for _, id := range []string{"", "zzzzzzzzzzzz", strings.Repeat("github", 20)} {
+		if got := provider.Nearest(id); len(got) > 0 {
+			t.Errorf("%q: %v", id, got)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Threads signs in with a Threads account. The app has an id and a secret for
+// Threads beside those of Meta. There is no address.
+//
+// https://developers.facebook.com/docs/threads/get-started/get-access-tokens-and-permissions
+func Threads(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "threads", Name: "Threads", Client: c,
+		AuthorizationURL: "https://threads.net/oauth/authorize",
+		TokenURL:         "https://graph.threads.net/oauth/access_token",
+		UserInfoURL:      "https://graph.threads.net/v1.0/me?fields=id,username,name,threads_profile_picture_url",
+		Scope:            "threads_basic",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "id", Name: "name|username", Email: never, Image: "threads_profile_picture_url"},
+		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

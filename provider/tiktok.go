@@ -1,0 +1,28 @@
+package provider
+
+import "authsvc"
+
+// TikTok signs in with a TikTok account. Ids are those of the app. Members
+// beyond those that are asked for take further scopes, and is_verified is the
+// badge of an account. There is no address.
+//
+// https://developers.tiktok.com/doc/login-kit-web/
+func TikTok(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "tiktok", Name: "TikTok", Client: c,
+		AuthorizationURL: "https://www.tiktok.com/v2/auth/authorize",
+		TokenURL:         "https://open.tiktokapis.com/v2/oauth/token/",
+		UserInfoURL:      "https://open.tiktokapis.com/v2/user/info/?fields=open_id,union_id,avatar_url,display_name",
+		RevocationURL:    "https://open.tiktokapis.com/v2/oauth/revoke/",
+		Scope:            "user.info.basic",
+		ClientIDParam:    "client_key",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:    "data.user.open_id",
+			Name:  "data.user.display_name|data.user.username",
+			Email: never,
+			Image: "data.user.avatar_large_url|data.user.avatar_url",
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,24 @@
+package provider
+
+import "authsvc"
+
+// Tumblr signs in with a Tumblr account. The id is the UUID of the primary
+// blog, since user names can change hands. There is no address.
+//
+// https://www.tumblr.com/docs/en/api/v2
+func Tumblr(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "tumblr", Name: "Tumblr", Client: c,
+		AuthorizationURL: "https://www.tumblr.com/oauth2/authorize",
+		TokenURL:         "https://api.tumblr.com/v2/oauth2/token",
+		UserInfoURL:      "https://api.tumblr.com/v2/user/info",
+		Scope:            "basic",
+		Fields: authsvc.Fields{
+			ID:    "response.user.blogs[primary=true].uuid",
+			Name:  "response.user.name",
+			Email: never,
+			Image: "response.user.blogs[primary=true].avatar[0].url",
+		},
+		Style: authsvc.Style{Background: "#36465d", Text: "#ffffff"},
+	}
+}

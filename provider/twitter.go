@@ -1,0 +1,27 @@
+package provider
+
+import "authsvc"
+
+// Twitter signs in with an account of X, by OAuth 2.0. The address needs the
+// scope users.email and the app's permission to ask for it, and is given out
+// only when confirmed; the member verified is the badge of an account.
+//
+// https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token
+func Twitter(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Client: c,
+		AuthorizationURL: "https://x.com/i/oauth2/authorize",
+		TokenURL:         "https://api.x.com/2/oauth2/token",
+		UserInfoURL:      "https://api.x.com/2/users/me?user.fields=profile_image_url,confirmed_email",
+		RevocationURL:    "https://api.x.com/2/oauth2/revoke",
+		Scope:            "users.read tweet.read offline.access users.email",
+		Fields: authsvc.Fields{
+			ID:    "data.id",
+			Name:  "data.name|data.username",
+			Email: "data.confirmed_email",
+			Image: "data.profile_image_url",
+		},
+		TrustEmail: true,
+		Style:      authsvc.Style{Background: "#1da1f2", Text: "#ffffff"},
+	}
+}

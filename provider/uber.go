@@ -1,0 +1,20 @@
+package provider
+
+import "authsvc"
+
+// Uber signs in with an account of Uber. The id is that of the app.
+// mobile_verified is about the phone; nothing vouches for the address.
+//
+// https://developer.uber.com/docs/consumer-identity/guides/authorization-code-flow
+func Uber(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "uber", Name: "Uber", Client: c,
+		AuthorizationURL: "https://auth.uber.com/oauth/v2/authorize",
+		TokenURL:         "https://auth.uber.com/oauth/v2/token",
+		UserInfoURL:      "https://api.uber.com/v1/me",
+		Scope:            "profile",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "rider_id", Name: "{first_name} {last_name}", EmailVerified: never},
+		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

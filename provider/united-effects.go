@@ -1,0 +1,21 @@
+package provider
+
+import "authsvc"
+
+// UnitedEffects signs in with an auth group of United Effects. Names and
+// addresses are asked for at its userinfo endpoint. Its administrator decides
+// what an address is worth: to believe the flag, set Fields.EmailVerified to
+// email_verified.
+//
+// https://docs.unitedeffects.com/integrations/nextauthjs
+func UnitedEffects(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "united-effects", Name: "United Effects", Client: c,
+		OpenID:              true,
+		Issuer:              issuer,
+		AuthorizationParams: map[string]string{"resource": issuer},
+		UserInfoClaims:      true,
+		Fields:              authsvc.Fields{EmailVerified: never},
+		Style:               authsvc.Style{Background: "#1b4965", Text: "#ffffff"},
+	}
+}

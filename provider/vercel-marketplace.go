@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// VercelMarketplace signs in people who come to an integration from Vercel's
+// marketplace. What an address is worth is not documented.
+//
+// https://vercel.com/docs/integrations/marketplace-api
+func VercelMarketplace(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "vercel-marketplace", Name: "Vercel Marketplace", Client: c,
+		OpenID:           true,
+		Issuer:           "https://marketplace.vercel.com",
+		AuthorizationURL: "https://api.vercel.com/oauth/v2/authorization",
+		TokenURL:         "https://api.vercel.com/oauth/v2/accessToken",
+		Fields:           authsvc.Fields{EmailVerified: never},
+		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

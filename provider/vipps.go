@@ -1,0 +1,24 @@
+package provider
+
+import (
+	"cmp"
+
+	"authsvc"
+)
+
+// Vipps signs in with an account of Vipps MobilePay. Names and addresses come
+// from its userinfo endpoint. issuer is that of production if empty; for the
+// test environment it is
+// https://apitest.vipps.no/access-management-1.0/access/.
+//
+// https://developer.vippsmobilepay.com/docs/APIs/login-api/
+func Vipps(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "vipps", Name: "Vipps MobilePay", Client: c,
+		OpenID:         true,
+		Issuer:         cmp.Or(issuer, "https://api.vipps.no/access-management-1.0/access/"),
+		Scope:          "openid name email",
+		UserInfoClaims: true,
+		Style:          authsvc.Style{Background: "#f05c18", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,19 @@
+package provider
+
+import "authsvc"
+
+// Wikimedia signs in with an account of Wikipedia and its sisters. The address
+// comes only if the consumer was registered to see it. The grants are fixed
+// there, so that no scope is sent.
+//
+// https://www.mediawiki.org/wiki/OAuth/For_Developers
+func Wikimedia(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "wikimedia", Name: "Wikimedia", Client: c,
+		AuthorizationURL: "https://meta.wikimedia.org/w/rest.php/oauth2/authorize",
+		TokenURL:         "https://meta.wikimedia.org/w/rest.php/oauth2/access_token",
+		UserInfoURL:      "https://meta.wikimedia.org/w/rest.php/oauth2/resource/profile",
+		Fields:           authsvc.Fields{Name: "username|realname", EmailVerified: "confirmed_email"},
+		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}

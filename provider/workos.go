@@ -1,0 +1,42 @@
+package provider
+
+import "authsvc"
+
+// WorkOS signs in through WorkOS SSO, by one of a connection, an organization
+// or a provider such as GoogleOAuth; params holds that one. The client secret
+// is the API key. Addresses are what the identity provider of the customer
+// says; set TrustEmail if you trust it for them.
+//
+// https://workos.com/docs/reference/sso
+func WorkOS(c authsvc.Client, params map[string]string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "workos", Name: "WorkOS SSO", Client: c,
+		AuthorizationURL:    "https://api.workos.com/sso/authorize",
+		TokenURL:            "https://api.workos.com/sso/token",
+		UserInfoURL:         "https://api.workos.com/sso/profile",
+		AuthorizationParams: params,
+		AuthMethod:          "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "{first_name} {last_name}|email",
+			Email:         "email",
+			EmailVerified: never,
+			Image:         "raw_attributes.picture",
+		},
+		Style: authsvc.Style{Background: "#6363f1", Text: "#ffffff"},
+	}
+}
+
+// workOS takes one of the three ways to say whom to ask.
+func workOS(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	params := map[string]string{}
+	for _, key := range []string{"connection", "organization", "provider"} {
+		if options[key] != "" {
+			params[key] = options[key]
+		}
+	}
+	if len(params) == 0 {
+		return nil, &OptionError{Key: "organization", Problem: "is missing", Mend: "give one of connection, organization and provider"}
+	}
+	return WorkOS(c, params), nil
+}

@@ -1,0 +1,17 @@
+package provider
+
+import "authsvc"
+
+// Xero signs in with a Xero account. Xero says that it verifies addresses, but
+// puts no such claim into tokens.
+//
+// https://developer.xero.com/documentation/oauth2/sign-in
+func Xero(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "xero", Name: "Xero", Client: c,
+		OpenID: true,
+		Issuer: "https://identity.xero.com",
+		Fields: authsvc.Fields{ID: "xero_userid", Name: "name|{given_name} {family_name}", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#13b5ea", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,17 @@
+package provider
+
+import "authsvc"
+
+// Yahoo signs in with a Yahoo account, by OpenID Connect. Its ID tokens are
+// signed with ES256.
+//
+// https://developer.yahoo.com/sign-in-with-yahoo/
+func Yahoo(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "yahoo", Name: "Yahoo", Client: c,
+		OpenID:         true,
+		Issuer:         "https://api.login.yahoo.com",
+		UserInfoClaims: true,
+		Style:          authsvc.Style{Background: "#6001d2", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,18 @@
+package provider
+
+import "authsvc"
+
+// Zitadel signs in with an instance of ZITADEL. Names and addresses are asked
+// for at its userinfo endpoint. An application without a secret takes
+// AuthMethod none.
+//
+// https://zitadel.com/docs/apis/openidoauth/endpoints
+func Zitadel(c authsvc.Client, issuer string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "zitadel", Name: "ZITADEL", Client: c,
+		OpenID:         true,
+		Issuer:         server(issuer),
+		UserInfoClaims: true,
+		Style:          authsvc.Style{Background: "#1d2025", Text: "#ffffff"},
+	}
+}
