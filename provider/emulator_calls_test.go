@@ -38,7 +38,7 @@ func (e *emulator) call(r *http.Request, name string, c *call, body []byte) *rep
 	e.authorized(r, name, c.Auth)
 	e.body(r, name, c, body)
 	if c.JWT != nil {
-		return &reply{http.StatusOK, "application/jwt", []byte(e.sign(c.JWT))}
+		return &reply{http.StatusOK, "application/jwt", []byte(e.signBy(c.Forged, c.JWT))}
 	}
 	return e.reply(c.Status, c.ContentType, c.Answer)
 }
@@ -122,7 +122,7 @@ func (e *emulator) token() string {
 	case string:
 		e.access = v
 	case map[string]any:
-		e.access = e.sign(v)
+		e.access = e.signBy(e.rec.Forged, v)
 	}
 	return e.access
 }

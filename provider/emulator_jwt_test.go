@@ -33,6 +33,15 @@ var (
 	})
 )
 
+// strangersKey is not in the key set.
+var strangersKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
 func keySet() jose.JSONWebKeySet {
 	return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
 		{Key: rsaKey().Public(), KeyID: "rsa", Algorithm: "RS256", Use: "sig"},
@@ -52,12 +61,20 @@ func (e *emulator) identity() string {
 		claims["nonce"] = nonce
 	}
 	maps.Copy(claims, e.rec.IDToken)
-	e.idToken = e.sign(claims)
+	e.idToken = e.signBy(e.rec.Forged, claims)
 	return e.idToken
 }
 
-// sign makes a JWT. Moments may be given as "now" and seconds, such as "now+60".
-func (e *emulator) sign(claims map[string]any) string {
+// sign makes a JWT of the provider's.
+func (e *emulator) sign(claims map[string]any) string { return e.signBy(false, claims) }
+
+// signBy makes a JWT, of a stranger if it is to be forged. Moments may be given
+// as "now" and seconds, such as "now+60".
+func (e *emulator) signBy(forged bool, claims map[string]any) string {
+	key := e.signingKey()
+	if forged {
+		key = strangers(key.Algorithm)
+	}
 	claims = maps.Clone(claims)
 	for name, v := range claims {
 		if s, ok := v.(string); ok && strings.HasPrefix(s, "now") {
@@ -75,7 +92,7 @@ func (e *emulator) sign(claims map[string]any) string {
 	if err != nil {
 		e.t.Error(err)
 	}
-	signer, err := jose.NewSigner(e.signingKey(), (&jose.SignerOptions{}).WithType("JWT"))
+	signer, err := jose.NewSigner(key, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		e.t.Error(err)
 		return ""
@@ -104,4 +121,12 @@ func (e *emulator) signingKey() jose.SigningKey {
 		e.t.Errorf("recording: alg %q", alg)
 		return jose.SigningKey{}
 	}
+}
+
+// strangers is a key that says to be the provider's.
+func strangers(alg jose.SignatureAlgorithm) jose.SigningKey {
+	if alg == jose.HS256 {
+		return jose.SigningKey{Algorithm: alg, Key: []byte("a secret that is as long but is another one")}
+	}
+	return jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: strangersKey(), KeyID: "rsa"}}
 }

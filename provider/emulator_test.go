@@ -19,7 +19,7 @@ import (
 // What the emulated provider knows of us, and gives out.
 const (
 	clientID     = "client-7"
-	clientSecret = "s3cret/of+the client"
+	clientSecret = "s3cret/of+the client, long enough for HS256"
 	codeGiven    = "the-c0de.of~one-sign_in"
 	tokenGiven   = "access-token.of_the-test"
 	origin       = "https://app.example.com"

@@ -164,6 +164,9 @@ func withoutID(rec *recording) {
 		c.Answer, c.JWT = []byte(`{}`), nil
 	}
 	delete(rec.IDToken, "sub")
+	if claims, ok := rec.AccessToken.(map[string]any); ok {
+		delete(claims, "sub")
+	}
 }
 
 func wrongIDTokens(word string) map[string]wrong {
@@ -174,6 +177,7 @@ func wrongIDTokens(word string) map[string]wrong {
 		"foreign issuer":   claim("iss", "https://evil.example"),
 		"foreign audience": claim("aud", "somebody-else"),
 		"expired ID token": claim("exp", "now-3600"),
+		"forged ID token":  {word: word, change: func(rec *recording) { rec.Forged = true }},
 		"iss parameter":    {word: word, callback: map[string]string{"iss": "https://evil.example"}},
 	}
 }

@@ -35,6 +35,7 @@ type recording struct {
 
 	IDToken map[string]any `json:"id_token"` // claims beside iss, aud, iat, exp and nonce
 	Alg     string         `json:"alg"`      // of JWTs, default RS256
+	Forged  bool           `json:"forged"`   // the ID token and the access token are by a stranger's key
 	// AccessToken is the text, or the claims of a JWT.
 	AccessToken any `json:"access_token"`
 
@@ -81,6 +82,7 @@ type call struct {
 	ContentType string            `json:"content_type"`
 	Answer      json.RawMessage   `json:"answer"` // a text is sent as it is
 	JWT         map[string]any    `json:"jwt"`    // the answer is a JWT with these claims
+	Forged      bool              `json:"forged"` // by a stranger's key
 }
 
 // outcome is what the engine stored.

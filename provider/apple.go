@@ -1,0 +1,143 @@
+package provider
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"strings"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+
+	"authsvc"
+)
+
+// AppleOptions are what Apple's client secrets are made of.
+type AppleOptions struct {
+	TeamID     string
+	KeyID      string
+	PrivateKey string // the .p8 file of that key, PEM; \n may stand for the end of a line
+}
+
+// Apple signs in with an Apple account, by OpenID Connect. c.ID is the Services
+// ID; c.Secret is not used, since a fresh secret is signed with the key. The
+// name comes through the browser, and only when somebody agrees for the first
+// time; it is what the person wants to be called, nothing that Apple has
+// checked. The address may be a relay of Apple's. The callback is a POST.
+//
+// https://developer.apple.com/documentation/signinwithapplerestapi
+func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
+	mint, err := newAppleMint(options)
+	if err != nil {
+		return nil, err
+	}
+	return &authsvc.OAuth{
+		ID: "apple", Name: "Apple", Client: authsvc.Client{ID: c.ID},
+		OpenID:       true,
+		Issuer:       "https://appleid.apple.com",
+		Scope:        "openid name email",
+		ResponseMode: "form_post", // Apple asks for it when there are scopes
+		AuthMethod:   "client_secret_post",
+		VerifiedText: true,
+		ClientSecret: mint.secret,
+		UserInfo:     appleProfile,
+		Style:        authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}, nil
+}
+
+func apple(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	o, err := Apple(c, AppleOptions{TeamID: options["team_id"], KeyID: options["key_id"], PrivateKey: options["private_key"]})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// appleProfile adds the name to the claims of the ID token. Nothing else of
+// what the browser says about the person is looked at.
+func appleProfile(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	var user struct {
+		Name struct {
+			First string `json:"firstName"`
+			Last  string `json:"lastName"`
+		} `json:"name"`
+	}
+	profile := maps.Clone(x.Claims)
+	if json.Unmarshal([]byte(x.Callback("user")), &user) != nil {
+		return profile, nil
+	}
+	if name := strings.TrimSpace(user.Name.First + " " + user.Name.Last); name != "" {
+		profile["name"] = name
+	}
+	return profile, nil
+}
+
+// appleSecretLife is how long a client secret is good for; Apple allows six
+// months.
+const appleSecretLife = time.Hour
+
+// An appleMint makes client secrets.
+type appleMint struct {
+	teamID string
+	signer jose.Signer
+}
+
+func newAppleMint(options AppleOptions) (*appleMint, error) {
+	for _, o := range [][2]string{{"team_id", options.TeamID}, {"key_id", options.KeyID}, {"private_key", options.PrivateKey}} {
+		if o[1] == "" {
+			return nil, missing(o[0])
+		}
+	}
+	key, ok := applePrivateKey(options.PrivateKey)
+	if !ok {
+		return nil, &OptionError{Key: "private_key", Problem: "is no PEM text of a private key on the curve P-256",
+			Mend: "give the whole content of the .p8 file, from BEGIN PRIVATE KEY on"}
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: options.KeyID}}, nil)
+	if err != nil {
+		return nil, &OptionError{Key: "private_key", Problem: "cannot sign", Mend: "make a new key in Apple's developer account"}
+	}
+	return &appleMint{options.TeamID, signer}, nil
+}
+
+// applePrivateKey reads PKCS #8, which is what Apple gives out.
+func applePrivateKey(text string) (*ecdsa.PrivateKey, bool) {
+	block, _ := pem.Decode([]byte(strings.ReplaceAll(text, `\n`, "\n")))
+	if block == nil {
+		return nil, false
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, false
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	return key, ok && key.Curve == elliptic.P256()
+}
+
+// secret is authsvc.OAuth.ClientSecret.
+func (m *appleMint) secret(c authsvc.Client, now time.Time) (string, time.Time, error) {
+	expires := now.Add(appleSecretLife)
+	claims, err := json.Marshal(map[string]any{"iss": m.teamID, "sub": c.ID, "aud": "https://appleid.apple.com",
+		"iat": now.Unix(), "exp": expires.Unix()})
+	if err != nil {
+		return "", expires, err
+	}
+	signed, err := m.signer.Sign(claims)
+	if err != nil {
+		return "", expires, err
+	}
+	text, err := signed.CompactSerialize()
+	return text, expires, err
+}
+
+// exampleKey is of the right shape, and nobody's secret: its number is 1.
+const exampleKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAAAAAAAAAAAAAAAA
+AAAAAAAAAAAAAAAAAAAAAAAAAAGhRANCAARrF9Hy4SxCR/i85uVjpEDydwN9gS3r
+M6D0oTlF2JjClk/jQuL+Gn+bjufrSnwPnhYrzjNXazFezsu2QGg3v1H1
+-----END PRIVATE KEY-----
+`

@@ -1,0 +1,49 @@
+package provider
+
+import (
+	"net/url"
+	"strings"
+
+	"authsvc"
+)
+
+// AzureADB2C signs in by a user flow of Azure AD B2C. issuer is where its
+// metadata is, https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0;
+// tokens name the directory instead, so its GUID has to be given as well. The
+// user flow decides what is in tokens (tick the claims to return) and whether
+// an address was verified. The client id is in the scope because there is no
+// access token without a scope of some API.
+//
+// https://learn.microsoft.com/en-us/azure/active-directory-b2c/openid-connect
+func AzureADB2C(c authsvc.Client, issuer, tenantID string) (*authsvc.OAuth, error) {
+	at, err := url.Parse(server(issuer))
+	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || !strings.HasSuffix(at.Path, "/v2.0") || at.RawQuery != "" {
+		return nil, &OptionError{Key: "issuer", Problem: "is no https address that ends in /v2.0",
+			Mend: "write https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0"}
+	}
+	if !isGUID(tenantID) {
+		return nil, &OptionError{Key: "tenant_id", Problem: "is no GUID", Mend: "copy the Tenant ID from the overview of the directory"}
+	}
+	return &authsvc.OAuth{
+		ID: "azure-ad-b2c", Name: "Azure AD B2C", Client: c,
+		OpenID:       true,
+		Issuer:       "https://" + at.Host + "/" + strings.ToLower(tenantID) + "/v2.0/",
+		DiscoveryURL: at.String() + "/.well-known/openid-configuration",
+		Scope:        "openid offline_access " + c.ID,
+		Fields:       authsvc.Fields{Name: "name|preferred_username", Email: "emails[0]", EmailVerified: never},
+		Style:        authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
+	}, nil
+}
+
+func azureADB2C(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	for _, key := range []string{"issuer", "tenant_id"} {
+		if options[key] == "" {
+			return nil, missing(key)
+		}
+	}
+	o, err := AzureADB2C(c, options["issuer"], options["tenant_id"])
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}

@@ -1,0 +1,24 @@
+package provider
+
+import "authsvc"
+
+// AzureAD is [MicrosoftEntraID] under the id of its former name, for
+// applications whose accounts are stored with it.
+//
+// https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc
+func AzureAD(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error) {
+	o, err := MicrosoftEntraID(c, options)
+	if err != nil {
+		return nil, err
+	}
+	o.ID, o.Name = "azure-ad", "Azure Active Directory"
+	return o, nil
+}
+
+func azureAD(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	o, err := AzureAD(c, MicrosoftOptions{TenantID: options["tenant_id"], Authority: options["authority"]})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}

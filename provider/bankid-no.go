@@ -1,0 +1,23 @@
+package provider
+
+import "authsvc"
+
+// BankIDNorge signs in with the Norwegian BankID. The profile is a signed
+// answer of the userinfo endpoint. The authorization parameter login_hint
+// names the kind of BankID: BIS, BID or BIM. Nothing vouches for the address,
+// which most people do not have there.
+//
+// https://developer.bankid.no/
+func BankIDNorge(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "bankid-no", Name: "BankID Norge", Client: c,
+		OpenID:              true,
+		Issuer:              "https://auth.bankid.no/auth/realms/prod",
+		Scope:               "openid profile",
+		AuthorizationParams: map[string]string{"ui_locales": "no", "login_hint": "BIS"},
+		AuthMethod:          "client_secret_post",
+		UserInfoClaims:      true,
+		Fields:              authsvc.Fields{EmailVerified: never},
+		Style:               authsvc.Style{Background: "#39134c", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"authsvc"
+)
+
+// EVEOnline signs in characters of EVE Online; the id is that of the
+// character. A character can be sold: the member owner of the profile tells
+// its owners apart, compare it in a SignIn callback if that matters. The
+// profile is the access token, a JWT. There is no address.
+//
+// https://developers.eveonline.com/docs/services/sso/
+func EVEOnline(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "eveonline", Name: "EVE Online", Client: c,
+		AuthorizationURL: "https://login.eveonline.com/v2/oauth/authorize",
+		TokenURL:         "https://login.eveonline.com/v2/oauth/token",
+		JWKSURL:          "https://login.eveonline.com/oauth/jwks",
+		RevocationURL:    "https://login.eveonline.com/v2/oauth/revoke",
+		Scope:            "publicData",
+		UserInfo:         eveProfile,
+		Fields: authsvc.Fields{
+			ID:    "character_id",
+			Name:  "name",
+			Email: never,
+			Image: "https://images.evetech.net/characters/{character_id}/portrait?size=128",
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+	}
+}
+
+// eveProfile is the claims of the access token, which has to be made for this
+// application and for EVE Online.
+func eveProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	raw, _ := x.Tokens["access_token"].(string)
+	claims, err := x.VerifyJWT(ctx, raw, "", []string{"https://login.eveonline.com", "login.eveonline.com"}, x.Client.ID)
+	if err != nil {
+		return nil, err
+	}
+	if all, _ := claims["aud"].([]any); !slices.Contains(all, any("EVE Online")) {
+		return nil, errors.New("eveonline: the token is not for EVE Online")
+	}
+	sub, _ := claims["sub"].(string)
+	id, ok := strings.CutPrefix(sub, "CHARACTER:EVE:")
+	if !ok || id == "" || strings.Trim(id, "0123456789") != "" {
+		return nil, errors.New("eveonline: the token is of no character")
+	}
+	profile := maps.Clone(claims)
+	profile["character_id"] = id
+	return profile, nil
+}

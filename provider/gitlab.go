@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"authsvc"
+)
+
+// GitLab signs in with gitlab.com or, by its address, a server of one's own.
+// Blocked, deactivated and locked accounts are refused. An address counts as
+// verified when it was confirmed at gitlab.com. Servers of one's own may be
+// set to confirm nothing: to believe yours, set Fields.EmailVerified to
+// email_verified.
+//
+// https://docs.gitlab.com/api/oauth2/
+func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
+	base := server(cmp.Or(baseURL, gitlabCom))
+	o := &authsvc.OAuth{
+		ID: "gitlab", Name: "GitLab", Client: c,
+		Issuer:           base, // of the iss parameter only
+		AuthorizationURL: base + "/oauth/authorize",
+		TokenURL:         base + "/oauth/token",
+		UserInfoURL:      base + "/api/v4/user",
+		RevocationURL:    base + "/oauth/revoke",
+		Scope:            "read_user",
+		UserInfo:         gitlabProfile,
+		Fields:           authsvc.Fields{ID: "id", Name: "name|username", Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#fc6d26", Text: "#ffffff"},
+	}
+	if base != gitlabCom {
+		o.Fields.EmailVerified = never
+	}
+	return o
+}
+
+const gitlabCom = "https://gitlab.com"
+
+// gitlabProfile says of an active account whether its address was confirmed.
+func gitlabProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, _ := profile["state"].(string)
+	switch {
+	case state == "":
+		return nil, errors.New("gitlab: the profile has no state")
+	case state != "active" || profile["locked"] != nil && profile["locked"] != false:
+		return nil, fmt.Errorf("gitlab: the account is not active: %w", authsvc.ErrAccessDenied)
+	}
+	confirmed, _ := profile["confirmed_at"].(string)
+	profile["email_verified"] = confirmed != ""
+	return profile, nil
+}

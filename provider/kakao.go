@@ -1,0 +1,44 @@
+package provider
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+// Kakao signs in with a Kakao account. The scope has to be what the consent
+// items of the application are; an empty one takes those. An address counts
+// as verified when Kakao says that it was and that it still is this person's.
+//
+// https://developers.kakao.com/docs/latest/en/kakaologin/rest-api
+func Kakao(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "kakao", Name: "Kakao", Client: c,
+		Issuer:           "https://kauth.kakao.com", // of the iss parameter only
+		AuthorizationURL: "https://kauth.kakao.com/oauth/authorize",
+		TokenURL:         "https://kauth.kakao.com/oauth/token",
+		UserInfoURL:      "https://kapi.kakao.com/v2/user/me",
+		Scope:            "account_email profile_nickname profile_image",
+		AuthMethod:       "client_secret_post",
+		UserInfo:         kakaoProfile,
+		Fields: authsvc.Fields{
+			ID:    "id",
+			Name:  "kakao_account.profile.nickname|properties.nickname|kakao_account.name",
+			Email: "kakao_account.email",
+			Image: "kakao_account.profile.profile_image_url|properties.profile_image",
+		},
+		Style: authsvc.Style{Background: "#fee500", Text: "#000000"},
+	}
+}
+
+// kakaoProfile joins the two flags: is_email_valid turns false when somebody
+// else has shown that the address is theirs.
+func kakaoProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	account, _ := profile["kakao_account"].(map[string]any)
+	profile["email_verified"] = account["is_email_valid"] == true && account["is_email_verified"] == true
+	return profile, nil
+}

@@ -1,0 +1,22 @@
+package provider
+
+import "authsvc"
+
+// Line signs in with a LINE account, by OpenID Connect. ID tokens of web
+// logins are signed with the channel secret itself (HS256). For addresses,
+// which nothing vouches for, apply for the permission and add email to the
+// scope.
+//
+// https://developers.line.biz/en/docs/line-login/integrate-line-login/
+func Line(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "line", Name: "LINE", Client: c,
+		OpenID:      true,
+		Issuer:      "https://access.line.me",
+		Scope:       "openid profile",
+		AuthMethod:  "client_secret_post",
+		SigningAlgs: []string{"HS256"},
+		Fields:      authsvc.Fields{EmailVerified: never},
+		Style:       authsvc.Style{Background: "#00c300", Text: "#ffffff"},
+	}
+}

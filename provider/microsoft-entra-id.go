@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"authsvc"
+)
+
+// personalTenant is the tenant of all personal Microsoft accounts.
+const personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
+
+// MicrosoftOptions say who may sign in, and where.
+type MicrosoftOptions struct {
+	// TenantID is the GUID of the one directory whose people may sign in, or
+	// common (default: any directory and personal accounts), organizations
+	// (any directory) or consumers (personal accounts).
+	TenantID string
+	// Authority is the origin of a national cloud; default
+	// https://login.microsoftonline.com.
+	Authority string
+}
+
+// MicrosoftEntraID signs in with work, school and personal Microsoft accounts.
+// Each directory is an issuer of its own, which is checked against the claim
+// tid; OAuth.Tenants names the ones to accept if many may. The id is the claim
+// sub, which is other for each application.
+//
+// In most directories an address is what an administrator typed, and anyone
+// can have a directory: none counts as verified. To believe the owners of mail
+// domains, add the optional claim xms_edov to the application and set
+// Fields.EmailVerified to it. There is no image: photos are files, not
+// addresses.
+//
+// https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc
+func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error) {
+	o := &authsvc.OAuth{
+		ID: "microsoft-entra-id", Name: "Microsoft Entra ID", Client: c,
+		OpenID:       true,
+		Scope:        "openid profile email",
+		Fields:       authsvc.Fields{Name: "name", EmailVerified: never},
+		VerifiedText: true, // xms_edov may be a text
+		Style:        authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
+	}
+	authority := server(cmp.Or(options.Authority, "https://login.microsoftonline.com"))
+	switch tenant := strings.ToLower(cmp.Or(options.TenantID, "common")); {
+	case tenant == "common", tenant == "organizations":
+		o.Issuer = authority + "/{tenantid}/v2.0"
+		o.DiscoveryURL = authority + "/" + tenant + "/v2.0/.well-known/openid-configuration"
+		if tenant == "organizations" {
+			o.UserInfo = noPersonalAccount
+		}
+	case tenant == "consumers":
+		o.Issuer = authority + "/" + personalTenant + "/v2.0"
+	case isGUID(tenant):
+		o.Issuer = authority + "/" + tenant + "/v2.0"
+	default: // a domain name would say nothing about the issuer
+		return nil, &OptionError{Key: "tenant_id", Problem: "is neither a GUID nor common, organizations or consumers",
+			Mend: "copy the Directory (tenant) ID from the overview of the application"}
+	}
+	return o, nil
+}
+
+func microsoftEntraID(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	o, err := MicrosoftEntraID(c, MicrosoftOptions{TenantID: options["tenant_id"], Authority: options["authority"]})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// microsoftOptions are those of both ids of Microsoft's.
+func microsoftOptions() []Option {
+	return []Option{
+		{Key: "tenant_id", Doc: "the Directory (tenant) ID, or common (default), organizations or consumers", Example: "aaaabbbb-0000-cccc-1111-dddd2222eeee"},
+		{Key: "authority", Doc: "the origin of a national cloud, such as https://login.microsoftonline.us", Example: "https://login.microsoftonline.us"},
+	}
+}
+
+// microsoftNotes are those of both ids.
+func microsoftNotes() []string {
+	return []string{
+		"Without tenant_id any directory and any personal account may sign in; tenants names several directories to accept.",
+		"No address counts as verified unless you say so: with profile.email_verified: xms_edov the claim of that name is believed, which has to be added to the application as an optional claim.",
+		"External ID has issuers of its own: give authority https://GUID.ciamlogin.com and the same GUID as tenant_id.",
+		"An application with signing keys of its own needs discovery_url with ?appid=CLIENT_ID at its end.",
+		"For calls to Microsoft Graph add User.Read to the scope, for a refresh token offline_access.",
+	}
+}
+
+// noPersonalAccount holds even if a browser was sent to another endpoint than
+// that for organizations.
+func noPersonalAccount(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	if x.Claims["tid"] == personalTenant {
+		return nil, fmt.Errorf("microsoft: a personal account: %w", authsvc.ErrAccessDenied)
+	}
+	return x.Claims, nil
+}
+
+// isGUID accepts 8-4-4-4-12 hexadecimal digits.
+func isGUID(s string) bool {
+	for i, r := range s {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash && r != '-' || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", r) {
+			return false
+		}
+	}
+	return len(s) == 36
+}

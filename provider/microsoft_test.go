@@ -1,0 +1,135 @@
+package provider_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/provider"
+)
+
+// changed is an entry whose providers get a change of the operator's.
+func changed(t *testing.T, id string, change func(*authsvc.OAuth)) provider.Entry {
+	t.Helper()
+	e, ok := provider.Lookup(id)
+	if !ok {
+		t.Fatalf("no provider %s", id)
+	}
+	made := e.New
+	e.New = func(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+		p, err := made(c, options)
+		if o, ok := p.(*authsvc.OAuth); ok && err == nil {
+			change(o)
+		}
+		return p, err
+	}
+	return e
+}
+
+// TestMicrosoftOptIn: who says so believes the claims about mail domains, and
+// only those.
+func TestMicrosoftOptIn(t *testing.T) {
+	t.Parallel()
+	edov := func(o *authsvc.OAuth) { o.Fields.EmailVerified = "xms_edov" }
+	primary := func(o *authsvc.OAuth) { o.Fields.Email, o.TrustEmail = "verified_primary_email[0]", true }
+	for name, one := range map[string]struct {
+		change func(*authsvc.OAuth)
+		claims map[string]any
+		want   outcome
+	}{
+		"boolean":     {edov, map[string]any{"xms_edov": true}, outcome{Email: "ada@example.com", Verified: true}},
+		"text":        {edov, map[string]any{"xms_edov": "1"}, outcome{Email: "ada@example.com", Verified: true}},
+		"false":       {edov, map[string]any{"xms_edov": false}, outcome{Email: "ada@example.com"}},
+		"text 0":      {edov, map[string]any{"xms_edov": "0"}, outcome{Email: "ada@example.com"}},
+		"none":        {edov, map[string]any{"email_verified": true}, outcome{Email: "ada@example.com"}},
+		"no address":  {edov, map[string]any{"xms_edov": true, "email": nil}, outcome{}},
+		"primary":     {primary, map[string]any{"verified_primary_email": []any{"ada@example.net"}}, outcome{Email: "ada@example.net", Verified: true}},
+		"no primary":  {primary, map[string]any{"verified_primary_email": []any{}}, outcome{}},
+		"only e-mail": {primary, nil, outcome{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rec := recordings(t, "microsoft-entra-id")["any directory"]
+			for claim, v := range one.claims {
+				rec.IDToken[claim] = v
+			}
+			a := newAttempt(t, changed(t, "microsoft-entra-id", one.change), rec)
+			a.start()
+			a.comeBack(nil)
+			if a.stored == nil || a.stored.Email != one.want.Email || a.stored.Verified != one.want.Verified {
+				t.Errorf("stored %+v, want %+v\n%s", a.stored, one.want, a.log)
+			}
+		})
+	}
+}
+
+// TestMicrosoftTenants: of many directories those that are named.
+func TestMicrosoftTenants(t *testing.T) {
+	t.Parallel()
+	const own = "aaaabbbb-0000-cccc-1111-dddd2222eeee"
+	e := changed(t, "azure", func(o *authsvc.OAuth) { o.Tenants = []string{own} })
+	for name, ok := range map[string]bool{"any directory": true, "another directory": false} {
+		a := newAttempt(t, e, recordings(t, "microsoft-entra-id")[name])
+		a.start()
+		if word := a.comeBack(nil); (a.stored != nil) != ok || (word == "") != ok {
+			t.Errorf("%s: %q, stored %+v", name, word, a.stored)
+		}
+	}
+}
+
+// TestMicrosoftOptions: what cannot be an issuer is refused by name.
+func TestMicrosoftOptions(t *testing.T) {
+	t.Parallel()
+	const guid, place = "AAAABBBB-0000-cccc-1111-dddd2222eeee", "https://acme.b2clogin.com/acme.onmicrosoft.com/B2C_1_signin/v2.0"
+	for _, one := range []struct {
+		id      string
+		options map[string]string
+		key     string // that is refused; "": none
+		issuer  string
+	}{
+		{"microsoft-entra-id", nil, "", "https://login.microsoftonline.com/{tenantid}/v2.0"},
+		{"microsoft-entra-id", map[string]string{"tenant_id": guid}, "", "https://login.microsoftonline.com/aaaabbbb-0000-cccc-1111-dddd2222eeee/v2.0"},
+		{"microsoft-entra-id", map[string]string{"tenant_id": "acme.onmicrosoft.com"}, "tenant_id", ""},
+		{"microsoft-entra-id", map[string]string{"tenant_id": guid + "/"}, "tenant_id", ""},
+		{"azure-ad", map[string]string{"tenant_id": "{tenantid}"}, "tenant_id", ""},
+		{"azure-ad-b2c", map[string]string{"issuer": place, "tenant_id": guid}, "", "https://acme.b2clogin.com/aaaabbbb-0000-cccc-1111-dddd2222eeee/v2.0/"},
+		{"azure-ad-b2c", map[string]string{"issuer": place, "tenant_id": "acme"}, "tenant_id", ""},
+		{"azure-ad-b2c", map[string]string{"issuer": strings.Replace(place, "https", "http", 1), "tenant_id": guid}, "issuer", ""},
+		{"azure-ad-b2c", map[string]string{"issuer": place + "/.well-known/openid-configuration", "tenant_id": guid}, "issuer", ""},
+		{"azure-ad-b2c", map[string]string{"issuer": "acme", "tenant_id": guid}, "issuer", ""},
+	} {
+		e, _ := provider.Lookup(one.id)
+		p, err := e.New(authsvc.Client{ID: "x", Secret: "y"}, one.options)
+		var wrong *provider.OptionError
+		switch {
+		case one.key == "" && err != nil:
+			t.Errorf("%s %v: %v", one.id, one.options, err)
+		case one.key == "":
+			if got := p.(*authsvc.OAuth).Issuer; got != one.issuer {
+				t.Errorf("%s %v: issuer %s", one.id, one.options, got)
+			}
+		case !errors.As(err, &wrong) || wrong.Key != one.key || p != nil:
+			t.Errorf("%s %v: %v", one.id, one.options, err)
+		}
+	}
+}
+
+// TestDeniedAccounts: whom the provider let in and we do not reads that access
+// was denied, not that something broke.
+func TestDeniedAccounts(t *testing.T) {
+	t.Parallel()
+	for id, names := range map[string][]string{
+		"microsoft-entra-id": {"organizations and a personal account"},
+		"gitlab":             {"blocked", "locked"},
+	} {
+		e, _ := provider.Lookup(id)
+		for _, name := range names {
+			a := newAttempt(t, e, recordings(t, id)[name])
+			a.start()
+			if word := a.comeBack(nil); word != "AccessDenied" || a.stored != nil {
+				t.Errorf("%s, %s: %q, stored %+v", id, name, word, a.stored)
+			}
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package provider
+
+import "authsvc"
+
+// Twitch signs in with a Twitch account, by OpenID Connect. It puts into the
+// ID token only what the parameter claims asks for. It knows no PKCE.
+//
+// https://dev.twitch.tv/docs/authentication/getting-tokens-oidc/
+func Twitch(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "twitch", Name: "Twitch", Client: c,
+		OpenID: true,
+		Issuer: "https://id.twitch.tv/oauth2",
+		Scope:  "openid user:read:email",
+		AuthorizationParams: map[string]string{
+			"claims": `{"id_token":{"email":null,"email_verified":null,"picture":null,"preferred_username":null}}`,
+		},
+		AuthMethod: "client_secret_post",
+		Checks:     []string{"state", "nonce"},
+		Fields:     authsvc.Fields{Name: "preferred_username"},
+		Style:      authsvc.Style{Background: "#65459b", Text: "#ffffff"},
+	}
+}
