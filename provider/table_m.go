@@ -8,6 +8,15 @@ func tableM() []Entry {
 				"The redirect host for local work is 127.0.0.1, not localhost.",
 			},
 			New: plain(Mailchimp)},
+		{ID: "mailcow", Name: "mailcow", Protocol: "oauth2", Email: EmailImplied,
+			Docs: "https://docs.mailcow.email/third_party/",
+			Options: []Option{
+				{Key: "base_url", Doc: "the address of the server, such as https://mail.example.com", Example: "https://mail.example.com", Required: true},
+			},
+			Notes: []string{
+				"Accounts are keyed by the address of the mailbox: whoever gets a mailbox next gets the account.",
+			},
+			New: withOption("base_url", Mailcow)},
 		{ID: "mailru", Name: "Mail.ru", Protocol: "oauth2", Email: EmailImplied,
 			Docs: "https://id.vk.com/about/business/go/docs/ru/vkid/latest/oauth/oauth-mail/index",
 			Notes: []string{
@@ -115,6 +124,9 @@ func tableM() []Entry {
 				"NextAuth.js keys accounts by the user name; to go on with such accounts set profile.id to username, knowing that names can change hands.",
 			},
 			New: plain(Pinterest)},
+		{ID: "planningcenter", Name: "Planning Center", Protocol: "oauth2", Email: EmailAbsent,
+			Docs: "https://developer.planning.center/docs/#/overview/authentication",
+			New:  plain(PlanningCenter)},
 		{ID: "polar", Name: "Polar", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://polar.sh/docs/integrate/oauth2/introduction",
 			New:  plain(Polar)},
@@ -218,6 +230,9 @@ func tableM() []Entry {
 				{Key: "issuer", Doc: "the issuer, such as https://apitest.vipps.no/access-management-1.0/access/", Example: "https://apitest.vipps.no/access-management-1.0/access/"},
 			},
 			New: withDefault("issuer", Vipps)},
+		{ID: "wakatime", Name: "WakaTime", Protocol: "oauth2", Email: EmailClaim,
+			Docs: "https://wakatime.com/developers#authentication",
+			New:  plain(WakaTime)},
 		{ID: "webex", Name: "Webex", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://developer.webex.com/docs/login-with-webex",
 			Options: []Option{

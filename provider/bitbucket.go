@@ -1,0 +1,43 @@
+package provider
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+// Bitbucket signs in with an account of Bitbucket Cloud. The id is the
+// account_id, as in Auth.js; set Fields.ID to uuid to take over accounts of
+// libraries that use that. The address is the primary one if Bitbucket has
+// confirmed it, else none. An account that is not active is refused.
+//
+// https://developer.atlassian.com/cloud/bitbucket/oauth-2/
+func Bitbucket(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "bitbucket", Name: "Bitbucket", Client: c,
+		AuthorizationURL: "https://bitbucket.org/site/oauth2/authorize",
+		TokenURL:         "https://bitbucket.org/site/oauth2/access_token",
+		UserInfoURL:      "https://api.bitbucket.org/2.0/user",
+		Scope:            "account",
+		Checks:           []string{"state"}, // it knows no PKCE
+		Fields: authsvc.Fields{
+			ID:            "account_id",
+			Name:          "display_name|username",
+			Email:         "emails.values[is_primary=true&is_confirmed=true].email",
+			EmailVerified: "emails.values[is_primary=true&is_confirmed=true].is_confirmed",
+			Image:         "links.avatar.href",
+		},
+		Style: authsvc.Style{Background: "#205081", Text: "#ffffff"},
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		profile, err := x.UserInfo(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := inUse(o.ID, profile.Text("account_status"), "active"); err != nil {
+			return nil, err
+		}
+		return profile, addresses(ctx, o.ID, x, profile, o.UserInfoURL+"/emails")
+	}
+	return o
+}

@@ -1,0 +1,15 @@
+package provider
+
+import "authsvc"
+
+// Codeberg signs in with an account of codeberg.org, a server of Forgejo that
+// confirms addresses. See [Gitea].
+//
+// https://docs.codeberg.org/integrations/oauth2/
+func Codeberg(c authsvc.Client) *authsvc.OAuth {
+	o := Gitea(c, "https://codeberg.org")
+	o.ID, o.Name = "codeberg", "Codeberg"
+	o.Fields.EmailVerified = giteaVerified
+	o.Style = authsvc.Style{Background: "#2185d0", Text: "#ffffff"}
+	return o
+}

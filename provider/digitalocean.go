@@ -1,0 +1,27 @@
+package provider
+
+import "authsvc"
+
+// DigitalOcean signs in with a DigitalOcean account. An account that is locked
+// or has a warning is refused.
+//
+// https://docs.digitalocean.com/reference/api/oauth/
+func DigitalOcean(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "digitalocean", Name: "DigitalOcean", Client: c,
+		AuthorizationURL: "https://cloud.digitalocean.com/v1/oauth/authorize",
+		TokenURL:         "https://cloud.digitalocean.com/v1/oauth/token",
+		UserInfoURL:      "https://api.digitalocean.com/v2/account",
+		RevocationURL:    "https://cloud.digitalocean.com/v1/oauth/revoke",
+		Scope:            "read",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "account.uuid",
+			Name:          "account.name|account.email",
+			Email:         "account.email",
+			EmailVerified: "account.email_verified",
+		},
+		UserInfo: onlyInUse("digitalocean", "account.status", "active"),
+		Style:    authsvc.Style{Background: "#0080ff", Text: "#ffffff"},
+	}
+}

@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"authsvc"
+)
+
+// Discord signs in with a Discord account. The address is verified if Discord
+// says so.
+//
+// https://discord.com/developers/docs/topics/oauth2
+func Discord(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "discord", Name: "Discord", Client: c,
+		AuthorizationURL: "https://discord.com/oauth2/authorize",
+		TokenURL:         "https://discord.com/api/oauth2/token",
+		UserInfoURL:      "https://discord.com/api/users/@me",
+		RevocationURL:    "https://discord.com/api/oauth2/token/revoke",
+		Scope:            "identify email",
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "global_name|username",
+			Email:         "email",
+			EmailVerified: "verified",
+			Image:         "image_url",
+		},
+		UserInfo: discordProfile,
+		Style:    authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
+	}
+}
+
+func discordProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	profile["image_url"] = discordAvatar(profile.Text("id"), profile.Text("avatar"), profile.Text("discriminator"))
+	return profile, nil
+}
+
+// discordAvatar is the address of an avatar, which a profile has the hash of;
+// without one it is among the few that Discord has for everybody. Accounts of
+// the old kind have a discriminator, the number after their name.
+func discordAvatar(id, hash, discriminator string) string {
+	const cdn = "https://cdn.discordapp.com/"
+	if hash != "" {
+		end := ".png"
+		if strings.HasPrefix(hash, "a_") {
+			end = ".gif" // animated
+		}
+		return cdn + "avatars/" + url.PathEscape(id) + "/" + url.PathEscape(hash) + end
+	}
+	n, err := strconv.ParseUint(discriminator, 10, 16)
+	n %= 5
+	if discriminator == "0" || discriminator == "" {
+		n, err = strconv.ParseUint(id, 10, 64)
+		n = (n >> 22) % 6
+	}
+	if err != nil {
+		return ""
+	}
+	return cdn + "embed/avatars/" + strconv.FormatUint(n, 10) + ".png"
+}

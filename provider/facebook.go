@@ -1,0 +1,77 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"regexp"
+
+	"authsvc"
+)
+
+// Facebook signs in with a Facebook account. Ids are those of the app.
+// apiVersion is that of the Graph API, v24.0 if empty; Facebook retires one
+// about two years after it appears. There may be no address, and nothing
+// vouches for one. Calls carry appsecret_proof, so an app may require it.
+//
+// https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow
+func Facebook(c authsvc.Client, apiVersion string) *authsvc.OAuth {
+	version := cmp.Or(apiVersion, "v24.0")
+	o := &authsvc.OAuth{
+		ID: "facebook", Name: "Facebook", Client: c,
+		AuthorizationURL: "https://www.facebook.com/" + version + "/dialog/oauth",
+		TokenURL:         "https://graph.facebook.com/" + version + "/oauth/access_token",
+		UserInfoURL:      "https://graph.facebook.com/" + version + "/me?fields=id,name,email,picture",
+		Scope:            "email,public_profile",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "name",
+			Email:         "email",
+			EmailVerified: never,
+			Image:         "picture.data.url",
+		},
+		Style: authsvc.Style{Background: "#006aff", Text: "#ffffff"},
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return facebookProfile(ctx, x, o.UserInfoURL)
+	}
+	return o
+}
+
+// facebookProfile proves that whoever has the token has the app secret too.
+func facebookProfile(ctx context.Context, x *authsvc.Exchange, address string) (authsvc.Profile, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("facebook: malformed userinfo url")
+	}
+	token, _ := x.Tokens["access_token"].(string)
+	proof := hmac.New(sha256.New, []byte(x.Client.Secret))
+	proof.Write([]byte(token))
+	q := u.Query()
+	q.Set("appsecret_proof", hex.EncodeToString(proof.Sum(nil)))
+	u.RawQuery = q.Encode()
+	v, err := x.Get(ctx, u.String())
+	if err != nil {
+		return nil, err
+	}
+	profile, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("facebook: the profile is no object")
+	}
+	return profile, nil
+}
+
+var graphVersion = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
+
+func facebook(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	version := options["api_version"]
+	if version != "" && !graphVersion.MatchString(version) {
+		return nil, &OptionError{Key: "api_version", Problem: "is no version of the Graph API", Mend: "write one such as v24.0"}
+	}
+	return Facebook(c, version), nil
+}

@@ -1,0 +1,62 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+
+	"authsvc"
+)
+
+// Gitea signs in with an account of Gitea or Forgejo. baseURL is the address
+// of the server, https://gitea.com if empty. The address is the primary one if
+// the server calls it verified, else none; since a server may be set up to
+// call every address so, only that of gitea.com is believed: set TrustEmail if
+// you trust yours. Accounts that are not active or may not sign in are refused.
+//
+// https://docs.gitea.com/development/oauth2-provider
+func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
+	base := server(cmp.Or(baseURL, giteaCom))
+	o := &authsvc.OAuth{
+		ID: "gitea", Name: "Gitea / Forgejo", Client: c,
+		AuthorizationURL: base + "/login/oauth/authorize",
+		TokenURL:         base + "/login/oauth/access_token",
+		UserInfoURL:      base + "/api/v1/user",
+		Scope:            "read:user", // with a scope that it does not know, Gitea gives out tokens for everything
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "full_name|login",
+			Email:         "emails[primary=true&verified=true].email",
+			EmailVerified: never,
+			Image:         "avatar_url",
+		},
+		Style: authsvc.Style{Background: "#609926", Text: "#ffffff"},
+	}
+	if base == giteaCom {
+		o.Fields.EmailVerified = giteaVerified
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return giteaProfile(ctx, x, o)
+	}
+	return o
+}
+
+const (
+	giteaCom      = "https://gitea.com"
+	giteaVerified = "emails[primary=true&verified=true].verified"
+)
+
+func giteaProfile(ctx context.Context, x *authsvc.Exchange, o *authsvc.OAuth) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := inUse(o.ID, profile["active"], true); err != nil {
+		return nil, err
+	}
+	if v, told := profile["prohibit_login"]; told {
+		if err := inUse(o.ID, v, false); err != nil {
+			return nil, err
+		}
+	}
+	return profile, addresses(ctx, o.ID, x, profile, o.UserInfoURL+"/emails")
+}

@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"context"
+	"slices"
+
+	"authsvc"
+)
+
+// Gitee signs in with an account of gitee.com. The profile may hold any text
+// as its address, so the address is the primary one of the list of addresses
+// if Gitee has confirmed it, else none.
+//
+// https://gitee.com/api/v5/oauth_doc
+func Gitee(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "gitee", Name: "Gitee", Client: c,
+		AuthorizationURL: "https://gitee.com/oauth/authorize",
+		TokenURL:         "https://gitee.com/oauth/token",
+		UserInfoURL:      "https://gitee.com/api/v5/user",
+		Scope:            "user_info emails",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
+		Style:            authsvc.Style{Background: "#c71d23", Text: "#ffffff"},
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		profile, err := x.UserInfo(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := addresses(ctx, o.ID, x, profile, "https://gitee.com/api/v5/emails"); err != nil {
+			return nil, err
+		}
+		giteeAddress(profile)
+		return profile, nil
+	}
+	return o
+}
+
+// giteeAddress replaces the address of a profile by the confirmed primary one
+// of its list, where scope says what an address is for.
+func giteeAddress(profile authsvc.Profile) {
+	delete(profile, "email")
+	delete(profile, "email_verified")
+	list, _ := profile["emails"].([]any)
+	for _, entry := range list {
+		e, _ := entry.(map[string]any)
+		uses, _ := e["scope"].([]any)
+		if e["state"] == "confirmed" && slices.Contains(uses, any("primary")) {
+			profile["email"], profile["email_verified"] = e["email"], true
+			return
+		}
+	}
+}

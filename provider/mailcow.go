@@ -1,0 +1,23 @@
+package provider
+
+import "authsvc"
+
+// Mailcow signs in with a mailbox of a mailcow server, whose address is
+// baseURL. The id is the mailbox's address, so whoever gets the mailbox next
+// gets the account. A mailbox that is not active is refused.
+//
+// https://docs.mailcow.email/third_party/
+func Mailcow(c authsvc.Client, baseURL string) *authsvc.OAuth {
+	base := server(baseURL)
+	return &authsvc.OAuth{
+		ID: "mailcow", Name: "mailcow", Client: c,
+		AuthorizationURL: base + "/oauth/authorize",
+		TokenURL:         base + "/oauth/token",
+		UserInfoURL:      base + "/oauth/profile",
+		Scope:            "profile",
+		Fields:           authsvc.Fields{ID: "id", Name: "full_name|displayName", Email: "email"},
+		TrustEmail:       true,
+		UserInfo:         onlyInUse("mailcow", "active", "1"), // a mailbox that only receives mail has 2
+		Style:            authsvc.Style{Background: "#f9e82d", Text: "#000000"},
+	}
+}

@@ -1,0 +1,27 @@
+package provider
+
+import "authsvc"
+
+// PlanningCenter signs in with a Planning Center account. The id is that of a
+// person within one organization; one who is not active is refused. There is
+// no address: those are further resources of the API.
+//
+// https://developer.planning.center/docs/#/overview/authentication
+func PlanningCenter(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "planningcenter", Name: "Planning Center", Client: c,
+		AuthorizationURL: "https://api.planningcenteronline.com/oauth/authorize",
+		TokenURL:         "https://api.planningcenteronline.com/oauth/token",
+		UserInfoURL:      "https://api.planningcenteronline.com/people/v2/me",
+		Scope:            "people",
+		AuthMethod:       "client_secret_post",
+		Fields: authsvc.Fields{
+			ID:    "data.id",
+			Name:  "data.attributes.name",
+			Email: never,
+			Image: "data.attributes.avatar",
+		},
+		UserInfo: onlyInUse("planningcenter", "data.attributes.status", "active"),
+		Style:    authsvc.Style{Background: "#2565f4", Text: "#ffffff"},
+	}
+}
