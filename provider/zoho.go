@@ -27,8 +27,9 @@ var zohoCentres = map[string]string{
 // Zoho signs in with a Zoho account. region is the data centre where the
 // client is registered: us if empty, or au, ca, eu, in, jp, sa, uk. People of
 // another one are redeemed there, if the client is enabled for it with the
-// same secret. Each data centre has users of its own: ids are ZUID at us and
-// REGION:ZUID elsewhere. Nothing vouches for the address.
+// same secret; TokenURL and RevocationURL stay those of region. Each data centre
+// has users of its own: ids are ZUID at us and REGION:ZUID elsewhere. Nothing
+// vouches for the address.
 //
 // https://www.zoho.com/accounts/protocol/oauth/sign-in-using-zoho.html
 func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
