@@ -174,6 +174,7 @@ func (a *attempt) comeBack(changes map[string]string) string {
 			v.Set(name, string(a.fill([]byte(s))))
 		}
 	}
+	signCallback(v)
 	if a.asked.Get("response_mode") == "form_post" {
 		return errorOf(a.t, a.formPost(to.Path, v))
 	}

@@ -280,6 +280,12 @@ func tableA() []Entry {
 		{ID: "heroku", Name: "Heroku", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://devcenter.heroku.com/articles/oauth",
 			New:  plain(Heroku)},
+		{ID: "hubspot", Name: "HubSpot", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://developers.hubspot.com/docs/api-reference/2026-03/authentication/oauth-tokens/token-introspect",
+			Notes: []string{
+				"The endpoints are those of version 2026-03; version 1 ends in February 2027.",
+			},
+			New: plain(HubSpot)},
 		{ID: "huggingface", Name: "Hugging Face", Protocol: "oidc", Email: EmailClaim,
 			Docs: "https://huggingface.co/docs/hub/oauth",
 			New:  plain(HuggingFace)},
@@ -326,6 +332,12 @@ func tableA() []Entry {
 				"For addresses apply for the permission in the console and set scope: openid profile email.",
 			},
 			New: plain(Line)},
+		{ID: "linear", Name: "Linear", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://linear.app/developers/oauth-2-0-authentication",
+			Notes: []string{
+				"Whoever was removed from the workspace is refused.",
+			},
+			New: plain(Linear)},
 		{ID: "linkedin", Name: "LinkedIn", Aliases: []string{"linkedin_oidc"}, Protocol: "oidc", Email: EmailClaim,
 			Docs: "https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2",
 			Notes: []string{

@@ -1,0 +1,47 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"authsvc"
+)
+
+// HubSpot signs in with a HubSpot account. There is no profile beside what
+// HubSpot says of the access token: the name is the address, and there is no
+// picture. Nothing vouches for the address.
+//
+// https://developers.hubspot.com/docs/api-reference/2026-03/authentication/oauth-tokens/token-introspect
+func HubSpot(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "hubspot", Name: "HubSpot", Client: c,
+		AuthorizationURL: "https://app.hubspot.com/oauth/authorize",
+		TokenURL:         "https://api.hubapi.com/oauth/2026-03/token",
+		UserInfoURL:      "https://api.hubapi.com/oauth/2026-03/token/introspect",
+		Scope:            "oauth",
+		AuthMethod:       "client_secret_post",
+		Fields:           authsvc.Fields{ID: "user_id", Name: "user", Email: "user", EmailVerified: never, Image: never},
+		Style:            authsvc.Style{Background: "#ff7a59", Text: "#ffffff"},
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return hubSpotToken(ctx, o.UserInfoURL, x)
+	}
+	return o
+}
+
+// hubSpotToken is what HubSpot says of our token (RFC 7662).
+func hubSpotToken(ctx context.Context, introspection string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	token, _ := x.Tokens["access_token"].(string)
+	v, err := x.Do(ctx, authsvc.APIRequest{URL: introspection, Form: url.Values{
+		"token": {token}, "token_type_hint": {"access_token"}, "client_id": {x.Client.ID}, "client_secret": {x.Client.Secret},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	about, _ := v.(map[string]any)
+	if about["active"] != true || about["client_id"] != x.Client.ID {
+		return nil, errors.New("hubspot: the token is not active, or of another app")
+	}
+	return about, nil
+}

@@ -1,0 +1,55 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"authsvc"
+)
+
+// Linear signs in with a Linear account that is not suspended. Ids are those
+// of a workspace. Nothing vouches for the address.
+//
+// https://linear.app/developers/oauth-2-0-authentication
+func Linear(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "linear", Name: "Linear", Client: c,
+		AuthorizationURL: "https://linear.app/oauth/authorize",
+		TokenURL:         "https://api.linear.app/oauth/token",
+		UserInfoURL:      "https://api.linear.app/graphql",
+		RevocationURL:    "https://api.linear.app/oauth/revoke",
+		UserInfoMethod:   "POST",
+		UserInfoBody:     `{"query": "query { viewer { id name displayName email avatarUrl active } }"}`,
+		Scope:            "read",
+		AuthMethod:       "client_secret_post",
+		Checks:           []string{"state"}, // PKCE has been an error
+		UserInfo:         linearViewer,
+		Fields: authsvc.Fields{
+			ID:            "data.viewer.id",
+			Name:          "data.viewer.name|data.viewer.displayName",
+			Email:         "data.viewer.email",
+			EmailVerified: never,
+			Image:         "data.viewer.avatarUrl",
+		},
+		Style: authsvc.Style{Background: "#5e6ad2", Text: "#ffffff"},
+	}
+}
+
+// linearViewer refuses people who were removed from the workspace. GraphQL
+// errors have status 200 and no viewer.
+func linearViewer(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, _ := profile["data"].(map[string]any)
+	viewer, _ := data["viewer"].(map[string]any)
+	switch viewer["active"] {
+	case true:
+		return profile, nil
+	case false:
+		return nil, fmt.Errorf("linear: the person is not active: %w", authsvc.ErrAccessDenied)
+	}
+	return nil, errors.New("linear: the answer says of nobody that they are active")
+}

@@ -1,0 +1,52 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"authsvc"
+)
+
+// Monday signs in with an account of monday.com that is enabled. An address
+// counts as verified when monday.com has verified it.
+//
+// https://developer.monday.com/apps/docs/oauth
+func Monday(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "monday", Name: "monday.com", Client: c,
+		AuthorizationURL: "https://auth.monday.com/oauth2/authorize",
+		TokenURL:         "https://auth.monday.com/oauth2/token",
+		UserInfoURL:      "https://api.monday.com/v2",
+		UserInfoMethod:   "POST",
+		UserInfoBody:     `{"query": "query { me { id enabled name email is_verified photo_small } }"}`,
+		Scope:            "me:read",
+		UserInfo:         mondayMe,
+		Fields: authsvc.Fields{
+			ID:            "data.me.id",
+			Name:          "data.me.name",
+			Email:         "data.me.email",
+			EmailVerified: "data.me.is_verified",
+			Image:         "data.me.photo_small",
+		},
+		Style: authsvc.Style{Background: "#ff3d57", Text: "#ffffff"},
+	}
+}
+
+// mondayMe refuses people whose account was switched off. GraphQL errors have
+// status 200 and nobody in data.
+func mondayMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, _ := profile["data"].(map[string]any)
+	me, _ := data["me"].(map[string]any)
+	switch me["enabled"] {
+	case true:
+		return profile, nil
+	case false:
+		return nil, fmt.Errorf("monday: the person is not enabled: %w", authsvc.ErrAccessDenied)
+	}
+	return nil, errors.New("monday: the answer says of nobody that they are enabled")
+}

@@ -1,0 +1,53 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+
+	"authsvc"
+)
+
+// Pipedrive signs in with a Pipedrive account. The profile is fetched from the
+// company's own host, which the token answer names. The scopes are those of
+// the app, which needs at least base. Nothing vouches for the address.
+//
+// https://pipedrive.readme.io/docs/marketplace-oauth-authorization
+func Pipedrive(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "pipedrive", Name: "Pipedrive", Client: c,
+		AuthorizationURL: "https://oauth.pipedrive.com/oauth/authorize",
+		TokenURL:         "https://oauth.pipedrive.com/oauth/token",
+		RevocationURL:    "https://oauth.pipedrive.com/oauth/revoke",
+		Hosts:            []string{"*.pipedrive.com"},
+		UserInfo:         pipedriveMe,
+		Fields: authsvc.Fields{
+			ID:            "data.id",
+			Name:          "data.name",
+			Email:         "data.email",
+			EmailVerified: never,
+			Image:         "data.icon_url",
+		},
+		Style: authsvc.Style{Background: "#017737", Text: "#ffffff"},
+	}
+}
+
+// pipedriveMe asks the host of the company. Get refuses one that is not
+// Pipedrive's.
+func pipedriveMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	base := server(cmp.Or(x.Tokens.Text("api_domain"), "https://api.pipedrive.com"))
+	u, err := url.Parse(base)
+	if err != nil || base != "https://"+u.Host {
+		return nil, errors.New("pipedrive: api_domain of the token answer is no https://HOST")
+	}
+	v, err := x.Get(ctx, base+"/v1/users/me")
+	if err != nil {
+		return nil, err
+	}
+	profile, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("pipedrive: the profile is no object")
+	}
+	return profile, nil
+}

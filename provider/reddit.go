@@ -1,0 +1,44 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"authsvc"
+)
+
+// Reddit signs in with a Reddit account. There is no address. Reddit wants a
+// User-Agent that names the app and whom to ask about it, and slows down others:
+// userAgent is web:CLIENT_ID:1.0 if empty. Add the authorization parameter
+// duration=permanent for a refresh token.
+//
+// https://github.com/reddit-archive/reddit/wiki/OAuth2
+func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "reddit", Name: "Reddit", Client: c,
+		AuthorizationURL:    "https://www.reddit.com/api/v1/authorize",
+		TokenURL:            "https://www.reddit.com/api/v1/access_token",
+		UserInfoURL:         "https://oauth.reddit.com/api/v1/me",
+		RevocationURL:       "https://www.reddit.com/api/v1/revoke_token",
+		Scope:               "identity",
+		AuthorizationParams: map[string]string{"duration": "temporary"},
+		Headers:             map[string]string{"User-Agent": cmp.Or(userAgent, "web:{client_id}:1.0")},
+		Checks:              []string{"state"}, // it knows no PKCE
+		UserInfo:            redditMe,
+		Fields:              authsvc.Fields{ID: "id", Name: "name", Email: never, Image: "icon_img|snoovatar_img"},
+		Style:               authsvc.Style{Background: "#ff4500", Text: "#ffffff"},
+	}
+}
+
+// redditMe cuts the query off the picture's address: it is escaped as for HTML.
+func redditMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if icon, ok := profile["icon_img"].(string); ok {
+		profile["icon_img"], _, _ = strings.Cut(icon, "?")
+	}
+	return profile, nil
+}

@@ -1,0 +1,108 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"authsvc"
+)
+
+// Shopify signs in with a Shopify shop, SHOP.myshopify.com. apiVersion is the
+// quarter of the Admin API; Shopify retires one after a year. Who comes back is
+// the shop, whoever of its staff it is, and the address is where it wants to be
+// written to. Nothing vouches for it.
+//
+// https://shopify.dev/docs/apps/build/authentication-authorization
+func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
+	host := shop + ".myshopify.com"
+	admin := "https://" + host + "/admin"
+	o := &authsvc.OAuth{
+		ID: "shopify", Name: "Shopify", Client: c,
+		AuthorizationURL: admin + "/oauth/authorize",
+		TokenURL:         admin + "/oauth/access_token",
+		UserInfoURL:      admin + "/api/" + cmp.Or(apiVersion, "2026-07") + "/shop.json",
+		UserInfoAuth:     "header:X-Shopify-Access-Token",
+		Scope:            "read_customers",
+		AuthMethod:       "client_secret_post",
+		Checks:           []string{"state"}, // it knows no PKCE
+		ConformTokens:    shopifyAnswer,
+		Fields:           authsvc.Fields{ID: "shop.id", Name: "shop.name", Email: "shop.email", EmailVerified: never, Image: never},
+		Style:            authsvc.Style{Background: "#95bf47", Text: "#000000"},
+	}
+	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		if err := shopifyCallback(host, x); err != nil {
+			return nil, err
+		}
+		return shopifyTokens(ctx, o.TokenURL, x)
+	}
+	return o
+}
+
+// shopifyCallback checks that Shopify signed what came back, and for this shop.
+// The parameters are those that Shopify's own libraries sign.
+func shopifyCallback(host string, x *authsvc.Exchange) error {
+	signed := url.Values{}
+	for _, name := range []string{"code", "host", "shop", "state", "timestamp"} {
+		if v := x.Callback(name); v != "" {
+			signed.Set(name, v)
+		}
+	}
+	mac := hmac.New(sha256.New, []byte(x.Client.Secret))
+	mac.Write([]byte(signed.Encode()))
+	got, err := hex.DecodeString(x.Callback("hmac"))
+	switch {
+	case err != nil || !hmac.Equal(got, mac.Sum(nil)):
+		return errors.New("shopify: hmac of the callback is not by this client's secret")
+	case x.Code == "" || signed.Get("code") != x.Code || signed.Get("shop") != host:
+		return errors.New("shopify: the callback is for another shop, or without a code")
+	}
+	return nil
+}
+
+func shopifyTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	v, err := x.Do(ctx, authsvc.APIRequest{URL: tokenURL, Form: url.Values{
+		"code": {x.Code}, "client_id": {x.Client.ID}, "client_secret": {x.Client.Secret},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("shopify: the token answer is no object")
+	}
+	return answer, nil
+}
+
+// shopifyAnswer adds the type, which Shopify leaves out.
+func shopifyAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
+	if answer["token_type"] == nil {
+		answer["token_type"] = "Bearer"
+	}
+	return answer, nil
+}
+
+var (
+	// shopName is the form of a shop's name, which becomes part of a host name.
+	shopName    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	shopVersion = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}|unstable)$`)
+)
+
+func shopify(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	shop := strings.TrimSuffix(strings.ToLower(options["shop"]), ".myshopify.com")
+	switch version := options["api_version"]; {
+	case shop == "":
+		return nil, missing("shop")
+	case !shopName.MatchString(shop):
+		return nil, &OptionError{Key: "shop", Problem: "is no name of a shop", Mend: "write what stands before .myshopify.com"}
+	case version != "" && !shopVersion.MatchString(version):
+		return nil, &OptionError{Key: "api_version", Problem: "is no version", Mend: "write the quarter, such as 2026-07"}
+	}
+	return Shopify(c, shop, options["api_version"]), nil
+}

@@ -1,0 +1,60 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"authsvc"
+)
+
+// Stripe signs in with a Stripe account by Connect: a business, whoever of its
+// staff it is. The client secret is the secret API key of the platform. Tokens
+// are taken back by https://connect.stripe.com/oauth/deauthorize, which is not
+// RFC 7009. Nothing vouches for the address.
+//
+// https://docs.stripe.com/connect/oauth-reference
+func Stripe(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "stripe", Name: "Stripe Connect", Client: c,
+		AuthorizationURL: "https://connect.stripe.com/oauth/authorize",
+		TokenURL:         "https://connect.stripe.com/oauth/token",
+		UserInfoURL:      "https://api.stripe.com/v1/accounts",
+		Scope:            "read_only",
+		AuthMethod:       "client_secret_post",
+		Checks:           []string{"state"}, // it knows no PKCE
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "display_name|settings.dashboard.display_name",
+			Email:         "email",
+			EmailVerified: never,
+			Image:         "business_logo",
+		},
+		Style: authsvc.Style{Background: "#635bff", Text: "#ffffff"},
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return stripeAccount(ctx, o.UserInfoURL, x)
+	}
+	return o
+}
+
+// stripeID is the form of an account id, which becomes part of a path.
+var stripeID = regexp.MustCompile(`^acct_[A-Za-z0-9]+$`)
+
+// stripeAccount fetches the account that the token is for.
+func stripeAccount(ctx context.Context, accounts string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	id := x.Tokens.Text("stripe_user_id")
+	if !stripeID.MatchString(id) {
+		return nil, errors.New("stripe: stripe_user_id of the token answer is no account id")
+	}
+	v, err := x.Get(ctx, accounts+"/"+id)
+	if err != nil {
+		return nil, fmt.Errorf("stripe: account: %w", err)
+	}
+	account, _ := v.(map[string]any)
+	if account["id"] != id {
+		return nil, errors.New("stripe: the account is not that of the token")
+	}
+	return account, nil
+}

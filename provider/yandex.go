@@ -1,0 +1,44 @@
+package provider
+
+import (
+	"context"
+
+	"authsvc"
+)
+
+// Yandex signs in with a Yandex ID. The address may be of another service, and
+// nothing vouches for it.
+//
+// https://yandex.com/dev/id/doc/en/codes/code-url
+func Yandex(c authsvc.Client) *authsvc.OAuth {
+	return &authsvc.OAuth{
+		ID: "yandex", Name: "Yandex", Client: c,
+		AuthorizationURL: "https://oauth.yandex.com/authorize",
+		TokenURL:         "https://oauth.yandex.com/token",
+		UserInfoURL:      "https://login.yandex.ru/info?format=json",
+		RevocationURL:    "https://oauth.yandex.com/revoke_token",
+		UserInfoAuth:     "header:Authorization OAuth",
+		Scope:            "login:info login:email login:avatar",
+		UserInfo:         yandexInfo,
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "display_name|real_name|first_name|login",
+			Email:         "default_email|emails[0]",
+			EmailVerified: never,
+			Image:         "https://avatars.yandex.net/get-yapic/{default_avatar_id}/islands-200",
+		},
+		Style: authsvc.Style{Background: "#ffcc00", Text: "#000000"},
+	}
+}
+
+// yandexInfo drops the picture that stands for none.
+func yandexInfo(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if profile["is_avatar_empty"] != false {
+		delete(profile, "default_avatar_id")
+	}
+	return profile, nil
+}

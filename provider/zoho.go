@@ -1,0 +1,137 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"authsvc"
+)
+
+// zohoCentres are the accounts servers of Zoho's data centres by region.
+var zohoCentres = map[string]string{
+	"au": "https://accounts.zoho.com.au",
+	"ca": "https://accounts.zohocloud.ca",
+	"eu": "https://accounts.zoho.eu",
+	"in": "https://accounts.zoho.in",
+	"jp": "https://accounts.zoho.jp",
+	"sa": "https://accounts.zoho.sa",
+	"uk": "https://accounts.zoho.uk",
+	"us": "https://accounts.zoho.com",
+}
+
+// Zoho signs in with a Zoho account. region is the data centre where the
+// client is registered: us if empty, or au, ca, eu, in, jp, sa, uk. People of
+// another one are redeemed there, if the client is enabled for it with the
+// same secret; TokenURL and RevocationURL stay those of region. Each data centre
+// has users of its own: ids are ZUID at us and REGION:ZUID elsewhere. Nothing
+// vouches for the address.
+//
+// https://www.zoho.com/accounts/protocol/oauth/sign-in-using-zoho.html
+func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
+	home := zohoCentres[cmp.Or(region, "us")]
+	return &authsvc.OAuth{
+		ID: "zoho", Name: "Zoho", Client: c,
+		AuthorizationURL: home + "/oauth/v2/auth",
+		TokenURL:         home + "/oauth/v2/token",
+		RevocationURL:    home + "/oauth/v2/token/revoke",
+		Hosts:            zohoHosts(),
+		Scope:            "AaaServer.profile.Read",
+		AuthMethod:       "client_secret_post",
+		ExchangeCode: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			return zohoTokens(ctx, home, x)
+		},
+		UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			return zohoUser(ctx, home, x)
+		},
+		Fields: authsvc.Fields{
+			ID:            "id",
+			Name:          "{First_Name} {Last_Name}|Display_Name",
+			Email:         "Email",
+			EmailVerified: never,
+			Image:         never,
+		},
+		Style: authsvc.Style{Background: "#e42527", Text: "#ffffff"},
+	}
+}
+
+func zohoHosts() []string {
+	var hosts []string
+	for _, region := range slices.Sorted(maps.Keys(zohoCentres)) {
+		hosts = append(hosts, strings.TrimPrefix(zohoCentres[region], "https://"))
+	}
+	return hosts
+}
+
+// zohoCentre is the data centre that issued the code, by what came back through
+// the browser: one of Zoho's, or nothing goes anywhere.
+func zohoCentre(home string, x *authsvc.Exchange) (region, accounts string, err error) {
+	accounts = cmp.Or(server(x.Callback("accounts-server")), home)
+	for name, known := range zohoCentres {
+		if accounts == known {
+			return name, known, nil
+		}
+	}
+	return "", "", errors.New("zoho: accounts-server of the callback is no data centre of Zoho")
+}
+
+// zohoTokens redeems the code where it was issued.
+func zohoTokens(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	if x.Code == "" {
+		return nil, errors.New("zoho: no code")
+	}
+	_, accounts, err := zohoCentre(home, x)
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {x.Code}, "redirect_uri": {x.RedirectURI},
+		"client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}}
+	if x.Verifier != "" {
+		form.Set("code_verifier", x.Verifier)
+	}
+	v, err := x.Do(ctx, authsvc.APIRequest{URL: accounts + "/oauth/v2/token", Form: form})
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("zoho: the token answer is no object")
+	}
+	return answer, nil
+}
+
+// zohoUser asks the same data centre. A number that two of them may have given
+// to different people is not an id.
+func zohoUser(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	region, accounts, err := zohoCentre(home, x)
+	if err != nil {
+		return nil, err
+	}
+	v, err := x.Get(ctx, accounts+"/oauth/user/info")
+	if err != nil {
+		return nil, err
+	}
+	user, _ := v.(map[string]any)
+	id := authsvc.Profile(user).Text("ZUID")
+	if id == "" {
+		return nil, errors.New("zoho: the profile has no ZUID")
+	}
+	if region != "us" {
+		id = region + ":" + id
+	}
+	user["id"] = id
+	return user, nil
+}
+
+func zoho(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	region := options["region"]
+	if _, ok := zohoCentres[region]; region != "" && !ok {
+		return nil, &OptionError{Key: "region", Problem: "is no data centre of Zoho",
+			Mend: "write one of " + strings.Join(slices.Sorted(maps.Keys(zohoCentres)), ", ")}
+	}
+	return Zoho(c, region), nil
+}
