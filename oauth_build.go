@@ -120,6 +120,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 // check is a warning, none at all a mistake.
 func (f *oauthFlow) checkChecks(b *builder) {
 	if len(f.Checks) == 0 {
+		f.pkce = f.pkce && !f.NoPKCE
 		return
 	}
 	f.state, f.pkce, f.nonce = false, false, false

@@ -103,6 +103,8 @@ type OAuth struct {
 	// SigningAlgs are the ID-token algorithms to accept; default: the
 	// asymmetric ones.
 	SigningAlgs []string
+	// NoPKCE: the provider does not know PKCE, or refuses a request with it.
+	NoPKCE bool
 	// Checks may name pkce, state and nonce. Empty: all that apply. Dropping
 	// one is warned about at start, dropping all is refused.
 	Checks []string

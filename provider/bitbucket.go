@@ -19,7 +19,7 @@ func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 		TokenURL:         "https://bitbucket.org/site/oauth2/access_token",
 		UserInfoURL:      "https://api.bitbucket.org/2.0/user",
 		Scope:            "account",
-		Checks:           []string{"state"}, // it knows no PKCE
+		NoPKCE:           true, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:            "account_id",
 			Name:          "display_name|username",

@@ -21,7 +21,7 @@ func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 		UserInfoURL:      "https://api.foursquare.com/v2/users/self?v=" + version,
 		UserInfoAuth:     "query:oauth_token",
 		AuthMethod:       "client_secret_post",
-		Checks:           []string{"state"}, // it knows no PKCE
+		NoPKCE:           true, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:            "response.user.id",
 			Name:          "{response.user.firstName} {response.user.lastName}",

@@ -23,7 +23,7 @@ func Linear(c authsvc.Client) *authsvc.OAuth {
 		UserInfoBody:     `{"query": "query { viewer { id name displayName email avatarUrl active } }"}`,
 		Scope:            "read",
 		AuthMethod:       "client_secret_post",
-		Checks:           []string{"state"}, // PKCE has been an error
+		NoPKCE:           true, // PKCE has been an error
 		UserInfo:         linearViewer,
 		Fields: authsvc.Fields{
 			ID:            "data.viewer.id",

@@ -14,7 +14,7 @@ func Mailchimp(c authsvc.Client) *authsvc.OAuth {
 		TokenURL:         "https://login.mailchimp.com/oauth2/token",
 		UserInfoURL:      "https://login.mailchimp.com/oauth2/metadata",
 		AuthMethod:       "client_secret_post",
-		Checks:           []string{"state"}, // it knows no PKCE
+		NoPKCE:           true, // it knows no PKCE
 		UserInfoAuth:     "header:Authorization OAuth",
 		Fields: authsvc.Fields{
 			ID:            "login.login_id",

@@ -24,7 +24,7 @@ func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
 		Scope:               "identity",
 		AuthorizationParams: map[string]string{"duration": "temporary"},
 		Headers:             map[string]string{"User-Agent": cmp.Or(userAgent, "web:{client_id}:1.0")},
-		Checks:              []string{"state"}, // it knows no PKCE
+		NoPKCE:              true, // it knows no PKCE
 		UserInfo:            redditMe,
 		Fields:              authsvc.Fields{ID: "id", Name: "name", Email: never, Image: "icon_img|snoovatar_img"},
 		Style:               authsvc.Style{Background: "#ff4500", Text: "#ffffff"},

@@ -31,7 +31,7 @@ func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
 		UserInfoAuth:     "header:X-Shopify-Access-Token",
 		Scope:            "read_customers",
 		AuthMethod:       "client_secret_post",
-		Checks:           []string{"state"}, // it knows no PKCE
+		NoPKCE:           true, // it knows no PKCE
 		ConformTokens:    shopifyAnswer,
 		Fields:           authsvc.Fields{ID: "shop.id", Name: "shop.name", Email: "shop.email", EmailVerified: never, Image: never},
 		Style:            authsvc.Style{Background: "#95bf47", Text: "#000000"},

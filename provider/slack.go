@@ -14,7 +14,7 @@ func Slack(c authsvc.Client) *authsvc.OAuth {
 		ID: "slack", Name: "Slack", Client: c,
 		OpenID: true,
 		Issuer: "https://slack.com",
-		Checks: []string{"state", "nonce"},
+		NoPKCE: true,
 		Fields: authsvc.Fields{Image: `picture|"https://slack.com/user_image_512"`},
 		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}

@@ -23,7 +23,7 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:      "https://api.stripe.com/v1/accounts",
 		Scope:            "read_only",
 		AuthMethod:       "client_secret_post",
-		Checks:           []string{"state"}, // it knows no PKCE
+		NoPKCE:           true, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "display_name|settings.dashboard.display_name",

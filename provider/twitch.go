@@ -16,7 +16,7 @@ func Twitch(c authsvc.Client) *authsvc.OAuth {
 			"claims": `{"id_token":{"email":null,"email_verified":null,"picture":null,"preferred_username":null}}`,
 		},
 		AuthMethod: "client_secret_post",
-		Checks:     []string{"state", "nonce"},
+		NoPKCE:     true,
 		Fields:     authsvc.Fields{Name: "preferred_username"},
 		Style:      authsvc.Style{Background: "#65459b", Text: "#ffffff"},
 	}

@@ -95,7 +95,7 @@ func listed(e provider.Entry) (listedProvider, error) {
 		return l, fmt.Errorf("%s: %w", e.ID, err)
 	}
 	if o, ok := made.(*authsvc.OAuth); ok {
-		l.PKCE = len(o.Checks) == 0 || slices.Contains(o.Checks, "pkce")
+		l.PKCE = !o.NoPKCE && (len(o.Checks) == 0 || slices.Contains(o.Checks, "pkce"))
 		l.Scope = o.Scope
 	}
 	return l, nil

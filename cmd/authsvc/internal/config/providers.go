@@ -60,6 +60,7 @@ func (e *entry) oauthFields() []field {
 		{key: "response_mode", into: text(&o.ResponseMode)},
 		{key: "signing_algs", into: texts(&o.SigningAlgs)},
 		{key: "checks", into: texts(&o.Checks)},
+		{key: "no_pkce", into: truth(&o.NoPKCE)},
 		{key: "headers", into: textMap(&o.Headers)},
 		{key: "userinfo_method", into: text(&o.UserInfoMethod)},
 		{key: "userinfo_body", into: text(&o.UserInfoBody)},
