@@ -117,7 +117,16 @@ func (s *Store) kind(ctx context.Context, logical string) (kind string, err erro
 	if t, err := inspect(ctx, s.reader, s.names[table]); t == nil || err != nil {
 		return "", err
 	}
-	query, err := s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL ORDER BY rowid DESC LIMIT 1`, quote)
+	latest := ` ORDER BY rowid DESC`
+	var without bool // WITHOUT ROWID: any row has to do
+	err = s.reader.QueryRowContext(ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)`, s.names[table]).Scan(&without)
+	if err != nil {
+		return "", err
+	}
+	if without {
+		latest = ""
+	}
+	query, err := s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL`+latest+` LIMIT 1`, quote)
 	if err != nil {
 		return "", err
 	}

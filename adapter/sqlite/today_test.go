@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +52,28 @@ func (s others) ForeignSession(ctx context.Context, _, token, userID string, exp
 	return s.exec(ctx, s.session, token, userID, expires.Format("2006-01-02T15:04:05.000Z07:00"))
 }
 
+// copied opens a copy of a file.
+func copied(t *testing.T, template string) shared {
+	t.Helper()
+	raw, err := os.ReadFile(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "dev.db")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA synchronous = OFF`); err != nil {
+		t.Fatal(err)
+	}
+	return shared{s, path, Options{}}
+}
+
 func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ schema, session string }{
@@ -57,15 +82,15 @@ func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
-				path := made(t, c.schema)
-				s, err := Open(t.Context(), path, Options{Migrate: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				closeAtEnd(t, s)
-				return others{shared{s, path, Options{}}, c.session}
-			})
+			template := made(t, c.schema)
+			s, err := Open(t.Context(), template, Options{Migrate: true})
+			if err == nil {
+				err = s.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return others{copied(t, template), c.session} })
 		})
 	}
 }
@@ -78,7 +103,9 @@ func TestTimesOfOthers(t *testing.T) {
 		"no rows, DATETIME":    {today, "integer"},
 		"no rows, timestamptz": {kysely, "text"},
 		"numbers":              {today + user + `1893456000123, 0)`, "integer"},
-		"text":                 {today + user + `'2030-01-01T00:00:00.123Z', '2030-01-01T00:00:00.123Z')`, "text"},
+		"text, no row ids": {strings.Replace(today, `"updatedAt" DATETIME NOT NULL);`, `"updatedAt" DATETIME NOT NULL) WITHOUT ROWID;`, 1) +
+			user + `'2030-01-01T00:00:00.123Z', 0)`, "text"},
+		"text": {today + user + `'2030-01-01T00:00:00.123Z', '2030-01-01T00:00:00.123Z')`, "text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
