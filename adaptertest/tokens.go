@@ -91,7 +91,7 @@ func tokenOnce(t *testing.T, a authsvc.Adapter) {
 
 func tokenRace(t *testing.T, a authsvc.Adapter) {
 	link := putLink(t, a, "ann@example.com", "t1")
-	oneWins(t, race(workers, func(int) error {
+	oneWins(t, race(100, func(int) error {
 		_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
 		return err
 	}), authsvc.ErrNotFound)

@@ -44,7 +44,7 @@ func columns(ctx context.Context, q sqlschema.Querier, table string, t *sqlschem
 		COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(DATETIME_PRECISION, 3), IS_NULLABLE = 'NO',
 		COLUMN_DEFAULT IS NOT NULL AND COLUMN_DEFAULT <> 'NULL' OR EXTRA LIKE '%auto_increment%' OR EXTRA LIKE '% GENERATED%'
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`
-	return each(ctx, q, query, table, func(rows *sql.Rows) error {
+	return each(ctx, q, query, []any{table}, func(rows *sql.Rows) error {
 		var c sqlschema.Column
 		var kind, charset, collation string
 		var length uint64
@@ -92,7 +92,7 @@ func indexes(ctx context.Context, q sqlschema.Querier, table string, t *sqlschem
 	for _, c := range t.Columns {
 		folded[c.Name] = c.Folded
 	}
-	return each(ctx, q, query, table, func(rows *sql.Rows) error {
+	return each(ctx, q, query, []any{table}, func(rows *sql.Rows) error {
 		var name, column string
 		var unique bool
 		if err := rows.Scan(&name, &unique, &column); err != nil {
@@ -111,11 +111,13 @@ func indexes(ctx context.Context, q sqlschema.Querier, table string, t *sqlschem
 }
 
 func references(ctx context.Context, q sqlschema.Querier, table string, t *sqlschema.Table) error {
+	// Database and table are named for both: MariaDB would open all tables of
+	// all databases to join them.
 	const query = `SELECT k.REFERENCED_TABLE_NAME, k.COLUMN_NAME, r.DELETE_RULE = 'CASCADE'
-		FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r
-		ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME
-		WHERE k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = ? AND k.REFERENCED_TABLE_SCHEMA = DATABASE()`
-	return each(ctx, q, query, table, func(rows *sql.Rows) error {
+		FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
+		WHERE k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = ? AND k.REFERENCED_TABLE_SCHEMA = DATABASE()
+		AND r.CONSTRAINT_SCHEMA = DATABASE() AND r.TABLE_NAME = ?`
+	return each(ctx, q, query, []any{table, table}, func(rows *sql.Rows) error {
 		var r sqlschema.Reference
 		if err := rows.Scan(&r.Table, &r.Column, &r.Cascade); err != nil {
 			return err
@@ -126,8 +128,8 @@ func references(ctx context.Context, q sqlschema.Querier, table string, t *sqlsc
 }
 
 // each calls scan for each row of a query about a table.
-func each(ctx context.Context, q sqlschema.Querier, query, table string, scan func(*sql.Rows) error) error {
-	rows, err := q.QueryContext(ctx, query, table)
+func each(ctx context.Context, q sqlschema.Querier, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -317,6 +317,7 @@ func BenchmarkGetSession(b *testing.B) {
 		}
 	}
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := fmt.Sprint(rand.IntN(1000))

@@ -40,9 +40,9 @@ func MySQL(t testing.TB) string {
 
 // MySQLFrom prepares one database, for instance with a schema, and returns a
 // function that makes copies of its tables and rows: each call gives the URL
-// of a fresh one that is dropped when its own t ends. The function is for t
-// and its subtests, parallel ones too. Views, triggers and routines are not
-// copied; t fails if there are any.
+// of one that is as fresh, and is taken back when its own t ends. The function
+// is for t and its subtests, parallel ones too. Views, triggers and routines
+// are not copied; t fails if there are any.
 func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) string {
 	t.Helper()
 	model := MySQL(t)
@@ -57,16 +57,21 @@ func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) 
 	if err != nil {
 		t.Fatalf("MySQL: read a schema: %v", err)
 	}
-	return func(t testing.TB) string {
-		t.Helper()
+	server := mysqlServer.kind.server(t)
+	p := &pool{create: func() string {
 		database := MySQL(t)
 		// Off for this connection: the tables come in alphabetical order.
 		statements := append([]string{"USE " + databaseOf(database), "SET foreign_key_checks = 0"}, copies...)
-		if err := mysqlServer.do(mysqlServer.kind.server(t), all(statements...)); err != nil {
-			t.Fatalf("MySQL: copy a database: %v", err)
+		if err := mysqlServer.do(server, all(statements...)); err != nil {
+			t.Errorf("MySQL: copy a database: %v", err)
 		}
 		return database
-	}
+	}, restore: func(database string) error {
+		return mysqlServer.do(server, func(ctx context.Context, c sqlConn) error {
+			return restoreMySQL(ctx, c.(mysqlConn), databaseOf(database), copies)
+		})
+	}}
+	return p.take
 }
 
 // copyStatements returns what repeats a database in another one: CREATE TABLE

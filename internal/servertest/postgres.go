@@ -64,29 +64,36 @@ var copyStrategy = sync.OnceValue(func() (strategy string) {
 })
 
 // PostgresFrom prepares one database, for instance with a schema, and returns
-// a function that makes copies of it: each call gives the URL of a fresh one
-// that is dropped when its own t ends. The function is for t and its subtests,
-// parallel ones too.
+// a function that makes copies of it: each call gives the URL of one that is
+// as fresh, and is taken back when its own t ends. The function is for t and
+// its subtests, parallel ones too.
 func PostgresFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) string {
 	t.Helper()
 	model := Postgres(t)
 	if err := prepare(model); err != nil {
 		t.Fatalf("prepare a database: %v", err)
 	}
+	var state postgresState
+	err := postgres.do(model, func(ctx context.Context, c sqlConn) (err error) {
+		state, err = readPostgres(ctx, c)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("PostgreSQL: read a database: %v", err)
+	}
 	name := databaseOf(model)
 	// Nobody gets in any more, and whoever is still in, as a pool's last
 	// connections may be, goes out.
-	err := postgres.do(postgres.kind.server(t), all(
+	err = postgres.do(postgres.kind.server(t), all(
 		fmt.Sprintf(`ALTER DATABASE %s ALLOW_CONNECTIONS false`, name),
 		fmt.Sprintf(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '%s'`, name),
 	))
 	if err != nil {
 		t.Fatalf("PostgreSQL: close a database: %v", err)
 	}
-	return func(t testing.TB) string {
-		t.Helper()
-		return copyPostgres(t, name)
-	}
+	p := &pool{create: func() string { return copyPostgres(t, name) },
+		restore: func(database string) error { return postgres.do(database, state.restore) }}
+	return p.take
 }
 
 type postgresConn struct{ conn *pgx.Conn }
