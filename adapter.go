@@ -99,7 +99,9 @@ type Proof struct {
 // neither means that the store failed. Methods are safe for concurrent use and
 // obey the context.
 //
-// The engine proposes ids (UUIDv7); the id in the returned record counts.
+// The engine proposes ids (UUIDv7); the id in the returned record counts. It
+// may be empty for accounts and sessions, whose tables have none in some
+// programs.
 //
 // A store may use tables that another program made, with narrower columns.
 // What does not fit is then an error and never cut, but for Account.ExpiresAt,
@@ -127,7 +129,8 @@ type Adapter interface {
 	// refresh token when a has none: providers give it out once.
 	RefreshAccount(ctx context.Context, a Account) error
 	UnlinkAccount(ctx context.Context, provider, providerAccountID string) error
-	// ListAccounts returns a user's accounts ordered by provider, then id.
+	// ListAccounts returns a user's accounts ordered by provider, then id, or
+	// ProviderAccountID where accounts have no ids.
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
 
 	// CreateSession stores s, which must have a Digest. ErrNotFound: no such

@@ -140,7 +140,8 @@ func accountList(t *testing.T, a authsvc.Adapter) {
 	}
 	slices.SortFunc(want, func(x, y authsvc.Account) int {
 		// Ids of one store are alike; a longer number is a larger one.
-		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(len(x.ID), len(y.ID)), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(len(x.ID), len(y.ID)), cmp.Compare(x.ID, y.ID),
+			cmp.Compare(x.ProviderAccountID, y.ProviderAccountID))
 	})
 	list, err := a.ListAccounts(t.Context(), u.ID)
 	ok(t, err)

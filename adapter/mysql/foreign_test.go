@@ -32,6 +32,20 @@ const kysely = "CREATE TABLE `User` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid(
 	"FOREIGN KEY (`userId`) REFERENCES `User` (`id`) ON DELETE CASCADE);\n" +
 	"CREATE TABLE `VerificationToken` (`identifier` varchar(255) NOT NULL, `token` varchar(255) NOT NULL UNIQUE, `expires` datetime(3) NOT NULL);\n"
 
+// prismaToday is what Prisma makes of the models that Auth.js documents for it
+// today, but for addresses, which may be absent here: accounts and sessions
+// have no ids, and updatedAt must be given.
+const prismaToday = "CREATE TABLE `User` (`id` VARCHAR(191) NOT NULL, `name` VARCHAR(191) NULL, `email` VARCHAR(191) NULL, `emailVerified` DATETIME(3) NULL, `image` VARCHAR(191) NULL, " +
+	"`createdAt` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), `updatedAt` DATETIME(3) NOT NULL, UNIQUE INDEX `User_email_key`(`email`), PRIMARY KEY (`id`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"CREATE TABLE `Account` (`userId` VARCHAR(191) NOT NULL, `type` VARCHAR(191) NOT NULL, `provider` VARCHAR(191) NOT NULL, `providerAccountId` VARCHAR(191) NOT NULL, " +
+	"`refresh_token` TEXT NULL, `access_token` TEXT NULL, `expires_at` INTEGER NULL, `token_type` VARCHAR(191) NULL, `scope` VARCHAR(191) NULL, `id_token` TEXT NULL, `session_state` VARCHAR(191) NULL, " +
+	"`createdAt` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), `updatedAt` DATETIME(3) NOT NULL, PRIMARY KEY (`provider`, `providerAccountId`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"CREATE TABLE `Session` (`sessionToken` VARCHAR(191) NOT NULL, `userId` VARCHAR(191) NOT NULL, `expires` DATETIME(3) NOT NULL, " +
+	"`createdAt` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), `updatedAt` DATETIME(3) NOT NULL, UNIQUE INDEX `Session_sessionToken_key`(`sessionToken`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"CREATE TABLE `VerificationToken` (`identifier` VARCHAR(191) NOT NULL, `token` VARCHAR(191) NOT NULL, `expires` DATETIME(3) NOT NULL, PRIMARY KEY (`identifier`, `token`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
+	"ALTER TABLE `Account` ADD CONSTRAINT `Account_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n" +
+	"ALTER TABLE `Session` ADD CONSTRAINT `Session_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n"
+
 // numbered has ids that the database counts, binary keys, no foreign keys and
 // the names of preset authjs.
 const numbered = "CREATE TABLE users (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255), email VARBINARY(255) UNIQUE, emailVerified DATETIME(3), image TEXT);\n" +
@@ -57,6 +71,7 @@ func TestAdapterOnTablesOfOthers(t *testing.T) {
 		limits  adaptertest.Limits
 	}{
 		"Prisma":            {prisma, Options{}, adaptertest.Limits{Expiry: 1<<31 - 1, LooseText: true, Token: 1<<16 - 1}},
+		"Prisma of today":   {prismaToday, Options{}, adaptertest.Limits{Expiry: 1<<31 - 1, LooseText: true, Token: 1<<16 - 1}},
 		"Kysely":            {kysely, Options{}, adaptertest.Limits{LooseText: true}},
 		"numbers and bytes": {numbered, Options{Naming: Naming{Preset: "authjs"}}, adaptertest.Limits{}},
 	} {

@@ -119,6 +119,10 @@ func (s shared) ForeignSession(ctx context.Context, id, token, userID string, ex
 	if traits.MadeIDs["Session"] {
 		given = nil // then the database makes it
 	}
+	if traits.NoIDs["Session"] { // Prisma's models of today
+		return s.exec(ctx, `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}, updatedAt) VALUES (?, ?, ?, ?)`,
+			token, userID, expires, expires)
+	}
 	return s.exec(ctx, `INSERT INTO {Session} ({Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES (?, ?, ?, ?)`,
 		given, token, userID, expires)
 }

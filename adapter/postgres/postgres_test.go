@@ -217,6 +217,15 @@ func TestAdapterOnPrisma(t *testing.T) {
 		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
 }
 
+// What Prisma makes of the models that Auth.js documents today: accounts and
+// sessions have no ids, and updatedAt must be given.
+func TestAdapterOnPrismaOfToday(t *testing.T) {
+	t.Parallel()
+	suite(t, Options{}, other{schema: prismaToday, limits: adaptertest.Limits{Expiry: math.MaxInt32},
+		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}, "updatedAt") VALUES ($1, $2, $3, $3)`},
+		"pool_max_conns=8&TimeZone=Asia/Kathmandu")
+}
+
 // What the documentation of @auth/pg-adapter makes.
 func TestAdapterOnPgAdapter(t *testing.T) {
 	t.Parallel()

@@ -90,21 +90,13 @@ func each(ctx context.Context, q sqlschema.Querier, query, table string, scan fu
 }
 
 // textTimes reports whether the program that shares the file writes times as
-// text. The rows tell; without any, the type of the columns does: text suits
-// all but DATETIME, where older Prisma has numbers and newer reads both.
-func (s *Store) textTimes(ctx context.Context) (text bool, err error) {
+// text. The latest row tells; without any, the type of the column does: text
+// suits all but DATETIME, where older Prisma has numbers and newer reads both.
+func (s *Store) textTimes(ctx context.Context) (bool, error) {
 	for _, logical := range []string{"Session.expires", "VerificationToken.expires", "User.emailVerified"} {
-		table, _, _ := strings.Cut(logical, ".")
-		query, err := s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL ORDER BY rowid DESC LIMIT 1`, quote)
-		if err != nil {
-			return false, err
-		}
-		var kind string
-		switch err := s.reader.QueryRowContext(ctx, query).Scan(&kind); {
-		case err == nil:
-			return kind == "text", nil
-		case !errors.Is(err, sql.ErrNoRows):
-			return false, err
+		kind, err := s.kind(ctx, logical)
+		if err != nil || kind != "" {
+			return kind == "text", err
 		}
 	}
 	t, err := inspect(ctx, s.reader, s.names["Session"])
@@ -117,4 +109,30 @@ func (s *Store) textTimes(ctx context.Context) (text bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// kind is the type of the latest value in a column, empty if there is none.
+func (s *Store) kind(ctx context.Context, logical string) (kind string, err error) {
+	table, _, _ := strings.Cut(logical, ".")
+	if t, err := inspect(ctx, s.reader, s.names[table]); t == nil || err != nil {
+		return "", err
+	}
+	latest := ` ORDER BY rowid DESC`
+	var without bool // WITHOUT ROWID: any row has to do
+	err = s.reader.QueryRowContext(ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)`, s.names[table]).Scan(&without)
+	if err != nil {
+		return "", err
+	}
+	if without {
+		latest = ""
+	}
+	query, err := s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL`+latest+` LIMIT 1`, quote)
+	if err != nil {
+		return "", err
+	}
+	err = s.reader.QueryRowContext(ctx, query).Scan(&kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return kind, err
 }

@@ -90,7 +90,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 	if _, err := s.UpdateUser(t.Context(), "cl1", authsvc.UserUpdate{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
-	if got := query(t, s.writer, `SELECT emailVerified, typeof(emailVerified), extra FROM User WHERE id = 'cl1'`); !strings.HasSuffix(got[0], "integer kept") {
+	if got := query(t, s.writer, `SELECT emailVerified, typeof(emailVerified), extra FROM User WHERE id = 'cl1'`); !strings.HasSuffix(got[0], "text kept") {
 		t.Errorf("got %s", got)
 	}
 }
