@@ -130,6 +130,10 @@ func (k *checker) providers(offline bool) {
 				err = k.discover(p)
 			}
 			k.line(id, callback, err)
+		case *authsvc.OAuth1:
+			k.line(id, callback, nil)
+		case *authsvc.OpenID2:
+			k.line(id, "answers to "+k.base+"/callback/"+id, nil)
 		case *authsvc.Email:
 			k.mail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
 		}
