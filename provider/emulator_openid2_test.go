@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"crypto/rand"
 	"maps"
 	"net/http"
 	"slices"
@@ -32,7 +33,7 @@ func (a *attempt) authenticate(got map[string]string) {
 func (e *emulator) assertion() map[string]string {
 	given := map[string]string{
 		"openid.ns": openIDNamespace, "openid.mode": "id_res", "openid.op_endpoint": e.rec.Authorize.URL, "openid.return_to": e.asked.Get("openid.return_to"),
-		"openid.response_nonce": time.Now().UTC().Format("2006-01-02T15:04:05Z") + "nonce/of=the+test", "openid.assoc_handle": "1234567890",
+		"openid.response_nonce": time.Now().UTC().Format("2006-01-02T15:04:05Z") + "/=+" + rand.Text(), "openid.assoc_handle": "1234567890",
 		"openid.signed": openIDSigned, "openid.sig": "c2lnbmF0dXJl+/=",
 	}
 	maps.Copy(given, e.rec.Callback)
@@ -71,7 +72,7 @@ func wrongsOpenID2(e provider.Entry) map[string]wrong {
 	}
 	identifier := func(id string) wrong { return changed("claimed_id", id, "identity", id) }
 	nonce := func(d time.Duration) wrong {
-		return changed("response_nonce", time.Now().Add(d).UTC().Format("2006-01-02T15:04:05Z")+"x")
+		return changed("response_nonce", time.Now().Add(d).UTC().Format("2006-01-02T15:04:05Z")+rand.Text())
 	}
 	answered := func(body string) wrong {
 		return wrong{word: word, fault: &fault{step: "token", status: http.StatusOK, contentType: "text/plain", body: body}}

@@ -69,33 +69,40 @@ func (a *attempt) secretless() {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
-		rec := firstCase(t, e.ID)
-		for name, wrong := range wrongs(e, rec) {
-			t.Run(e.ID+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				rec := firstCase(t, e.ID) // a copy of its own
-				if wrong.change != nil {
-					wrong.change(rec)
-				}
-				a := newAttempt(t, e, rec)
-				a.fail = wrong.fault
-				word := ""
-				if wrong.begin {
-					word = a.begin().Query().Get("error")
-				} else {
-					a.start()
-					word = a.comeBack(wrong.callback)
-				}
-				if a.stored != nil {
-					t.Errorf("signed in as %+v", *a.stored)
-				}
-				if want := wrong.word; word != want {
-					t.Errorf("the page says %q, not %q\n%s", word, want, a.log)
-				}
-				a.secretless()
-			})
-		}
+		t.Run(e.ID, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t, e, firstCase(t, e.ID))
+			for name, w := range wrongs(e, a.rec) {
+				t.Run(name, func(t *testing.T) {
+					a.again(t, firstCase(t, e.ID))
+					a.refused(w)
+				})
+			}
+		})
 	}
+}
+
+// refused: with that going wrong, nobody is signed in.
+func (a *attempt) refused(w wrong) {
+	a.t.Helper()
+	if w.change != nil {
+		w.change(a.rec)
+	}
+	a.fail = w.fault
+	word := ""
+	if w.begin {
+		word = a.begin().Query().Get("error")
+	} else {
+		a.start()
+		word = a.comeBack(w.callback)
+	}
+	if a.stored != nil {
+		a.t.Errorf("signed in as %+v", *a.stored)
+	}
+	if word != w.word {
+		a.t.Errorf("the page says %q, not %q\n%s", word, w.word, a.log)
+	}
+	a.secretless()
 }
 
 // firstCase is the first case, by name, in which somebody signs in.

@@ -72,6 +72,22 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
 	return a
 }
 
+// again makes it another attempt, of another person, at the same service: to
+// make one takes longer than to sign in.
+func (a *attempt) again(t *testing.T, rec *recording) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.t, a.rec, a.fail = t, rec, nil
+	a.asked, a.called, a.idToken, a.access, a.stored = nil, map[string]int{}, "", "", nil
+	a.issued, a.asserted = nil, nil
+	a.log.reset()
+	var err error
+	if a.jar, err = cookiejar.New(nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // journal keeps the log.
 type journal struct {
 	mu   sync.Mutex
@@ -82,6 +98,12 @@ func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.Write(p)
+}
+
+func (j *journal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.Reset()
 }
 
 func (j *journal) String() string {
