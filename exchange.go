@@ -9,8 +9,8 @@ import (
 	"authsvc/internal/oidc"
 )
 
-// An Exchange is one sign-in as the functions of an OAuth provider see it. It
-// is good until the function returns.
+// An Exchange is one sign-in as the functions of a provider see it. It is good
+// until the function returns. Not every protocol has everything in it.
 type Exchange struct {
 	Client      Client // with the secret in force
 	Code        string
@@ -22,12 +22,14 @@ type Exchange struct {
 	// Of a form_post answer only those of the standards and user are kept.
 	Callback func(name string) string
 	Tokens   Profile // the token answer, conformed; nil before
-	Claims   Profile // of the verified ID token; nil without
+	Claims   Profile // of the verified ID token or OpenID 2.0 assertion; nil without
 
 	party           *oidc.Party
 	tokens          *oidc.Tokens
-	headers         map[string]string // of every call
-	userInfoHeaders map[string]string // of those with the token
+	headers         map[string]string      // of every call
+	userInfoHeaders map[string]string      // of those with the token
+	userInfoURL     string                 // with sign
+	sign            func(*oidc.Call) error // attaches the token of a protocol that signs; else nil
 }
 
 // An APIRequest is a call to a provider.
@@ -38,7 +40,8 @@ type APIRequest struct {
 	// Form or JSON is the body; JSON is marshalled.
 	Form url.Values
 	JSON any
-	// WithToken attaches the access token as OAuth.UserInfoAuth says.
+	// WithToken attaches the access token as OAuth.UserInfoAuth says, or, with
+	// OAuth 1.0a, signs the request by it.
 	WithToken bool
 }
 
@@ -55,21 +58,36 @@ func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
 func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 	call := oidc.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.headers)}
 	if r.WithToken {
-		if call.Token = x.accessToken(); call.Token == "" {
-			return nil, errors.New("there is no access token yet")
-		}
 		call.Header = maps.Clone(x.userInfoHeaders)
 	}
 	if call.Header == nil {
 		call.Header = map[string]string{}
 	}
 	maps.Copy(call.Header, r.Header)
+	if r.WithToken {
+		if err := x.attachToken(&call); err != nil {
+			return nil, err
+		}
+	}
 	return x.party.Call(ctx, call)
+}
+
+func (x *Exchange) attachToken(call *oidc.Call) error {
+	if x.sign != nil {
+		return x.sign(call)
+	}
+	if call.Token = x.accessToken(); call.Token == "" {
+		return errors.New("there is no access token yet")
+	}
+	return nil
 }
 
 // UserInfo makes the request that OAuth.UserInfo replaces, for a function that
 // only adds to its answer. With an ID token, sub must be the same.
 func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
+	if x.sign != nil {
+		return x.object(ctx, x.userInfoURL)
+	}
 	if x.tokens == nil {
 		return nil, errors.New("there is no access token yet")
 	}

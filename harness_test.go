@@ -149,7 +149,7 @@ func start(t *testing.T, tune func(*authsvc.Config)) *world {
 func redirectURIs() []string {
 	var list []string
 	for _, base := range []string{origin, "http://localhost:3000"} {
-		for _, id := range []string{"op", "op2", "plain", "apple"} {
+		for _, id := range []string{"op", "op2", "plain", "apple", "old"} {
 			list = append(list, base+"/api/auth/callback/"+id)
 		}
 	}

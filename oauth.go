@@ -22,7 +22,7 @@ type oauthFlow struct {
 	OAuth
 	party              *oidc.Party
 	mint               *mint // nil: the secret is Client.Secret
-	paths              paths
+	mapping            mapping
 	userInfoHeaders    map[string]string // Headers and UserInfoHeaders
 	redirectURI        string
 	openID             bool
@@ -273,7 +273,7 @@ func join(claims, more oidc.Claims) oidc.Claims {
 
 // identity maps a profile to the user that login looks for.
 func (f *oauthFlow) identity(rq *request, p Profile, tokens *oidc.Tokens) (identity, error) {
-	u, id, verified, err := f.mapProfile(rq, roots{profile: p, token: Profile(tokens.Answer)})
+	u, id, verified, err := f.mapping.user(rq, roots{profile: p, token: Profile(tokens.Answer)})
 	if err != nil {
 		return identity{}, err
 	}
@@ -289,27 +289,4 @@ func (f *oauthFlow) identity(rq *request, p Profile, tokens *oidc.Tokens) (ident
 			ExpiresAt: tokens.ExpiresAt, TokenType: tokens.TokenType, Scope: cmp.Or(tokens.Scope, f.Scope),
 			SessionState: tokens.SessionState},
 	}, nil
-}
-
-func (f *oauthFlow) mapProfile(rq *request, from roots) (u User, id string, verified bool, err error) {
-	if f.MapProfile != nil {
-		if u, err = guarded(rq, "MapProfile", func() (User, error) { return f.MapProfile(from.profile) }); err != nil {
-			return u, "", false, fmt.Errorf("profile cannot be mapped: %w", err)
-		}
-		id, u.ID = u.ID, ""
-		verified = !u.EmailVerified.IsZero()
-	} else {
-		id = f.paths.id.text(from)
-		u.Name = f.paths.name.text(from)
-		u.Email = f.paths.email.text(from)
-		u.Image = f.paths.image.text(from)
-		verified = f.vouched(f.paths.emailVerified.value(from))
-	}
-	u.EmailVerified = User{}.EmailVerified
-	return u, id, verified || f.TrustEmail, nil
-}
-
-// vouched judges the value at Fields.EmailVerified.
-func (f *oauthFlow) vouched(v any) bool {
-	return v == true || f.VerifiedText && (v == "true" || v == "1")
 }

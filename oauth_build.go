@@ -23,7 +23,7 @@ func (o *OAuth) build(b *builder) flow {
 	}
 	known := len(b.mistakes)
 	f.checkFields(b)
-	f.compileFields(b)
+	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText})
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
 	f.mint = newMint(o)
 	var err error

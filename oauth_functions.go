@@ -1,10 +1,8 @@
 package authsvc
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"authsvc/internal/oidc"
@@ -60,32 +58,4 @@ func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
 	return f.party.Judge(oidc.Claims(answer), g)
-}
-
-// paths are the compiled Fields.
-type paths struct{ id, name, email, emailVerified, image fieldPaths }
-
-// compileFields reads Fields and reports what is no path.
-func (f *oauthFlow) compileFields(b *builder) {
-	for _, one := range []struct {
-		key, text string
-		into      *fieldPaths
-	}{
-		{"id", cmp.Or(f.Fields.ID, "sub"), &f.paths.id},
-		{"name", cmp.Or(f.Fields.Name, "name|nickname|preferred_username"), &f.paths.name},
-		{"email", cmp.Or(f.Fields.Email, "email"), &f.paths.email},
-		{"email_verified", cmp.Or(f.Fields.EmailVerified, "email_verified"), &f.paths.emailVerified},
-		{"image", cmp.Or(f.Fields.Image, "picture"), &f.paths.image},
-	} {
-		var err error
-		if *one.into, err = parseField(one.text); err != nil {
-			b.fail("profile."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email, names with other characters in double quotes`)
-		}
-	}
-	if strings.Contains(f.Fields.EmailVerified, "{") {
-		b.fail("profile.email_verified", "is a template", "name where the boolean is")
-	}
-	for i := range f.paths.id { // half an id could be somebody else's
-		f.paths.id[i].whole = true
-	}
 }

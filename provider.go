@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A Provider is one way to sign in: *OAuth, *Email or *Credentials. The value
-// is data; New compiles it, so one value may serve several services.
+// A Provider is one way to sign in: *OAuth, *OAuth1, *OpenID2, *Email or
+// *Credentials. The value is data; New compiles it, so one value may serve
+// several services.
 type Provider interface {
 	// build checks the provider and compiles it into a flow. Mistakes are
 	// reported to b.

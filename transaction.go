@@ -40,6 +40,8 @@ type transaction struct {
 	CSRF        []string `json:"h"`           // hashes of accepted CSRF tokens; the first is that of the start
 	Expires     int64    `json:"e"`           // seconds since 1970
 	State       string   `json:"s"`
+	Token       string   `json:"t,omitempty"` // OAuth 1: the request token,
+	TokenSecret string   `json:"k,omitempty"` // and its secret
 }
 
 func csrfHash(token string) string { return seal.Digest("csrf " + token) }
@@ -48,10 +50,20 @@ func (s *Service) txName(state string) string { return s.names.txPrefix + seal.D
 
 // startTx makes the state and sets the cookie of a new attempt.
 func (rq *request) startTx(tx *transaction) *Error {
+	rq.makeState(tx)
+	return rq.keepTx(tx)
+}
+
+// makeState binds a new attempt to this browser, now and the provider.
+func (rq *request) makeState(tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
 	tx.CSRF = []string{csrfHash(rq.csrfToken())}
 	random := b64(seal.Random(18))
 	tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.CSRF[0], tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+}
+
+// keepTx sets the cookie of a new attempt that has a state.
+func (rq *request) keepTx(tx *transaction) *Error {
 	value, err := rq.sealTx(tx)
 	if err != nil {
 		return fail(OAuthSignin, err)

@@ -86,6 +86,12 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			AuthorizationURL: op.Issuer() + "/oauth2/authorize", TokenURL: op.Issuer() + "/oauth2/token", UserInfoURL: op.Issuer() + "/oauth2/user",
 			Scope: "profile email", Fields: authsvc.Fields{ID: "id", Name: "name|login", Email: "email", Image: "avatar_url"}})
 	}
+	if strings.Contains(config, "type: oauth1") {
+		c.Providers = append(c.Providers, &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},
+			RequestTokenURL: op.Issuer() + "/oauth1/initiate", AuthorizationURL: op.Issuer() + "/oauth1/authorize",
+			AccessTokenURL: op.Issuer() + "/oauth1/token", UserInfoURL: op.Issuer() + "/oauth1/user?verbose=1",
+			Fields: authsvc.Fields{ID: "token.user_id"}})
+	}
 	if y.RateLimit.SignIn == "2/h" {
 		c.RateLimit.SignIn = authsvc.Rate{N: 2, Per: 3600e9}
 	}

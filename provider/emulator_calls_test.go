@@ -49,6 +49,9 @@ func (e *emulator) authorized(r *http.Request, name, auth string) {
 	query, inQuery := strings.CutPrefix(auth, "query:")
 	custom, inHeader := strings.CutPrefix(auth, "header:")
 	switch {
+	case auth == "oauth1":
+		e.signed(r, e.token(), tokenSecretGiven)
+		return
 	case auth == "none":
 		want = ""
 	case inQuery:
@@ -102,7 +105,10 @@ func (e *emulator) reply(status int, contentType string, answer json.RawMessage)
 // fill replaces what stands in double braces.
 func (e *emulator) fill(text []byte) []byte {
 	s := strings.NewReplacer("{{client_id}}", clientID, "{{client_secret}}", clientSecret, "{{code}}", codeGiven,
-		"{{redirect_uri}}", e.back).Replace(string(text))
+		"{{redirect_uri}}", e.back, "{{token_secret}}", url.QueryEscape(tokenSecretGiven)).Replace(string(text))
+	if strings.Contains(s, "{{request_token}}") {
+		s = strings.ReplaceAll(s, "{{request_token}}", e.issuedLast())
+	}
 	if strings.Contains(s, "{{access_token}}") {
 		s = strings.ReplaceAll(s, "{{access_token}}", e.token())
 	}

@@ -39,11 +39,16 @@ type emulator struct {
 	called  map[string]int // how often, by "METHOD URL"
 	idToken string
 	access  string
+
+	callback string              // OAuth 1: where the person comes back to
+	nonces   map[string]bool     // OAuth 1: those that came
+	issued   []string            // OAuth 1: request tokens, the last one of the sign-in at hand
+	asserted []map[string]string // OpenID 2.0: the assertions
 }
 
 // A fault replaces the answer of a step.
 type fault struct {
-	step        string // token or call
+	step        string // request token, token or call
 	status      int
 	contentType string
 	body        string
@@ -51,7 +56,7 @@ type fault struct {
 }
 
 func newEmulator(t *testing.T, rec *recording, back string) *emulator {
-	return &emulator{t: t, rec: rec, back: back, called: map[string]int{}}
+	return &emulator{t: t, rec: rec, back: back, called: map[string]int{}, nonces: map[string]bool{}}
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -111,6 +116,12 @@ func (e *emulator) answer(r *http.Request, body []byte) (step string, a *reply) 
 		return "discovery", e.public(r, e.rec.Discovery)
 	case r.URL.String() == e.jwksURL():
 		return "jwks", e.public(r, keySet())
+	case e.rec.Protocol == "oauth1" && method+r.URL.String() == "POST "+e.rec.RequestToken.URL:
+		return "request token", e.requestToken(r, body)
+	case e.rec.Protocol == "oauth1" && method+r.URL.String() == "POST "+e.rec.Token.URL:
+		return "token", e.accessToken(r, body)
+	case e.rec.Protocol == "openid2" && method+r.URL.String() == "POST "+e.rec.Token.URL:
+		return "token", e.verification(r, body)
 	case method+r.URL.String() == e.tokenMethod()+" "+e.rec.Token.URL,
 		e.rec.Token.Encoding == "query" && method+plain.String() == e.tokenMethod()+" "+e.rec.Token.URL:
 		return "token", e.tokens(r, body)

@@ -21,6 +21,7 @@ type Entry struct {
 	Docs     string   // where to register an application, a URL
 	Options  []Option // beside client id and secret
 	NoSecret bool     // there is no client secret to give
+	NoClient bool     // nor a client id
 	Notes    []string // what an operator has to know, a sentence each
 	// New makes the provider. Options that are not given have their default;
 	// an option that is missing or wrong is an *OptionError.
@@ -105,7 +106,7 @@ func withDefault(key string, f func(authsvc.Client, string) *authsvc.OAuth) func
 }
 
 // plain adapts a constructor that takes no options.
-func plain(f func(authsvc.Client) *authsvc.OAuth) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
+func plain[P authsvc.Provider](f func(authsvc.Client) P) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return func(c authsvc.Client, _ map[string]string) (authsvc.Provider, error) { return f(c), nil }
 }
 

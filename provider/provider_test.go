@@ -56,7 +56,8 @@ func (a *attempt) complete() {
 func (a *attempt) secretless() {
 	a.t.Helper()
 	log := a.log.String()
-	for _, secret := range []string{clientSecret, codeGiven, a.access, a.idToken} {
+	secrets := append([]string{clientSecret, codeGiven, a.access, a.idToken, requestTokenGiven, requestSecretGiven, tokenSecretGiven, verifierGiven}, a.secrets...)
+	for _, secret := range secrets {
 		if secret != "" && strings.Contains(log, secret) {
 			a.t.Errorf("%q is in the log:\n%s", secret, log)
 		}
@@ -71,7 +72,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(e.ID, func(t *testing.T) {
 			t.Parallel()
 			a := newAttempt(t, e, firstCase(t, e.ID))
-			for name, w := range wrongs(a.rec) {
+			for name, w := range wrongs(e, a.rec) {
 				t.Run(name, func(t *testing.T) {
 					a.again(t, firstCase(t, e.ID))
 					a.refused(w)
@@ -88,8 +89,13 @@ func (a *attempt) refused(w wrong) {
 		w.change(a.rec)
 	}
 	a.fail = w.fault
-	a.start()
-	word := a.comeBack(w.callback)
+	word := ""
+	if w.begin {
+		word = a.begin().Query().Get("error")
+	} else {
+		a.start()
+		word = a.comeBack(w.callback)
+	}
 	if a.stored != nil {
 		a.t.Errorf("signed in as %+v", *a.stored)
 	}
@@ -117,11 +123,18 @@ type wrong struct {
 	fault    *fault
 	callback map[string]string
 	change   func(*recording)
+	begin    bool // it does not get as far as the provider's page
 	word     string
 }
 
 // wrongs are those that a provider can have, by name.
-func wrongs(rec *recording) map[string]wrong {
+func wrongs(e provider.Entry, rec *recording) map[string]wrong {
+	switch rec.Protocol {
+	case "oauth1":
+		return wrongsOAuth1(e)
+	case "openid2":
+		return wrongsOpenID2(e)
+	}
 	const oauth = "OAuthCallback"
 	list := map[string]wrong{
 		"denied":      {callback: map[string]string{"code": "", "error": "access_denied"}, word: "AccessDenied"},
@@ -133,6 +146,20 @@ func wrongs(rec *recording) map[string]wrong {
 	if len(rec.Calls) > 0 {
 		steps = append(steps, "call")
 	}
+	maps.Copy(list, brokenSteps(steps...))
+	list["expired code"] = wrong{word: oauth, fault: &fault{step: "token", status: http.StatusBadRequest,
+		contentType: "application/json", body: `{"error": "invalid_grant", "error_description": "the code has expired"}`}}
+	list["error with 200"] = wrong{word: oauth, fault: &fault{step: "token", status: http.StatusOK,
+		contentType: "application/json", body: `{"error": "bad_verification_code"}`}}
+	if rec.IDToken != nil {
+		maps.Copy(list, wrongIDTokens(oauth))
+	}
+	return list
+}
+
+// brokenSteps are the ways for an answer to be none.
+func brokenSteps(steps ...string) map[string]wrong {
+	list := map[string]wrong{}
 	for _, step := range steps {
 		for name, f := range map[string]fault{
 			"500":           {status: http.StatusInternalServerError, contentType: "text/plain", body: "oops"},
@@ -145,15 +172,8 @@ func wrongs(rec *recording) map[string]wrong {
 			"no connection": {broken: true},
 		} {
 			f.step = step
-			list[step+" "+name] = wrong{fault: &f, word: oauth}
+			list[step+" "+name] = wrong{fault: &f, word: "OAuthCallback"}
 		}
-	}
-	list["expired code"] = wrong{word: oauth, fault: &fault{step: "token", status: http.StatusBadRequest,
-		contentType: "application/json", body: `{"error": "invalid_grant", "error_description": "the code has expired"}`}}
-	list["error with 200"] = wrong{word: oauth, fault: &fault{step: "token", status: http.StatusOK,
-		contentType: "application/json", body: `{"error": "bad_verification_code"}`}}
-	if rec.IDToken != nil {
-		maps.Copy(list, wrongIDTokens(oauth))
 	}
 	return list
 }

@@ -13,11 +13,17 @@ import (
 // A recording is what a provider does while somebody signs in, and what comes
 // of it: testdata/ID.json. Texts in it may hold {{client_id}},
 // {{client_secret}}, {{code}}, {{redirect_uri}}, {{access_token}},
-// {{id_token}} and, as an expectation, {{any}}.
+// {{token_secret}} (escaped), {{id_token}} and, as an expectation, {{any}}.
 type recording struct {
 	// Cases are JSON merge patches (RFC 7396) of the rest; none: the rest is
 	// the only case.
 	Cases map[string]json.RawMessage `json:"cases"`
+
+	// Protocol is empty, oauth1 or openid2. With OAuth 1.0a, RequestToken is
+	// the first request and Token the last, of which URL and answer count; with
+	// OpenID 2.0, Token is check_authentication and Callback the identifiers.
+	Protocol     string    `json:"protocol"`
+	RequestToken tokenStep `json:"request_token"`
 
 	Options   map[string]string `json:"options"` // of the table's constructor
 	Authorize authorizeStep     `json:"authorize"`
@@ -73,7 +79,7 @@ type tokenStep struct {
 
 // A call is any other request. It must come exactly once.
 type call struct {
-	Auth        string            `json:"auth"`    // bearer (default), none, query:NAME, header:NAME, header:NAME SCHEME
+	Auth        string            `json:"auth"`    // bearer (default), none, oauth1, query:NAME, header:NAME, header:NAME SCHEME
 	Headers     map[string]string `json:"headers"` // to be there; Accept is application/json unless named
 	Form        map[string]string `json:"form"`
 	JSON        json.RawMessage   `json:"json"`

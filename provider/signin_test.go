@@ -29,6 +29,10 @@ type attempt struct {
 	jar     http.CookieJar
 	stored  *outcome // who was signed in
 	log     *journal
+	secrets []string    // of its options
+	last    string      // address that it came back to
+	header  http.Header // of the requests that follow
+	userID  string      // of stored
 }
 
 func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
@@ -37,6 +41,11 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
 	client := authsvc.Client{ID: clientID, Secret: clientSecret}
 	if entry.NoSecret {
 		client.Secret = ""
+	}
+	for _, o := range entry.Options {
+		if o.Secret {
+			a.secrets = append(a.secrets, rec.Options[o.Key])
+		}
 	}
 	p, err := entry.New(client, rec.Options)
 	if err != nil {
@@ -51,6 +60,7 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
 		Providers: []authsvc.Provider{p}, Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
 		RateLimit: authsvc.RateLimit{Disabled: true}, Logger: slog.New(slog.NewTextHandler(a.log, nil)),
 		Events: authsvc.Events{SignIn: func(_ context.Context, e authsvc.SignInEvent) {
+			a.userID = e.User.ID
 			a.stored = &outcome{ID: e.Account.ProviderAccountID, Name: e.User.Name, Email: e.User.Email, Image: e.User.Image,
 				Verified: !e.User.EmailVerified.IsZero()}
 		}},
@@ -70,6 +80,7 @@ func (a *attempt) again(t *testing.T, rec *recording) {
 	defer a.mu.Unlock()
 	a.t, a.rec, a.fail = t, rec, nil
 	a.asked, a.called, a.idToken, a.access, a.stored = nil, map[string]int{}, "", "", nil
+	a.issued, a.asserted = nil, nil
 	a.log.reset()
 	var err error
 	if a.jar, err = cookiejar.New(nil); err != nil {
@@ -104,6 +115,16 @@ func (j *journal) String() string {
 // start begins the sign-in and checks the authorization request.
 func (a *attempt) start() {
 	a.t.Helper()
+	to := a.begin()
+	if to.Host == "app.example.com" {
+		a.t.Fatalf("the sign-in leads to %s\n%s", to, a.log)
+	}
+	a.authorize(to)
+}
+
+// begin returns where the sign-in leads.
+func (a *attempt) begin() *url.URL {
+	a.t.Helper()
 	var csrf struct {
 		CSRFToken string `json:"csrfToken"`
 	}
@@ -114,10 +135,7 @@ func (a *attempt) start() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if to.Host == "app.example.com" {
-		a.t.Fatalf("the sign-in leads to %s\n%s", to, a.log)
-	}
-	a.authorize(to)
+	return to
 }
 
 // authorize is what the provider makes of the authorization request.
@@ -131,7 +149,14 @@ func (a *attempt) authorize(to *url.URL) {
 	if a.rec.IDToken != nil {
 		want["nonce"] = anything
 	}
-	a.compare("authorization request", a.expected(want, s.Params, s.Drop), got)
+	switch a.rec.Protocol {
+	case "oauth1":
+		a.compare("authorization request", map[string]string{"oauth_token": a.issuedLast()}, got)
+	case "openid2":
+		a.authenticate(got)
+	default:
+		a.compare("authorization request", a.expected(want, s.Params, s.Drop), got)
+	}
 	if to.Fragment != s.Fragment {
 		a.t.Errorf("fragment %q", to.Fragment)
 	}
@@ -155,30 +180,48 @@ func (a *attempt) authorize(to *url.URL) {
 func (a *attempt) comeBack(changes map[string]string) string {
 	a.t.Helper()
 	back := a.back
-	if a.rec.Authorize.Return != "" {
+	switch {
+	case a.rec.Protocol == "oauth1":
+		back = a.callback
+	case a.rec.Protocol == "openid2":
+		back = a.asked.Get("openid.return_to")
+	case a.rec.Authorize.Return != "":
 		back = a.asked.Get(a.rec.Authorize.Return)
 	}
 	to, err := url.Parse(back)
 	if err != nil || !strings.HasPrefix(back, a.back) {
 		a.t.Fatalf("the provider would send people to %s", back)
 	}
+	answer := a.response()
+	maps.Copy(answer, changes)
+	v := to.Query()
+	for name, s := range answer {
+		if v.Del(name); s != "" {
+			v.Set(name, string(a.fill([]byte(s))))
+		}
+	}
+	signCallback(v)
+	a.last = to.Path + "?" + v.Encode()
+	if a.asked.Get("response_mode") == "form_post" {
+		return errorOf(a.t, a.formPost(to.Path, v))
+	}
+	return errorOf(a.t, a.do(http.MethodGet, a.last, nil))
+}
+
+// response is what the provider sends through the browser.
+func (a *attempt) response() map[string]string {
+	switch a.rec.Protocol {
+	case "oauth1":
+		return map[string]string{"oauth_token": a.issuedLast(), "oauth_verifier": verifierGiven}
+	case "openid2":
+		return a.assertion()
+	}
 	answer := map[string]string{"code": codeGiven}
 	if !a.rec.Authorize.NoState {
 		answer["state"] = a.asked.Get("state")
 	}
 	maps.Copy(answer, a.rec.Callback)
-	maps.Copy(answer, changes)
-	v := to.Query()
-	for name, s := range answer {
-		if s != "" {
-			v.Set(name, string(a.fill([]byte(s))))
-		}
-	}
-	signCallback(v)
-	if a.asked.Get("response_mode") == "form_post" {
-		return errorOf(a.t, a.formPost(to.Path, v))
-	}
-	return errorOf(a.t, a.do(http.MethodGet, to.Path+"?"+v.Encode(), nil))
+	return answer
 }
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
@@ -214,6 +257,7 @@ func (a *attempt) request(method, path string, form url.Values) *http.Request {
 // do is what the person's browser does.
 func (a *attempt) do(method, path string, form url.Values) *http.Response {
 	r := a.request(method, path, form)
+	maps.Copy(r.Header, a.header)
 	for _, c := range a.jar.Cookies(r.URL) {
 		r.AddCookie(c)
 	}

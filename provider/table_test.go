@@ -83,6 +83,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: style %+v", e.ID, o.Style)
 			}
 		}
+		checkOther(t, e, p)
 		if !slices.Contains(trust, e.Email) || !slices.Contains([]string{"oidc", "oauth2", "oauth1", "openid2"}, e.Protocol) {
 			t.Errorf("%s: e-mail %q, protocol %q", e.ID, e.Email, e.Protocol)
 		}
@@ -94,6 +95,33 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: %q is no sentence", e.ID, n)
 			}
 		}
+	}
+}
+
+// checkOther is TestTable for what is no OAuth 2.0.
+func checkOther(t *testing.T, e provider.Entry, p authsvc.Provider) {
+	t.Helper()
+	var id, name string
+	var style authsvc.Style
+	switch o := p.(type) {
+	case *authsvc.OAuth:
+		if e.Protocol == "oauth1" || e.Protocol == "openid2" || e.NoClient {
+			t.Errorf("%s: protocol %s, no client: %v", e.ID, e.Protocol, e.NoClient)
+		}
+		return
+	case *authsvc.OAuth1:
+		id, name, style = o.ID, o.Name, o.Style
+		if e.Protocol != "oauth1" || o.Client != (authsvc.Client{ID: "client", Secret: "secret"}) {
+			t.Errorf("%s: protocol %s", e.ID, e.Protocol)
+		}
+	case *authsvc.OpenID2:
+		id, name, style = o.ID, o.Name, o.Style
+		if e.Protocol != "openid2" || !e.NoClient || !e.NoSecret {
+			t.Errorf("%s: protocol %s", e.ID, e.Protocol)
+		}
+	}
+	if id != e.ID || name != e.Name || !colour.MatchString(style.Background) || !colour.MatchString(style.Text) {
+		t.Errorf("%s: the constructor and the table disagree", e.ID)
 	}
 }
 

@@ -130,6 +130,8 @@ func (k *checker) providers(offline bool) {
 				err = k.discover(p)
 			}
 			k.line(id, callback, err)
+		case *authsvc.OAuth1, *authsvc.OpenID2: // they announce nothing
+			k.line(id, callback, nil)
 		case *authsvc.Email:
 			k.mail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
 		}

@@ -140,8 +140,16 @@ func (c migrateCompat) Run(p *program) error {
 func (c migrateIssuer) Run(p *program) error {
 	return p.accept(c.DryRun, "issuer:"+c.Provider, func(s *config.Settings) (string, error) {
 		for _, provider := range s.Engine.Providers {
-			if o, ok := provider.(*authsvc.OAuth); ok && o.ID == c.Provider {
+			if config.ProviderID(provider) != c.Provider {
+				continue
+			}
+			switch o := provider.(type) {
+			case *authsvc.OAuth:
 				return cmp.Or(o.Issuer, publicAddress(o.AuthorizationURL).origin), nil
+			case *authsvc.OAuth1:
+				return publicAddress(o.AuthorizationURL).origin, nil
+			case *authsvc.OpenID2:
+				return publicAddress(o.Endpoint).origin, nil
 			}
 		}
 		return "", fmt.Errorf("%s is no provider of the configuration with an issuer", c.Provider)

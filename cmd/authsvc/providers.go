@@ -26,6 +26,7 @@ type listedProvider struct {
 	Scope    string         `json:"scope"`
 	Docs     string         `json:"docs"`
 	NoSecret bool           `json:"noSecret"`
+	NoClient bool           `json:"noClient"`
 	Options  []listedOption `json:"options"`
 	Notes    []string       `json:"notes"`
 }
@@ -64,7 +65,10 @@ func (c *providersCommand) Run(p *program) error {
 
 // keys are what has to be given, and in brackets what may be.
 func (l *listedProvider) keys() []string {
-	keys := []string{"client_id"}
+	var keys []string
+	if !l.NoClient {
+		keys = append(keys, "client_id")
+	}
 	if !l.NoSecret {
 		keys = append(keys, "client_secret")
 	}
@@ -82,7 +86,7 @@ func (l *listedProvider) keys() []string {
 // examples of its options.
 func listed(e provider.Entry) (listedProvider, error) {
 	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
-		Docs: e.Docs, NoSecret: e.NoSecret, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}
+		Docs: e.Docs, NoSecret: e.NoSecret, NoClient: e.NoClient, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}
 	examples := map[string]string{}
 	for _, o := range e.Options {
 		l.Options = append(l.Options, listedOption{Key: o.Key, Doc: o.Doc, Example: o.Example, Required: o.Required, Secret: o.Secret})

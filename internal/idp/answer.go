@@ -86,6 +86,13 @@ func (p *Provider) send(w http.ResponseWriter, a Answer) {
 // have ended on an error page is an error; one that is refused at the client
 // is an Answer with an error parameter.
 func (p *Provider) Approve(authorizationURL, sub string) (Answer, error) {
+	if query, ok := strings.CutPrefix(authorizationURL, p.issuer+oauth1Path+"/authorize?"); ok {
+		params, err := url.ParseQuery(query)
+		if err != nil {
+			return Answer{}, &pageError{message: "malformed query"}
+		}
+		return p.approveOAuth1(params, sub)
+	}
 	f, params, err := p.splitAuthorizationURL(authorizationURL)
 	if err != nil {
 		return Answer{}, err

@@ -79,20 +79,24 @@ func (p *Provider) user(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	writeJSON(w, http.StatusOK, p.plainUser(g.person))
+}
+
+func (p *Provider) plainUser(q Person) map[string]any {
 	user := map[string]any{
-		"id":         numericID(g.person.Sub),
-		"login":      g.person.Sub,
-		"name":       g.person.Name,
+		"id":         numericID(q.Sub),
+		"login":      q.Sub,
+		"name":       q.Name,
 		"email":      nil,
-		"avatar_url": p.picture(g.person),
+		"avatar_url": p.picture(q),
 	}
-	if g.person.Email != "" {
-		user["email"] = g.person.Email
+	if q.Email != "" {
+		user["email"] = q.Email
 	}
 	if edit := p.fault().User; edit != nil {
 		edit(user)
 	}
-	writeJSON(w, http.StatusOK, user)
+	return user
 }
 
 // numericID derives a stable positive number from a subject, below 2^53 so

@@ -22,6 +22,9 @@ const (
 	EndpointOAuth2Choose    Endpoint = "oauth2/choose"
 	EndpointOAuth2Token     Endpoint = "oauth2/token"
 	EndpointOAuth2User      Endpoint = "oauth2/user"
+	EndpointOAuth1Initiate  Endpoint = "oauth1/initiate"
+	EndpointOAuth1Token     Endpoint = "oauth1/token"
+	EndpointOAuth1User      Endpoint = "oauth1/user"
 	EndpointStyle           Endpoint = "style"
 	EndpointAvatar          Endpoint = "avatar"
 )

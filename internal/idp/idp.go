@@ -70,6 +70,9 @@ type Provider struct {
 	codes  *vault[*grant]
 	tokens *vault[*grant]
 
+	temporary, permanent *vault[*credentials] // of OAuth 1.0a
+	nonces               *vault[struct{}]
+
 	faultMu sync.RWMutex
 	faults  Fault
 
@@ -100,7 +103,12 @@ func New(opts Options) (*Provider, error) {
 		origin:  http.NewCrossOriginProtection(),
 		codes:   newVault[*grant](codeLifetime, maxCodes),
 		tokens:  newVault[*grant](tokenLifetime, maxTokens),
-		store:   opts.Store,
+
+		temporary: newVault[*credentials](codeLifetime, maxCodes),
+		permanent: newVault[*credentials](tokenLifetime, maxTokens),
+		nonces:    newVault[struct{}](2*clockSkew, maxTokens),
+
+		store: opts.Store,
 	}
 	if err := p.loadState(opts); err != nil {
 		return nil, fmt.Errorf("idp: %w", err)

@@ -41,6 +41,7 @@ func (p *Provider) route() {
 	add(EndpointOAuth2Choose, "POST /oauth2/authorize/choose", p.choose(plainFace))
 	add(EndpointOAuth2Token, "POST /oauth2/token", p.token)
 	add(EndpointOAuth2User, "GET /oauth2/user", p.user)
+	p.oauth1Routes(add)
 	add(EndpointStyle, "GET "+p.pages.stylePath, p.pages.serveStyle)
 	add(EndpointAvatar, "GET /avatar/{file}", p.avatar)
 }

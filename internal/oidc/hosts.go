@@ -2,8 +2,10 @@ package oidc
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +17,17 @@ type hostList struct {
 
 // hosts are those of the configured URLs and the further ones.
 func (c *Config) hosts() hostList {
+	return hostsOf(slices.Collect(maps.Values(c.urls())), c.Hosts)
+}
+
+func hostsOf(urls, further []string) hostList {
 	l := hostList{exact: make(map[string]bool)}
-	for _, raw := range c.urls() {
+	for _, raw := range urls {
 		if u, err := url.Parse(raw); err == nil {
 			l.exact[hostPort(u)] = true
 		}
 	}
-	for _, host := range c.Hosts {
+	for _, host := range further {
 		name, any := strings.CutPrefix(host, "*")
 		u := hostURL(name)
 		if u == nil {

@@ -128,14 +128,17 @@ func New(c Config) (*Party, error) {
 	return p, nil
 }
 
-// client is HTTP with the rules this package relies on, for a client that is not
-// from NewHTTPClient may have others.
 func (c *Config) client() *http.Client {
-	base := c.HTTP
+	return guardedClient(c.HTTP, slices.Collect(maps.Values(c.urls())))
+}
+
+// guardedClient is base with the rules this package relies on, for a client that
+// is not from NewHTTPClient may have others.
+func guardedClient(base *http.Client, urls []string) *http.Client {
 	if base == nil {
 		base = NewHTTPClient(HTTPOptions{})
 	}
-	own := *Configured(base, slices.Collect(maps.Values(c.urls()))...)
+	own := *Configured(base, urls...)
 	own.CheckRedirect = refuseRedirect
 	own.Jar = nil
 	if own.Timeout <= 0 {

@@ -82,6 +82,16 @@ func TestFull(t *testing.T) {
 	}, cmp.Ignore())); diff != "" {
 		t.Errorf("acme (-want +got):\n%s", diff)
 	}
+	wantOld := &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "ol", Secret: "ol-secret"},
+		RequestTokenURL: "https://o.example/r", AuthorizationURL: "https://o.example/a", AccessTokenURL: "https://o.example/t",
+		UserInfoURL: "https://o.example/u", Hosts: []string{"api.o.example"}, Headers: map[string]string{"X-Version": "1"},
+		Fields: authsvc.Fields{ID: "token.user_id"}, TrustEmail: true}
+	if diff := cmp.Diff(wantOld, c.Providers[4].(*authsvc.OAuth1), cmp.FilterPath(func(p cmp.Path) bool {
+		name := p.Last().String()
+		return name == ".MapProfile" || name == ".UserInfo"
+	}, cmp.Ignore())); diff != "" {
+		t.Errorf("old (-want +got):\n%s", diff)
+	}
 	if len(s.Mail) != 1 || s.Mail[0].HELO != "app.example.com" || s.Mail[0].Provider.MaxAge != 10*time.Minute || s.Mail[0].Key != "providers[3]" {
 		t.Errorf("mail is not as written")
 	}
@@ -180,6 +190,23 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
+// TestSteam: a provider without a client, by its option's variable alone.
+func TestSteam(t *testing.T) {
+	t.Parallel()
+	s, err := Load(Input{Path: write(t, "url: https://app.example\nproviders: [{id: work, type: twitter-legacy, client_id: a, client_secret: b}]\n"),
+		Env: map[string]string{"AUTHSVC_STEAM_API_KEY": "key", "AUTHSVC_WORK_NAME": "Work"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := s.Engine.Providers[0].(*authsvc.OAuth1)
+	if work.ID != "work" || work.Name != "Work" || work.Client.Secret != "b" {
+		t.Errorf("id %q, name %q", work.ID, work.Name)
+	}
+	if o, ok := s.Engine.Providers[1].(*authsvc.OpenID2); !ok || o.ID != "steam" {
+		t.Errorf("%T", s.Engine.Providers[1])
+	}
+}
+
 // TestSecrecy: nothing prints the settings, not even by accident.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
@@ -195,7 +222,7 @@ func TestSecrecy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s), fmt.Sprintf("%v %+v %#v %s", *s, *s, *s, *s), log.String(), string(encoded)} {
-		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret"} {
+		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret", "ol-secret"} {
 			if strings.Contains(out, secret) {
 				t.Errorf("%q is in %q", secret, out)
 			}

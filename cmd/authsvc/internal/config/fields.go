@@ -134,6 +134,7 @@ func Keys() []Key {
 	}
 	add("", variablePrefix, (&Settings{}).fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
+	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())
 	return keys
 }

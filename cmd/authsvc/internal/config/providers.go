@@ -16,6 +16,10 @@ func ProviderID(p authsvc.Provider) string {
 	switch p := p.(type) {
 	case *authsvc.OAuth:
 		return p.ID
+	case *authsvc.OAuth1:
+		return p.ID
+	case *authsvc.OpenID2:
+		return p.ID
 	case *authsvc.Email:
 		return p.ID
 	}
@@ -24,18 +28,20 @@ func ProviderID(p authsvc.Provider) string {
 
 // An entry is one element of providers while it is read.
 type entry struct {
-	key    string // providers[N]
-	id     string
-	oauth  *authsvc.OAuth
-	email  authsvc.Email
-	mail   Mail
-	ignore string
+	key     string // providers[N]
+	id      string
+	oauth   *authsvc.OAuth
+	oauth1  *authsvc.OAuth1
+	openID2 *authsvc.OpenID2
+	email   authsvc.Email
+	mail    Mail
+	ignore  string
 }
 
 // oauthFields is the table of keys of OAuth and OpenID Connect providers.
 func (e *entry) oauthFields() []field {
 	o := e.oauth
-	return []field{
+	return slices.Concat([]field{
 		{key: "id", into: text(&e.ignore), name: "-"},
 		{key: "type", into: text(&e.ignore), name: "-"},
 		{key: "name", into: text(&o.Name)},
@@ -66,18 +72,58 @@ func (e *entry) oauthFields() []field {
 		{key: "userinfo_body", into: text(&o.UserInfoBody)},
 		{key: "userinfo_auth", into: text(&o.UserInfoAuth)},
 		{key: "userinfo_headers", into: textMap(&o.UserInfoHeaders)},
-		{key: "profile.id", into: text(&o.Fields.ID)},
-		{key: "profile.name", into: text(&o.Fields.Name)},
-		{key: "profile.email", into: text(&o.Fields.Email)},
-		{key: "profile.email_verified", into: text(&o.Fields.EmailVerified)},
-		{key: "profile.image", into: text(&o.Fields.Image)},
 		{key: "userinfo_claims", into: truth(&o.UserInfoClaims)},
 		{key: "trust_email", into: truth(&o.TrustEmail)},
 		{key: "verified_text", into: truth(&o.VerifiedText)},
 		{key: "link_verified_email", into: truth(&o.LinkVerifiedEmail)},
-		{key: "style.logo", into: text(&o.Style.Logo)},
-		{key: "style.background", into: text(&o.Style.Background)},
-		{key: "style.text", into: text(&o.Style.Text)},
+	}, profileFields(&o.Fields), styleFields(&o.Style))
+}
+
+// oauth1Fields is the table of keys of OAuth 1.0a providers.
+func (e *entry) oauth1Fields() []field {
+	o := e.oauth1
+	return slices.Concat([]field{
+		{key: "id", into: text(&e.ignore), name: "-"},
+		{key: "type", into: text(&e.ignore), name: "-"},
+		{key: "name", into: text(&o.Name)},
+		{key: "client_id", into: text(&o.Client.ID), name: "ID"},
+		{key: "client_secret", into: secretText(&o.Client.Secret), name: "SECRET", secret: true},
+		{key: "request_token_url", into: text(&o.RequestTokenURL)},
+		{key: "authorization_url", into: text(&o.AuthorizationURL)},
+		{key: "access_token_url", into: text(&o.AccessTokenURL)},
+		{key: "userinfo_url", into: text(&o.UserInfoURL)},
+		{key: "hosts", into: texts(&o.Hosts)},
+		{key: "headers", into: textMap(&o.Headers)},
+		{key: "trust_email", into: truth(&o.TrustEmail)},
+		{key: "link_verified_email", into: truth(&o.LinkVerifiedEmail)},
+	}, profileFields(&o.Fields), styleFields(&o.Style))
+}
+
+// openID2Fields is the table of keys of OpenID 2.0 providers, all built in.
+func (e *entry) openID2Fields() []field {
+	o := e.openID2
+	return append([]field{
+		{key: "id", into: text(&e.ignore), name: "-"},
+		{key: "type", into: text(&e.ignore), name: "-"},
+		{key: "name", into: text(&o.Name)},
+	}, styleFields(&o.Style)...)
+}
+
+func profileFields(f *authsvc.Fields) []field {
+	return []field{
+		{key: "profile.id", into: text(&f.ID)},
+		{key: "profile.name", into: text(&f.Name)},
+		{key: "profile.email", into: text(&f.Email)},
+		{key: "profile.email_verified", into: text(&f.EmailVerified)},
+		{key: "profile.image", into: text(&f.Image)},
+	}
+}
+
+func styleFields(s *authsvc.Style) []field {
+	return []field{
+		{key: "style.logo", into: text(&s.Logo)},
+		{key: "style.background", into: text(&s.Background)},
+		{key: "style.text", into: text(&s.Text)},
 	}
 }
 
@@ -99,8 +145,7 @@ func (e *entry) emailFields() []field {
 // refusedTypes are kinds of provider that a file cannot describe.
 func refusedTypes() map[string][2]string {
 	return map[string][2]string{
-		"oauth1":      {"is oauth1, which is not in this version", "use a provider with OAuth 2.0 or OpenID Connect"},
-		"openid2":     {"is openid2, which is not in this version", "use a provider with OAuth 2.0 or OpenID Connect"},
+		"openid2":     {"is openid2, which is a kind of built-in providers only", "use id: steam, or embed the library and use authsvc.OpenID2"},
 		"credentials": {"is credentials, which takes Go code to judge a password", "embed the library and use authsvc.Credentials"},
 	}
 }
@@ -139,7 +184,7 @@ func (l *loader) providers(s *Settings, v value) {
 			continue
 		}
 		for _, id := range append([]string{known.ID}, known.Aliases...) {
-			if l.isSet(id, "ID", "SECRET") {
+			if l.isSet(id, variablesFor(known)...) {
 				l.fromEnvironment(s, id)
 				break
 			}
@@ -148,6 +193,20 @@ func (l *loader) providers(s *Settings, v value) {
 	if !slices.Contains(ids, "email") && l.isSet("email", "SERVER", "FROM") {
 		l.fromEnvironment(s, "email")
 	}
+}
+
+// variablesFor are the ends of the variables of which one enables a provider.
+func variablesFor(known provider.Entry) []string {
+	if !known.NoClient {
+		return []string{"ID", "SECRET"}
+	}
+	var names []string
+	for _, o := range known.Options {
+		if o.Required {
+			names = append(names, strings.ToUpper(o.Key))
+		}
+	}
+	return names
 }
 
 // fromEnvironment adds a provider that the file does not name.
@@ -195,6 +254,10 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 		e.oauth = &authsvc.OAuth{ID: id, OpenID: kind == "oidc"}
 		l.section(key+".", variablesOf(id), l.withoutForeign(key, kind, members, e.oauthFields()), e.oauthFields())
 		s.Engine.Providers = append(s.Engine.Providers, e.oauth)
+	case kind == "oauth1":
+		e.oauth1 = &authsvc.OAuth1{ID: id}
+		l.section(key+".", variablesOf(id), l.withoutForeign(key, kind, members, e.oauth1Fields()), e.oauth1Fields())
+		s.Engine.Providers = append(s.Engine.Providers, e.oauth1)
 	case builtIn:
 		l.builtIn(s, e, known, members)
 	case kind == "email":
@@ -224,9 +287,11 @@ func (l *loader) word(key, name string, members []member) string {
 // then everything else that the entry says is written over what New made.
 func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []member) {
 	options, client := map[string]string{}, authsvc.Client{}
-	fields := append(optionFields(known, options),
-		field{key: "client_id", into: text(&client.ID), name: "ID"},
-		field{key: "client_secret", into: secretText(&client.Secret), name: "SECRET", secret: true})
+	fields := optionFields(known, options)
+	if !known.NoClient {
+		fields = append(fields, field{key: "client_id", into: text(&client.ID), name: "ID"},
+			field{key: "client_secret", into: secretText(&client.Secret), name: "SECRET", secret: true})
+	}
 	var ownKeys []string
 	for _, f := range fields {
 		ownKeys = append(ownKeys, f.key)
@@ -240,18 +305,27 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 		l.optionMistakes(e, known, options, err)
 		return
 	}
-	o, ok := made.(*authsvc.OAuth)
-	if !ok {
-		l.fail(l.places[e.key], e.key, "is of a kind that a file cannot describe in this version", "embed the library")
-		return
-	}
-	// The value that New returns has to be the one that is changed: its
-	// functions may look at it.
-	e.oauth = o
-	e.oauth.ID = e.id
-	others := slices.DeleteFunc(e.oauthFields(), func(f field) bool { return isOwn(f.key) })
+	others := slices.DeleteFunc(e.adopt(made), func(f field) bool { return isOwn(f.key) })
 	l.section(e.key+".", variablesOf(e.id), l.withoutForeign(e.key, known.ID, rest, others), others, ownKeys...)
-	s.Engine.Providers = append(s.Engine.Providers, e.oauth)
+	s.Engine.Providers = append(s.Engine.Providers, made)
+}
+
+// adopt gives what New made the id of the entry and returns the keys that
+// change it. That value has to be the one that is changed: its functions may
+// look at it.
+func (e *entry) adopt(made authsvc.Provider) []field {
+	switch p := made.(type) {
+	case *authsvc.OAuth:
+		p.ID, e.oauth = e.id, p
+		return e.oauthFields()
+	case *authsvc.OAuth1:
+		p.ID, e.oauth1 = e.id, p
+		return e.oauth1Fields()
+	case *authsvc.OpenID2:
+		p.ID, e.openID2 = e.id, p
+		return e.openID2Fields()
+	}
+	return nil
 }
 
 // optionFields read what a provider takes beside client id and secret.

@@ -1,0 +1,208 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"authsvc/internal/oidc"
+	"authsvc/internal/seal"
+)
+
+// OpenID2 signs in with OpenID Authentication 2.0 at one provider, as Steam
+// speaks it: the provider chooses the identifier, there are no associations,
+// and every assertion is verified with the provider itself (§11.4.2).
+//
+// The id of the account is what follows ClaimedIDPrefix in the identifier. The
+// protocol gives out no tokens and vouches for no address.
+type OpenID2 struct {
+	ID   string // [a-z0-9_-]+, part of the routes and of stored accounts
+	Name string // for people
+
+	Endpoint string // where people are sent and assertions are verified
+	// ClaimedIDPrefix begins every identifier of the provider, such as
+	// "https://id.example/users/".
+	ClaimedIDPrefix string
+	// IDCharacters are those that may follow; default: the ten digits.
+	IDCharacters string
+
+	// Hosts are further hosts that UserInfo may call, as in OAuth.
+	Hosts []string
+	// Headers are sent with every request.
+	Headers map[string]string
+	// UserInfo fetches the profile. Claims of x are sub, the verified id, and
+	// claimed_id; there is no token. Nil: they are the profile.
+	UserInfo func(ctx context.Context, x *Exchange) (Profile, error)
+	// Fields maps the profile to the user. What Fields.ID (default none) leads
+	// to, and User.ID of MapProfile unless empty, must be the verified id.
+	Fields     Fields
+	MapProfile func(Profile) (User, error)
+
+	Style Style
+}
+
+// openID2Flow is a compiled *OpenID2.
+type openID2Flow struct {
+	OpenID2
+	party       *oidc.Party
+	mapping     mapping
+	redirectURI string
+	wire        info
+}
+
+func (f *openID2Flow) info() info { return f.wire }
+
+// begin: the authentication request (OpenID Authentication 2.0 §9.1). The
+// protocol has no state: ours is in the query of return_to.
+func (f *openID2Flow) begin(rq *request) outcome {
+	linkTo, out := rq.linkIntent()
+	if out != nil {
+		return out
+	}
+	tx := &transaction{Provider: f.ID, Issuer: f.Endpoint, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL(), LinkTo: linkTo}
+	if err := rq.startTx(tx); err != nil {
+		return err
+	}
+	to, err := url.Parse(f.Endpoint)
+	if err != nil {
+		rq.expireCookie(rq.txName(tx.State), "")
+		return fail(OAuthSignin, errors.New("endpoint: not a url"))
+	}
+	q := to.Query()
+	for name, v := range map[string]string{
+		"ns": openID2Namespace, "mode": "checkid_setup", "claimed_id": identifierSelect, "identity": identifierSelect,
+		"return_to": f.returnTo(tx), "realm": rq.origin,
+	} {
+		q.Set("openid."+name, v)
+	}
+	to.RawQuery = q.Encode()
+	return redirect{to: to.String()}
+}
+
+func (f *openID2Flow) returnTo(tx *transaction) string {
+	return withQuery(f.redirectURI, "state", tx.State)
+}
+
+// complete judges the assertion (OpenID Authentication 2.0 §11).
+func (f *openID2Flow) complete(rq *request) outcome {
+	switch {
+	case rq.r.Method == http.MethodPost:
+		return rq.notAllowed(&route{get: callback})
+	case isPrefetch(rq.r.Header):
+		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+	}
+	state, twice := rq.answered("state")
+	a, err := readAssertion(rq.queryValues())
+	if twice {
+		err = errors.New("parameter state came twice")
+	}
+	if err != nil {
+		rq.dropTx(state)
+		return fail(OAuthCallback, err)
+	}
+	tx, refused := rq.finishTx(state)
+	if refused != nil {
+		return refused
+	}
+	if a["mode"] == "cancel" {
+		return fail(AccessDenied, errors.New("the person or the provider said no"))
+	}
+	id, err := f.identify(rq, tx, a)
+	switch {
+	case errors.Is(err, ErrAccessDenied):
+		return fail(AccessDenied, err)
+	case err != nil:
+		return fail(OAuthCallback, err)
+	}
+	id.callbackURL, id.linkTo = tx.CallbackURL, tx.LinkTo
+	return id
+}
+
+// identify checks an assertion, here and with the provider, and asks who the
+// person is.
+func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (identity, error) {
+	if tx.Issuer != f.Endpoint || tx.RedirectURI != f.redirectURI {
+		return identity{}, errors.New("the provider's address was changed since the attempt began")
+	}
+	if err := a.check(f.Endpoint, f.returnTo(tx)); err != nil {
+		return identity{}, err
+	}
+	subject, err := f.subject(a)
+	if err != nil {
+		return identity{}, err
+	}
+	over, err := nonceEnds(a["response_nonce"], rq.now)
+	if err != nil {
+		return identity{}, err
+	}
+	switch err := rq.usedOnce(seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
+	case errors.Is(err, ErrConflict):
+		return identity{}, errors.New("response_nonce was used before")
+	case err != nil:
+		return identity{}, errors.Join(errStore, err)
+	}
+	if err := f.verify(rq.ctx, a); err != nil {
+		return identity{}, err
+	}
+	return f.person(rq, tx, subject, a["claimed_id"])
+}
+
+// subject is the id in the claimed identifier.
+func (f *openID2Flow) subject(a assertion) (string, error) {
+	subject, ok := strings.CutPrefix(a["claimed_id"], f.ClaimedIDPrefix)
+	switch {
+	case !ok:
+		return "", errors.New("claimed_id is not one of this provider's")
+	case subject == "" || len(subject) > 64 || strings.Trim(subject, f.IDCharacters) != "":
+		return "", errors.New("claimed_id holds no usable id")
+	}
+	return subject, nil
+}
+
+// verify asks the provider whether it made the assertion (§11.4.2). Every
+// parameter goes back as it came, save for the mode.
+func (f *openID2Flow) verify(ctx context.Context, a assertion) error {
+	form := url.Values{}
+	for name, v := range a {
+		form.Set("openid."+name, v)
+	}
+	form.Set("openid.mode", "check_authentication")
+	header := map[string]string{"Accept": "*/*"}
+	for name, v := range f.Headers {
+		header[name] = v
+	}
+	body, err := f.party.Fetch(ctx, oidc.Call{URL: f.Endpoint, Form: form, Header: header})
+	if err != nil {
+		return fmt.Errorf("check_authentication: %w", err)
+	}
+	if err := isValid(body); err != nil {
+		return fmt.Errorf("check_authentication: %w", err)
+	}
+	return nil
+}
+
+// person maps the profile of a verified id.
+func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID string) (identity, error) {
+	profile := Profile{"sub": subject, "claimed_id": claimedID}
+	if f.UserInfo != nil {
+		x := &Exchange{RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Claims: profile, party: f.party, headers: f.Headers}
+		var err error
+		if profile, err = guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) }); err != nil {
+			return identity{}, err
+		}
+	}
+	u, id, _, err := f.mapping.user(rq, roots{profile: profile})
+	if err != nil {
+		return identity{}, err
+	}
+	if asked := f.Fields.ID != "" && f.MapProfile == nil; id != subject && (id != "" || asked) {
+		return identity{}, errors.New("the profile is not of the person who signed in")
+	}
+	return identity{
+		user: cleanUser(u), profile: profile, createCode: OAuthCreateAccount,
+		account: Account{Type: f.wire.kind, Provider: f.ID, ProviderAccountID: subject},
+	}, nil
+}

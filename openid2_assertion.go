@@ -1,0 +1,113 @@
+package authsvc
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Words of OpenID Authentication 2.0.
+const (
+	openID2Namespace = "http://specs.openid.net/auth/2.0"
+	identifierSelect = "http://specs.openid.net/auth/2.0/identifier_select"
+)
+
+const (
+	nonceAge      = 5 * time.Minute // of an assertion, either way: clocks differ
+	maxAssertion  = 40              // parameters
+	maxAssertionV = 4 << 10         // bytes of one
+)
+
+// An assertion is what came back through the browser, by name without
+// "openid.". Anyone can write one.
+type assertion map[string]string
+
+// readAssertion takes every openid parameter, each of which may come once.
+func readAssertion(q url.Values) (assertion, error) {
+	a := assertion{}
+	for full, values := range q {
+		name, ok := strings.CutPrefix(full, "openid.")
+		switch {
+		case !ok:
+			continue
+		case len(values) != 1:
+			return nil, errors.New("a parameter of the assertion came twice")
+		case len(a) == maxAssertion || len(values[0]) > maxAssertionV || !utf8.ValidString(values[0]) || strings.ContainsAny(name+values[0], "\r\n\x00"):
+			return nil, errors.New("the assertion is malformed or too large")
+		}
+		a[name] = values[0]
+	}
+	return a, nil
+}
+
+// signedFields are those that a signature has to cover (§10.1).
+var signedFields = []string{"op_endpoint", "return_to", "response_nonce", "assoc_handle", "claimed_id", "identity"}
+
+// check judges what needs no help from the provider.
+func (a assertion) check(endpoint, returnTo string) error {
+	switch {
+	case a["ns"] != openID2Namespace:
+		return errors.New("the answer is not of OpenID Authentication 2.0")
+	case a["mode"] != "id_res":
+		return errors.New("the answer is no assertion")
+	case a["op_endpoint"] != endpoint:
+		return errors.New("op_endpoint is of another provider")
+	case a["return_to"] != returnTo:
+		return errors.New("return_to is not that of this attempt")
+	case a["claimed_id"] != a["identity"]:
+		return errors.New("claimed_id and identity differ")
+	case a["sig"] == "" || a["assoc_handle"] == "":
+		return errors.New("the assertion is not signed")
+	}
+	signed := strings.Split(a["signed"], ",")
+	for _, name := range signedFields {
+		if !slices.Contains(signed, name) {
+			return errors.New("the signature does not cover " + name)
+		}
+	}
+	for _, name := range signed {
+		if _, ok := a[name]; !ok {
+			return errors.New("the signature covers a field that did not come")
+		}
+	}
+	return nil
+}
+
+// nonceEnds returns when a response_nonce (§10.1) is no longer accepted, so that
+// nobody has to remember it longer. One that is not fresh is refused.
+func nonceEnds(nonce string, now time.Time) (time.Time, error) {
+	const layout = "2006-01-02T15:04:05Z"
+	if len(nonce) < len(layout) || len(nonce) > 255 || strings.ContainsFunc(nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return time.Time{}, errors.New("response_nonce is malformed")
+	}
+	made, err := time.Parse(layout, nonce[:len(layout)])
+	if err != nil {
+		return time.Time{}, errors.New("response_nonce does not begin with a time")
+	}
+	if age := now.Sub(made); age > nonceAge || age < -nonceAge {
+		return time.Time{}, errors.New("response_nonce is not fresh")
+	}
+	return made.Add(nonceAge + time.Minute), nil
+}
+
+// isValid reads the answer to check_authentication, key-value form (§4.1.1).
+func isValid(body []byte) error {
+	seen := map[string]string{}
+	for line := range strings.Lines(string(body)) {
+		name, v, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		if _, twice := seen[name]; !ok || twice {
+			return errors.New("the answer is not in key-value form")
+		}
+		seen[name] = v
+	}
+	switch {
+	case seen["ns"] != openID2Namespace && seen["ns"] != "":
+		return errors.New("the answer is not of OpenID Authentication 2.0")
+	case seen["is_valid"] != "true":
+		return errors.New("the provider did not make this assertion")
+	}
+	return nil
+}

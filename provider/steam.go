@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"authsvc"
+)
+
+// Steam signs in players, by OpenID 2.0. The id is the 64-bit SteamID of the
+// verified identifier, and there is no address. Name and picture take a call
+// of the Steam Web API with its key in the query, where Steam wants it.
+//
+// https://partner.steamgames.com/doc/features/auth
+func Steam(apiKey string) *authsvc.OpenID2 {
+	return &authsvc.OpenID2{
+		ID: "steam", Name: "Steam",
+		Endpoint:        "https://steamcommunity.com/openid/login",
+		ClaimedIDPrefix: "https://steamcommunity.com/openid/id/",
+		Hosts:           []string{"api.steampowered.com"},
+		UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			q := url.Values{"key": {apiKey}, "steamids": {x.Claims.Text("sub")}}
+			v, err := x.Do(ctx, authsvc.APIRequest{URL: "https://api.steampowered.com/ISteamUser/GetPlayerSummaries/v0002/?" + q.Encode()})
+			if err != nil {
+				return nil, err
+			}
+			p, ok := v.(map[string]any)
+			if !ok {
+				return nil, errors.New("the summary is no object")
+			}
+			return p, nil
+		},
+		Fields: authsvc.Fields{
+			ID:    "response.players[0].steamid",
+			Name:  "response.players[0].personaname|response.players[0].realname",
+			Email: never,
+			Image: "response.players[0].avatarfull",
+		},
+		Style: authsvc.Style{Background: "#171a21", Text: "#ffffff"},
+	}
+}
+
+// steam makes it of options.
+func steam(_ authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	if options["api_key"] == "" {
+		return nil, missing("api_key")
+	}
+	return Steam(options["api_key"]), nil
+}

@@ -1,0 +1,36 @@
+package provider
+
+import (
+	"context"
+	"regexp"
+
+	"authsvc"
+)
+
+// smallImage ends the address of the 48 pixel variant of a picture.
+var smallImage = regexp.MustCompile(`_normal(\.[a-z]+)$`)
+
+// TwitterLegacy signs in with an account of X, by OAuth 1.0a, as NextAuth.js v4
+// does under the id twitter. The id is id_str; id is a number that some readers
+// round. The address comes only if it is confirmed and the app may ask for it.
+//
+// https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens
+func TwitterLegacy(c authsvc.Client) *authsvc.OAuth1 {
+	return &authsvc.OAuth1{
+		ID: "twitter-legacy", Name: "X (Twitter) OAuth 1.0a", Client: c,
+		RequestTokenURL:  "https://api.twitter.com/oauth/request_token",
+		AuthorizationURL: "https://api.twitter.com/oauth/authenticate",
+		AccessTokenURL:   "https://api.twitter.com/oauth/access_token",
+		UserInfoURL:      "https://api.twitter.com/1.1/account/verify_credentials.json?include_email=true",
+		UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			p, err := x.UserInfo(ctx)
+			if image, ok := p["profile_image_url_https"].(string); ok {
+				p["profile_image_url_https"] = smallImage.ReplaceAllString(image, "$1")
+			}
+			return p, err
+		},
+		Fields:     authsvc.Fields{ID: "id_str", Name: "name|screen_name", Image: "profile_image_url_https"},
+		TrustEmail: true,
+		Style:      authsvc.Style{Background: "#1da1f2", Text: "#ffffff"},
+	}
+}
