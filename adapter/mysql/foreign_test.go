@@ -5,6 +5,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
+	"authsvc/internal/servertest"
 )
 
 // prisma is what `prisma db push` makes of the documented NextAuth.js schema
@@ -64,6 +65,7 @@ type limited struct {
 func (l limited) Limits() adaptertest.Limits { return l.limits }
 
 func TestAdapterOnTablesOfOthers(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		made    string

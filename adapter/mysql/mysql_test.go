@@ -154,6 +154,7 @@ func awkward() Options {
 }
 
 func TestAdapterWithOtherNames(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	run(t, awkward(), "")
 }

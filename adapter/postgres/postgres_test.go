@@ -61,6 +61,23 @@ func schemas(t testing.TB, by other) func(t testing.TB) string {
 	}
 }
 
+// prepare makes the tables of somebody and migrates.
+func prepare(url string, o Options, by other) error {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), by.extensions+";"+by.schema); err != nil {
+		return err
+	}
+	s, err := Open(context.Background(), url, o)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
 // connected is how another program connects.
 func connected(t testing.TB, location string) *sql.DB {
 	t.Helper()
@@ -182,7 +199,7 @@ func query(t testing.TB, db *sql.DB, text string, args ...any) (list []string) {
 func suite(t *testing.T, o Options, by other, parameters string) {
 	t.Helper()
 	o.Migrate = true
-	fresh := schemas(t, by)
+	fresh := servertest.PostgresFrom(t, func(url string) error { return prepare(url, o, by) })
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
 		return opened(t, with(fresh(t), parameters), o, by, seam{})
 	})
@@ -196,6 +213,7 @@ func TestAdapter(t *testing.T) {
 // Names of preset snake, some of which need quoting, in a session whose time
 // zone has summer time, and whose isolation is another than the default.
 func TestAdapterAwkward(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	o := Options{Naming: Naming{
 		Preset:  "snake",
@@ -206,12 +224,14 @@ func TestAdapterAwkward(t *testing.T) {
 }
 
 func TestAdapterAuthJSNames(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	suite(t, Options{Naming: Naming{Preset: "authjs"}}, other{}, "pool_max_conns=8&default_transaction_isolation=repeatable%20read")
 }
 
 // What `prisma db push` makes of the documented NextAuth.js schema.
 func TestAdapterOnPrisma(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	suite(t, Options{}, other{schema: prisma, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
 		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
@@ -220,6 +240,7 @@ func TestAdapterOnPrisma(t *testing.T) {
 // What Prisma makes of the models that Auth.js documents today: accounts and
 // sessions have no ids, and updatedAt must be given.
 func TestAdapterOnPrismaOfToday(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	suite(t, Options{}, other{schema: prismaToday, limits: adaptertest.Limits{Expiry: math.MaxInt32},
 		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}, "updatedAt") VALUES ($1, $2, $3, $3)`},
@@ -228,6 +249,7 @@ func TestAdapterOnPrismaOfToday(t *testing.T) {
 
 // What the documentation of @auth/pg-adapter makes.
 func TestAdapterOnPgAdapter(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	suite(t, Options{Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), "pool_max_conns=8&TimeZone=America/New_York")
 }
@@ -246,6 +268,7 @@ func pgAdapterTables() other {
 }
 
 func TestAdapterOnUUIDs(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	by := other{
 		schema:  strings.NewReplacer(`"id" TEXT NOT NULL`, `"id" UUID NOT NULL DEFAULT gen_random_uuid()`, `"userId" TEXT`, `"userId" UUID`).Replace(prisma),
@@ -256,6 +279,7 @@ func TestAdapterOnUUIDs(t *testing.T) {
 }
 
 func TestAdapterOnCitext(t *testing.T) {
+	servertest.Long(t)
 	t.Parallel()
 	by := other{
 		extensions: `CREATE EXTENSION citext`,

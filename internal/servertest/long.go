@@ -1,0 +1,14 @@
+package servertest
+
+import (
+	"os"
+	"testing"
+)
+
+// Long skips a test unless AUTHSVC_E2E=1 asks for those that take long.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("AUTHSVC_E2E") != "1" {
+		t.Skip("takes long; run with AUTHSVC_E2E=1 to switch it on")
+	}
+}
