@@ -226,5 +226,5 @@ func (s *Service) describe(order []flow) {
 
 // client makes the HTTP client for identity providers.
 func client(c *Config) *http.Client {
-	return oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks})
+	return oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
 }

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"time"
 )
@@ -130,4 +131,8 @@ type Outbound struct {
 	// AllowNetworks are private networks that hosts learnt from discovery may
 	// be in.
 	AllowNetworks []netip.Prefix
+	// DangerousTransport makes all calls to providers, for a proxy or a test.
+	// Which addresses may be reached is then its business; that only https is
+	// called and no redirect followed stays ours.
+	DangerousTransport http.RoundTripper
 }

@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +21,9 @@ var passOn = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint",
 type oauthFlow struct {
 	OAuth
 	party              *oidc.Party
+	mint               *mint // nil: the secret is Client.Secret
+	paths              paths
+	userInfoHeaders    map[string]string // Headers and UserInfoHeaders
 	redirectURI        string
 	openID             bool
 	wire               info
@@ -38,7 +40,14 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	}
 	tx := &transaction{Provider: f.ID, Issuer: f.Issuer, RedirectURI: f.redirectURI,
 		CallbackURL: rq.callbackURL(), LinkTo: linkTo}
-	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: f.params(rq)}
+	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: f.params(rq),
+		Fragment: f.AuthorizationFragment}
+	if f.Authorize != nil {
+		ask.Change = func(q url.Values) error {
+			_, err := guarded(rq, "Authorize", func() (struct{}, error) { f.Authorize(q); return struct{}{}, nil })
+			return err
+		}
+	}
 	if f.pkce {
 		tx.Verifier = seal.Token()
 		ask.CodeChallenge = seal.Digest(tx.Verifier) // S256 (RFC 7636 §4.2)
@@ -128,8 +137,11 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		}
 		return fail(OAuthCallback, fmt.Errorf("the provider answered with error %q", printable(answer.err, 60)))
 	}
-	id, err := f.identify(rq.ctx, tx, answer)
-	if err != nil {
+	id, err := f.identify(rq, tx, answer)
+	switch {
+	case errors.Is(err, ErrAccessDenied):
+		return fail(AccessDenied, err)
+	case err != nil:
 		return fail(OAuthCallback, err)
 	}
 	id.callbackURL, id.linkTo = tx.CallbackURL, tx.LinkTo
@@ -155,17 +167,11 @@ type answer struct{ code, state, err, iss string }
 // error, the state is still set if it came.
 func readAnswer(rq *request) (a answer, err error) {
 	read := func(name string) string {
-		if rq.body != nil {
-			return rq.body.get(name)
-		}
-		v := rq.queryValues()[name]
-		if len(v) > 1 {
+		v, twice := rq.answered(name)
+		if twice {
 			err = fmt.Errorf("parameter %s came twice", name)
 		}
-		if len(v) == 0 {
-			return ""
-		}
-		return v[0]
+		return v
 	}
 	a = answer{code: read("code"), state: read("state"), err: read("error"), iss: read("iss")}
 	if err != nil {
@@ -180,54 +186,66 @@ func readAnswer(rq *request) (a answer, err error) {
 	return a, nil
 }
 
+// answered returns a parameter of an authorization response, the first if it
+// came twice.
+func (rq *request) answered(name string) (v string, twice bool) {
+	if rq.body != nil {
+		return rq.body.get(name), false
+	}
+	all := rq.queryValues()[name]
+	if len(all) == 0 {
+		return "", false
+	}
+	return all[0], len(all) > 1
+}
+
 // identify exchanges the code and asks who the person is.
-func (f *oauthFlow) identify(ctx context.Context, tx *transaction, a answer) (identity, error) {
+func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, error) {
 	var iss []string
 	if a.iss != "" {
 		iss = []string{a.iss}
 	}
-	if err := f.party.CheckIssuer(ctx, iss); err != nil {
+	if err := f.party.CheckIssuer(rq.ctx, iss); err != nil {
 		return identity{}, err
 	}
-	if a.code == "" {
+	if a.code == "" && f.ExchangeCode == nil {
 		return identity{}, errors.New("no code")
 	}
-	tokens, err := f.party.Exchange(ctx, a.code, tx.RedirectURI, tx.Verifier)
+	x, err := f.exchange(rq, tx, a)
 	if err != nil {
 		return identity{}, err
 	}
-	profile, err := f.profile(ctx, tx, tokens)
+	if x.tokens, err = f.redeem(rq, x); err != nil {
+		return identity{}, err
+	}
+	x.Tokens = Profile(x.tokens.Answer)
+	profile, err := f.profile(rq, x, tx.Nonce)
 	if err != nil {
 		return identity{}, err
 	}
-	return f.identity(profile, tokens)
+	return f.identity(rq, profile, x.tokens)
 }
 
 // profile is the ID token's claims, the userinfo answer, or both.
-func (f *oauthFlow) profile(ctx context.Context, tx *transaction, tokens *oidc.Tokens) (Profile, error) {
+func (f *oauthFlow) profile(rq *request, x *Exchange, nonce string) (Profile, error) {
 	var claims oidc.Claims
 	var err error
 	sub := ""
 	if f.openID {
-		claims, err = f.party.VerifyIDToken(ctx, tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: tokens.AccessToken})
+		claims, err = f.party.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: nonce, AccessToken: x.tokens.AccessToken})
 		if err != nil {
 			return nil, err
 		}
 		sub, _ = claims.String("sub")
+		x.Claims = Profile(claims)
 	}
 	switch {
 	case f.UserInfo != nil:
-		return f.UserInfo(ctx, func(ctx context.Context, url string) (any, error) {
-			v, err := f.party.GetJSON(ctx, url, tokens, f.Headers)
-			if object, ok := v.(oidc.Claims); ok { // a type that the caller could not name
-				v = map[string]any(object)
-			}
-			return v, err
-		})
+		return guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
 	case f.openID && !f.UserInfoClaims:
 		return Profile(claims), nil
 	}
-	more, err := f.party.UserInfo(ctx, tokens, sub)
+	more, err := f.party.UserInfo(rq.ctx, x.tokens, sub)
 	if err != nil {
 		return nil, err
 	}
@@ -254,8 +272,8 @@ func join(claims, more oidc.Claims) oidc.Claims {
 }
 
 // identity maps a profile to the user that login looks for.
-func (f *oauthFlow) identity(p Profile, tokens *oidc.Tokens) (identity, error) {
-	u, id, verified, err := f.mapProfile(p)
+func (f *oauthFlow) identity(rq *request, p Profile, tokens *oidc.Tokens) (identity, error) {
+	u, id, verified, err := f.mapProfile(rq, roots{profile: p, token: Profile(tokens.Answer)})
 	if err != nil {
 		return identity{}, err
 	}
@@ -273,31 +291,25 @@ func (f *oauthFlow) identity(p Profile, tokens *oidc.Tokens) (identity, error) {
 	}, nil
 }
 
-func (f *oauthFlow) mapProfile(p Profile) (u User, id string, verified bool, err error) {
-	c := oidc.Claims(p)
+func (f *oauthFlow) mapProfile(rq *request, from roots) (u User, id string, verified bool, err error) {
 	if f.MapProfile != nil {
-		if u, err = f.MapProfile(p); err != nil {
+		if u, err = guarded(rq, "MapProfile", func() (User, error) { return f.MapProfile(from.profile) }); err != nil {
 			return u, "", false, fmt.Errorf("profile cannot be mapped: %w", err)
 		}
 		id, u.ID = u.ID, ""
 		verified = !u.EmailVerified.IsZero()
 	} else {
-		id = firstString(c, cmp.Or(f.Fields.ID, "sub"))
-		u.Name = firstString(c, cmp.Or(f.Fields.Name, "name|nickname|preferred_username"))
-		u.Email = firstString(c, cmp.Or(f.Fields.Email, "email"))
-		u.Image = firstString(c, cmp.Or(f.Fields.Image, "picture"))
-		verified = c.Bool(cmp.Or(f.Fields.EmailVerified, "email_verified"))
+		id = f.paths.id.text(from)
+		u.Name = f.paths.name.text(from)
+		u.Email = f.paths.email.text(from)
+		u.Image = f.paths.image.text(from)
+		verified = f.vouched(f.paths.emailVerified.value(from))
 	}
 	u.EmailVerified = User{}.EmailVerified
 	return u, id, verified || f.TrustEmail, nil
 }
 
-// firstString returns the first non-empty alternative of paths "a|b.c".
-func firstString(c oidc.Claims, paths string) string {
-	for path := range strings.SplitSeq(paths, "|") {
-		if s, ok := c.String(path); ok && s != "" {
-			return s
-		}
-	}
-	return ""
+// vouched judges the value at Fields.EmailVerified.
+func (f *oauthFlow) vouched(v any) bool {
+	return v == true || f.VerifiedText && (v == "true" || v == "1")
 }

@@ -22,23 +22,43 @@ func (o *OAuth) build(b *builder) flow {
 	}
 	known := len(b.mistakes)
 	f.checkFields(b)
+	f.compileFields(b)
+	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
+	if o.ClientSecret != nil {
+		f.mint = &mint{make: o.ClientSecret, client: o.Client}
+	}
 	var err error
 	f.party, err = oidc.New(oidc.Config{
 		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,
-		JWKSURL: o.JWKSURL, ClientID: o.Client.ID, ClientSecret: o.Client.Secret, AuthMethod: o.AuthMethod,
-		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: o.Headers, UserInfoHeaders: o.Headers,
+		JWKSURL: o.JWKSURL, RevocationURL: o.RevocationURL, EndSessionURL: o.EndSessionURL, DiscoveryURL: o.DiscoveryURL,
+		Tenants: o.Tenants, Hosts: o.Hosts,
+		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil,
+		ClientIDParam: o.ClientIDParam, AuthMethod: o.AuthMethod, TokenParams: o.TokenParams,
+		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
+		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
 	})
 	if err != nil && len(b.mistakes) == known { // else it says the same again
-		b.fail("", err.Error(), "correct the addresses; https is required except on loopback")
+		b.fail("", err.Error(), "correct it; addresses are https except on loopback")
 	}
 	return f
+}
+
+// headers joins lists of headers, with the client id put in.
+func (f *oauthFlow) headers(lists ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, list := range lists {
+		for name, value := range list {
+			all[name] = strings.ReplaceAll(value, "{client_id}", f.Client.ID)
+		}
+	}
+	return all
 }
 
 func (f *oauthFlow) checkFields(b *builder) {
 	if f.Client.ID == "" {
 		b.fail("client_id", "is missing", "copy it from the application that you registered at the provider")
 	}
-	if f.Client.Secret == "" && f.AuthMethod != "none" {
+	if f.Client.Secret == "" && f.ClientSecret == nil && f.AuthMethod != "none" {
 		b.fail("client_secret", "is missing", "copy it from the application that you registered, or set auth_method: none for a public client")
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"net/url"
 	"time"
 )
 
@@ -66,15 +67,34 @@ type OAuth struct {
 	// are not given are discovered from it on first use. Without OpenID it is
 	// compared with the iss parameter of the callback (RFC 9207).
 	Issuer string
+	// DiscoveryURL is where the metadata is; default: below Issuer.
+	DiscoveryURL string
+	// Tenants are the tenants to accept of an Issuer with "{tenantid}" in it,
+	// which stands for the claim tid of the ID token. Empty: any.
+	Tenants []string
 
 	AuthorizationURL string
 	TokenURL         string
 	UserInfoURL      string
 	JWKSURL          string
+	RevocationURL    string // RFC 7009
+	EndSessionURL    string // OpenID Connect RP-Initiated Logout 1.0
+
+	// Hosts are further hosts, host[:port], that the functions below may call
+	// and the access token may go to; "*.example.com" is any subdomain. Those
+	// of the addresses above are always in.
+	Hosts []string
 
 	Scope string // default "openid email profile" with OpenID Connect
 	// AuthorizationParams are added to the authorization request.
 	AuthorizationParams map[string]string
+	// AuthorizationFragment, without #, ends the address of that request.
+	AuthorizationFragment string
+	// TokenParams are added to the token request.
+	TokenParams map[string]string
+	// ClientIDParam is the name under which both requests carry the client
+	// id; default "client_id".
+	ClientIDParam string
 	// AuthMethod at the token endpoint: client_secret_basic (default),
 	// client_secret_post or none.
 	AuthMethod string
@@ -86,8 +106,19 @@ type OAuth struct {
 	// Checks may name pkce, state and nonce. Empty: all that apply. Dropping
 	// one is warned about at start, dropping all is refused.
 	Checks []string
-	// Headers are sent with token and userinfo requests.
-	Headers map[string]string
+
+	// Headers are sent with token and userinfo requests, UserInfoHeaders with
+	// the latter only. {client_id} in a value is the client id.
+	Headers         map[string]string
+	UserInfoHeaders map[string]string
+	// UserInfoMethod is GET (default) or POST. UserInfoBody is what a POST
+	// carries: JSON if it begins with { or [, else a form.
+	UserInfoMethod string
+	UserInfoBody   string
+	// UserInfoAuth says how the access token travels, instead of as
+	// "Authorization: Bearer": "query:NAME", "header:NAME" (the bare token) or
+	// "header:NAME SCHEME".
+	UserInfoAuth string
 
 	// Fields maps the profile to the user; the zero value is the OpenID
 	// Connect standard claims.
@@ -99,22 +130,52 @@ type OAuth struct {
 	// Without it, an address counts as verified only when Fields.EmailVerified
 	// is a boolean true.
 	TrustEmail bool
+	// VerifiedText: the texts "true" and "1" at Fields.EmailVerified count as
+	// well, for the few providers that document them.
+	VerifiedText bool
 	// LinkVerifiedEmail links to an existing user by e-mail, when both sides
 	// are verified. Off: OAuthAccountNotLinked.
 	LinkVerifiedEmail bool
 
-	// MapProfile replaces Fields.
+	// The functions are for providers that depart from the standards. An error
+	// or a panic of theirs refuses the sign-in; ErrAccessDenied says that the
+	// person may not. Their errors are logged: no secrets in them.
+
+	// Authorize changes the query of the authorization request, last of all.
+	// What binds the answer to the browser (state, nonce, the PKCE challenge)
+	// and says where it goes must stay.
+	Authorize func(q url.Values)
+	// ClientSecret makes the client secret, such as a signed assertion. It is
+	// kept until shortly before it expires; a zero time is for one use.
+	ClientSecret func(c Client, now time.Time) (secret string, expires time.Time, err error)
+	// ExchangeCode replaces the token request. It returns the answer with the
+	// standard names (access_token, refresh_token, expires_in, token_type,
+	// id_token, scope) and whatever else came.
+	ExchangeCode func(ctx context.Context, x *Exchange) (Profile, error)
+	// ConformTokens mends a token answer that departs from RFC 6749 before it
+	// is judged; it may also find an error in one with status 200.
+	ConformTokens func(answer Profile) (Profile, error)
+	// UserInfo replaces the userinfo request.
+	UserInfo func(ctx context.Context, x *Exchange) (Profile, error)
+	// MapProfile replaces Fields. User.ID is the person's id at the provider.
 	MapProfile func(Profile) (User, error)
-	// UserInfo replaces the userinfo request. get fetches JSON from one of
-	// the hosts that this provider names, with the access token and Headers;
-	// objects are map[string]any, numbers json.Number.
-	UserInfo func(ctx context.Context, get func(ctx context.Context, url string) (any, error)) (Profile, error)
 
 	Style Style
 }
 
-// Fields are paths into a Profile, dotted; alternatives are separated by "|",
-// the first non-empty one wins. Numbers become exact decimal strings.
+// Fields are paths into a Profile:
+//
+//	a.b[0].c                    members and list indexes (also a.b.0.c)
+//	emails[primary=true].email  the first object of a list with that member
+//	"https://x.example/id"      a name with dots or slashes
+//	token.user_id               of the token answer instead of the profile
+//	{first_name} {last_name}    a template of paths
+//	name|login                  alternatives: the first non-empty one wins
+//
+// A value in a filter is true, false, a number, a word, or text in double
+// quotes; "&" joins several. A template of paths and spaces leaves out what is
+// empty; one with other text, or of an ID, is nothing unless all of it is
+// there. Numbers become exact decimal strings.
 type Fields struct {
 	ID            string // default "sub"
 	Name          string // default "name|nickname|preferred_username"

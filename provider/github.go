@@ -25,16 +25,16 @@ func GitHub(c authsvc.Client) *authsvc.OAuth {
 		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
 		Style:            authsvc.Style{Logo: "github", Background: "#24292f", Text: "#ffffff"},
 	}
-	o.UserInfo = func(ctx context.Context, get func(context.Context, string) (any, error)) (authsvc.Profile, error) {
-		return githubProfile(ctx, o.UserInfoURL, get)
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return githubProfile(ctx, o.UserInfoURL, x)
 	}
 	return o
 }
 
 // githubProfile replaces the public address of a profile, which says nothing
 // about verification, by the one that GitHub sends its own mail to.
-func githubProfile(ctx context.Context, url string, get func(context.Context, string) (any, error)) (authsvc.Profile, error) {
-	v, err := get(ctx, url)
+func githubProfile(ctx context.Context, url string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	v, err := x.Get(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func githubProfile(ctx context.Context, url string, get func(context.Context, st
 	}
 	delete(profile, "email")
 	delete(profile, "email_verified")
-	if v, err = get(ctx, url+"/emails?per_page=100"); err != nil {
+	if v, err = x.Get(ctx, url+"/emails?per_page=100"); err != nil {
 		return nil, fmt.Errorf("github: e-mail addresses: %w", err)
 	}
 	list, _ := v.([]any)

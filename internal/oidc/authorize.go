@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -31,6 +32,11 @@ type AuthRequest struct {
 	// Params are further parameters. The ones that the fields above and the
 	// configuration stand for, request and request_uri are refused.
 	Params url.Values
+	// Change edits the query last of all. It may not touch what binds the answer
+	// to the browser and says where it goes.
+	Change func(url.Values) error
+	// Fragment ends the URL; it stays in the browser.
+	Fragment string
 }
 
 // AuthorizationURL returns where to send the browser (RFC 6749, section 4.1.1).
@@ -56,13 +62,43 @@ func (p *Party) AuthorizationURL(ctx context.Context, r AuthRequest) (string, er
 	for name, values := range query {
 		all[name] = values
 	}
+	if all, err = r.change(all); err != nil {
+		return "", fmt.Errorf("authorization request: %w", err)
+	}
 	// A space as %20 is understood everywhere; "+" is not.
 	u.RawQuery = strings.ReplaceAll(all.Encode(), "+", "%20")
+	u.Fragment = r.Fragment
 	location := u.String()
 	if len(location) > maxAuthorizationURL {
 		return "", errors.New("authorization request: too long")
 	}
 	return location, nil
+}
+
+// boundParams bind an answer to the request, each by its one value.
+var boundParams = []string{"state", "nonce", "code_challenge", "code_challenge_method"}
+
+// change lets Change edit a copy of the query.
+func (r *AuthRequest) change(q url.Values) (url.Values, error) {
+	if r.Change == nil {
+		return q, nil
+	}
+	changed := url.Values{}
+	for name, values := range q {
+		changed[name] = slices.Clone(values)
+	}
+	if err := r.Change(changed); err != nil {
+		return nil, err
+	}
+	for _, name := range boundParams {
+		if !slices.Equal(q[name], changed[name]) {
+			return nil, fmt.Errorf("parameter %s was changed", name)
+		}
+	}
+	if changed.Has("redirect_uri") && !slices.Equal(q["redirect_uri"], changed["redirect_uri"]) {
+		return nil, errors.New("parameter redirect_uri was changed")
+	}
+	return changed, nil
 }
 
 // reservedParams decide what an authorization request means. Neither the caller's
@@ -96,7 +132,11 @@ func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
 			q.Set(name, value)
 		}
 	}
-	set("client_id", p.cfg.ClientID)
+	idParam := cmp.Or(p.cfg.ClientIDParam, "client_id")
+	if q.Has(idParam) {
+		return nil, fmt.Errorf("parameter %s is reserved", idParam)
+	}
+	set(idParam, p.cfg.ClientID)
 	set("response_type", "code")
 	set("redirect_uri", r.RedirectURI)
 	set("scope", r.Scope)

@@ -34,11 +34,20 @@ type Claims map[string]any
 // exponent.
 func (c Claims) String(path string) (string, bool) {
 	v, _ := lookup(map[string]any(c), path)
+	return Text(v)
+}
+
+// Text is [Claims.String] of a value.
+func Text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		return v, true
 	case json.Number:
 		return decimal(v)
+	case int: // of a function's own making
+		return strconv.Itoa(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
 	}
 	return "", false
 }

@@ -16,6 +16,12 @@ type Metadata struct {
 	Issuer string
 	// UserInfoURL and JWKSURL may be empty.
 	AuthorizationURL, TokenURL, UserInfoURL, JWKSURL string
+	// RevocationURL (RFC 7009) and EndSessionURL (RP-Initiated Logout 1.0) may be
+	// empty.
+	RevocationURL, EndSessionURL string
+	// BackchannelLogout says that the provider sends logout tokens (Back-Channel
+	// Logout 1.0).
+	BackchannelLogout bool
 	// IssParameter says that every authorization response has an iss parameter
 	// (authorization_response_iss_parameter_supported, RFC 9207).
 	IssParameter bool
@@ -44,7 +50,7 @@ func (p *Party) fetchMetadata(ctx context.Context) (*Metadata, error) {
 	if from == "" {
 		from = strings.TrimSuffix(p.cfg.Issuer, "/") + "/.well-known/openid-configuration"
 	}
-	body, err := p.get(ctx, from, "", nil)
+	body, err := p.get(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +69,10 @@ func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
 		return nil, errors.New("issuer is not the configured one")
 	}
 	md := &Metadata{
-		Issuer:       p.cfg.Issuer,
-		IssParameter: doc.Bool("authorization_response_iss_parameter_supported"),
-		postOnly:     postOnly(doc["token_endpoint_auth_methods_supported"]),
+		Issuer:            p.cfg.Issuer,
+		IssParameter:      doc.Bool("authorization_response_iss_parameter_supported"),
+		BackchannelLogout: doc.Bool("backchannel_logout_supported"),
+		postOnly:          postOnly(doc["token_endpoint_auth_methods_supported"]),
 	}
 	for _, e := range []struct {
 		name       string
@@ -85,6 +92,15 @@ func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
 		if *e.into, err = p.endpoint(doc[e.name], e.required); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
+	}
+	// Signing in does not need these two, so one that cannot be used is no reason
+	// to refuse the document.
+	md.RevocationURL, md.EndSessionURL = p.cfg.RevocationURL, p.cfg.EndSessionURL
+	if md.RevocationURL == "" {
+		md.RevocationURL, _ = p.endpoint(doc["revocation_endpoint"], false)
+	}
+	if md.EndSessionURL == "" {
+		md.EndSessionURL, _ = p.endpoint(doc["end_session_endpoint"], false)
 	}
 	return md, nil
 }

@@ -1,11 +1,13 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,9 +15,22 @@ import (
 // maxCode bounds an authorization code, in bytes. Real ones stay below 2 KiB.
 const maxCode = 4 << 10
 
+// A Grant is what one authorization brought.
+type Grant struct {
+	Code string
+	// RedirectURI is that of the authorization request.
+	RedirectURI string
+	// Verifier is the PKCE code verifier (RFC 7636, section 4.5) or empty.
+	Verifier string
+	// Secret is the client secret, with Config.MintedSecret.
+	Secret string
+	// Conform may mend the decoded answer of a provider that departs from RFC
+	// 6749 before it is judged. Nil: nothing to mend.
+	Conform func(Claims) (Claims, error)
+}
+
 // Exchange redeems an authorization code at the token endpoint (RFC 6749,
-// section 4.1.3). redirectURI is that of the authorization request, verifier the
-// PKCE code verifier (RFC 7636, section 4.5) or empty.
+// section 4.1.3).
 //
 // A code is good for one request, so a failed one is never retried. (net/http
 // may change connections while not a byte of the request has been taken.) A
@@ -26,56 +41,81 @@ const maxCode = 4 << 10
 // package reads the answer leniently: it cuts long bodies silently, takes the
 // last of duplicate members and names in any case, does not look at token_type
 // and quotes the body in errors. Tests hold the two against each other.
-func (p *Party) Exchange(ctx context.Context, code, redirectURI, verifier string) (*Tokens, error) {
-	if code == "" || len(code) > maxCode || strings.ContainsFunc(code, notPrintable) {
+func (p *Party) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
+	if g.Code == "" || len(g.Code) > maxCode || strings.ContainsFunc(g.Code, notPrintable) {
 		return nil, errors.New("token request: code is empty, too long or not printable")
 	}
 	md, err := p.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
-	req, err := p.tokenRequest(ctx, md, code, redirectURI, verifier)
+	if !p.cfg.MintedSecret {
+		g.Secret = p.cfg.ClientSecret
+	}
+	req, err := p.tokenRequest(ctx, md, g)
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	a, err := p.send(req, p.cfg.TokenHeaders)
+	a, err := p.send(req)
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
-	tokens, err := parseTokens(a, p.cfg.ConformToken, time.Now())
-	if err != nil {
-		return nil, fmt.Errorf("token endpoint: %w", redact(err, code, verifier, p.cfg.ClientSecret))
+	fields, err := answerFields(a)
+	if err == nil {
+		var tokens *Tokens
+		if tokens, err = p.Judge(fields, g); err == nil {
+			return tokens, nil
+		}
 	}
-	if p.cfg.OpenID && tokens.IDToken == "" {
-		return nil, errors.New("token endpoint: id_token is missing")
+	return nil, fmt.Errorf("token endpoint: %w", redact(err, g.Code, g.Verifier, g.Secret))
+}
+
+// Judge reads the members of a token answer as [Party.Exchange] does, for one
+// that came another way.
+func (p *Party) Judge(fields Claims, g Grant) (*Tokens, error) {
+	tokens, err := readTokens(fields, g.Conform, time.Now())
+	switch {
+	case err != nil:
+		return nil, redact(err, g.Code, g.Verifier, g.Secret)
+	case p.cfg.OpenID && tokens.IDToken == "":
+		return nil, errors.New("id_token is missing")
 	}
 	return tokens, nil
 }
 
-func (p *Party) tokenRequest(ctx context.Context, md *Metadata, code, redirectURI, verifier string) (*http.Request, error) {
+// ReservedTokenParam reports whether Config.TokenParams may not have a parameter.
+func ReservedTokenParam(name string) bool {
+	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}, name)
+}
+
+func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
 	form := url.Values{
 		"grant_type":   {"authorization_code"},
-		"code":         {code},
-		"redirect_uri": {redirectURI},
+		"code":         {g.Code},
+		"redirect_uri": {g.RedirectURI},
 	}
-	if verifier != "" {
-		form.Set("code_verifier", verifier)
+	for name, value := range p.cfg.TokenParams {
+		form.Set(name, value)
+	}
+	if g.Verifier != "" {
+		form.Set("code_verifier", g.Verifier)
 	}
 	method := p.authMethod(md)
 	if method != ClientSecretBasic {
-		form.Set("client_id", p.cfg.ClientID)
+		form.Set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
 	}
 	if method == ClientSecretPost {
-		form.Set("client_secret", p.cfg.ClientSecret)
+		form.Set("client_secret", g.Secret)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, md.TokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	setHeaders(req, p.cfg.TokenHeaders)
+	req.Header.Set("Content-Type", formType)
 	if method == ClientSecretBasic {
 		// RFC 6749, section 2.3.1: form encoding first, then RFC 7617.
-		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(p.cfg.ClientSecret))
+		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(g.Secret))
 	}
 	return req, nil
 }
@@ -84,7 +124,7 @@ func (p *Party) authMethod(md *Metadata) string {
 	switch {
 	case p.cfg.AuthMethod != "":
 		return p.cfg.AuthMethod
-	case p.cfg.ClientSecret == "":
+	case p.cfg.ClientSecret == "" && !p.cfg.MintedSecret:
 		return AuthNone
 	case md.postOnly:
 		return ClientSecretPost

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,12 +50,15 @@ func TestExchange(t *testing.T) {
 			})
 			op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"BEARER","refresh_token":"rt","scope":"a b","expires_in":3600,"session_state":"ss","extra":1}`))
 			p := op.party(t, tt.mod, func(c *Config) { c.TokenHeaders = map[string]string{"X-Version": "2"} })
-			tokens, err := p.Exchange(t.Context(), "the code", testRedirect, testVerifier)
+			tokens, err := p.Exchange(t.Context(), Grant{Code: "the code", RedirectURI: testRedirect, Verifier: testVerifier})
 			wantError(t, err, "")
 			if d := tokens.ExpiresAt - time.Now().Unix() - 3600; d < -5 || d > 0 {
 				t.Errorf("ExpiresAt is off by %d s", d)
 			}
-			tokens.ExpiresAt = 0
+			if tokens.Answer["extra"] != json.Number("1") {
+				t.Errorf("the answer is %v", tokens.Answer)
+			}
+			tokens.ExpiresAt, tokens.Answer = 0, nil
 			want := &Tokens{AccessToken: "at", TokenType: "Bearer", RefreshToken: "rt", Scope: "a b", SessionState: "ss"}
 			if diff := cmp.Diff(want, tokens); diff != "" {
 				t.Error(diff)
@@ -83,7 +87,7 @@ func TestExchangeAgreesWithXOAuth2(t *testing.T) {
 		op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer","refresh_token":"rt","expires_in":60}`))
 		secret := "a:b c+d%ü"
 		p := op.party(t, plain, func(c *Config) { c.AuthMethod, c.ClientSecret = method, secret })
-		ours, err := p.Exchange(t.Context(), "code", testRedirect, testVerifier)
+		ours, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
 		wantError(t, err, "")
 		request := op.request("/token")
 		reference := oauth2.Config{
@@ -119,7 +123,7 @@ func TestExchangeRedirect(t *testing.T) {
 			{}, // follows redirects by itself
 		}
 		for _, client := range clients {
-			_, err := op.party(t, plain, func(c *Config) { c.HTTP = client }).Exchange(t.Context(), "code", testRedirect, testVerifier)
+			_, err := op.party(t, plain, func(c *Config) { c.HTTP = client }).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
 			wantError(t, err, "redirect refused")
 		}
 	}
@@ -134,12 +138,12 @@ func TestExchangeCode(t *testing.T) {
 	op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
 	p := op.party(t, plain)
 	for _, code := range []string{"4/0AY-_~.", strings.Repeat("x", maxCode), "with space"} {
-		_, err := p.Exchange(t.Context(), code, testRedirect, "")
+		_, err := p.Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect})
 		wantError(t, err, "")
 	}
 	sent := op.count("/token")
 	for _, code := range []string{"", strings.Repeat("x", maxCode+1), "a\r\nb", "a\x00", "ü"} {
-		_, err := p.Exchange(t.Context(), code, testRedirect, "")
+		_, err := p.Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect})
 		wantError(t, err, "token request: code")
 	}
 	if op.count("/token") != sent {
@@ -155,7 +159,7 @@ func TestExchangeNeedsIDToken(t *testing.T) {
 		`{"access_token":"at","token_type":"bearer","id_token":"a.b.c"}`: "",
 	} {
 		op.on("/token", reply(200, "application/json", body))
-		_, err := op.party(t).Exchange(t.Context(), "code", testRedirect, "")
+		_, err := op.party(t).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 		wantError(t, err, want)
 	}
 }
@@ -164,19 +168,25 @@ func TestConformToken(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
 	op.on("/token", reply(200, "application/json", `{"data":{"access_token":"at"}}`))
-	_, err := op.party(t, plain).Exchange(t.Context(), "code", testRedirect, "")
+	_, err := op.party(t, plain).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 	wantError(t, err, "access_token")
-	p := op.party(t, plain, func(c *Config) {
-		c.ConformToken = func(fields Claims) {
-			fields["access_token"], _ = fields.String("data.access_token")
-			fields["token_type"] = "bearer"
+	conform := func(fields Claims) (Claims, error) {
+		if fields["data"] == nil {
+			return nil, errors.New("no data")
 		}
-	})
-	tokens, err := p.Exchange(t.Context(), "code", testRedirect, "")
+		fields["access_token"], _ = fields.String("data.access_token")
+		fields["token_type"] = "bearer"
+		return fields, nil
+	}
+	grant := Grant{Code: "code", RedirectURI: testRedirect, Conform: conform}
+	tokens, err := op.party(t, plain).Exchange(t.Context(), grant)
 	wantError(t, err, "")
-	if tokens.AccessToken != "at" {
+	if tokens.AccessToken != "at" || tokens.Answer["data"] == nil {
 		t.Errorf("%+v", tokens)
 	}
+	op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
+	_, err = op.party(t, plain).Exchange(t.Context(), grant)
+	wantError(t, err, "no data")
 }
 
 func TestExchangeSlow(t *testing.T) {
@@ -184,7 +194,7 @@ func TestExchangeSlow(t *testing.T) {
 	op := newProvider(t)
 	op.on("/token", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := op.party(t, plain, func(c *Config) { c.HTTP = NewHTTPClient(HTTPOptions{Timeout: 100 * time.Millisecond}) })
-	_, err := p.Exchange(t.Context(), "code", testRedirect, "")
+	_, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 	wantError(t, err, "timed out")
 	if !errors.Is(err, ErrUnavailable) || strings.Contains(fmt.Sprint(err), "code") {
 		t.Error(err)

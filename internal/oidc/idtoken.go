@@ -47,7 +47,7 @@ func (p *Party) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck
 	if p.cfg.Issuer == "" {
 		return nil, errors.New("no issuer is configured")
 	}
-	alg, err := p.checkHeader(raw)
+	alg, err := p.checkHeader(raw, plainJWT)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ var errMalformed = errors.New("not a signed JWT in compact form")
 
 // checkHeader judges the outside of a token before any key is looked for, and
 // returns its algorithm. Of the header only alg, kid and typ mean anything: jku,
-// jwk, x5u and x5c would let the token choose its own key.
-func (p *Party) checkHeader(raw string) (jose.SignatureAlgorithm, error) {
+// jwk, x5u and x5c would let the token choose its own key. kind judges a typ.
+func (p *Party) checkHeader(raw string, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
 	if len(raw) > maxIDToken {
 		return "", errTooLarge
 	}
@@ -130,7 +130,7 @@ func (p *Party) checkHeader(raw string) (jose.SignatureAlgorithm, error) {
 			return "", errors.New("header extensions are not supported")
 		}
 	}
-	if typ, ok := header["typ"]; ok && !plainJWT(typ) {
+	if typ, ok := header["typ"]; ok && !kind(typ) {
 		return "", errors.New("another kind of token")
 	}
 	return alg, nil

@@ -36,18 +36,23 @@ func (p *Party) verifySignature(ctx context.Context, jws *jose.JSONWebSignature)
 		}
 		return payload, nil
 	}
-	keys, err := p.keys.get(ctx)
+	return verifyBySet(ctx, &p.keys, jws)
+}
+
+// verifyBySet is verifySignature with one key set.
+func verifyBySet(ctx context.Context, set *cached[[]jose.JSONWebKey], jws *jose.JSONWebSignature) ([]byte, error) {
+	keys, err := set.get(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
 	if payload, ok := verifyWith(keys, jws); ok {
 		return payload, nil
 	}
-	if err := p.keys.renew(ctx); err != nil && !errors.Is(err, errRenewedLately) {
+	if err := set.renew(ctx); err != nil && !errors.Is(err, errRenewedLately) {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
 	// Also when not renewed for us: another caller may have done it meanwhile.
-	keys, _ = p.keys.last()
+	keys, _ = set.last()
 	if payload, ok := verifyWith(keys, jws); ok {
 		return payload, nil
 	}
@@ -81,7 +86,11 @@ func (p *Party) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	if md.JWKSURL == "" {
 		return nil, errors.New("no key set url is known")
 	}
-	body, err := p.get(ctx, md.JWKSURL, "", nil)
+	return p.fetchKeysAt(ctx, md.JWKSURL)
+}
+
+func (p *Party) fetchKeysAt(ctx context.Context, from string) ([]jose.JSONWebKey, error) {
+	body, err := p.get(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ type HTTPOptions struct {
 	AllowNetworks []netip.Prefix
 	// RootCAs replaces the system's certificate authorities when set.
 	RootCAs *x509.CertPool
+	// Transport replaces the connection pools, and with them every check of
+	// addresses. The rules about schemes, redirects and sizes stay.
+	Transport http.RoundTripper
 }
 
 // NewHTTPClient returns the client for every call to a provider.
@@ -63,15 +66,12 @@ func NewHTTPClient(o HTTPOptions) *http.Client {
 		o.MaxBody = defaultMaxBody
 	}
 	allow := slices.Clone(o.AllowNetworks)
-	return &http.Client{
-		Timeout:       o.Timeout,
-		CheckRedirect: refuseRedirect,
-		Transport: &transport{
-			learnt:     newPool(o.RootCAs, dialRule{allow: allow}),
-			configured: newPool(o.RootCAs, dialRule{allow: allow, internal: true}),
-			maxBody:    o.MaxBody,
-		},
+	t := &transport{learnt: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
+	if o.Transport == nil {
+		t.learnt = newPool(o.RootCAs, dialRule{allow: allow})
+		t.configured = newPool(o.RootCAs, dialRule{allow: allow, internal: true})
 	}
+	return &http.Client{Timeout: o.Timeout, CheckRedirect: refuseRedirect, Transport: t}
 }
 
 // Configured returns a client like c that may also reach loopback and private

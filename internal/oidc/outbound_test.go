@@ -228,7 +228,7 @@ func TestTransportErrorsQuoteNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Exchange(t.Context(), "code", "https://app.example/cb", "")
+		_, err = p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: "https://app.example/cb"})
 		wantError(t, err, "identity provider unavailable")
 		if strings.Contains(err.Error(), leak) {
 			t.Errorf("%q: error quotes it: %v", raw, err)

@@ -42,10 +42,22 @@ type Config struct {
 	// TokenURL are required. When nothing needed is missing and DiscoveryURL is
 	// empty, discovery is not used at all.
 	AuthorizationURL, TokenURL, UserInfoURL, JWKSURL string
+	// RevocationURL and EndSessionURL override discovered ones too; nothing is
+	// discovered for their sake.
+	RevocationURL, EndSessionURL string
+	// Hosts are further hosts that [Party.Call] may reach, as host[:port];
+	// "*.example.com" is any subdomain.
+	Hosts []string
 
 	// ClientID and ClientSecret are what the provider gave out. The secret may be
 	// empty with AuthNone.
 	ClientID, ClientSecret string
+	// MintedSecret: every [Grant] brings the secret, instead of ClientSecret.
+	MintedSecret bool
+	// ClientIDParam names the parameter of the client id. Default "client_id".
+	ClientIDParam string
+	// TokenParams are added to token requests.
+	TokenParams map[string]string
 	// AuthMethod is ClientSecretBasic, ClientSecretPost or AuthNone. Default: none
 	// without ClientSecret; post when the provider announces post and not basic;
 	// else basic.
@@ -64,9 +76,13 @@ type Config struct {
 	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints,
 	// for example Accept, User-Agent or a version header.
 	TokenHeaders, UserInfoHeaders map[string]string
-	// ConformToken may mend the decoded token answer of a provider that departs
-	// from RFC 6749 before it is checked.
-	ConformToken func(Claims)
+	// UserInfoMethod is GET (default) or POST; UserInfoBody is what a POST
+	// carries, JSON if it begins with "{" or "[", else a form.
+	UserInfoMethod, UserInfoBody string
+	// UserInfoAuth says how the access token travels to the userinfo endpoint and
+	// with [Party.Call]: "" is the header "Authorization: Bearer"; "query:NAME",
+	// "header:NAME" and "header:NAME SCHEME" are the other ways.
+	UserInfoAuth string
 }
 
 // Party is a relying party: one client at one provider. It is safe for
@@ -75,10 +91,12 @@ type Party struct {
 	cfg      Config
 	client   *http.Client
 	algs     []jose.SignatureAlgorithm
-	hosts    map[string]bool // host:port that the configuration names
-	static   *Metadata       // set when there is nothing to discover
+	hosts    hostList
+	place    tokenPlace
+	static   *Metadata // set when there is nothing to discover
 	metadata cached[*Metadata]
 	keys     cached[[]jose.JSONWebKey]
+	foreign  keySets // of VerifyJWT
 }
 
 // New checks the configuration, reporting all mistakes together. It does no
@@ -88,14 +106,11 @@ func New(c Config) (*Party, error) {
 		return nil, err
 	}
 	c.Tenants = slices.Clone(c.Tenants)
+	c.TokenParams = maps.Clone(c.TokenParams)
 	c.TokenHeaders = maps.Clone(c.TokenHeaders)
 	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
-	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: make(map[string]bool)}
-	for _, raw := range c.urls() {
-		if u, err := url.Parse(raw); err == nil {
-			p.hosts[hostPort(u)] = true
-		}
-	}
+	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts()}
+	p.place, _ = parseTokenPlace(c.UserInfoAuth) // checked
 	p.client = c.client()
 	if !c.needsDiscovery() {
 		p.static = &Metadata{
@@ -104,6 +119,8 @@ func New(c Config) (*Party, error) {
 			TokenURL:         c.TokenURL,
 			UserInfoURL:      c.UserInfoURL,
 			JWKSURL:          c.JWKSURL,
+			RevocationURL:    c.RevocationURL,
+			EndSessionURL:    c.EndSessionURL,
 		}
 	}
 	p.metadata.fetch = p.fetchMetadata
@@ -136,6 +153,8 @@ func (c *Config) urls() map[string]string {
 		"token url":         c.TokenURL,
 		"userinfo url":      c.UserInfoURL,
 		"jwks url":          c.JWKSURL,
+		"revocation url":    c.RevocationURL,
+		"end session url":   c.EndSessionURL,
 	}
 	maps.DeleteFunc(urls, func(_, raw string) bool { return raw == "" })
 	return urls
@@ -180,7 +199,7 @@ func (c *Config) check() error {
 	if strings.Count(c.Issuer, tenantMark) > 1 {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
-	errs = append(errs, c.checkClient(), c.checkAlgs())
+	errs = append(errs, c.checkClient(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), checkHosts(c.Hosts))
 	errs = append(errs, checkHeaders("token headers", c.TokenHeaders), checkHeaders("userinfo headers", c.UserInfoHeaders))
 	return errors.Join(errs...)
 }
@@ -192,13 +211,34 @@ func (c *Config) checkClient() error {
 	switch c.AuthMethod {
 	case "", AuthNone:
 	case ClientSecretBasic, ClientSecretPost:
-		if c.ClientSecret == "" {
+		if c.ClientSecret == "" && !c.MintedSecret {
 			return fmt.Errorf("client secret: required for %s", c.AuthMethod)
 		}
 	default:
 		return fmt.Errorf("auth method: %q is not supported", c.AuthMethod)
 	}
 	return nil
+}
+
+// checkTokenParams refuses parameters that the token request has a meaning for.
+func (c *Config) checkTokenParams() error {
+	for _, name := range slices.Sorted(maps.Keys(c.TokenParams)) {
+		if ReservedTokenParam(name) || name == c.ClientIDParam {
+			return fmt.Errorf("token params: %q cannot be set", name)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkUserInfo() error {
+	switch {
+	case c.UserInfoMethod != "" && c.UserInfoMethod != http.MethodGet && c.UserInfoMethod != http.MethodPost:
+		return errors.New("userinfo method: use GET or POST")
+	case c.UserInfoBody != "" && c.UserInfoMethod != http.MethodPost:
+		return errors.New("userinfo body: needs the method POST")
+	}
+	_, err := parseTokenPlace(c.UserInfoAuth)
+	return err
 }
 
 // checkHeaders refuses headers that this package sets by what the protocol says.

@@ -27,12 +27,7 @@ type answer struct {
 
 // send does one request and reads the bounded answer. The error names the cause
 // but never the URL, which may have a query, nor anything the provider wrote.
-func (p *Party) send(req *http.Request, headers map[string]string) (*answer, error) {
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "authsvc")
-	for name, value := range headers {
-		req.Header.Set(name, value)
-	}
+func (p *Party) send(req *http.Request) (*answer, error) {
 	resp, err := p.client.Do(req)
 	if err != nil {
 		return nil, transportError(err)
@@ -45,17 +40,23 @@ func (p *Party) send(req *http.Request, headers map[string]string) (*answer, err
 	return &answer{resp.StatusCode, resp.Header.Get("Content-Type"), body}, nil
 }
 
-// get fetches a JSON document; token, when not empty, goes in the Authorization
-// header (RFC 6750, section 2.1) and nowhere else.
-func (p *Party) get(ctx context.Context, from, token string, headers map[string]string) ([]byte, error) {
+// setHeaders sets what every request says, and then headers over it.
+func setHeaders(req *http.Request, headers map[string]string) {
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "authsvc")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+}
+
+// get fetches a public JSON document.
+func (p *Party) get(ctx context.Context, from string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	a, err := p.send(req, headers)
+	setHeaders(req, nil)
+	a, err := p.send(req)
 	if err != nil {
 		return nil, err
 	}

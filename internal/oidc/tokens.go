@@ -31,6 +31,8 @@ type Tokens struct {
 	// ExpiresAt is when AccessToken ends, in seconds since 1970. 0 means that the
 	// provider did not say, or said 0, as some do for "never".
 	ExpiresAt int64
+	// Answer is the whole answer, mended.
+	Answer Claims
 }
 
 // TokenError is a refusal by the token endpoint (RFC 6749, section 5.2), or any
@@ -61,25 +63,31 @@ func (e *TokenError) Unwrap() error {
 // unrecognised stands for an error code that is missing or not safe to repeat.
 const unrecognised = "unrecognised"
 
-func parseTokens(a *answer, conform func(Claims), now time.Time) (*Tokens, error) {
+// answerFields decodes a token answer, unless its status is a refusal.
+func answerFields(a *answer) (Claims, error) {
 	fields, err := tokenFields(a)
 	if a.status != http.StatusOK {
 		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.status}
 	}
-	if err != nil {
-		return nil, err
-	}
+	return fields, err
+}
+
+// readTokens judges the members of an answer with status 200.
+func readTokens(fields Claims, conform func(Claims) (Claims, error), now time.Time) (*Tokens, error) {
 	if conform != nil {
-		conform(fields)
+		var err error
+		if fields, err = conform(fields); err != nil {
+			return nil, fmt.Errorf("answer cannot be mended: %w", err)
+		}
 	}
 	if e := fields["error"]; e != nil && e != "" {
-		return nil, &TokenError{Code: errorCode(e), Status: a.status}
+		return nil, &TokenError{Code: errorCode(e), Status: http.StatusOK}
 	}
 	return newTokens(fields, now)
 }
 
 func newTokens(fields Claims, now time.Time) (*Tokens, error) {
-	t := &Tokens{TokenType: "Bearer"}
+	t := &Tokens{TokenType: "Bearer", Answer: fields}
 	for _, f := range []struct {
 		name string
 		into *string
@@ -110,15 +118,11 @@ func newTokens(fields Claims, now time.Time) (*Tokens, error) {
 	return t, err
 }
 
-// tokenFields decodes an answer: a form when the content type says so, or when
-// it is plain text that is not JSON; else JSON.
+const formType = "application/x-www-form-urlencoded"
+
+// tokenFields decodes an answer, JSON or a form.
 func tokenFields(a *answer) (Claims, error) {
-	kind, _, _ := mime.ParseMediaType(a.contentType)
-	form := kind == "application/x-www-form-urlencoded"
-	if kind == "text/plain" {
-		form = !bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{"))
-	}
-	if !form {
+	if !isForm(a) {
 		return decodeObject(a.body)
 	}
 	values, err := url.ParseQuery(string(a.body))
@@ -138,6 +142,23 @@ func tokenFields(a *answer) (Claims, error) {
 		}
 	}
 	return fields, nil
+}
+
+// isForm: the content type says so, or says neither JSON nor form of a body that
+// is clearly no JSON, or is JSON whatever it says.
+func isForm(a *answer) bool {
+	body := bytes.TrimSpace(a.body)
+	if len(body) > 0 && strings.ContainsRune(`{["<`, rune(body[0])) {
+		return false
+	}
+	kind, _, _ := mime.ParseMediaType(a.contentType)
+	switch kind {
+	case formType:
+		return true
+	case "text/plain", "text/html", "":
+		return bytes.ContainsRune(body, '=')
+	}
+	return false
 }
 
 // scope accepts a string, or the list of strings that some providers send.
@@ -172,6 +193,8 @@ func expiresAt(v any, now time.Time) (int64, error) {
 		digits = v
 	case json.Number:
 		digits, _ = decimal(v)
+	case int: // of a function's own making
+		digits = strconv.Itoa(v)
 	}
 	seconds, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || seconds > maxExpiresIn {

@@ -71,7 +71,7 @@ func TestTokenAnswers(t *testing.T) {
 			t.Parallel()
 			op := newProvider(t)
 			op.on("/token", reply(200, tt.contentType, tt.body))
-			tokens, err := op.party(t, plain).Exchange(t.Context(), "SplxlOBeZQ", testRedirect, "")
+			tokens, err := op.party(t, plain).Exchange(t.Context(), Grant{Code: "SplxlOBeZQ", RedirectURI: testRedirect})
 			wantError(t, err, tt.want)
 			if n := op.count("/token"); n != 1 {
 				t.Errorf("%d requests", n)
@@ -115,7 +115,7 @@ func TestTokenErrors(t *testing.T) {
 			t.Parallel()
 			op := newProvider(t)
 			op.on("/token", reply(tt.status, "application/json", tt.body))
-			_, err := op.party(t, plain).Exchange(t.Context(), code, testRedirect, testVerifier)
+			_, err := op.party(t, plain).Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect, Verifier: testVerifier})
 			var got *TokenError
 			if !errors.As(err, &got) {
 				t.Fatalf("%v", err)

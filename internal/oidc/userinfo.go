@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"mime"
+	"net/http"
+	"strings"
 )
 
 // UserInfo fetches the userinfo endpoint (OpenID Connect Core 1.0, section 5.3)
 // with the access token of tok. When wantSub is not empty, it is the sub of the
 // ID token, and the answer must have the same: otherwise a stolen access token
-// would bring another user's claims. Only plain JSON answers are supported;
-// signed ones, and sources of aggregated or distributed claims, are not fetched
-// or believed.
+// would bring another user's claims. A signed answer (application/jwt) is
+// verified. Encrypted ones are not supported, and sources of aggregated or
+// distributed claims are not fetched or believed.
 func (p *Party) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Claims, error) {
 	md, err := p.Metadata(ctx)
 	if err != nil {
@@ -21,11 +23,7 @@ func (p *Party) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Clai
 	if md.UserInfoURL == "" {
 		return nil, errors.New("userinfo: the provider has no such endpoint")
 	}
-	body, err := p.get(ctx, md.UserInfoURL, tok.AccessToken, p.cfg.UserInfoHeaders)
-	if err != nil {
-		return nil, fmt.Errorf("userinfo: %w", err)
-	}
-	claims, err := decodeObject(body)
+	claims, err := p.userInfo(ctx, md.UserInfoURL, tok.AccessToken)
 	if err != nil {
 		return nil, fmt.Errorf("userinfo: %w", err)
 	}
@@ -35,33 +33,41 @@ func (p *Party) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Clai
 	return claims, nil
 }
 
-// GetJSON fetches a further document with the access token of tok, for providers
-// that keep part of a profile elsewhere, such as GitHub's list of e-mail
-// addresses. The host and port of from must be among those that the
-// configuration names, so the token goes nowhere new. headers are added to the
-// request. The result is a [Claims] for an object, else what a member of Claims
-// may be.
-func (p *Party) GetJSON(ctx context.Context, from string, tok *Tokens, headers map[string]string) (any, error) {
-	if err := checkURL(from); err != nil {
-		return nil, fmt.Errorf("further request: %w", err)
-	}
-	if err := checkHeaders("further request", headers); err != nil {
+func (p *Party) userInfo(ctx context.Context, from, token string) (Claims, error) {
+	req, err := p.userInfoRequest(ctx, from, token)
+	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(from)
-	if err != nil || !p.hosts[hostPort(u)] {
-		return nil, errors.New("further request: the configuration does not name this host")
-	}
-	body, err := p.get(ctx, from, tok.AccessToken, headers)
+	a, err := p.send(req)
 	if err != nil {
-		return nil, fmt.Errorf("further request: %w", err)
+		return nil, err
 	}
-	v, err := decodeJSON(body)
+	if a.status != http.StatusOK {
+		return nil, statusError(a.status)
+	}
+	if kind, _, _ := mime.ParseMediaType(a.contentType); kind == "application/jwt" {
+		return p.signedUserInfo(ctx, strings.TrimSpace(string(a.body)))
+	}
+	return decodeObject(a.body)
+}
+
+func (p *Party) userInfoRequest(ctx context.Context, from, token string) (*http.Request, error) {
+	method := http.MethodGet
+	if p.cfg.UserInfoMethod != "" {
+		method = p.cfg.UserInfoMethod
+	}
+	req, err := http.NewRequestWithContext(ctx, method, from, strings.NewReader(p.cfg.UserInfoBody))
 	if err != nil {
-		return nil, fmt.Errorf("further request: %w", err)
+		return nil, errors.New("malformed url")
 	}
-	if object, ok := v.(map[string]any); ok {
-		return Claims(object), nil
+	setHeaders(req, p.cfg.UserInfoHeaders)
+	switch body := strings.TrimSpace(p.cfg.UserInfoBody); {
+	case body == "":
+	case body[0] == '{' || body[0] == '[':
+		req.Header.Set("Content-Type", "application/json")
+	default:
+		req.Header.Set("Content-Type", formType)
 	}
-	return v, nil
+	p.place.put(req, token)
+	return req, nil
 }

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestUserInfo(t *testing.T) {
@@ -65,40 +63,5 @@ func TestUserInfoRedirect(t *testing.T) {
 	wantError(t, err, "redirect refused")
 	if evil.count("/userinfo") != 0 {
 		t.Error("followed")
-	}
-}
-
-func TestGetJSON(t *testing.T) {
-	t.Parallel()
-	op, other := newProvider(t), newProvider(t)
-	for _, o := range []*provider{op, other} {
-		o.on("/emails", reply(200, "application/json", `[{"email":"a@b.example","primary":true}]`))
-		o.on("/object", reply(200, "application/json", `{"id":9007199254740993}`))
-	}
-	p := op.party(t)
-	token := &Tokens{AccessToken: "at"}
-	v, err := p.GetJSON(t.Context(), op.URL+"/emails", token, map[string]string{"Accept": "application/vnd.x+json"})
-	wantError(t, err, "")
-	if diff := cmp.Diff([]any{map[string]any{"email": "a@b.example", "primary": true}}, v); diff != "" {
-		t.Error(diff)
-	}
-	if r := op.request("/emails"); r.Header.Get("Accept") != "application/vnd.x+json" || r.Header.Get("Authorization") != "Bearer at" {
-		t.Error(r.Header)
-	}
-	v, err = p.GetJSON(t.Context(), op.URL+"/object", token, nil)
-	wantError(t, err, "")
-	if id, _ := v.(Claims).String("id"); id != "9007199254740993" {
-		t.Error(v)
-	}
-	_, err = p.GetJSON(t.Context(), other.URL+"/emails", token, nil)
-	wantError(t, err, "does not name this host")
-	_, err = p.GetJSON(t.Context(), "http://api.example/emails", token, nil)
-	wantError(t, err, "only https")
-	_, err = p.GetJSON(t.Context(), op.URL+"/emails", token, map[string]string{"Cookie": "x"})
-	wantError(t, err, "cannot be set")
-	_, err = p.GetJSON(t.Context(), op.URL+"/missing", token, nil)
-	wantError(t, err, "status 404")
-	if other.count("/emails") != 0 {
-		t.Error("the token went to a host that the configuration does not name")
 	}
 }

@@ -1,0 +1,97 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/url"
+
+	"authsvc/internal/oidc"
+)
+
+// An Exchange is one sign-in as the functions of an OAuth provider see it. It
+// is good until the function returns.
+type Exchange struct {
+	Client      Client // with the secret in force
+	Code        string
+	RedirectURI string
+	Verifier    string // PKCE; empty without
+	State       string
+	// Callback returns a parameter that the browser brought back, "" if it did
+	// not, or brought it twice, or it is over 16 KiB. Anyone can write one.
+	// Of a form_post answer only those of the standards and user are kept.
+	Callback func(name string) string
+	Tokens   Profile // the token answer, conformed; nil before
+	Claims   Profile // of the verified ID token; nil without
+
+	party           *oidc.Party
+	tokens          *oidc.Tokens
+	headers         map[string]string // of every call
+	userInfoHeaders map[string]string // of those with the token
+}
+
+// An APIRequest is a call to a provider.
+type APIRequest struct {
+	Method string // default GET, or POST with a body
+	URL    string
+	Header map[string]string
+	// Form or JSON is the body; JSON is marshalled.
+	Form url.Values
+	JSON any
+	// WithToken attaches the access token as OAuth.UserInfoAuth says.
+	WithToken bool
+}
+
+// Get fetches JSON with the access token and the provider's headers: objects
+// are map[string]any, numbers json.Number. See Do.
+func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
+	return x.Do(ctx, APIRequest{URL: url, WithToken: true})
+}
+
+// Do calls one of the hosts that the provider names, over https, and returns
+// the JSON (or form) that it answers with a 2xx status: objects are
+// map[string]any, numbers json.Number, an empty answer nil. Answers over 1 MiB
+// and redirects are errors. No error quotes the address or the answer.
+func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
+	call := oidc.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.headers)}
+	if r.WithToken {
+		if call.Token = x.accessToken(); call.Token == "" {
+			return nil, errors.New("there is no access token yet")
+		}
+		call.Header = maps.Clone(x.userInfoHeaders)
+	}
+	if call.Header == nil {
+		call.Header = map[string]string{}
+	}
+	maps.Copy(call.Header, r.Header)
+	return x.party.Call(ctx, call)
+}
+
+// UserInfo makes the request that OAuth.UserInfo replaces, for a function that
+// only adds to its answer. With an ID token, sub must be the same.
+func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
+	if x.tokens == nil {
+		return nil, errors.New("there is no access token yet")
+	}
+	sub, _ := oidc.Claims(x.Claims).String("sub")
+	claims, err := x.party.UserInfo(ctx, x.tokens, sub)
+	return Profile(claims), err
+}
+
+// VerifyJWT returns the claims of a token that one of issuers signed for
+// audience and that has not expired. jwksURL is where the keys are, on one of
+// the provider's hosts; empty: where those of ID tokens are. HMAC is refused.
+func (x *Exchange) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Profile, error) {
+	claims, err := x.party.VerifyJWT(ctx, raw, jwksURL, issuers, audience)
+	return Profile(claims), err
+}
+
+// accessToken is that of the judged answer or, within ExchangeCode, what the
+// function has put into Tokens.
+func (x *Exchange) accessToken() string {
+	if x.tokens != nil {
+		return x.tokens.AccessToken
+	}
+	token, _ := x.Tokens["access_token"].(string)
+	return token
+}

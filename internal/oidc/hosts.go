@@ -1,0 +1,88 @@
+package oidc
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// hostList is where a provider's calls may go.
+type hostList struct {
+	exact     map[string]bool // host:port
+	subdomain []string        // ".example.com:443"
+}
+
+// hosts are those of the configured URLs and the further ones.
+func (c *Config) hosts() hostList {
+	l := hostList{exact: make(map[string]bool)}
+	for _, raw := range c.urls() {
+		if u, err := url.Parse(raw); err == nil {
+			l.exact[hostPort(u)] = true
+		}
+	}
+	for _, host := range c.Hosts {
+		name, any := strings.CutPrefix(host, "*")
+		u := hostURL(name)
+		if u == nil {
+			continue // refused by check
+		}
+		if any {
+			l.subdomain = append(l.subdomain, hostPort(u))
+		} else {
+			l.exact[hostPort(u)] = true
+		}
+	}
+	return l
+}
+
+// has reports whether u may be called.
+func (l hostList) has(u *url.URL) bool {
+	host := hostPort(u)
+	if l.exact[host] {
+		return true
+	}
+	for _, end := range l.subdomain {
+		if name, ok := strings.CutSuffix(host, end); ok && plainLabels(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostURL reads host[:port]; nil if it is none.
+func hostURL(host string) *url.URL {
+	u, err := url.Parse("https://" + host)
+	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, "*/?#@% ") {
+		return nil
+	}
+	return u
+}
+
+// plainLabels accepts what may stand before a suffix: labels of a host name.
+func plainLabels(s string) bool {
+	if s == "" || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	})
+}
+
+// checkHosts demands hosts, and of a wildcard a domain with at least two labels.
+func checkHosts(hosts []string) error {
+	for _, host := range hosts {
+		name, any := strings.CutPrefix(host, "*")
+		u := hostURL(name)
+		ok := u != nil && (!any || wildcardOf(u.Hostname()))
+		if !ok {
+			return fmt.Errorf("hosts: %q is no host[:port] and no *.domain", host)
+		}
+	}
+	return nil
+}
+
+func wildcardOf(name string) bool {
+	domain, dotted := strings.CutPrefix(strings.ToLower(name), ".")
+	return dotted && strings.Contains(domain, ".") && plainLabels(domain) && net.ParseIP(domain) == nil
+}

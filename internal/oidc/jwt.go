@@ -1,0 +1,170 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+)
+
+// signedUserInfo verifies a userinfo answer of type application/jwt (OpenID
+// Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
+// right if they are.
+func (p *Party) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
+	claims, err := p.verifyJWS(raw, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+		return p.verifySignature(ctx, jws)
+	})
+	if err != nil {
+		return nil, err
+	}
+	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	if _, there := claims["iss"]; there {
+		if err := check.issuer(); err != nil {
+			return nil, err
+		}
+	}
+	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(p.cfg.ClientID)) {
+		return nil, errors.New("aud is not this client")
+	}
+	if err := check.optionalTimes(); err != nil {
+		return nil, err
+	}
+	return claims, check.kind()
+}
+
+// VerifyJWT verifies a signed token that is no ID token of this sign-in, such as
+// an access token with claims, and returns its claims. The keys are those at
+// jwksURL, whose host must be one that [Party.Call] may reach; empty means the
+// provider's own. iss must be one of issuers, aud have audience, exp be there.
+// Only asymmetric signatures are accepted.
+func (p *Party) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
+	claims, err := p.verifyJWT(ctx, raw, jwksURL, issuers, audience)
+	if err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	return claims, nil
+}
+
+func (p *Party) verifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
+	keys, err := p.keySet(jwksURL)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := p.verifyJWS(raw, tokenJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+		if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
+			return nil, errSignature
+		}
+		return verifyBySet(ctx, keys, jws)
+	})
+	if err != nil {
+		return nil, err
+	}
+	iss, _ := claims["iss"].(string)
+	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	switch {
+	case iss == "" || !slices.Contains(issuers, iss):
+		return nil, errors.New("iss is not the provider")
+	case audience == "" || !slices.Contains(audiences(claims), any(audience)):
+		return nil, errors.New("aud is another")
+	case claims["exp"] == nil:
+		return nil, errors.New("exp is missing or not a number")
+	}
+	if err := check.optionalTimes(); err != nil {
+		return nil, err
+	}
+	return claims, check.kind()
+}
+
+// verifyJWS reads a compact JWS of an allowed algorithm and typ, and has verify
+// check its signature.
+func (p *Party) verifyJWS(raw string, typ func(any) bool, verify func(*jose.JSONWebSignature) ([]byte, error)) (Claims, error) {
+	if _, err := p.checkHeader(raw, typ); err != nil {
+		return nil, err
+	}
+	jws, err := jose.ParseSignedCompact(raw, p.algs)
+	if err != nil {
+		return nil, errMalformed
+	}
+	payload, err := verify(jws)
+	if err != nil {
+		return nil, err
+	}
+	return decodeObject(payload)
+}
+
+// tokenJWT is plainJWT, or an access token (RFC 9068, section 2.1).
+func tokenJWT(typ any) bool {
+	s, _ := typ.(string)
+	return plainJWT(typ) || strings.EqualFold(s, "at+jwt") || strings.EqualFold(s, "application/at+jwt")
+}
+
+// audiences are the values of aud, one or a list.
+func audiences(claims Claims) []any {
+	if list, ok := claims["aud"].([]any); ok {
+		return list
+	}
+	return []any{claims["aud"]}
+}
+
+// optionalTimes judges exp, iat and nbf if they are there.
+func (c *claimsCheck) optionalTimes() error {
+	for _, name := range []string{"exp", "iat", "nbf"} {
+		if c.claims[name] == nil {
+			continue
+		}
+		at, err := c.date(name)
+		switch {
+		case err != nil:
+			return err
+		case name == "exp" && !c.now.Before(at.Add(leeway)):
+			return errors.New("expired")
+		case name != "exp" && at.After(c.now.Add(leeway)):
+			return errors.New("not valid yet: clocks differ")
+		}
+	}
+	return nil
+}
+
+// maxKeySets bounds the key sets of VerifyJWT; a provider has one or two.
+const maxKeySets = 8
+
+// keySets are cached key sets by their address.
+type keySets struct {
+	mu   sync.Mutex
+	sets map[string]*cached[[]jose.JSONWebKey]
+}
+
+// keySet finds or makes the key set of an address; empty is the provider's own.
+func (p *Party) keySet(from string) (*cached[[]jose.JSONWebKey], error) {
+	if from == "" {
+		return &p.keys, nil
+	}
+	if err := checkURL(from); err != nil {
+		return nil, err
+	}
+	if u, err := url.Parse(from); err != nil || !p.mayCall(u) {
+		return nil, errors.New("the configuration does not name the host of the keys")
+	}
+	p.foreign.mu.Lock()
+	defer p.foreign.mu.Unlock()
+	if set := p.foreign.sets[from]; set != nil {
+		return set, nil
+	}
+	if len(p.foreign.sets) == maxKeySets {
+		return nil, errors.New("too many key sets")
+	}
+	if p.foreign.sets == nil {
+		p.foreign.sets = map[string]*cached[[]jose.JSONWebKey]{}
+	}
+	set := &cached[[]jose.JSONWebKey]{fetch: func(ctx context.Context) ([]jose.JSONWebKey, error) {
+		return p.fetchKeysAt(ctx, from)
+	}}
+	p.foreign.sets[from] = set
+	return set, nil
+}

@@ -1,0 +1,88 @@
+package authsvc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"authsvc/internal/oidc"
+)
+
+// guarded calls a function of a provider's. A panic is an error.
+func guarded[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
+	defer rq.recovered(name+" of provider "+rq.providerID(), func() {
+		var none T
+		v, err = none, errors.New(name+" panicked")
+	})
+	return call()
+}
+
+// exchange is what the functions see of a sign-in.
+func (f *oauthFlow) exchange(rq *request, tx *transaction, a answer) (*Exchange, error) {
+	c := f.Client
+	if f.mint != nil {
+		var err error
+		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.mint.get(time.Now()) }); err != nil {
+			return nil, fmt.Errorf("client secret: %w", err)
+		}
+	}
+	return &Exchange{Client: c, Code: a.code, RedirectURI: tx.RedirectURI, Verifier: tx.Verifier, State: tx.State,
+		Callback: rq.callbackParam, party: f.party, headers: f.Headers, userInfoHeaders: f.userInfoHeaders}, nil
+}
+
+// maxCallbackParam bounds what the browser may hand to a provider's function.
+const maxCallbackParam = 16 << 10
+
+func (rq *request) callbackParam(name string) string {
+	v, twice := rq.answered(name)
+	if twice || len(v) > maxCallbackParam || !utf8.ValidString(v) {
+		return ""
+	}
+	return v
+}
+
+// redeem turns the code into tokens.
+func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
+	g := oidc.Grant{Code: x.Code, RedirectURI: x.RedirectURI, Verifier: x.Verifier, Secret: x.Client.Secret}
+	if f.ConformTokens != nil {
+		g.Conform = func(answer oidc.Claims) (oidc.Claims, error) {
+			p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.ConformTokens(Profile(answer)) })
+			return oidc.Claims(p), err
+		}
+	}
+	if f.ExchangeCode == nil {
+		return f.party.Exchange(rq.ctx, g)
+	}
+	answer, err := guarded(rq, "ExchangeCode", func() (Profile, error) { return f.ExchangeCode(rq.ctx, x) })
+	if err != nil {
+		return nil, fmt.Errorf("token request: %w", err)
+	}
+	return f.party.Judge(oidc.Claims(answer), g)
+}
+
+// paths are the compiled Fields.
+type paths struct{ id, name, email, emailVerified, image fieldPaths }
+
+// compileFields reads Fields and reports what is no path.
+func (f *oauthFlow) compileFields(b *builder) {
+	for _, one := range []struct {
+		key, text string
+		into      *fieldPaths
+	}{
+		{"id", cmp.Or(f.Fields.ID, "sub"), &f.paths.id},
+		{"name", cmp.Or(f.Fields.Name, "name|nickname|preferred_username"), &f.paths.name},
+		{"email", cmp.Or(f.Fields.Email, "email"), &f.paths.email},
+		{"email_verified", cmp.Or(f.Fields.EmailVerified, "email_verified"), &f.paths.emailVerified},
+		{"image", cmp.Or(f.Fields.Image, "picture"), &f.paths.image},
+	} {
+		var err error
+		if *one.into, err = parseField(one.text); err != nil {
+			b.fail("profile."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email, names with other characters in double quotes`)
+		}
+	}
+	for i := range f.paths.id { // half an id could be somebody else's
+		f.paths.id[i].whole = true
+	}
+}
