@@ -1,9 +1,9 @@
 package authsvc
 
 import (
+	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -17,16 +17,28 @@ type mint struct {
 	make   func(c Client, now time.Time) (secret string, expires time.Time, err error)
 	client Client
 
-	mu     sync.Mutex
+	turn   chan struct{} // holds one while the fields below are in use
 	secret string
-	until  time.Time // it is used before
+	until  time.Time // secret is used before
+}
+
+func newMint(o *OAuth) *mint {
+	if o.ClientSecret == nil {
+		return nil
+	}
+	return &mint{make: o.ClientSecret, client: o.Client, turn: make(chan struct{}, 1)}
 }
 
 // get returns the secret in force. A failure is not kept: the next sign-in
 // tries again.
-func (m *mint) get(now time.Time) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mint) get(ctx context.Context) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case m.turn <- struct{}{}:
+	}
+	defer func() { <-m.turn }()
+	now := time.Now()
 	if now.Before(m.until) {
 		return m.secret, nil
 	}
@@ -35,11 +47,11 @@ func (m *mint) get(now time.Time) (string, error) {
 	case err != nil:
 		return "", err
 	case secret == "" || strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "", errors.New("the client secret is empty or not printable")
+		return "", errors.New("the secret is empty or not printable")
 	case expires.IsZero():
 		return secret, nil
 	case !now.Before(expires):
-		return "", errors.New("the client secret has expired already")
+		return "", errors.New("the secret has expired already")
 	}
 	m.secret, m.until = secret, expires.Add(-min(mintMargin, expires.Sub(now)/10))
 	return secret, nil

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -24,9 +25,7 @@ func (o *OAuth) build(b *builder) flow {
 	f.checkFields(b)
 	f.compileFields(b)
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
-	if o.ClientSecret != nil {
-		f.mint = &mint{make: o.ClientSecret, client: o.Client}
-	}
+	f.mint = newMint(o)
 	var err error
 	f.party, err = oidc.New(oidc.Config{
 		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,
@@ -37,10 +36,38 @@ func (o *OAuth) build(b *builder) flow {
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
 		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
 	})
-	if err != nil && len(b.mistakes) == known { // else it says the same again
-		b.fail("", err.Error(), "correct it; addresses are https except on loopback")
+	if err != nil {
+		b.failParty(err, known)
 	}
 	return f
+}
+
+// failParty records what oidc.New says: joined errors that begin with the name
+// of a field. The mistakes from known on may have said the same already.
+func (b *builder) failParty(err error, known int) {
+	list := []error{err}
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost join
+		list = many.Unwrap()
+	}
+	for _, e := range list {
+		field, problem, _ := strings.Cut(e.Error(), ": ")
+		key := strings.ReplaceAll(field, " ", "_")
+		switch field {
+		case "algs":
+			key = "signing_algs"
+		case "token headers":
+			key = "headers"
+		case "authorization url and token url":
+			key = "authorization_url"
+		}
+		said := slices.ContainsFunc(b.mistakes[known:], func(m error) bool {
+			var one *ConfigError
+			return errors.As(m, &one) && one.Key == b.prefix+key
+		})
+		if !said {
+			b.fail(key, "is refused: "+problem, "correct it; addresses are https except on loopback")
+		}
+	}
 }
 
 // headers joins lists of headers, with the client id put in.
@@ -74,9 +101,17 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
 	}
 	for name := range f.AuthorizationParams {
-		if oidc.ReservedParam(name) {
+		if oidc.ReservedParam(name) || name == f.ClientIDParam {
 			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
+	}
+	for name := range f.TokenParams {
+		if oidc.ReservedTokenParam(name) || name == f.ClientIDParam {
+			b.fail("token_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+		}
+	}
+	if err := oidc.CheckHosts(f.Hosts); err != nil {
+		b.fail("hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
 	}
 	f.checkChecks(b)
 }

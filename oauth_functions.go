@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 	"unicode/utf8"
 
 	"authsvc/internal/oidc"
@@ -24,7 +24,7 @@ func (f *oauthFlow) exchange(rq *request, tx *transaction, a answer) (*Exchange,
 	c := f.Client
 	if f.mint != nil {
 		var err error
-		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.mint.get(time.Now()) }); err != nil {
+		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.mint.get(rq.ctx) }); err != nil {
 			return nil, fmt.Errorf("client secret: %w", err)
 		}
 	}
@@ -81,6 +81,9 @@ func (f *oauthFlow) compileFields(b *builder) {
 		if *one.into, err = parseField(one.text); err != nil {
 			b.fail("profile."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email, names with other characters in double quotes`)
 		}
+	}
+	if strings.Contains(f.Fields.EmailVerified, "{") {
+		b.fail("profile.email_verified", "is a template", "name where the boolean is")
 	}
 	for i := range f.paths.id { // half an id could be somebody else's
 		f.paths.id[i].whole = true

@@ -29,6 +29,9 @@ func compile(c *Config) (*Service, *builder) {
 		check(b, s)
 	}
 	b.base, b.http = s.base, client(c)
+	if c.Outbound.DangerousTransport != nil {
+		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
+	}
 	flows, order := b.providers()
 	s.flows = flows
 	makePages(b, s, order)

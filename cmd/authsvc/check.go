@@ -141,7 +141,8 @@ func (k *checker) discover(o *authsvc.OAuth) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
 	party, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
-		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, ClientID: o.Client.ID, ClientSecret: o.Client.Secret, AuthMethod: o.AuthMethod,
+		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, DiscoveryURL: o.DiscoveryURL, Tenants: o.Tenants,
+		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
 		Algs: o.SigningAlgs, HTTP: oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
 	if err == nil {
 		_, err = party.Metadata(ctx)

@@ -122,7 +122,7 @@ func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
 	for name, values := range r.Params {
 		q[name] = values
 	}
-	for _, name := range reservedParams {
+	for _, name := range append([]string{p.cfg.ClientIDParam}, reservedParams...) {
 		if q.Has(name) {
 			return nil, fmt.Errorf("parameter %s is reserved", name)
 		}
@@ -132,11 +132,7 @@ func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
 			q.Set(name, value)
 		}
 	}
-	idParam := cmp.Or(p.cfg.ClientIDParam, "client_id")
-	if q.Has(idParam) {
-		return nil, fmt.Errorf("parameter %s is reserved", idParam)
-	}
-	set(idParam, p.cfg.ClientID)
+	set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
 	set("response_type", "code")
 	set("redirect_uri", r.RedirectURI)
 	set("scope", r.Scope)

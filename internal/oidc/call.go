@@ -85,7 +85,7 @@ func (p *Party) mayCall(u *url.URL) bool {
 func (p *Party) checkCallHeader(c Call) error {
 	for name := range c.Header {
 		switch canonical := textproto.CanonicalMIMEHeaderKey(name); {
-		case framing(canonical), c.Token != "" && canonical == p.place.header():
+		case framing(canonical), c.Token != "" && canonical == p.place.name:
 			return fmt.Errorf("header %q cannot be set", name)
 		}
 	}

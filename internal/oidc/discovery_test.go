@@ -175,3 +175,31 @@ func TestLearntHostIsNotTrusted(t *testing.T) {
 	_, err = op.party(t, func(c *Config) { c.UserInfoURL = inner.URL + "/userinfo" }).UserInfo(t.Context(), &Tokens{AccessToken: "token"}, "user-1")
 	wantError(t, err, "")
 }
+
+// TestMetadataOfLogout: endpoints that signing in does not need are known when
+// they can be used, and no reason to refuse the document otherwise.
+func TestMetadataOfLogout(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	announce := func(v any) {
+		op.on("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+			doc := op.document()
+			doc["revocation_endpoint"], doc["end_session_endpoint"], doc["backchannel_logout_supported"] = v, v, v == op.URL+"/x"
+			writeJSON(w, doc)
+		})
+	}
+	for _, tt := range []struct{ announced, want any }{{op.URL + "/x", op.URL + "/x"}, {"http://evil.example/x", ""}, {"javascript:x", ""}, {7, ""}, {nil, ""}} {
+		announce(tt.announced)
+		md, err := op.party(t).Metadata(t.Context())
+		wantError(t, err, "")
+		if md.RevocationURL != tt.want || md.EndSessionURL != tt.want || md.BackchannelLogout != (tt.want != "") {
+			t.Errorf("%v: %+v", tt.announced, md)
+		}
+	}
+	announce(op.URL + "/x")
+	md, err := op.party(t, func(c *Config) { c.RevocationURL, c.EndSessionURL = op.URL+"/r", op.URL+"/e" }).Metadata(t.Context())
+	wantError(t, err, "")
+	if md.RevocationURL != op.URL+"/r" || md.EndSessionURL != op.URL+"/e" {
+		t.Errorf("configured: %+v", md)
+	}
+}

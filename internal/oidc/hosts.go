@@ -69,14 +69,15 @@ func plainLabels(s string) bool {
 	})
 }
 
-// checkHosts demands hosts, and of a wildcard a domain with at least two labels.
-func checkHosts(hosts []string) error {
+// CheckHosts judges Config.Hosts: each is host[:port], or "*." and a domain of at
+// least two labels.
+func CheckHosts(hosts []string) error {
 	for _, host := range hosts {
 		name, any := strings.CutPrefix(host, "*")
 		u := hostURL(name)
 		ok := u != nil && (!any || wildcardOf(u.Hostname()))
 		if !ok {
-			return fmt.Errorf("hosts: %q is no host[:port] and no *.domain", host)
+			return fmt.Errorf("name %q, which is no host[:port] and no *.domain", host)
 		}
 	}
 	return nil

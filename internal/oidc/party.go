@@ -199,14 +199,20 @@ func (c *Config) check() error {
 	if strings.Count(c.Issuer, tenantMark) > 1 {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
-	errs = append(errs, c.checkClient(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), checkHosts(c.Hosts))
+	errs = append(errs, c.checkClient(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
 	errs = append(errs, checkHeaders("token headers", c.TokenHeaders), checkHeaders("userinfo headers", c.UserInfoHeaders))
+	if p, err := parseTokenPlace(c.UserInfoAuth); err == nil && setsHeader(c.UserInfoHeaders, p.name) {
+		errs = append(errs, errors.New("userinfo headers: set the one that holds the access token"))
+	}
 	return errors.Join(errs...)
 }
 
 func (c *Config) checkClient() error {
 	if c.ClientID == "" {
 		return errors.New("client id: required")
+	}
+	if name := c.ClientIDParam; strings.ContainsFunc(name, notCode) || name != "client_id" && (ReservedParam(name) || ReservedTokenParam(name)) {
+		return errors.New("client id param: is not plain or has another meaning")
 	}
 	switch c.AuthMethod {
 	case "", AuthNone:
@@ -216,6 +222,13 @@ func (c *Config) checkClient() error {
 		}
 	default:
 		return fmt.Errorf("auth method: %q is not supported", c.AuthMethod)
+	}
+	return nil
+}
+
+func (c *Config) checkHosts() error {
+	if err := CheckHosts(c.Hosts); err != nil {
+		return fmt.Errorf("hosts: %w", err)
 	}
 	return nil
 }
@@ -239,6 +252,15 @@ func (c *Config) checkUserInfo() error {
 	}
 	_, err := parseTokenPlace(c.UserInfoAuth)
 	return err
+}
+
+func setsHeader(headers map[string]string, canonical string) bool {
+	for name := range headers {
+		if textproto.CanonicalMIMEHeaderKey(name) == canonical {
+			return true
+		}
+	}
+	return false
 }
 
 // checkHeaders refuses headers that this package sets by what the protocol says.

@@ -10,7 +10,7 @@ import (
 // tokenPlace is where an access token goes in a request.
 type tokenPlace struct {
 	query  string // parameter; else a header
-	name   string // of the header
+	name   string // of the header, in canonical form
 	scheme string // before the token, with its space
 }
 
@@ -42,9 +42,6 @@ func parseTokenPlace(s string) (tokenPlace, error) {
 	}
 	return tokenPlace{}, bad
 }
-
-// header is the one that holds the token, in canonical form; empty for a query.
-func (t tokenPlace) header() string { return t.name }
 
 // put attaches a token; an empty one is none.
 func (t tokenPlace) put(req *http.Request, token string) {

@@ -69,6 +69,10 @@ func TestFull(t *testing.T) {
 	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
 		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", Checks: []string{"pkce", "state", "nonce"},
 		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post",
+		DiscoveryURL: "https://meta.acme.example/openid", Tenants: []string{"one", "two"}, Hosts: []string{"api.acme.example", "*.users.acme.example"},
+		RevocationURL: "https://id.acme.example/revoke", EndSessionURL: "https://id.acme.example/logout", AuthorizationFragment: "start",
+		TokenParams: map[string]string{"audience": "api"}, ClientIDParam: "app_id", UserInfoMethod: "POST", UserInfoBody: "{}",
+		UserInfoAuth: "header:X-Token OAuth", UserInfoHeaders: map[string]string{"X-Client": "{client_id}"}, VerifiedText: true,
 		SigningAlgs: []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
 		Fields:         authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
 		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}

@@ -1,0 +1,41 @@
+package oidc
+
+import (
+	"net/url"
+	"testing"
+)
+
+func TestCheckHosts(t *testing.T) {
+	t.Parallel()
+	for host, ok := range map[string]bool{
+		"api.example.com": true, "api.example.com:8443": true, "*.example.com": true, "*.example.co.uk:444": true, "127.0.0.1:80": true, "[::1]:80": true,
+		"": false, "*": false, "*.com": false, "*.": false, "*example.com": false, "a.*.example.com": false, "*.*.example.com": false, "https://x.example": false,
+		"x.example/path": false, "u@x.example": false, "x.example?": false, "x.example#": false, "*.10.0.0.1": false, "*..example.com": false, "a b": false, "x:y": false,
+	} {
+		if err := CheckHosts([]string{"good.example", host}); (err == nil) != ok {
+			t.Errorf("%q: %v", host, err)
+		}
+	}
+}
+
+func TestHostList(t *testing.T) {
+	t.Parallel()
+	l := (&Config{TokenURL: "https://token.example/t", Hosts: []string{"API.example:8443", "*.People.example"}}).hosts()
+	for raw, want := range map[string]bool{
+		"https://token.example/x": true, "https://TOKEN.example:443/": true, "https://token.example:444/": false, "https://api.example:8443/": true, "https://api.example/": false,
+		"https://eu.people.example/": true, "https://a.b.people.example/": true, "https://people.example/": false, "https://xpeople.example/": false,
+		"https://.people.example/": false, "https://a..people.example/": false, "https://a.people.example:8443/": false, "https://a.people.example.evil.example/": false,
+		"https://evil.example%2f.people.example/": false, "https://a.people.example./": false,
+	} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			if want {
+				t.Error(err)
+			}
+			continue
+		}
+		if got := l.has(u); got != want {
+			t.Errorf("%s: %v", raw, got)
+		}
+	}
+}
