@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"authsvc/internal/oidc"
@@ -45,6 +46,8 @@ func backchannelLogout(rq *request) outcome {
 	}
 	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
 	switch {
+	case ok && !strings.HasPrefix(rq.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+		return rq.logoutRefused("invalid_request", "send a form", errors.New("not a form"))
 	case !ok:
 		return rq.unknown()
 	case err != nil:

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"authsvc/internal/oidc"
@@ -98,7 +99,7 @@ func (e *SignOutEvent) who() (userID, provider string) {
 // only not led to where somebody else may have wished.
 func signOutReturn(rq *request) outcome {
 	if isPrefetch(rq.r.Header) {
-		return problem{status: 503, text: "not to be prefetched"}
+		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
 	}
 	tx, refused := rq.finishTx(rq.query("state"))
 	var err error

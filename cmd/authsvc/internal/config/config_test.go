@@ -75,7 +75,7 @@ func TestFull(t *testing.T) {
 		UserInfoAuth: "header:X-Token OAuth", UserInfoHeaders: map[string]string{"X-Client": "{client_id}"}, VerifiedText: true,
 		SigningAlgs: []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
 		Fields:         authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
-		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
+		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
 	if diff := cmp.Diff(wantAcme, acme, cmp.FilterPath(func(p cmp.Path) bool {
 		name := p.Last().String()
 		return name == ".MapProfile" || name == ".UserInfo"
