@@ -77,7 +77,7 @@ func (s *Service) renewable(a *Account) error {
 	switch {
 	case a.RefreshToken == refusedToken:
 		return ErrTokenRefused
-	case a.RefreshToken != "" && able:
+	case a.RefreshToken != "" && able && !s.vault.drop: // what came could not be kept
 		return nil
 	case s.vault.drop:
 		return fmt.Errorf("%w: Config.ProviderTokens (storage.provider_tokens) is drop, so none are kept", ErrNoToken)

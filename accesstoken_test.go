@@ -389,6 +389,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 		"no refresh":     {change: func(a *authsvc.Account) { a.RefreshToken = "" }, err: "sign in again"},
 		"nothing":        {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, err: "sign in again"},
 		"dropped":        {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, how: "drop", err: "storage.provider_tokens"},
+		"drop since":     {change: func(*authsvc.Account) {}, how: "drop", err: "storage.provider_tokens"},
 		"other user":     {change: func(*authsvc.Account) {}, user: "bob", err: "not found"},
 		"other provider": {change: func(a *authsvc.Account) { a.Provider = "gone" }, err: "not found"},
 		"bad seal":       {change: func(a *authsvc.Account) { a.AccessToken = "authsvc.sealed.AAAA" }, err: "cannot be opened"},

@@ -150,7 +150,7 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 	switch {
 	case err != nil:
 		return err
-	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken:
+	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken && now.RefreshToken != r.old.RefreshToken:
 		return nil // a write whose answer was lost
 	case now.RefreshToken != r.old.RefreshToken:
 		return errReplaced

@@ -168,3 +168,33 @@ func TestRevocationIsTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// A sign-in during which the application unlinks ends without a session.
+func TestUnlinkAccountDuringSignIn(t *testing.T) {
+	t.Parallel()
+	for name, unlink := range map[string]bool{"unlinked": true, "twin": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &unlinking{Adapter: memory.New()}
+			w := start(t, func(config *authsvc.Config) { config.Adapter = store })
+			w.browser().signIn(w.op, "alan")
+			u, err := store.GetUserByAccount(t.Context(), "op", "alan")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unlink {
+				store.before = func(ctx context.Context, _ authsvc.Adapter) error {
+					return w.UnlinkLastAccount(ctx, u.ID, "op", "alan")
+				}
+			}
+			b := w.browser()
+			b.signIn(w.op, "alan")
+			if in := b.email() != ""; in == unlink {
+				t.Errorf("signed in: %v\n%s", in, w.logs)
+			}
+			if list, err := store.ListAccounts(t.Context(), u.ID); err != nil || (len(list) == 0) != unlink {
+				t.Errorf("%d accounts, %v", len(list), err)
+			}
+		})
+	}
+}
