@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"authsvc"
@@ -248,14 +248,14 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 	}
 }
 
-// failingDeletes does not delete sessions for a while.
+// failingDeletes does not delete sessions while it is broken.
 type failingDeletes struct {
 	authsvc.Adapter
-	until time.Time
+	broken atomic.Bool
 }
 
 func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
-	if time.Now().Before(f.until) {
+	if f.broken.Load() {
 		return authsvc.SessionRecord{}, errBroken
 	}
 	return f.Adapter.DeleteSession(ctx, token)
@@ -264,28 +264,19 @@ func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (auths
 // A logout token that is used up is carried out without the provider.
 func TestBackchannelLogoutIsCarriedOut(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := &failingDeletes{Adapter: memory.New()}
-		w := replica(t, store, func(c *authsvc.Config) { c.Session.Strategy = "database" })
-		u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"})
-		if err != nil {
-			t.Fatal(err)
+	store := &failingDeletes{Adapter: memory.New()}
+	w := start(t, func(c *authsvc.Config) { c.Adapter = store })
+	b := w.browser()
+	b.signIn(w.op, "ada")
+	store.broken.Store(true)
+	a := w.told(t, "op", url.Values{"logout_token": {w.logoutToken(t, "ada", nil)}})
+	if a.StatusCode != 400 || b.email() != "ada@example.com" {
+		t.Fatalf("%d %s, %q", a.StatusCode, a.body, b.email())
+	}
+	store.broken.Store(false)
+	for end := time.Now().Add(10 * time.Second); b.email() != ""; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the session goes on\n%s", w.logs)
 		}
-		s := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", UserID: u.ID, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "op"}
-		if _, err := store.CreateSession(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		store.until = time.Now().Add(5 * time.Second)
-		authsvc.EndSessionsLater(w.Service, u.ID, "op")
-		for _, c := range []struct {
-			after time.Duration
-			left  int
-		}{{4 * time.Second, 1}, {10 * time.Second, 0}} {
-			time.Sleep(c.after)
-			if list, err := store.ListSessions(t.Context(), u.ID); err != nil || len(list) != c.left {
-				t.Errorf("%d sessions, %v", len(list), err)
-			}
-		}
-		w.end(t)
-	})
+	}
 }

@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -101,17 +100,11 @@ func signOutReturn(rq *request) outcome {
 	if isPrefetch(rq.r.Header) {
 		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
 	}
-	tx, refused := rq.finishTx(rq.query("state"))
-	var err error
-	switch {
-	case refused != nil:
-		err = refused
-	case tx.RedirectURI != rq.base+signOutReturnPath:
-		err = errors.New("state is of something else")
-	default:
+	tx, refused := rq.finishTx(rq.query("state")) // of a transaction without provider, as there is none in the path
+	if refused == nil {
 		return redirect{to: tx.CallbackURL}
 	}
-	rq.log.Info("return of a sign-out without its state", "request", rq.requestID(), "cause", err)
+	rq.log.Info("return of a sign-out without its state", "request", rq.requestID(), "cause", refused)
 	rq.audit("sign_out.return_refused", "", "the state is not one of this browser's")
 	return redirect{to: rq.origin}
 }

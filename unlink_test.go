@@ -95,29 +95,40 @@ func TestUnlinkAccount(t *testing.T) {
 	}
 }
 
+// slowLists answers after a while.
+type slowLists struct{ authsvc.Adapter }
+
+func (s slowLists) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
+	list, err := s.Adapter.ListAccounts(ctx, userID)
+	time.Sleep(time.Second)
+	return list, err
+}
+
 // Two requests at once do not remove one another's last account.
 func TestUnlinkBoth(t *testing.T) {
 	t.Parallel()
-	store, o := memory.New(), &rotator{}
-	a := due(t, store, time.Hour)
-	a.ID, a.ProviderAccountID = "a2", "8"
-	if _, err := store.LinkAccount(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
-	replicas := []*world{o.at(t, store, nil), o.at(t, store, nil)}
-	errs := make([]error, 2)
-	var wg sync.WaitGroup
-	for i, w := range replicas {
-		wg.Go(func() { errs[i] = w.UnlinkAccount(t.Context(), "ada", "odd", []string{"7", "8"}[i]) })
-	}
-	wg.Wait()
-	list, err := store.ListAccounts(t.Context(), "ada")
-	if err != nil || len(list) != 1 || !errors.Is(errors.Join(errs...), authsvc.ErrLastAccount) {
-		t.Errorf("%d accounts are left, %v", len(list), errs)
-	}
-	for _, w := range replicas {
-		w.end(t)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store, o := memory.New(), &rotator{}
+		a := due(t, store, time.Hour)
+		a.ID, a.ProviderAccountID = "a2", "8"
+		if _, err := store.LinkAccount(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		replicas := []*world{o.at(t, slowLists{store}, nil), o.at(t, slowLists{store}, nil)}
+		errs := make([]error, 2)
+		var wg sync.WaitGroup
+		for i, w := range replicas {
+			wg.Go(func() { errs[i] = w.UnlinkAccount(t.Context(), "ada", "odd", []string{"7", "8"}[i]) })
+		}
+		wg.Wait()
+		list, err := store.ListAccounts(t.Context(), "ada")
+		if err != nil || len(list) != 1 || !errors.Is(errors.Join(errs...), authsvc.ErrLastAccount) {
+			t.Errorf("%d accounts are left, %v", len(list), errs)
+		}
+		for _, w := range replicas {
+			w.end(t)
+		}
+	})
 }
 
 // The provider being down does not keep the account, and revocation is tried
