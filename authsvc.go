@@ -59,8 +59,14 @@ type Service struct {
 	chunkOnce *sync.Once
 	proxyOnce *sync.Once
 
+	leaseMAC *seal.MAC
+	flights  *flights // refreshes of tokens
+
+	life    context.Context // of background work; stop ends it
 	stop    context.CancelFunc
 	working sync.WaitGroup
+	errands sync.Mutex // guards running, and that none begins after stop
+	running int
 }
 
 // publicURL is the address of the service, taken apart.
@@ -85,9 +91,8 @@ func New(c Config) (*Service, error) {
 	for _, warn := range b.warnings {
 		warn(s)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.stop = cancel
-	s.work(ctx)
+	s.life, s.stop = context.WithCancel(context.Background())
+	s.work(s.life)
 	return s, nil
 }
 

@@ -21,7 +21,7 @@ func (s *Service) work(ctx context.Context) {
 // Close ends the background work after what is in hand. It does not wait for
 // requests: stop the http.Server first.
 func (s *Service) Close(ctx context.Context) error {
-	s.stop()
+	s.endErrands()
 	done := make(chan struct{})
 	go func() { s.working.Wait(); close(done) }()
 	select {

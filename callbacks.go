@@ -82,8 +82,12 @@ type Events struct {
 	UpdateUser    func(ctx context.Context, u User)
 	LinkAccount   func(ctx context.Context, u User, a Account)
 	UnlinkAccount func(ctx context.Context, u User, a Account)
-	Session       func(ctx context.Context, s *Session) // GET and POST session with a live session
-	Audit         func(ctx context.Context, e AuditEvent)
+	// TokenRefused: the provider does not honour the account's refresh token
+	// any more, because it expired, was revoked, or was used before, which may
+	// mean that it was stolen. The stored tokens are out of use; a has none.
+	TokenRefused func(ctx context.Context, a Account)
+	Session      func(ctx context.Context, s *Session) // GET and POST session with a live session
+	Audit        func(ctx context.Context, e AuditEvent)
 }
 
 // A SignInEvent tells that a session began.

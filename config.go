@@ -118,6 +118,7 @@ type RateLimit struct {
 	EmailTotal            Rate // links in all, default 1000/h
 	CredentialsPerAccount Rate // default 10/min
 	Link                  Rate // e-mail links tried per client address, default 30/min
+	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 }
 
 // A Rate is N events per period.

@@ -5,11 +5,13 @@
 //	POST      {base}/signin/:provider    start a sign-in
 //	GET, POST {base}/callback/:provider  the return of a sign-in
 //	GET, POST {base}/signout             ask, and end the session
+//	GET       {base}/signout/return      back from the provider's own sign-out
 //	GET, POST {base}/session             who is signed in; update
 //	GET       {base}/csrf                the CSRF token
 //	GET       {base}/providers           the ways to sign in
 //	GET       {base}/error, {base}/verify-request, {base}/client.js
 //	POST      {base}/_log
+//	POST      {base}/backchannel-logout/:provider  the provider says who signed out there
 //
 // where base is Config.URL with its path, or /api/auth. The unmodified
 // next-auth/react client works against it.

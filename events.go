@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -28,13 +29,20 @@ func (s *Service) recovered(what string, undo func()) {
 // audit records one security-relevant fact.
 func (rq *request) audit(name string, code ErrorCode, reason string) {
 	rq.audited = true
-	rq.log.LogAttrs(rq.ctx, slog.LevelInfo, "audit", slog.String("event", name), slog.String("code", string(code)),
-		slog.String("reason", reason), slog.String("provider", rq.providerID()), slog.String("client", rq.clientIP().String()),
-		slog.String("request", rq.requestID()))
-	rq.emit("audit", func() {
-		rq.events.Audit(rq.ctx, AuditEvent{Name: name, Code: code, Reason: reason, Provider: rq.providerID(),
-			RequestID: rq.requestID(), ClientIP: rq.clientIP().String()})
-	}, rq.events.Audit != nil)
+	rq.record(rq.ctx, AuditEvent{Name: name, Code: code, Reason: reason, Provider: rq.providerID(),
+		RequestID: rq.requestID(), ClientIP: rq.clientIP().String()})
+}
+
+// record writes an audit event to the log and tells it.
+func (s *Service) record(ctx context.Context, e AuditEvent) {
+	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("code", string(e.Code)), slog.String("reason", e.Reason), slog.String("provider", e.Provider)}
+	for _, a := range []slog.Attr{slog.String("user", e.UserID), slog.String("client", e.ClientIP), slog.String("request", e.RequestID)} {
+		if a.Value.String() != "" {
+			attrs = append(attrs, a)
+		}
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
+	s.emit("audit", func() { s.events.Audit(ctx, e) }, s.events.Audit != nil)
 }
 
 // lastToFirst yields the elements of a comma-separated header from the right.

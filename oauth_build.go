@@ -100,6 +100,9 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if !f.openID && f.UserInfoURL == "" && f.UserInfo == nil {
 		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
 	}
+	if f.LogoutAtProvider && !f.openID && f.EndSessionURL == "" {
+		b.fail("end_session_url", "is missing", "logout_at_provider needs it where there is no OpenID Connect to discover it from")
+	}
 	for name := range f.AuthorizationParams {
 		if oidc.ReservedParam(name) || name == f.ClientIDParam {
 			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")

@@ -43,13 +43,7 @@ func (rq *request) callbackParam(name string) string {
 
 // redeem turns the code into tokens.
 func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
-	g := oidc.Grant{Code: x.Code, RedirectURI: x.RedirectURI, Verifier: x.Verifier, Secret: x.Client.Secret}
-	if f.ConformTokens != nil {
-		g.Conform = func(answer oidc.Claims) (oidc.Claims, error) {
-			p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.ConformTokens(Profile(answer)) })
-			return oidc.Claims(p), err
-		}
-	}
+	g := oidc.Grant{Code: x.Code, RedirectURI: x.RedirectURI, Verifier: x.Verifier, Secret: x.Client.Secret, Conform: f.conform(rq)}
 	if f.ExchangeCode == nil {
 		return f.party.Exchange(rq.ctx, g)
 	}
@@ -58,4 +52,15 @@ func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
 	return f.party.Judge(oidc.Claims(answer), g)
+}
+
+// conform is ConformTokens for answers of the token endpoint; nil without.
+func (f *oauthFlow) conform(rq *request) func(oidc.Claims) (oidc.Claims, error) {
+	if f.ConformTokens == nil {
+		return nil
+	}
+	return func(answer oidc.Claims) (oidc.Claims, error) {
+		p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.ConformTokens(Profile(answer)) })
+		return oidc.Claims(p), err
+	}
 }

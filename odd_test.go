@@ -74,6 +74,18 @@ func (o *odd) request(where string) *http.Request {
 	return nil
 }
 
+// count tells how often a host and path was asked.
+func (o *odd) count(where string) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.asked {
+		if r.URL.Host+r.URL.Path == where {
+			n++
+		}
+	}
+	return n
+}
+
 // hosts are those that were asked.
 func (o *odd) hosts() map[string]bool {
 	o.mu.Lock()

@@ -140,6 +140,11 @@ type OAuth struct {
 	// are verified. Off: OAuthAccountNotLinked.
 	LinkVerifiedEmail bool
 
+	// LogoutAtProvider: a sign-out here goes on at the provider, which ends its
+	// own session and sends the browser back (OpenID Connect RP-Initiated Logout
+	// 1.0). Register {base}/signout/return there as post-logout redirect URI.
+	LogoutAtProvider bool
+
 	// The functions are for providers that depart from the standards. An error
 	// or a panic of theirs refuses the sign-in; ErrAccessDenied says that the
 	// person may not. Their errors are logged: no secrets in them.
@@ -158,6 +163,11 @@ type OAuth struct {
 	// ConformTokens mends a token answer that departs from RFC 6749 before it
 	// is judged; it may also find an error in one with status 200.
 	ConformTokens func(answer Profile) (Profile, error)
+	// RefreshTokens replaces the request that renews the access token; x.Tokens
+	// has the refresh_token. It returns what ExchangeCode would; an answer with
+	// the error invalid_grant says that the refresh token is spent. With
+	// ExchangeCode and without it, tokens are not refreshed.
+	RefreshTokens func(ctx context.Context, x *Exchange) (Profile, error)
 	// UserInfo replaces the userinfo request.
 	UserInfo func(ctx context.Context, x *Exchange) (Profile, error)
 	// MapProfile replaces Fields. User.ID is the person's id at the provider.

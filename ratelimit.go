@@ -73,7 +73,7 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, mailTotal, credentials, link *limiter
+	signIn, mailbox, mailTotal, credentials, link, backchannel *limiter
 
 	names *seal.MAC // of keys in the store, which then shows no addresses
 }
@@ -85,6 +85,7 @@ func newLimits(r RateLimit) limits {
 		mailTotal:   newLimiter("mail", r.EmailTotal, r.Disabled),
 		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
 		link:        newLimiter("link", r.Link, r.Disabled),
+		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 	}
 }
 

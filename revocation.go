@@ -97,9 +97,16 @@ func (v *revocations) covers(c *sessionClaims, now time.Time) (bool, error) {
 	if r, ok := v.records["nosid:"+c.Subject]; ok && c.SID == "" && !fromSeconds(c.AuthTime).After(r.NotBefore) {
 		return true, nil
 	}
+	if r, ok := v.records[revokedBy(c.Provider, c.Subject)]; ok && !fromSeconds(c.AuthTime).After(r.NotBefore) {
+		return true, nil
+	}
 	r, ok := v.records["user:"+c.Subject]
 	return ok && !fromSeconds(c.AuthTime).After(r.NotBefore), nil
 }
+
+// revokedBy is the key that covers a user's sessions of one provider, whose id
+// has no colon.
+func revokedBy(provider, userID string) string { return "by:" + provider + ":" + userID }
 
 // refresh reads what was written since the last poll.
 func (v *revocations) refresh(ctx context.Context, a Adapter) error {

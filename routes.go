@@ -27,6 +27,7 @@ var routes = map[string]*route{
 	"signin/:provider":   {get: signInPage, post: signIn, cors: true},
 	"callback/:provider": {get: callback, post: callback, open: true, cors: true},
 	"signout":            {get: signOutPage, post: signOut, cors: true},
+	"signout/return":     {get: signOutReturn},
 	"session":            {get: getSession, post: updateSession, cors: true},
 	"csrf":               {get: getCSRF, cors: true},
 	"providers":          {get: getProviders, cors: true},
@@ -34,7 +35,9 @@ var routes = map[string]*route{
 	"error/:code":        {get: errorPage},
 	"verify-request":     {get: verifyRequestPage},
 	"_log":               {post: logBeacon, open: true},
-	"client.js":          {get: clientScript, cors: true}, // a module import across origins is a CORS request
+	// The provider itself posts: no cookies, no CSRF token; its signature counts.
+	"backchannel-logout/:provider": {post: backchannelLogout, open: true},
+	"client.js":                    {get: clientScript, cors: true}, // a module import across origins is a CORS request
 }
 
 // find matches the path and method, setting rq.flow or rq.code.
@@ -52,7 +55,7 @@ func (rq *request) find() (*route, outcome) {
 	name, segment, two := strings.Cut(path, "/")
 	rt := routes[path]
 	switch {
-	case two && (name == "signin" || name == "callback"):
+	case two && (name == "signin" || name == "callback" || name == "backchannel-logout"):
 		if rq.flow = rq.flows[segment]; rq.flow == nil {
 			return nil, rq.unknown()
 		}
@@ -60,6 +63,7 @@ func (rq *request) find() (*route, outcome) {
 	case two && name == "error" && len(segment) <= 40:
 		rq.code = segment
 		rt = routes["error/:code"]
+	case two && rt != nil: // signout/return
 	case two:
 		return nil, rq.unknown()
 	case rt == nil && path == rq.pages.stylePath:

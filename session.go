@@ -81,6 +81,9 @@ type sessions interface {
 	read(ctx context.Context, raw string, now time.Time, how reading) (s *Session, renewed *issued, err error)
 	// end ends one session. The event is nil if there was none.
 	end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error)
+	// endBy ends a user's sessions that began by a provider, and those of which
+	// that is unknown, and returns the stored ones.
+	endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error)
 	// revocation is the record that ends all sessions of a user which began
 	// up to now; nil if deleting the stored ones is enough.
 	revocation(userID string, now time.Time) *Revocation

@@ -119,6 +119,28 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 	return &SignOutEvent{Session: &r}, nil
 }
 
+func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, _ time.Time) ([]SessionRecord, error) {
+	list, err := d.adapter.ListSessions(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	var ended []SessionRecord
+	var errs []error
+	for _, r := range list {
+		if r.Provider != provider && r.Provider != "" {
+			continue
+		}
+		gone, err := d.adapter.DeleteSession(ctx, r.SessionToken)
+		switch {
+		case err == nil:
+			ended = append(ended, gone)
+		case !errors.Is(err, ErrNotFound):
+			errs = append(errs, err)
+		}
+	}
+	return ended, errors.Join(errs...)
+}
+
 func (d *databaseSessions) revocation(string, time.Time) *Revocation { return nil }
 
 func (d *databaseSessions) id(raw string, _ time.Time) string {

@@ -212,6 +212,19 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 	return nil
 }
 
+// endBy revokes by provider. A token without that claim was made by another
+// program.
+func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
+	for _, by := range []string{provider, ""} {
+		r := Revocation{Key: revokedBy(by, userID), NotBefore: j.revoked.revoke(now), Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
+		if err := j.adapter.Revoke(ctx, r); err != nil {
+			return nil, err
+		}
+		j.revoked.apply(r)
+	}
+	return nil, nil
+}
+
 func (j *jwtSessions) revocation(userID string, now time.Time) *Revocation {
 	return &Revocation{Key: "user:" + userID, NotBefore: j.revoked.revoke(now), Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
 }

@@ -21,6 +21,7 @@ func compile(c *Config) (*Service, *builder) {
 		log: cmp.Or(c.Logger, slog.Default()), adapter: c.Adapter, callbacks: c.Callbacks, events: c.Events,
 		custom: c.Pages, secrets: c.Secrets, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
+		flights:       &flights{all: map[string]*flight{}},
 		once:          &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
@@ -268,6 +269,7 @@ func checkRateLimit(b *builder, s *Service) {
 		{"email_total", &r.EmailTotal, Rate{1000, time.Hour}},
 		{"credentials_per_account", &r.CredentialsPerAccount, Rate{10, time.Minute}},
 		{"link", &r.Link, Rate{30, time.Minute}},
+		{"backchannel_logout", &r.BackchannelLogout, Rate{300, time.Minute}},
 	} {
 		if *v.rate == (Rate{}) {
 			*v.rate = v.def

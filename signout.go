@@ -23,9 +23,10 @@ func signOut(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signout")
 	}
+	var ended *SignOutEvent
 	if raw := rq.sessionCookie(); raw != "" {
-		ended, err := rq.sessions.end(rq.ctx, raw, rq.now)
-		if err != nil {
+		var err error
+		if ended, err = rq.sessions.end(rq.ctx, raw, rq.now); err != nil {
 			return storeFailed(Configuration, err)
 		}
 		if ended != nil {
@@ -36,5 +37,8 @@ func signOut(rq *request) outcome {
 	rq.rotateCSRF("", false)
 	rq.callbackURL()
 	rq.keepCallbackURL()
-	return redirect{to: rq.callbackURL()}
+	if ended == nil {
+		return redirect{to: rq.callbackURL()}
+	}
+	return redirect{to: rq.signOutAtProvider(ended)}
 }

@@ -20,6 +20,12 @@ type vault struct {
 // rows that are not sealed can be read beside those that are.
 const sealedToken = "authsvc.sealed."
 
+// refusedToken stands in the store for a refresh token that the provider
+// refused. The contract of RefreshAccount has no way to remove one, and a
+// provider that is presented a spent token time and again may lock the client
+// out. No provider's token begins so.
+const refusedToken = "authsvc.refused"
+
 // checkVault reads Config.ProviderTokens.
 func checkVault(b *builder, s *Service) {
 	s.vault.seal = s.compat == CompatNone
@@ -52,10 +58,20 @@ func (v *vault) keep(a Account) Account {
 	return a
 }
 
-// open returns a stored account with its tokens readable. They are tied to
-// their account and field, so that whoever can write rows cannot have one
-// account show the tokens of another.
+// open returns a stored account with its tokens readable. A refresh token that
+// the provider refused is none.
 func (v *vault) open(a Account) (Account, error) {
+	a, err := v.read(a)
+	if a.RefreshToken == refusedToken {
+		a.RefreshToken = ""
+	}
+	return a, err
+}
+
+// read is open, but keeps refusedToken. Tokens are tied to their account and
+// field, so that whoever can write rows cannot have one account show the tokens
+// of another.
+func (v *vault) read(a Account) (Account, error) {
 	for name, token := range tokensOf(&a) {
 		sealed, is := strings.CutPrefix(*token, sealedToken)
 		if !is {

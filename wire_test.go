@@ -81,6 +81,10 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			&authsvc.Email{From: "Acme <no-reply@app.example>", Send: mails.send},
 		},
 	}
+	if strings.Contains(config, "logout_at_provider: true") {
+		o := c.Providers[0].(*authsvc.OAuth)
+		o.LogoutAtProvider, o.EndSessionURL = true, op.Issuer()+"/end"
+	}
 	if strings.Contains(config, "type: oauth2") {
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},
 			AuthorizationURL: op.Issuer() + "/oauth2/authorize", TokenURL: op.Issuer() + "/oauth2/token", UserInfoURL: op.Issuer() + "/oauth2/user",
@@ -122,6 +126,8 @@ func wireCommands(op *idp.Server, mail func() (string, error)) func([]string) (s
 			return a.URL(), err
 		case args[0] == "mail":
 			return mail()
+		case args[0] == "logout" && len(args) == 2:
+			return op.LogoutToken("app", args[1])
 		case args[0] == "form" && len(args) == 2:
 			u, err := url.Parse(args[1])
 			return u.RawQuery, err

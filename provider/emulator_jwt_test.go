@@ -65,9 +65,6 @@ func (e *emulator) identity() string {
 	return e.idToken
 }
 
-// sign makes a JWT of the provider's.
-func (e *emulator) sign(claims map[string]any) string { return e.signBy(false, claims) }
-
 // signBy makes a JWT, of a stranger if it is to be forged. Moments may be given
 // as "now" and seconds, such as "now+60".
 func (e *emulator) signBy(forged bool, claims map[string]any) string {

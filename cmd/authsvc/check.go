@@ -126,6 +126,9 @@ func (k *checker) providers(offline bool) {
 		switch p := p.(type) {
 		case *authsvc.OAuth:
 			err := error(nil)
+			if p.LogoutAtProvider {
+				callback += ", post-logout redirect URI " + k.base + "/signout/return"
+			}
 			if !offline {
 				err = k.discover(p)
 			}

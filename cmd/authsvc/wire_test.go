@@ -130,6 +130,8 @@ func playBinary(t *testing.T, binary, file string, env []string) {
 				defer cancel()
 				m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
 				return m.Link(), err
+			case "logout":
+				return op.LogoutToken("app", args[1])
 			case "form":
 				u, err := url.Parse(args[1])
 				return u.RawQuery, err

@@ -85,7 +85,7 @@ func (p *Party) Judge(fields Claims, g Grant) (*Tokens, error) {
 
 // ReservedTokenParam reports whether Config.TokenParams may not have a parameter.
 func ReservedTokenParam(name string) bool {
-	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}, name)
+	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "refresh_token"}, name)
 }
 
 func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
@@ -100,14 +100,20 @@ func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.
 	if g.Verifier != "" {
 		form.Set("code_verifier", g.Verifier)
 	}
+	return p.clientRequest(ctx, md, md.TokenURL, form, g.Secret)
+}
+
+// clientRequest is a POST of form in which the client authenticates, at the
+// token endpoint or at another that takes the same (RFC 7009, section 2.1).
+func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
 	method := p.authMethod(md)
 	if method != ClientSecretBasic {
 		form.Set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
 	}
 	if method == ClientSecretPost {
-		form.Set("client_secret", g.Secret)
+		form.Set("client_secret", secret)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, md.TokenURL, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
@@ -115,7 +121,7 @@ func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.
 	req.Header.Set("Content-Type", formType)
 	if method == ClientSecretBasic {
 		// RFC 6749, section 2.3.1: form encoding first, then RFC 7617.
-		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(g.Secret))
+		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(secret))
 	}
 	return req, nil
 }

@@ -26,6 +26,10 @@ type IDTokenCheck struct {
 	// MaxAge is the max_age of the authorization request; 0 means none was sent.
 	// Otherwise auth_time is required and may not be longer ago.
 	MaxAge time.Duration
+	// Refreshed: the token came with a refresh, whose answer may repeat the nonce
+	// of the sign-in, which nobody remembers (OpenID Connect Core 1.0, section
+	// 12.2). Any nonce will do.
+	Refreshed bool
 }
 
 // VerifyIDToken decides whether raw is an ID token of this provider for this

@@ -54,7 +54,7 @@ func TestFull(t *testing.T) {
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
-			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}},
+			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}},
 		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
@@ -75,7 +75,7 @@ func TestFull(t *testing.T) {
 		UserInfoAuth: "header:X-Token OAuth", UserInfoHeaders: map[string]string{"X-Client": "{client_id}"}, VerifiedText: true,
 		SigningAlgs: []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
 		Fields:         authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
-		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
+		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
 	if diff := cmp.Diff(wantAcme, acme, cmp.FilterPath(func(p cmp.Path) bool {
 		name := p.Last().String()
 		return name == ".MapProfile" || name == ".UserInfo"

@@ -111,6 +111,7 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.email_total", into: rate(&r.EmailTotal)},
 		{key: "rate_limit.credentials_per_account", into: rate(&r.CredentialsPerAccount)},
 		{key: "rate_limit.link", into: rate(&r.Link)},
+		{key: "rate_limit.backchannel_logout", into: rate(&r.BackchannelLogout)},
 	}
 }
 

@@ -75,6 +75,7 @@ func (e *entry) oauthFields() []field {
 		{key: "userinfo_claims", into: truth(&o.UserInfoClaims)},
 		{key: "trust_email", into: truth(&o.TrustEmail)},
 		{key: "verified_text", into: truth(&o.VerifiedText)},
+		{key: "logout_at_provider", into: truth(&o.LogoutAtProvider)},
 		{key: "link_verified_email", into: truth(&o.LinkVerifiedEmail)},
 	}, profileFields(&o.Fields), styleFields(&o.Style))
 }

@@ -1,0 +1,437 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// tokens are what Accounts gives out of the only account.
+func (w *world) tokens(t *testing.T) (access, refresh string) {
+	t.Helper()
+	list, err := w.Accounts(t.Context(), "ada")
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	return list[0].AccessToken, list[0].RefreshToken
+}
+
+// Of many callers at two replicas one asks the provider, and all get its
+// answer; the new refresh token is what the next refresh uses.
+func TestOneRefreshForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, o := memory.New(), &rotator{delay: 3 * time.Second}
+		due(t, store, 30*time.Second)
+		replicas := []*world{o.at(t, store, nil), o.at(t, store, nil)}
+		for round, want := range []string{"at-1", "at-2"} {
+			var wg sync.WaitGroup
+			var wrong atomic.Int32
+			for i := range 64 {
+				wg.Go(func() {
+					if got, err := replicas[i%2].AccessToken(t.Context(), "ada", "odd"); got != want || err != nil {
+						wrong.Add(1)
+						t.Errorf("%q, %v", got, err)
+					}
+				})
+			}
+			wg.Wait()
+			if n := o.refreshes(); n != round+1 {
+				t.Fatalf("the provider was asked %d times in %d rounds", n, round+1)
+			}
+			time.Sleep(time.Hour)
+		}
+		for _, w := range replicas {
+			w.end(t)
+		}
+		stored, err := store.ListAccounts(t.Context(), "ada")
+		if err != nil || !strings.HasPrefix(stored[0].RefreshToken, "authsvc.sealed.") || strings.Contains(stored[0].AccessToken, "at-") {
+			t.Errorf("stored %+v, %v", stored, err)
+		}
+	})
+}
+
+// dying has another replica take the first lease that is asked for, and die.
+type dying struct {
+	authsvc.Adapter
+	once sync.Once
+}
+
+func (d *dying) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	if strings.HasPrefix(name, "refresh:") {
+		d.once.Do(func() {
+			if err := d.Adapter.Lease(ctx, name, "dead", now, until); err != nil {
+				panic(err)
+			}
+		})
+	}
+	return d.Adapter.Lease(ctx, name, holder, now, until)
+}
+
+func TestRefreshAfterADeadReplica(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, o := memory.New(), &rotator{}
+		due(t, store, 0)
+		w := o.at(t, &dying{Adapter: store}, nil)
+		began := time.Now()
+		if _, err := w.AccessToken(t.Context(), "ada", "odd"); !errors.Is(err, authsvc.ErrBusy) || o.refreshes() != 0 {
+			t.Errorf("while the lease stands: %v, asked %d times", err, o.refreshes())
+		}
+		if d := time.Since(began); d < 15*time.Second || d > 20*time.Second {
+			t.Errorf("waited %v", d)
+		}
+		got, err := w.AccessToken(t.Context(), "ada", "odd")
+		if got != "at-1" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if d := time.Since(began); d < 30*time.Second || d > 35*time.Second {
+			t.Errorf("taken over after %v", d)
+		}
+		w.end(t)
+	})
+}
+
+// A long refresh keeps its lease.
+func TestRefreshKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		led, o := newLedger(memory.New()), &rotator{}
+		due(t, led, 0)
+		first, second := o.at(t, led, nil), o.at(t, led.behind, nil)
+		led.breakAt(func(_ int, method string) failure {
+			if method == "RefreshAccount" {
+				return failBefore
+			}
+			return works
+		})
+		if _, err := first.AccessToken(t.Context(), "ada", "odd"); err == nil {
+			t.Fatal("a token that is not stored is given out")
+		}
+		for range 10 {
+			if _, err := second.AccessToken(t.Context(), "ada", "odd"); !errors.Is(err, authsvc.ErrBusy) {
+				t.Errorf("another replica: %v", err)
+			}
+		}
+		led.breakAt(nil)
+		time.Sleep(10 * time.Second)
+		if got, err := second.AccessToken(t.Context(), "ada", "odd"); got != "at-1" || err != nil || o.refreshes() != 1 {
+			t.Errorf("%q, %v, asked %d times", got, err, o.refreshes())
+		}
+		first.end(t)
+		second.end(t)
+	})
+}
+
+func TestRefreshRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(*rotator)
+		again   string // what a second call says
+		kept    string // the refresh token afterwards
+		asked   int
+	}{
+		"reuse":      {func(o *rotator) { o.n = 1 }, "refused", "", 1},
+		"revoked":    {func(o *rotator) { o.ended = true }, "refused", "", 1},
+		"down":       {func(o *rotator) { o.status = 503 }, "unavailable", "rt-0", 1},
+		"bad client": {func(o *rotator) { o.status = 401 }, "temporarily_unavailable", "rt-0", 1},
+		"twin":       {func(*rotator) {}, "", "rt-1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, o := memory.New(), &rotator{}
+				c.prepare(o)
+				due(t, store, 0)
+				var events, audits []string
+				w := o.at(t, store, func(config *authsvc.Config) {
+					config.Events.TokenRefused = func(_ context.Context, a authsvc.Account) {
+						events = append(events, a.UserID+a.AccessToken+a.RefreshToken)
+					}
+					config.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { audits = append(audits, e.Name+" "+e.UserID) }
+				})
+				for range 3 {
+					_, err := w.AccessToken(t.Context(), "ada", "odd")
+					if c.again == "" && err != nil || c.again != "" && (err == nil || !strings.Contains(err.Error(), c.again)) {
+						t.Errorf("%v, want %q", err, c.again)
+					}
+					if refused := errors.Is(err, authsvc.ErrTokenRefused); refused != (c.again == "refused") {
+						t.Errorf("for good: %v", refused)
+					}
+				}
+				if _, kept := w.tokens(t); kept != c.kept || o.refreshes() != c.asked {
+					t.Errorf("kept %q, asked %d times", kept, o.refreshes())
+				}
+				if c.again == "refused" && (len(events) != 1 || events[0] != "ada" || len(audits) != 1 || audits[0] != "token.refused ada") ||
+					c.again != "refused" && len(events)+len(audits) > 0 {
+					t.Errorf("events %q, audits %q", events, audits)
+				}
+				if strings.Contains(w.logs.String(), "rt-0") || strings.Contains(w.logs.String(), clientSecret) {
+					t.Error("a secret is in the log")
+				}
+				// In time, or after the next sign-in, it works again.
+				time.Sleep(11 * time.Second)
+				o.set(func(o *rotator) { o.status, o.ended, o.n = 0, false, 0 })
+				if c.again == "refused" {
+					if err := store.RefreshAccount(t.Context(), authsvc.Account{Provider: "odd", ProviderAccountID: "7", AccessToken: "x", ExpiresAt: 1, RefreshToken: "rt-0"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got, err := w.AccessToken(t.Context(), "ada", "odd"); got != "at-1" || err != nil {
+					t.Errorf("afterwards: %q, %v", got, err)
+				}
+				w.end(t)
+			})
+		})
+	}
+}
+
+// A provider that is down costs nobody a token that is still good.
+func TestRefreshFailsEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, o := memory.New(), &rotator{status: 500}
+		due(t, store, 45*time.Second)
+		w := o.at(t, store, nil)
+		for i, want := range []string{"at-0", "at-0", ""} {
+			got, err := w.AccessToken(t.Context(), "ada", "odd")
+			if got != want || (err == nil) != (want != "") {
+				t.Errorf("call %d: %q, %v", i, got, err)
+			}
+			time.Sleep(23 * time.Second)
+		}
+		w.end(t)
+	})
+}
+
+// A store that fails after the provider rotated its token loses nothing as long
+// as the process lives, and no token is given out before it is stored.
+func TestRefreshIsNotLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		how   failure
+		fails int
+		first string // the answer while it fails
+		lost  bool
+	}{
+		"twin":                   {works, 0, "at-1", false},
+		"a moment":               {failBefore, 2, "at-1", false},
+		"a moment, answer lost":  {failAfter, 2, "at-1", false},
+		"minutes":                {failBefore, 20, "", false},
+		"until the service ends": {failBefore, 1 << 30, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				led, o := newLedger(memory.New()), &rotator{}
+				due(t, led, 0)
+				w := o.at(t, led, nil)
+				failed := 0
+				led.breakAt(func(_ int, method string) failure {
+					if method != "RefreshAccount" || failed >= c.fails {
+						return works
+					}
+					failed++
+					return c.how
+				})
+				got, err := w.AccessToken(t.Context(), "ada", "odd")
+				if got != c.first || (err == nil) != (c.first != "") {
+					t.Errorf("%q, %v", got, err)
+				}
+				if _, err := w.AccessToken(t.Context(), "ada", "odd"); (err == nil) != (c.first != "") {
+					t.Errorf("again: %v", err)
+				}
+				time.Sleep(3 * time.Minute)
+				if !c.lost {
+					if got, err := w.AccessToken(t.Context(), "ada", "odd"); got != "at-1" || err != nil {
+						t.Errorf("later: %q, %v", got, err)
+					}
+				}
+				w.end(t)
+				if o.refreshes() != 1 || strings.Contains(w.logs.String(), "are lost") != c.lost {
+					t.Errorf("asked %d times\n%s", o.refreshes(), w.logs)
+				}
+			})
+		})
+	}
+}
+
+// The end of the service is the last chance.
+func TestRefreshIsStoredAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		led, o := newLedger(memory.New()), &rotator{}
+		due(t, led, 0)
+		w := o.at(t, led, nil)
+		led.breakAt(func(_ int, method string) failure {
+			if method == "RefreshAccount" {
+				return failBefore
+			}
+			return works
+		})
+		if _, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil {
+			t.Error("twin: the store works")
+		}
+		led.breakAt(nil)
+		w.end(t)
+		if _, refresh := w.tokens(t); refresh != "rt-1" {
+			t.Errorf("kept %q", refresh)
+		}
+		if _, err := w.AccessToken(t.Context(), "ada", "odd"); err != nil {
+			t.Errorf("what is stored can be had after the end: %v", err)
+		}
+		o.set(func(o *rotator) { o.n = 5 })
+		time.Sleep(2 * time.Hour)
+		if _, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil || o.refreshes() != 1 {
+			t.Errorf("a service that ended refreshes: %v", err)
+		}
+	})
+}
+
+// What happens to the account while the provider is asked.
+func TestRefreshRaces(t *testing.T) {
+	t.Parallel()
+	signIn := func(store authsvc.Adapter) error {
+		return store.RefreshAccount(context.Background(), authsvc.Account{Provider: "odd", ProviderAccountID: "7",
+			AccessToken: "at-new", RefreshToken: "rt-new", ExpiresAt: time.Now().Add(time.Hour).Unix()})
+	}
+	for name, c := range map[string]struct {
+		refused bool
+		step    func(authsvc.Adapter) error
+		want    error
+		kept    string // refresh token; "-": no account
+		revoked string
+	}{
+		"nothing":             {step: func(authsvc.Adapter) error { return nil }, kept: "rt-1"},
+		"sign-in":             {step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
+		"sign-in and refusal": {refused: true, step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
+		"unlinked": {step: func(s authsvc.Adapter) error { return s.UnlinkAccount(context.Background(), "odd", "7") },
+			want: authsvc.ErrNotFound, kept: "-", revoked: "refresh_token rt-1,access_token at-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New()
+				o := &rotator{ended: c.refused}
+				var once sync.Once
+				o.steps = func() {
+					once.Do(func() {
+						if err := c.step(store); err != nil {
+							panic(err)
+						}
+					})
+				}
+				due(t, store, 0)
+				w := o.at(t, store, nil)
+				if _, err := w.AccessToken(t.Context(), "ada", "odd"); !errors.Is(err, c.want) {
+					t.Errorf("%v, want %v", err, c.want)
+				}
+				synctest.Wait()
+				if list, _ := w.Accounts(t.Context(), "ada"); (len(list) == 0) != (c.kept == "-") || len(list) == 1 && list[0].RefreshToken != c.kept {
+					t.Errorf("kept %+v", list)
+				}
+				if got := strings.Join(o.revoked, ","); got != c.revoked {
+					t.Errorf("revoked %q", got)
+				}
+				if c.kept == "rt-new" {
+					if got, err := w.AccessToken(t.Context(), "ada", "odd"); got != "at-new" || err != nil {
+						t.Errorf("next: %q, %v", got, err)
+					}
+				}
+				w.end(t)
+			})
+		})
+	}
+}
+
+// A caller that leaves does not stop the refresh.
+func TestRefreshGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, o := memory.New(), &rotator{delay: 5 * time.Second}
+		due(t, store, 0)
+		w := o.at(t, store, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := w.AccessToken(ctx, "ada", "odd"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		w.end(t) // waits for what is in hand
+		if access, refresh := w.tokens(t); access != "at-1" || refresh != "rt-1" {
+			t.Errorf("stored %q and %q", access, refresh)
+		}
+	})
+}
+
+// TestAccessTokenAsStored: what needs no provider.
+func TestAccessTokenAsStored(t *testing.T) {
+	t.Parallel()
+	hour := time.Now().Add(time.Hour).Unix()
+	for name, c := range map[string]struct {
+		change func(*authsvc.Account)
+		user   string
+		how    string
+		want   string
+		err    string
+	}{
+		"fresh":          {change: func(a *authsvc.Account) { a.ExpiresAt = hour }, want: "at-0"},
+		"never ends":     {change: func(a *authsvc.Account) { a.ExpiresAt = 0 }, want: "at-0"},
+		"due":            {change: func(*authsvc.Account) {}, want: "at-1"},
+		"none stored":    {change: func(a *authsvc.Account) { a.AccessToken, a.ExpiresAt = "", 0 }, want: "at-1"},
+		"no refresh":     {change: func(a *authsvc.Account) { a.RefreshToken = "" }, err: "sign in again"},
+		"nothing":        {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, err: "sign in again"},
+		"dropped":        {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, how: "drop", err: "storage.provider_tokens"},
+		"drop since":     {change: func(*authsvc.Account) {}, how: "drop", err: "storage.provider_tokens"},
+		"other user":     {change: func(*authsvc.Account) {}, user: "bob", err: "not found"},
+		"other provider": {change: func(a *authsvc.Account) { a.Provider = "gone" }, err: "not found"},
+		"bad seal":       {change: func(a *authsvc.Account) { a.AccessToken = "authsvc.sealed.AAAA" }, err: "cannot be opened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, o := memory.New(), &rotator{}
+			if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"}); err != nil {
+				t.Fatal(err)
+			}
+			a := authsvc.Account{ID: "a1", UserID: "ada", Type: "oauth", Provider: "odd", ProviderAccountID: "7", AccessToken: "at-0", RefreshToken: "rt-0", ExpiresAt: 1}
+			c.change(&a)
+			if _, err := store.LinkAccount(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			w := o.at(t, store, func(config *authsvc.Config) { config.ProviderTokens = c.how })
+			defer w.end(t)
+			user := "ada"
+			if c.user != "" {
+				user = c.user
+			}
+			got, err := w.AccessToken(t.Context(), user, "odd")
+			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	t.Run("two accounts", func(t *testing.T) {
+		t.Parallel()
+		store, o := memory.New(), &rotator{}
+		a := due(t, store, time.Hour)
+		a.ID, a.ProviderAccountID, a.AccessToken = "a2", "8", "other"
+		if _, err := store.LinkAccount(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		w := o.at(t, store, nil)
+		defer w.end(t)
+		if got, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil || !strings.Contains(err.Error(), "2 accounts") {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got, err := w.AccessTokenOf(t.Context(), "ada", "odd", "8"); got != "other" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"authsvc/internal/oidc"
+	"authsvc/internal/seal"
+)
+
+// A logoutReceiver is a flow whose provider may say that somebody signed out
+// there.
+type logoutReceiver interface {
+	// loggedOut judges a logout token. ok is false if the provider sends none.
+	loggedOut(ctx context.Context, raw string) (t *oidc.LogoutToken, ok bool, err error)
+}
+
+// loggedOut: the subject is the account id only if the profile says so.
+func (f *oauthFlow) loggedOut(ctx context.Context, raw string) (*oidc.LogoutToken, bool, error) {
+	if !f.openID {
+		return nil, false, nil
+	}
+	if f.MapProfile != nil || f.Fields.ID != "" && f.Fields.ID != "sub" {
+		return nil, true, errors.New("the provider's account ids are not the subjects of its tokens")
+	}
+	t, err := f.party.VerifyLogoutToken(ctx, raw)
+	return t, true, err
+}
+
+// backchannelLogout: POST backchannel-logout/:provider takes a logout token
+// from the provider itself (OpenID Connect Back-Channel Logout 1.0 §2.5). It
+// ends the sessions that the person began by that provider. Which of them is
+// the provider's sid is not kept, so a token that names a sid alone is refused.
+func backchannelLogout(rq *request) outcome {
+	flow, ok := rq.flow.(logoutReceiver)
+	if !ok {
+		return rq.unknown()
+	}
+	if wait, ok := rq.permit(rq.limits.backchannel, rq.clientKey()); !ok {
+		rq.retryAfter = wait
+		rq.audit("request.limited", RateLimited, "too many logout tokens")
+		return problem{status: http.StatusTooManyRequests, text: "too many requests"}
+	}
+	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
+	switch {
+	case ok && !strings.HasPrefix(rq.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+		return rq.logoutRefused("invalid_request", "send a form", errors.New("not a form"))
+	case !ok:
+		return rq.unknown()
+	case err != nil:
+		return rq.logoutRefused("invalid_request", "the logout token is not valid", err)
+	case rq.adapter == nil:
+		return rq.logoutRefused("unsupported", "without storage sessions cannot be ended from the server", errors.New("no storage"))
+	case t.Subject == "":
+		return rq.logoutRefused("unsupported", "a logout token has to name sub; sid alone is not known here", errors.New("sid without sub"))
+	}
+	return rq.endByProvider(t)
+}
+
+// endByProvider ends the sessions of the person that a logout token names.
+// Somebody without an account has none. The token is used up before they end,
+// so that a replay never ends a later session; if ending them fails then, it is
+// tried again without the provider.
+func (rq *request) endByProvider(t *oidc.LogoutToken) outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	provider := rq.providerID()
+	u, err := rq.adapter.GetUserByAccount(ctx, provider, t.Subject)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return rq.logoutRefused("temporarily_unavailable", "try again", err)
+	}
+	unknown := err != nil
+	err = rq.adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
+	switch {
+	case errors.Is(err, ErrConflict):
+		return rq.logoutRefused("invalid_request", "the logout token was used before", err)
+	case err != nil:
+		return rq.logoutRefused("temporarily_unavailable", "try again", err)
+	case unknown:
+		return noContent{http.StatusOK}
+	}
+	if err := rq.endSessionsBy(ctx, u.ID, provider, rq.now); err != nil {
+		rq.endSessionsLater(u.ID, provider, rq.now)
+		return rq.logoutRefused("temporarily_unavailable", "the sessions are ended as soon as that is possible", err)
+	}
+	rq.audit("session.ended_by_provider", "", "the provider said that the person signed out there")
+	return noContent{http.StatusOK}
+}
+
+// endSessionsBy ends a user's sessions of one provider and tells.
+func (s *Service) endSessionsBy(ctx context.Context, userID, provider string, now time.Time) error {
+	ended, err := s.sessions.endBy(ctx, userID, provider, now)
+	for _, r := range ended {
+		s.emit("signOut", func() { s.events.SignOut(ctx, SignOutEvent{Session: &r}) }, s.events.SignOut != nil)
+	}
+	return err
+}
+
+// endSessionsWait is the pause before each further try, doubled with each.
+const endSessionsWait = time.Second
+
+func (s *Service) endSessionsLater(userID, provider string, now time.Time) {
+	taken := s.errand("end of sessions", func(life context.Context) {
+		var err error
+		for wait := endSessionsWait; wait < time.Minute && rest(life, wait); wait *= 2 {
+			ctx, cancel := inHand(life, storeTimeout)
+			err = s.endSessionsBy(ctx, userID, provider, now)
+			cancel()
+			if err == nil {
+				return
+			}
+		}
+		s.log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
+	})
+	if !taken {
+		s.log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", errNoErrand)
+	}
+}
+
+// logoutRefused is the answer to a logout token that came to nothing (§2.8).
+func (rq *request) logoutRefused(code, description string, cause error) outcome {
+	rq.log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
+	rq.audit("backchannel_logout.refused", "", "the log line of this request says why")
+	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}
+}

@@ -1,0 +1,167 @@
+package oidc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+)
+
+// ErrNoEndpoint: the provider has no endpoint for what was asked.
+var ErrNoEndpoint = errors.New("the provider has no such endpoint")
+
+// maxLogoutURL is how long the address of a logout may get, in bytes; servers
+// and proxies cut or refuse longer request lines. Without the ID token it is
+// always shorter.
+const maxLogoutURL = 6 << 10
+
+// A LogoutRequest is what the end-session endpoint is told (OpenID Connect
+// RP-Initiated Logout 1.0, section 2).
+type LogoutRequest struct {
+	IDToken     string // hint at whom to sign out; empty: unknown
+	RedirectURI string // where the browser is sent afterwards, as registered
+	State       string
+}
+
+// LogoutURL is where the browser goes to end its session at the provider. The
+// client is named beside the ID token, which may be sealed for nobody else.
+func (p *Party) LogoutURL(ctx context.Context, r LogoutRequest) (string, error) {
+	md, err := p.Metadata(ctx)
+	if err != nil {
+		return "", err
+	}
+	if md.EndSessionURL == "" {
+		return "", ErrNoEndpoint
+	}
+	u, err := url.Parse(md.EndSessionURL)
+	if err != nil {
+		return "", errors.New("malformed url")
+	}
+	q := u.Query()
+	q.Set("client_id", p.cfg.ClientID)
+	q.Set("post_logout_redirect_uri", r.RedirectURI)
+	q.Set("state", r.State)
+	u.RawQuery = q.Encode()
+	if r.IDToken == "" || len(u.String())+len(r.IDToken) > maxLogoutURL {
+		return u.String(), nil
+	}
+	q.Set("id_token_hint", r.IDToken)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// logoutEvent is the member of events that makes a logout token.
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
+
+// A LogoutToken is a provider's word that somebody signed out there.
+type LogoutToken struct {
+	Subject   string // empty if only a session is named
+	SessionID string // empty if all sessions of Subject are meant
+	ID        string // unique to the token, to be taken once
+	// Until is when the token is refused anyway.
+	Until time.Time
+}
+
+// VerifyLogoutToken decides whether raw is a logout token of this provider for
+// this client (OpenID Connect Back-Channel Logout 1.0, section 2.6), up to what
+// needs memory: that its ID was not seen before. Times have a leeway of 60 s;
+// exp has to be there, iat may be at most a day old.
+func (p *Party) VerifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
+	t, err := p.verifyLogoutToken(ctx, raw)
+	if err != nil {
+		return nil, fmt.Errorf("logout token: %w", err)
+	}
+	return t, nil
+}
+
+func (p *Party) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
+	if p.cfg.Issuer == "" {
+		return nil, errors.New("no issuer is configured")
+	}
+	claims, err := p.verifyJWS(raw, logoutJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+		return p.verifySignature(ctx, jws)
+	})
+	if err != nil {
+		return nil, err
+	}
+	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	for _, step := range []func() error{check.issuer, check.audience, check.times, check.logout} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return check.logoutToken()
+}
+
+// logoutJWT is the typ of a logout token, or the plain one of providers from
+// before it had its own; the claim events tells it from an ID token.
+func logoutJWT(typ any) bool {
+	s, _ := typ.(string)
+	return plainJWT(typ) || strings.EqualFold(s, "logout+jwt") || strings.EqualFold(s, "application/logout+jwt")
+}
+
+// logout judges what only logout tokens have, and may not have.
+func (c *claimsCheck) logout() error {
+	events, _ := c.claims["events"].(map[string]any)
+	if _, ok := events[logoutEvent].(map[string]any); !ok {
+		return errors.New("events does not say that it is one")
+	}
+	if _, ok := c.claims["nonce"]; ok {
+		return errors.New("it has a nonce, as only ID tokens do")
+	}
+	if _, ok := c.claims["sub"]; !ok {
+		return nil
+	}
+	return c.subject()
+}
+
+// logoutToken reads what the claims name.
+func (c *claimsCheck) logoutToken() (*LogoutToken, error) {
+	t := &LogoutToken{}
+	t.Subject, _ = c.claims["sub"].(string)
+	for name, into := range map[string]*string{"sid": &t.SessionID, "jti": &t.ID} {
+		v, ok := c.claims[name].(string)
+		if !ok && c.claims[name] != nil || len(v) > 4<<10 {
+			return nil, errors.New(name + " is not a string, or too long")
+		}
+		*into = v
+	}
+	switch {
+	case t.ID == "":
+		return nil, errors.New("jti is missing")
+	case t.Subject == "" && t.SessionID == "":
+		return nil, errors.New("both sub and sid are missing")
+	}
+	exp, _ := c.date("exp") // judged by times, as is iat
+	iat, _ := c.date("iat")
+	t.Until = exp
+	if last := iat.Add(maxTokenAge); last.Before(exp) {
+		t.Until = last
+	}
+	t.Until = t.Until.Add(2 * leeway)
+	return t, nil
+}
+
+// UnverifiedSubject is the sub of an ID token that was verified when it came,
+// empty if there is none.
+func UnverifiedSubject(raw string) string {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	claims, err := decodeObject(payload)
+	if err != nil {
+		return ""
+	}
+	sub, _ := claims["sub"].(string)
+	return sub
+}

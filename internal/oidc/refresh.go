@@ -1,0 +1,122 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxRefreshToken bounds a refresh token, in bytes.
+const maxRefreshToken = 64 << 10
+
+// A Refresh is what an access token is renewed with.
+type Refresh struct {
+	RefreshToken string
+	// Secret and Conform are as in [Grant].
+	Secret  string
+	Conform func(Claims) (Claims, error)
+}
+
+// Refresh asks the token endpoint for new tokens (RFC 6749, section 6). The
+// answer may hold a new refresh token, which then replaces the old one, and an
+// ID token, which is not looked at here: see [Party.VerifyRefreshed].
+//
+// A refresh token may be good for one request, so a failed one is never
+// retried. [Spent] tells whether an error means that it is good for nothing any
+// more.
+func (p *Party) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
+	if r.RefreshToken == "" || len(r.RefreshToken) > maxRefreshToken || strings.ContainsFunc(r.RefreshToken, notPrintable) {
+		return nil, errors.New("refresh request: the refresh token is empty, too long or not printable")
+	}
+	md, err := p.Metadata(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !p.cfg.MintedSecret {
+		r.Secret = p.cfg.ClientSecret
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.RefreshToken}}
+	for name, value := range p.cfg.TokenParams {
+		form.Set(name, value)
+	}
+	req, err := p.clientRequest(ctx, md, md.TokenURL, form, r.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("refresh request: %w", err)
+	}
+	a, err := p.send(req)
+	if err != nil {
+		return nil, fmt.Errorf("token endpoint: %w", err)
+	}
+	fields, err := answerFields(a)
+	if err == nil {
+		var tokens *Tokens
+		if tokens, err = p.JudgeRefresh(fields, r); err == nil {
+			return tokens, nil
+		}
+	}
+	return nil, fmt.Errorf("token endpoint: %w", redact(err, r.RefreshToken, r.Secret))
+}
+
+// JudgeRefresh reads the members of an answer as [Party.Refresh] does, for one
+// that came another way.
+func (p *Party) JudgeRefresh(fields Claims, r Refresh) (*Tokens, error) {
+	tokens, err := readTokens(fields, r.Conform, time.Now())
+	if err != nil {
+		return nil, redact(err, r.RefreshToken, r.Secret)
+	}
+	return tokens, nil
+}
+
+// Spent reports whether err says that a refresh token was refused for good:
+// expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
+func Spent(err error) bool {
+	var refusal *TokenError
+	if !errors.As(err, &refusal) || passing(refusal.Status) {
+		return false
+	}
+	return refusal.Code == "invalid_grant" || refusal.Code == "bad_refresh_token" // GitHub's word
+}
+
+// VerifyRefreshed decides whether an ID token that came with a refresh is of
+// this provider and client, and returns its sub. It has to be compared with
+// that of the sign-in (OpenID Connect Core 1.0, section 12.2).
+func (p *Party) VerifyRefreshed(ctx context.Context, t *Tokens) (sub string, err error) {
+	claims, err := p.VerifyIDToken(ctx, t.IDToken, IDTokenCheck{AccessToken: t.AccessToken, Refreshed: true})
+	if err != nil {
+		return "", err
+	}
+	sub, _ = claims.String("sub")
+	return sub, nil
+}
+
+// Revoke makes a token invalid at the provider (RFC 7009). hint is
+// refresh_token or access_token. A provider that announces no such endpoint is
+// [ErrNoEndpoint]; what may pass is [ErrUnavailable].
+func (p *Party) Revoke(ctx context.Context, token, hint, secret string) error {
+	md, err := p.Metadata(ctx)
+	switch {
+	case err != nil:
+		return err
+	case md.RevocationURL == "":
+		return ErrNoEndpoint
+	case !p.cfg.MintedSecret:
+		secret = p.cfg.ClientSecret
+	}
+	form := url.Values{"token": {token}, "token_type_hint": {hint}}
+	req, err := p.clientRequest(ctx, md, md.RevocationURL, form, secret)
+	if err != nil {
+		return fmt.Errorf("revocation request: %w", err)
+	}
+	a, err := p.send(req)
+	switch {
+	case err != nil:
+		return fmt.Errorf("revocation endpoint: %w", err)
+	case a.status == http.StatusOK || a.status == http.StatusNoContent:
+		return nil
+	}
+	return fmt.Errorf("revocation endpoint: %w", statusError(a.status))
+}

@@ -1,0 +1,79 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Times of a lease that keeps one piece of work from all other replicas.
+const (
+	leaseFor     = 30 * time.Second // lapses so long after its holder died
+	leaseRenew   = 10 * time.Second
+	leaseWait    = 20 * time.Second // longest wait for one
+	leasePoll    = 50 * time.Millisecond
+	leasePollMax = time.Second // leasePoll is doubled up to it
+	leaseCall    = 5 * time.Second
+)
+
+// ErrBusy: another replica does the same work and has not ended for 20 s; or
+// it died, and its lease lapses soon.
+var ErrBusy = errors.New("authsvc: another replica is at work on this")
+
+// lease waits until name is ours and keeps it until release is called. name
+// holds no personal data: it is stored as it is.
+func (s *Service) lease(ctx context.Context, name string) (release func(), err error) {
+	holder := newID()
+	end := time.Now().Add(leaseWait)
+	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
+		err := s.takeLease(ctx, name, holder)
+		switch {
+		case err == nil:
+			return s.holdLease(ctx, name, holder), nil
+		case !errors.Is(err, ErrConflict):
+			return nil, fmt.Errorf("%w: %w", errStore, err)
+		case !time.Now().Add(wait).Before(end):
+			return nil, ErrBusy
+		case !rest(ctx, wait):
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *Service) takeLease(ctx context.Context, name, holder string) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseCall)
+	defer cancel()
+	now := time.Now()
+	return s.adapter.Lease(ctx, name, holder, now, now.Add(leaseFor))
+}
+
+// holdLease renews a lease until release is called. A process that slept for
+// longer than the lease may find that another has it: that is logged, and what
+// is under way must bear it.
+func (s *Service) holdLease(ctx context.Context, name, holder string) (release func()) {
+	held, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for rest(held, leaseRenew) {
+			if err := s.takeLease(held, name, holder); err != nil && held.Err() == nil {
+				s.log.Warn("a lease could not be renewed", "err", err)
+			}
+		}
+	}()
+	return func() {
+		end()
+		<-ended
+		ctx, cancel := inHand(ctx, leaseCall)
+		defer cancel()
+		if err := s.adapter.Release(ctx, name, holder); err != nil {
+			s.log.Debug("a lease lapses by itself", "err", err)
+		}
+	}
+}
+
+// leaseName hides of whom the work is.
+func (s *Service) leaseName(work string, parts ...string) string {
+	return work + ":" + b64(s.leaseMAC.Sum(append([]string{work}, parts...)...))
+}

@@ -1,0 +1,80 @@
+package authsvc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc/internal/oidc"
+)
+
+// apart is a request for the provider's functions when no browser has one.
+func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange, error) {
+	rq := &request{Service: s, ctx: ctx, flow: f, now: time.Now()}
+	x, err := f.exchange(rq, &transaction{}, answer{})
+	if err != nil {
+		return nil, nil, err
+	}
+	x.Callback = func(string) string { return "" }
+	return rq, x, nil
+}
+
+// refresh renews the tokens of an account (RFC 6749 §6).
+func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account, error) {
+	if f.ExchangeCode != nil && f.RefreshTokens == nil {
+		return Account{}, fmt.Errorf("%w: %s has no way to refresh tokens", ErrNoToken, f.ID)
+	}
+	rq, x, err := f.apart(ctx, s)
+	if err != nil {
+		return Account{}, err
+	}
+	with := oidc.Refresh{RefreshToken: a.RefreshToken, Secret: x.Client.Secret, Conform: f.conform(rq)}
+	var tokens *oidc.Tokens
+	if f.RefreshTokens == nil {
+		tokens, err = f.party.Refresh(ctx, with)
+	} else {
+		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope}
+		var got Profile
+		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
+			tokens, err = f.party.JudgeRefresh(oidc.Claims(got), with)
+		}
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	return f.renewed(ctx, s, a, tokens)
+}
+
+// renewed is the account with the tokens of an answer.
+func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
+	sub := oidc.UnverifiedSubject(a.IDToken)
+	if t.IDToken != "" && f.openID && sub != "" {
+		got, err := f.party.VerifyRefreshed(ctx, t)
+		switch {
+		case err != nil: // the access token is as good without it
+			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
+		case got != sub:
+			s.record(ctx, AuditEvent{Name: "token.wrong_subject", Provider: f.ID, UserID: a.UserID,
+				Reason: "a refresh was answered with tokens of somebody else"})
+			return Account{}, errors.New("the answer is about another person")
+		default:
+			a.IDToken = t.IDToken
+		}
+	}
+	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, t.ExpiresAt, t.TokenType
+	a.RefreshToken = cmp.Or(t.RefreshToken, a.RefreshToken)
+	a.Scope = cmp.Or(t.Scope, a.Scope)
+	a.SessionState = cmp.Or(t.SessionState, a.SessionState)
+	return a, nil
+}
+
+// revoke makes a token invalid at the provider (RFC 7009).
+func (f *oauthFlow) revoke(ctx context.Context, s *Service, token, hint string) error {
+	_, x, err := f.apart(ctx, s)
+	if err != nil {
+		return err
+	}
+	return f.party.Revoke(ctx, token, hint, x.Client.Secret)
+}

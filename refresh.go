@@ -1,0 +1,186 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc/internal/oidc"
+)
+
+// Times of a refresh.
+const (
+	refreshTimeout = 25 * time.Second // metadata and the token request
+	storeTimeout   = 5 * time.Second  // one call of the store
+	storeTries     = 4                // before callers are told
+	storePause     = 100 * time.Millisecond
+	storeRetry     = 5 * time.Second // between the tries after that
+	storeGiveUp    = 10 * time.Minute
+)
+
+var (
+	errNotStored = errors.New("authsvc: new tokens came but cannot be stored now; it is tried again")
+	errReplaced  = errors.New("the tokens were replaced by a sign-in meanwhile")
+)
+
+// A refresh is one renewal of an account's tokens, held by the lease of the
+// account. It goes on when those who wait for it leave: a provider that rotates
+// refresh tokens has spent the old one.
+type refresh struct {
+	*Service
+	key string
+	fl  *flight
+	old Account // as it was when the lease was ours
+}
+
+// refreshed joins or starts the refresh of an account.
+func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
+	key := s.leaseName("refresh", a.Provider, a.ProviderAccountID)
+	fl, mine := s.flights.join(key, time.Now())
+	if mine {
+		r := &refresh{Service: s, key: key, fl: fl, old: a}
+		if !s.errand("refresh of tokens", r.run) {
+			r.land("", errNoErrand, 0)
+		}
+	}
+	return fl.wait(ctx)
+}
+
+func (r *refresh) land(token string, err error, pause time.Duration) {
+	r.flights.land(r.key, r.fl, token, err, pause)
+}
+
+// run waits for the lease, looks again, and asks the provider.
+func (r *refresh) run(life context.Context) {
+	defer r.land("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
+	release, err := r.lease(life, r.key)
+	if err != nil {
+		r.land("", err, 0)
+		return
+	}
+	defer release()
+	ctx, cancel := inHand(life, refreshTimeout)
+	defer cancel()
+	r.old, err = r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	switch {
+	case err != nil:
+		r.land("", err, 0)
+		return
+	case fresh(&r.old, time.Now().Add(tokenMargin)): // another replica was faster
+		r.land(r.old.AccessToken, nil, 0)
+		return
+	}
+	if err := r.renewable(&r.old); err != nil {
+		r.land("", err, 0)
+		return
+	}
+	renewed, err := r.flows[r.old.Provider].(tokenKeeper).refresh(ctx, r.Service, r.old)
+	switch {
+	case err == nil:
+		r.keep(life, renewed)
+	case oidc.Spent(err):
+		r.refused(life, err)
+	case errors.Is(err, ErrNoToken):
+		r.land("", err, 0)
+	default:
+		r.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+		r.land("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)
+	}
+}
+
+// keep stores new tokens. While that fails it goes on trying, with the lease
+// held so that nobody presents the spent refresh token, but callers are told
+// after some tries.
+func (r *refresh) keep(life context.Context, renewed Account) {
+	began := time.Now()
+	for try, wait := 1, storePause; ; try++ {
+		err := r.replace(life, renewed)
+		if r.stored(renewed, err) {
+			r.flights.clear(r.key, r.fl)
+			return
+		}
+		if try == storeTries {
+			wait = storeRetry
+			r.log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+			r.land("", errNotStored, storeGiveUp+time.Minute)
+		}
+		last := !rest(life, wait)
+		if last { // the service ends: one more try
+			err = r.replace(life, renewed)
+		}
+		if last && r.stored(renewed, err) {
+			return
+		}
+		if last || time.Since(began) > storeGiveUp {
+			r.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
+				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
+			r.land("", errNotStored, 0)
+			r.flights.clear(r.key, r.fl)
+			return
+		}
+		if try < storeTries {
+			wait *= 3
+		}
+	}
+}
+
+// stored ends the flight unless the store has to be asked again.
+func (r *refresh) stored(renewed Account, err error) bool {
+	switch {
+	case err == nil:
+		r.land(renewed.AccessToken, nil, 0)
+	case errors.Is(err, ErrNotFound): // unlinked meanwhile: nobody is to have these
+		r.revokeTokens(renewed)
+		r.land("", ErrNotFound, 0)
+	case errors.Is(err, errReplaced):
+		r.land("", ErrBusy, 0)
+	default:
+		return false
+	}
+	return true
+}
+
+// replace writes the tokens of the account, unless a sign-in or another program
+// has replaced those that the refresh began with.
+func (r *refresh) replace(life context.Context, renewed Account) error {
+	ctx, cancel := inHand(life, storeTimeout)
+	defer cancel()
+	now, err := r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	switch {
+	case err != nil:
+		return err
+	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken && now.RefreshToken != r.old.RefreshToken:
+		return nil // a write whose answer was lost
+	case now.RefreshToken != r.old.RefreshToken:
+		return errReplaced
+	}
+	return r.adapter.RefreshAccount(ctx, r.vault.keep(renewed))
+}
+
+// refused marks the stored tokens, so that the provider is not asked again
+// before the next sign-in, and tells.
+func (r *refresh) refused(life context.Context, cause error) {
+	marked := r.old
+	marked.AccessToken, marked.RefreshToken, marked.ExpiresAt = "", refusedToken, 0
+	if err := r.replace(life, marked); err != nil {
+		if errors.Is(err, errReplaced) { // what was refused is not what is stored
+			r.land("", ErrBusy, 0)
+			return
+		}
+		r.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+		r.land("", ErrTokenRefused, refreshPause)
+		return
+	}
+	r.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
+	ctx, cancel := inHand(life, loginTimeout)
+	defer cancel()
+	r.record(ctx, AuditEvent{Name: "token.refused", Provider: r.old.Provider, UserID: r.old.UserID,
+		Reason: "the refresh token is expired, revoked or was used before"})
+	r.emit("tokenRefused", func() {
+		a := r.old
+		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
+		r.events.TokenRefused(ctx, a)
+	}, r.events.TokenRefused != nil)
+	r.land("", ErrTokenRefused, 0)
+}

@@ -1,0 +1,142 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/idp"
+)
+
+// refreshing has the harness's provider give out tokens that are due, and
+// answer refreshes with what answer returns.
+func (w *world) refreshing(answer func(r *http.Request) string) {
+	w.op.SetFault(idp.Fault{
+		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
+		Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{
+			idp.EndpointToken: func(rw http.ResponseWriter, r *http.Request) bool {
+				if r.ParseForm(); r.PostForm.Get("grant_type") != "refresh_token" {
+					return false
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(rw, answer(r))
+				return true
+			},
+		},
+	})
+}
+
+// The ID token of a refresh is of the same person, or the whole answer is
+// refused; one that is not valid changes nothing.
+func TestAttackRefreshedIDToken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(map[string]any)
+		want   string // access token
+		taken  bool
+	}{
+		"same person":    {func(map[string]any) {}, "at-1", true},
+		"nonce of then":  {func(c map[string]any) { c["nonce"] = "n" }, "at-1", true},
+		"another person": {func(c map[string]any) { c["sub"] = "grace" }, "", false},
+		"other client":   {func(c map[string]any) { c["aud"] = "x" }, "at-1", false},
+		"other issuer":   {func(c map[string]any) { c["iss"] = "https://evil.test" }, "at-1", false},
+		"expired":        {func(c map[string]any) { c["exp"] = 1 }, "at-1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, nil)
+			w.refreshing(func(*http.Request) string {
+				claims := map[string]any{"iss": w.op.Issuer(), "aud": "app", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "new": true}
+				c.change(claims)
+				raw, err := w.op.Sign("JWT", claims)
+				if err != nil {
+					panic(err)
+				}
+				return `{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`
+			})
+			w.browser().signIn(w.op, "ada")
+			_, before := theAccount(t, w)
+			time.Sleep(1100 * time.Millisecond) // its token ends
+			got, err := w.AccessToken(t.Context(), before.UserID, "op")
+			if got != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("%q, %v", got, err)
+			}
+			_, after := theAccount(t, w)
+			if taken := after.IDToken != before.IDToken; taken != c.taken || after.IDToken == "" {
+				t.Errorf("ID token taken over: %v\n%s", taken, w.logs)
+			}
+			if c.want == "" && after.AccessToken != before.AccessToken {
+				t.Error("tokens of another person are stored")
+			}
+		})
+	}
+}
+
+// What a provider departs from the standards in, it departs in for refreshes.
+func TestRefreshFunctions(t *testing.T) {
+	t.Parallel()
+	none := func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, errors.New("no") }
+	for name, c := range map[string]struct {
+		tune func(*authsvc.OAuth)
+		want string
+		err  string
+	}{
+		"standard": {func(*authsvc.OAuth) {}, "at-odd", ""},
+		"conform": {func(p *authsvc.OAuth) {
+			p.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) { a["access_token"] = "mended"; return a, nil }
+		}, "mended", ""},
+		"same token again": {func(p *authsvc.OAuth) {
+			p.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) { a["access_token"] = "at-0"; return a, nil }
+		}, "at-0", ""},
+		"minted secret": {func(p *authsvc.OAuth) {
+			p.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "minted", time.Time{}, nil }
+		}, "at-odd", ""},
+		"own request": {func(p *authsvc.OAuth) {
+			p.ExchangeCode = none
+			p.RefreshTokens = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				if x.Tokens["refresh_token"] != "rt-0" || x.Client.Secret != clientSecret || x.Callback("code") != "" {
+					return nil, errors.New("not what it needs")
+				}
+				return authsvc.Profile{"access_token": "own", "token_type": "bearer"}, nil
+			}
+		}, "own", ""},
+		"own request refused": {func(p *authsvc.OAuth) {
+			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+				return authsvc.Profile{"error": "invalid_grant"}, nil
+			}
+		}, "", "refused the stored refresh token"},
+		"own request panics": {func(p *authsvc.OAuth) {
+			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("x") }
+		}, "", "RefreshTokens panicked"},
+		"only the code": {func(p *authsvc.OAuth) { p.ExchangeCode = none }, "", "no way to refresh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOdd(map[string]string{"odd.test/token": `{"access_token":"at-odd","token_type":"bearer","expires_in":3600}`})
+			w := startOdd(t, o, c.tune)
+			due(t, w.store, 0)
+			got, err := w.AccessToken(t.Context(), "ada", "odd")
+			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%q, %v", got, err)
+			}
+			if c.err == "" {
+				if again, err := w.AccessToken(t.Context(), "ada", "odd"); again != c.want || err != nil || o.count("odd.test/token") > 1 {
+					t.Errorf("again: %q, %v, asked %d times", again, err, o.count("odd.test/token"))
+				}
+				if _, refresh := w.tokens(t); refresh != "rt-0" {
+					t.Errorf("an answer without refresh token costs the old one: %q", refresh)
+				}
+			}
+			if r := o.request("odd.test/token"); name == "minted secret" {
+				if _, secret, _ := r.BasicAuth(); secret != "minted" {
+					t.Errorf("secret %q", secret)
+				}
+			}
+		})
+	}
+}

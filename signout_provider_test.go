@@ -1,0 +1,225 @@
+package authsvc_test
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/idp"
+)
+
+// leaving is an arena whose provider ends its own session, too.
+func leaving(t *testing.T, tune func(*authsvc.Config)) *arena {
+	t.Helper()
+	w := enter(t, func(c *authsvc.Config) {
+		c.Providers[0].(*authsvc.OAuth).LogoutAtProvider = true
+		if tune != nil {
+			tune(c)
+		}
+	})
+	w.op.SetFault(idp.Fault{Discovery: func(m map[string]any) { m["end_session_endpoint"] = w.op.Issuer() + "/end?x=1" }})
+	return w
+}
+
+func TestSignOutAtProvider(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tune func(*authsvc.Config)
+		hint bool
+	}{
+		"database":   {nil, true},
+		"jwt":        {func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, true},
+		"no storage": {func(c *authsvc.Config) { c.Adapter = nil; c.Providers = c.Providers[:1] }, false},
+		"dropped":    {func(c *authsvc.Config) { c.ProviderTokens = "drop" }, false},
+		"compat v4":  {func(c *authsvc.Config) { c.Compat = authsvc.NextAuthV4 }, true},
+		"compat v5":  {func(c *authsvc.Config) { c.Compat, c.Session.Strategy = authsvc.AuthJSV5, "jwt" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := leaving(t, c.tune)
+			b := w.browser()
+			b.signIn(w.op, "ada")
+			if b.email() == "" {
+				t.Fatalf("no session\n%s", w.logs)
+			}
+			// As next-auth/react does it.
+			a := b.post("/api/auth/signout", "callbackUrl", "/bye?x=1", "json", "true")
+			if a.StatusCode != 200 || b.email() != "" {
+				t.Fatalf("%d, still %q", a.StatusCode, b.email())
+			}
+			to := mustURL(t, a.url(t))
+			q := to.Query()
+			if !strings.HasPrefix(to.String(), w.op.Issuer()+"/end?") || q.Get("x") != "1" || q.Get("client_id") != "app" ||
+				q.Get("post_logout_redirect_uri") != origin+"/api/auth/signout/return" || q.Get("state") == "" {
+				t.Errorf("%s", to)
+			}
+			if hint := strings.Count(q.Get("id_token_hint"), ".") == 2; hint != c.hint {
+				t.Errorf("id token: %v\n%s", hint, w.logs)
+			}
+			back := "/api/auth/signout/return?state=" + url.QueryEscape(q.Get("state"))
+			if a := b.get(back); a.location() != origin+"/bye?x=1" {
+				t.Errorf("back at %s\n%s", a.location(), w.logs)
+			}
+			if a := b.get(back); a.location() != origin {
+				t.Errorf("a second return leads to %s", a.location())
+			}
+		})
+	}
+}
+
+// Where the provider has no part in it, a sign-out is as it always was.
+func TestSignOutStaysHere(t *testing.T) {
+	t.Parallel()
+	out := func(b *browser) string { return b.post("/api/auth/signout", "callbackUrl", "/bye").location() }
+	t.Run("twin", func(t *testing.T) {
+		t.Parallel()
+		w := leaving(t, nil)
+		b := w.browser()
+		b.signIn(w.op, "ada")
+		if to := out(b); !strings.HasPrefix(to, w.op.Issuer()) {
+			t.Errorf("%s", to)
+		}
+	})
+	t.Run("not wanted", func(t *testing.T) {
+		t.Parallel()
+		w := leaving(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).LogoutAtProvider = false })
+		b := w.browser()
+		b.signIn(w.op, "ada")
+		if to := out(b); to != origin+"/bye" {
+			t.Errorf("%s", to)
+		}
+	})
+	t.Run("another way in", func(t *testing.T) {
+		t.Parallel()
+		w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
+		b := w.browser()
+		b.login("ada")
+		if to := out(b); to != origin+"/bye" {
+			t.Errorf("%s", to)
+		}
+	})
+	t.Run("no session", func(t *testing.T) {
+		t.Parallel()
+		w := leaving(t, nil)
+		if to := out(w.browser()); to != origin+"/bye" {
+			t.Errorf("%s", to)
+		}
+	})
+	t.Run("no endpoint", func(t *testing.T) {
+		t.Parallel()
+		w := leaving(t, nil)
+		w.op.SetFault(idp.Fault{})
+		b := w.browser()
+		b.signIn(w.op, "ada")
+		if to := out(b); to != origin+"/bye" || b.email() != "" || !strings.Contains(w.logs.String(), "could not go on at the provider") {
+			t.Errorf("%s\n%s", to, w.logs)
+		}
+	})
+	t.Run("provider down", func(t *testing.T) {
+		t.Parallel()
+		w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
+		b := w.browser()
+		b.signIn(w.op, "ada")
+		other := w.config // a replica that has never met the provider
+		s, err := authsvc.New(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+		w.op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointDiscovery: time.Minute}})
+		b.h = s
+		began := time.Now()
+		if to := out(b); to != origin+"/bye" || b.email() != "" || time.Since(began) > 8*time.Second {
+			t.Errorf("%s after %v", to, time.Since(began))
+		}
+	})
+	t.Run("misconfigured", func(t *testing.T) {
+		t.Parallel()
+		o := newOdd(nil)
+		_, err := authsvc.New(oddConfig(o, oddClient(func(p *authsvc.OAuth) { p.LogoutAtProvider = true }), &logBuffer{}))
+		if err == nil || !strings.Contains(err.Error(), "end_session_url is missing") {
+			t.Errorf("%v", err)
+		}
+		startOdd(t, o, func(p *authsvc.OAuth) { p.LogoutAtProvider, p.EndSessionURL = true, "https://odd.test/end" })
+	})
+}
+
+// TestAttackSignOutReturn: the return leads to what the sign-out asked for, in
+// the browser that asked, once; all else leads home.
+func TestAttackSignOutReturn(t *testing.T) {
+	t.Parallel()
+	w := leaving(t, nil)
+	leave := func(b *browser) string {
+		b.signIn(w.op, "ada")
+		return mustURL(t, b.post("/api/auth/signout", "callbackUrl", "/bye").location()).Query().Get("state")
+	}
+	foreign := leave(w.browser())
+	for name, change := range map[string]func(b *browser, q url.Values){
+		"none":         func(_ *browser, q url.Values) { q.Del("state") },
+		"twice":        func(_ *browser, q url.Values) { q.Add("state", q.Get("state")) },
+		"of another":   func(_ *browser, q url.Values) { q.Set("state", foreign) },
+		"flipped":      func(_ *browser, q url.Values) { s := q.Get("state"); q.Set("state", flip(s, len(s)-2)) },
+		"other target": func(_ *browser, q url.Values) { q.Set("state", "x"); q.Set("callbackUrl", "https://evil.test/") },
+		"no cookie": func(b *browser, _ url.Values) {
+			for n := range b.cookies {
+				if strings.Contains(n, ".tx.") {
+					delete(b.cookies, n)
+				}
+			}
+		},
+		"other CSRF token": func(b *browser, _ url.Values) { delete(b.cookies, csrfName) },
+		"of a sign-in": func(b *browser, q url.Values) {
+			q.Set("state", mustURL(t, b.begin("op")).Query().Get("state"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := w.browser()
+			q := url.Values{"state": {leave(b)}}
+			change(b, q)
+			if a := b.get("/api/auth/signout/return?" + q.Encode()); a.StatusCode != 302 || a.location() != origin {
+				t.Errorf("%d %s", a.StatusCode, a.location())
+			}
+		})
+	}
+	t.Run("twin", func(t *testing.T) {
+		b := w.browser()
+		if a := b.get("/api/auth/signout/return?callbackUrl=https://evil.test/&state=" + leave(b)); a.location() != origin+"/bye" {
+			t.Errorf("%s", a.location())
+		}
+	})
+	t.Run("prefetch", func(t *testing.T) {
+		b := w.browser()
+		back := "/api/auth/signout/return?state=" + leave(b)
+		r := httptest.NewRequest("GET", b.abs(back), nil)
+		r.Header.Set("Sec-Purpose", "prefetch")
+		b.do(r)
+		if a := b.get(back); a.location() != origin+"/bye" {
+			t.Errorf("%s", a.location())
+		}
+	})
+	t.Run("the state is no sign-in", func(t *testing.T) {
+		b := w.browser()
+		state := leave(b)
+		back := query(t, b.approve(w.op, b.begin("op"), "ada"), func(q url.Values) { q.Set("state", state) })
+		w.mustRefuse(t, func() *answer { return b.get(back) })
+	})
+	t.Run("signed in again meanwhile", func(t *testing.T) {
+		b := w.browser()
+		state := leave(b)
+		b.signIn(w.op, "grace")
+		if a := b.get("/api/auth/signout/return?state=" + state); a.location() != origin+"/bye" || b.email() != "grace@example.com" {
+			t.Errorf("%s, %q", a.location(), b.email())
+		}
+	})
+	t.Run("callbackUrl elsewhere", func(t *testing.T) {
+		b := w.browser()
+		b.signIn(w.op, "ada")
+		state := mustURL(t, b.post("/api/auth/signout", "callbackUrl", "https://evil.test/").location()).Query().Get("state")
+		if a := b.get("/api/auth/signout/return?state=" + state); a.location() != origin {
+			t.Errorf("%s", a.location())
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc/internal/oidc"
+)
+
+// ErrLastAccount: without the account the user could not sign in any more.
+var ErrLastAccount = errors.New("authsvc: the account is the user's last way to sign in")
+
+// UnlinkAccount removes an account of a user and then, in the background,
+// revokes its tokens where the provider takes that (RFC 7009). Sessions go on;
+// EndSessions ends them. A sign-in by the account that is under way ends
+// without a session.
+//
+// ErrNotFound: the user has no such account. ErrLastAccount: the user has no
+// other account at a configured provider, and no verified address while links
+// are sent. What a credentials provider would let in is not known here:
+// UnlinkLastAccount is for those who know.
+func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string) error {
+	return s.unlink(ctx, userID, provider, providerAccountID, false)
+}
+
+// UnlinkLastAccount is UnlinkAccount without ErrLastAccount.
+func (s *Service) UnlinkLastAccount(ctx context.Context, userID, provider, providerAccountID string) error {
+	return s.unlink(ctx, userID, provider, providerAccountID, true)
+}
+
+// unlink holds a lease of the user: two requests at once must not remove one
+// another's last account.
+func (s *Service) unlink(ctx context.Context, userID, provider, id string, last bool) error {
+	if s.adapter == nil {
+		return errors.New("authsvc: without storage no accounts are kept")
+	}
+	release, err := s.lease(ctx, s.leaseName("unlink", userID))
+	if err != nil {
+		return err
+	}
+	defer release()
+	u, err := s.adapter.GetUser(ctx, userID)
+	if err != nil {
+		return err
+	}
+	all, err := s.adapter.ListAccounts(ctx, userID)
+	if err != nil {
+		return err
+	}
+	found, others := splitAccount(all, provider, id)
+	switch {
+	case found == nil:
+		return ErrNotFound
+	case !last && !s.waysIn(u, others):
+		return ErrLastAccount
+	}
+	if err := s.adapter.UnlinkAccount(ctx, provider, id); err != nil {
+		return err
+	}
+	s.unlinked(ctx, u, *found)
+	return nil
+}
+
+func splitAccount(all []Account, provider, id string) (found *Account, others []Account) {
+	for _, a := range all {
+		if a.Provider == provider && a.ProviderAccountID == id {
+			found = &a
+		} else {
+			others = append(others, a)
+		}
+	}
+	return found, others
+}
+
+// waysIn reports whether a user with these accounts can sign in.
+func (s *Service) waysIn(u User, accounts []Account) bool {
+	for _, a := range accounts {
+		if s.flows[a.Provider] != nil {
+			return true
+		}
+	}
+	if u.Email == "" || u.EmailVerified.IsZero() {
+		return false
+	}
+	for _, f := range s.flows {
+		if f.info().linkAge > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unlinked tells, and revokes what the account had.
+func (s *Service) unlinked(ctx context.Context, u User, stored Account) {
+	a, err := s.vault.open(stored)
+	if err != nil {
+		s.log.Warn("tokens of a removed account cannot be revoked", "provider", stored.Provider, "err", err)
+		stored.RefreshToken, stored.AccessToken, stored.IDToken = "", "", ""
+		a = stored
+	}
+	s.record(ctx, AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: "by the application"})
+	s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) }, s.events.UnlinkAccount != nil)
+	s.revokeTokens(a)
+}
+
+// revokeWaits are the pauses between the tries to revoke a token.
+var revokeWaits = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+
+// revokeTokens revokes the tokens of an account that is gone, as an errand. The
+// refresh token goes first: it makes new access tokens, and for many providers
+// takes the old ones along.
+func (s *Service) revokeTokens(a Account) {
+	keeper, able := s.flows[a.Provider].(tokenKeeper)
+	if !able || a.RefreshToken == "" && a.AccessToken == "" {
+		return
+	}
+	taken := s.errand("revocation of tokens", func(life context.Context) {
+		for _, t := range [][2]string{{a.RefreshToken, "refresh_token"}, {a.AccessToken, "access_token"}} {
+			if t[0] == "" || t[0] == refusedToken {
+				continue
+			}
+			if err := s.revokeToken(life, keeper, t[0], t[1]); err != nil {
+				s.log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
+			}
+		}
+	})
+	if !taken {
+		s.log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", errNoErrand)
+	}
+}
+
+// revokeToken tries while the fault may pass.
+func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, token, hint string) error {
+	for try := 0; ; try++ {
+		ctx, cancel := inHand(life, refreshTimeout)
+		err := keeper.revoke(ctx, s, token, hint)
+		cancel()
+		switch {
+		case err == nil, errors.Is(err, oidc.ErrNoEndpoint):
+			return nil
+		case !errors.Is(err, oidc.ErrUnavailable), try == len(revokeWaits):
+			return err
+		case !rest(life, revokeWaits[try]):
+			return fmt.Errorf("the service ended: %w", err)
+		}
+	}
+}
