@@ -43,9 +43,9 @@ func parsePath(location string) (string, error) {
 
 // mapped is how much of the file readers map into memory, in bytes: as much as
 // SQLite maps at most. With 500 000 sessions, a session at random is read in
-// 18 µs instead of 25; past the limit the gain shrinks. A larger page cache,
-// larger pages and tables without row ids were no faster. The price: a disk
-// error under a mapped page ends the process, instead of failing a request.
+// 18 µs instead of 25; past the limit the gain shrinks. A larger page cache and
+// larger pages were no faster. The price: a disk error under a mapped page ends
+// the process, instead of failing a request.
 const mapped = 1<<31 - 1
 
 // dsn is what the driver calls the database. Every connection gets its

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,43 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 	}
 	if got := query(t, s.writer, `SELECT emailVerified, typeof(emailVerified), extra FROM User WHERE id = 'cl1'`); !strings.HasSuffix(got[0], "text kept") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// rowid is authsvc_session as earlier builds made it.
+const rowid = `
+CREATE TABLE authsvc_session (digest TEXT NOT NULL PRIMARY KEY,
+	session_token TEXT NOT NULL UNIQUE REFERENCES "Session" ("sessionToken") ON DELETE CASCADE ON UPDATE CASCADE,
+	user_id TEXT NOT NULL REFERENCES "User" ("id") ON DELETE CASCADE ON UPDATE CASCADE,
+	expires INTEGER NOT NULL, auth_time INTEGER, provider TEXT);
+`
+
+// A file of an earlier build, whose tables have row ids, is used as it is.
+func TestKeepsTablesWithRowIDs(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), made(t, prisma+rowid), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	const tables = `SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'`
+	if got := query(t, s.writer, tables); len(got) > 0 {
+		t.Errorf("made anew: %s", got)
+	}
+	moment := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	rec := authsvc.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, AuthTime: moment, Provider: "p"}
+	if _, err := s.CreateSession(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := s.GetSession(t.Context(), "tok9", "d9")
+	if err != nil || !got.AuthTime.Equal(moment) || got.Provider != "p" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n, err := s.Sweep(t.Context(), moment.Add(time.Millisecond), 10); n == 0 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	if _, _, err := s.GetSession(t.Context(), "tok9", "d9"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("after the sweep: %v", err)
 	}
 }
 

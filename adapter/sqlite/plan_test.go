@@ -29,6 +29,32 @@ func TestQueryPlans(t *testing.T) {
 	}
 }
 
+// A session is read from three trees, by their keys: in a large file each tree
+// costs a page that is in no cache.
+func TestSessionIsReadByKeys(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, seam{})
+	read := 0
+	for _, text := range sqladapter.Statements(s.Adapter) {
+		if !strings.Contains(text, "o.digest = ?") {
+			continue
+		}
+		read++
+		plan := query(t, s.writer, "EXPLAIN QUERY PLAN "+text, 1, 1)
+		if len(plan) != 3 {
+			t.Errorf("the plan has %d steps", len(plan))
+		}
+		for _, line := range plan {
+			if !strings.Contains(line, " USING PRIMARY KEY (") {
+				t.Errorf("not by key: %s", line)
+			}
+		}
+	}
+	if read != 1 {
+		t.Errorf("%d statements read a session", read)
+	}
+}
+
 func TestDecodeTime(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{int64(1893456000123), float64(1893456000123), "2030-01-01T00:00:00.123Z", "2030-01-01T01:00:00.123+01:00",

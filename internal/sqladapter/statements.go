@@ -92,10 +92,12 @@ func buildSessions(b *builder) sessionStatements {
 		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider) ` +
 			`VALUES (?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
-		// be one, from lending its authentication time.
+		// be one, from lending its authentication time. It is no equation, so
+		// that SQLite looks the row up by its key, not by the longer index over
+		// session_token and from there by the key.
 		getSession: b.read(`SELECT ` + sessionColumns + `, ` + userColumns + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
-			`LEFT JOIN authsvc_session o ON o.digest = ? AND o.session_token = s.{Session.sessionToken} ` +
+			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
 			`WHERE {=s.Session.sessionToken}`),
 		updateSession: b.write(`UPDATE {Session} SET {Session.expires} = ? WHERE {=Session.sessionToken}`),
 		updateOwnSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, provider = ? ` +

@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS authsvc_session (
     expires INTEGER NOT NULL,
     auth_time INTEGER,
     provider TEXT
-);
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS authsvc_session_user ON authsvc_session (user_id);
 CREATE INDEX IF NOT EXISTS authsvc_session_expires ON authsvc_session (expires);
 

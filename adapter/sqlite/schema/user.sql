@@ -4,4 +4,4 @@ CREATE TABLE {User} (
     {User.email} TEXT UNIQUE,
     {User.emailVerified} DATETIME,
     {User.image} TEXT
-);
+) WITHOUT ROWID;
