@@ -12,6 +12,6 @@ func Auth0(c authsvc.Client, issuer string) *authsvc.OAuth {
 		ID: "auth0", Name: "Auth0", Client: c,
 		OpenID: true,
 		Issuer: server(issuer) + "/",
-		Style:  authsvc.Style{Background: "#eb5424", Text: "#ffffff"},
+		Style:  authsvc.Style{Background: "#eb5424", Text: "#000000"},
 	}
 }

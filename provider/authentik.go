@@ -14,6 +14,6 @@ func Authentik(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: server(issuer) + "/",
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#fd4b2d", Text: "#ffffff"},
+		Style:  authsvc.Style{Background: "#fd4b2d", Text: "#000000"},
 	}
 }

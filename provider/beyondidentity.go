@@ -13,6 +13,6 @@ func BeyondIdentity(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: server(issuer),
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#5077c5", Text: "#ffffff"},
+		Style:  authsvc.Style{Background: "#5077c5", Text: "#000000"},
 	}
 }

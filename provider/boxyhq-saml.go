@@ -18,6 +18,6 @@ func BoxyHQSAML(c authsvc.Client, issuer string) *authsvc.OAuth {
 		UserInfoURL:         base + "/api/oauth/userinfo",
 		AuthorizationParams: map[string]string{"provider": "saml"},
 		Fields:              authsvc.Fields{ID: "id", Name: "{firstName} {lastName}|email", EmailVerified: never},
-		Style:               authsvc.Style{Background: "#25c2a0", Text: "#ffffff"},
+		Style:               authsvc.Style{Background: "#25c2a0", Text: "#000000"},
 	}
 }

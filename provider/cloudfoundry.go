@@ -16,6 +16,6 @@ func CloudFoundry(c authsvc.Client, uaaURL string) *authsvc.OAuth {
 		UserInfoURL:      base + "/userinfo",
 		Scope:            "openid",
 		Fields:           authsvc.Fields{ID: "user_id", Name: "name|{given_name} {family_name}", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#0c9ed5", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#0c9ed5", Text: "#000000"},
 	}
 }

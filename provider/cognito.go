@@ -15,6 +15,6 @@ func Cognito(c authsvc.Client, issuer string) *authsvc.OAuth {
 		Issuer:       server(issuer),
 		Fields:       authsvc.Fields{Name: "name|given_name|cognito:username|username"},
 		VerifiedText: true,
-		Style:        authsvc.Style{Background: "#ffffff", Text: "#c17b9e"},
+		Style:        authsvc.Style{Background: "#ffffff", Text: "#000000"},
 	}
 }

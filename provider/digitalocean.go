@@ -22,6 +22,6 @@ func DigitalOcean(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "account.email_verified",
 		},
 		UserInfo: onlyInUse("digitalocean", "account.status", "active"),
-		Style:    authsvc.Style{Background: "#0080ff", Text: "#ffffff"},
+		Style:    authsvc.Style{Background: "#0080ff", Text: "#000000"},
 	}
 }

@@ -20,6 +20,6 @@ func Eventbrite(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "emails[primary=true].verified",
 			Image:         "https://img.evbuc.com/https%3A%2F%2Fcdn.evbuc.com%2Fimages%2F{image_id}%2F1%2Foriginal.jpg",
 		},
-		Style: authsvc.Style{Background: "#f05537", Text: "#ffffff"},
+		Style: authsvc.Style{Background: "#f05537", Text: "#000000"},
 	}
 }

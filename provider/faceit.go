@@ -14,6 +14,6 @@ func FACEIT(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:         "https://api.faceit.com/auth/v1/resources/userinfo",
 		AuthorizationParams: map[string]string{"redirect_popup": "true"},
 		Fields:              authsvc.Fields{ID: "guid", Name: "name|nickname", EmailVerified: never},
-		Style:               authsvc.Style{Background: "#ff5500", Text: "#ffffff"},
+		Style:               authsvc.Style{Background: "#ff5500", Text: "#000000"},
 	}
 }

@@ -13,6 +13,6 @@ func Figma(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:      "https://api.figma.com/v1/me",
 		Scope:            "current_user:read",
 		Fields:           authsvc.Fields{ID: "id", Name: "handle", EmailVerified: never, Image: "img_url"},
-		Style:            authsvc.Style{Background: "#ff7237", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#ff7237", Text: "#000000"},
 	}
 }

@@ -13,6 +13,6 @@ func Frontegg(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID:       true,
 		Issuer:       issuer,
 		DiscoveryURL: issuer + "/oauth/.well-known/openid-configuration",
-		Style:        authsvc.Style{Background: "#43bb7a", Text: "#ffffff"},
+		Style:        authsvc.Style{Background: "#43bb7a", Text: "#000000"},
 	}
 }

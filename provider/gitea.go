@@ -29,7 +29,7 @@ func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "avatar_url",
 		},
-		Style: authsvc.Style{Background: "#609926", Text: "#ffffff"},
+		Style: authsvc.Style{Background: "#609926", Text: "#000000"},
 	}
 	if base == giteaCom {
 		o.Fields.EmailVerified = giteaVerified

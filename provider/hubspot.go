@@ -22,7 +22,7 @@ func HubSpot(c authsvc.Client) *authsvc.OAuth {
 		Scope:            "oauth",
 		AuthMethod:       "client_secret_post",
 		Fields:           authsvc.Fields{ID: "user_id", Name: "user", Email: "user", EmailVerified: never, Image: never},
-		Style:            authsvc.Style{Background: "#ff7a59", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#ff7a59", Text: "#000000"},
 	}
 	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return hubSpotToken(ctx, o.UserInfoURL, x)

@@ -14,6 +14,6 @@ func Intercom(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:      "https://api.intercom.io/me",
 		AuthMethod:       "client_secret_post",
 		Fields:           authsvc.Fields{ID: "id", Image: "avatar.image_url"},
-		Style:            authsvc.Style{Background: "#286efa", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#286efa", Text: "#000000"},
 	}
 }

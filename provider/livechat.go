@@ -13,6 +13,6 @@ func LiveChat(c authsvc.Client) *authsvc.OAuth {
 		TokenURL:         "https://accounts.livechat.com/token",
 		UserInfoURL:      "https://accounts.livechat.com/v2/accounts/me",
 		Fields:           authsvc.Fields{ID: "account_id", Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#ff5100", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#ff5100", Text: "#000000"},
 	}
 }

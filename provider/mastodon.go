@@ -17,6 +17,6 @@ func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {
 		RevocationURL:    base + "/oauth/revoke",
 		Scope:            "read",
 		Fields:           authsvc.Fields{ID: "id", Name: "display_name|username", Email: never, Image: "avatar_static|avatar"},
-		Style:            authsvc.Style{Background: "#6364ff", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#6364ff", Text: "#000000"},
 	}
 }

@@ -21,6 +21,6 @@ func Meetup(c authsvc.Client) *authsvc.OAuth {
 			Email:         "data.self.email",
 			EmailVerified: never,
 		},
-		Style: authsvc.Style{Background: "#f64060", Text: "#ffffff"},
+		Style: authsvc.Style{Background: "#f64060", Text: "#000000"},
 	}
 }

@@ -29,7 +29,7 @@ func Monday(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "data.me.is_verified",
 			Image:         "data.me.photo_small",
 		},
-		Style: authsvc.Style{Background: "#ff3d57", Text: "#ffffff"},
+		Style: authsvc.Style{Background: "#ff3d57", Text: "#000000"},
 	}
 }
 

@@ -14,6 +14,6 @@ func Netlify(c authsvc.Client) *authsvc.OAuth {
 		UserInfoURL:      "https://api.netlify.com/api/v1/user",
 		AuthMethod:       "client_secret_post",
 		Fields:           authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#32e6e2", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#32e6e2", Text: "#000000"},
 	}
 }

@@ -22,6 +22,6 @@ func Nextcloud(c authsvc.Client, issuer string) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         base + "/avatar/{ocs.data.id}/512",
 		},
-		Style: authsvc.Style{Background: "#ffffff", Text: "#0082c9"},
+		Style: authsvc.Style{Background: "#ffffff", Text: "#000000"},
 	}
 }

@@ -14,6 +14,6 @@ func Osu(c authsvc.Client) *authsvc.OAuth {
 		Scope:            "identify",
 		AuthMethod:       "client_secret_post",
 		Fields:           authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#ff66aa", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#ff66aa", Text: "#000000"},
 	}
 }

@@ -27,7 +27,7 @@ func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
 		NoPKCE:              true, // it knows no PKCE
 		UserInfo:            redditMe,
 		Fields:              authsvc.Fields{ID: "id", Name: "name", Email: never, Image: "icon_img|snoovatar_img"},
-		Style:               authsvc.Style{Background: "#ff4500", Text: "#ffffff"},
+		Style:               authsvc.Style{Background: "#ff4500", Text: "#000000"},
 	}
 }
 

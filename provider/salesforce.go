@@ -20,6 +20,6 @@ func Salesforce(c authsvc.Client, issuer string) *authsvc.OAuth {
 		AuthorizationParams: map[string]string{"display": "page"},
 		UserInfoClaims:      true,
 		Fields:              authsvc.Fields{ID: "user_id", Image: "picture|photos.picture|photos.thumbnail"},
-		Style:               authsvc.Style{Background: "#00a1e0", Text: "#ffffff"},
+		Style:               authsvc.Style{Background: "#00a1e0", Text: "#000000"},
 	}
 }

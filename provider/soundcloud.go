@@ -14,6 +14,6 @@ func SoundCloud(c authsvc.Client) *authsvc.OAuth {
 		AuthMethod:       "client_secret_post",
 		UserInfoAuth:     "header:Authorization OAuth",
 		Fields:           authsvc.Fields{ID: "id", Name: "full_name|username", Email: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#ff5500", Text: "#ffffff"},
+		Style:            authsvc.Style{Background: "#ff5500", Text: "#000000"},
 	}
 }

@@ -22,6 +22,6 @@ func Trakt(c authsvc.Client) *authsvc.OAuth {
 			Email: never,
 			Image: "user.images.avatar.full",
 		},
-		Style: authsvc.Style{Background: "#ed2224", Text: "#ffffff"},
+		Style: authsvc.Style{Background: "#ed2224", Text: "#000000"},
 	}
 }

@@ -31,6 +31,6 @@ func TwitterLegacy(c authsvc.Client) *authsvc.OAuth1 {
 		},
 		Fields:     authsvc.Fields{ID: "id_str", Name: "name|screen_name", Image: "profile_image_url_https"},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#1da1f2", Text: "#ffffff"},
+		Style:      authsvc.Style{Background: "#1da1f2", Text: "#000000"},
 	}
 }

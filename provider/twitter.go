@@ -22,6 +22,6 @@ func Twitter(c authsvc.Client) *authsvc.OAuth {
 			Image: "data.profile_image_url",
 		},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#1da1f2", Text: "#ffffff"},
+		Style:      authsvc.Style{Background: "#1da1f2", Text: "#000000"},
 	}
 }

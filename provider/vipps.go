@@ -19,6 +19,6 @@ func Vipps(c authsvc.Client, issuer string) *authsvc.OAuth {
 		Issuer:         cmp.Or(issuer, "https://api.vipps.no/access-management-1.0/access/"),
 		Scope:          "openid name email",
 		UserInfoClaims: true,
-		Style:          authsvc.Style{Background: "#f05c18", Text: "#ffffff"},
+		Style:          authsvc.Style{Background: "#f05c18", Text: "#000000"},
 	}
 }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"authsvc/provider"
+)
+
+// TestProviderPages: docs/providers has a page for each line of the table, and
+// says what the table says.
+func TestProviderPages(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "docs", "providers")
+	want := map[string]string{}
+	var index strings.Builder
+	index.WriteString("# Identity providers\n\nMade from the table of package `provider`. `authsvc providers` prints it, `authsvc check` says which callback URLs to register and whether discovery answers. A service that is not here is set up with `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
+	for _, e := range provider.All() {
+		l, err := listed(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s | %s | %s |\n", l.ID, l.ID, l.Name, protocols[l.Protocol], l.Email)
+		want[l.ID+".md"] = providerPage(l)
+	}
+	want["README.md"] = index.String()
+	if *update {
+		if err := errorsOf(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range want {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	const mend = "go test ./cmd/authsvc -run TestProviderPages -update"
+	for name, text := range want {
+		if have, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(have) != text {
+			t.Errorf("docs/providers/%s is stale (%v); run %s", name, err, mend)
+		}
+	}
+	have, err := os.ReadDir(dir)
+	if err != nil || len(have) != len(want) {
+		t.Errorf("docs/providers has %d pages for %d providers (%v); run %s", len(have), len(want), err, mend)
+	}
+}
+
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var protocols = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0"}
+
+// addresses say what an e-mail address from a provider is worth.
+var addresses = map[string]string{
+	provider.EmailClaim:      "The provider says of each address whether it was verified; only then does it count as verified.",
+	provider.EmailFiltered:   "The verified primary address is taken; without one the user has no address.",
+	provider.EmailImplied:    "Only verified addresses are given out, so they count as verified.",
+	provider.EmailIssuer:     "Whoever runs the server decides about addresses, so none counts as verified unless the configuration says so.",
+	provider.EmailUnverified: "Nothing vouches for the address, so it never counts as verified.",
+	provider.EmailAbsent:     "There is no address.",
+}
+
+func providerPage(l listedProvider) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s, id `%s`", l.Name, protocols[l.Protocol], l.ID)
+	if len(l.Aliases) > 0 {
+		fmt.Fprintf(&b, " (also `%s`)", strings.Join(l.Aliases, "`, `"))
+	}
+	b.WriteString(".\n\n")
+	if l.Docs != "" {
+		fmt.Fprintf(&b, "Register an application: <%s>. ", l.Docs)
+	}
+	fmt.Fprintf(&b, "The callback URL is\n\n```\nhttps://YOUR.HOST/api/auth/callback/%s\n```\n\n```yaml\nproviders:\n  - id: %s\n", l.ID, l.ID)
+	variable := "AUTHSVC_" + strings.ToUpper(strings.ReplaceAll(l.ID, "-", "_")) + "_"
+	var variables []string
+	line := func(key, value, name string) {
+		fmt.Fprintf(&b, "    %s: %s\n", key, value)
+		variables = append(variables, "`"+variable+name+"`")
+	}
+	if !l.NoClient {
+		line("client_id", `"…"`, "ID")
+	}
+	if !l.NoSecret {
+		line("client_secret", `"…"`, "SECRET")
+	}
+	for _, o := range l.Options {
+		if o.Required {
+			example := fmt.Sprintf("%q", o.Example)
+			if o.Secret {
+				example = `"…"`
+			}
+			line(o.Key, example, strings.ToUpper(o.Key))
+		}
+	}
+	fmt.Fprintf(&b, "```\n\nor in the environment: %s.\n", strings.Join(variables, ", "))
+	if len(l.Options) > 0 {
+		b.WriteString("\n| Option | | Meaning |\n|---|---|---|\n")
+		for _, o := range l.Options {
+			need := "optional"
+			if o.Required {
+				need = "required"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.Key, need, o.Doc)
+		}
+	}
+	b.WriteString("\n")
+	if l.Scope != "" {
+		fmt.Fprintf(&b, "- Scope: `%s`.\n", l.Scope)
+	}
+	if l.Protocol == "oidc" || l.Protocol == "oauth2" {
+		fmt.Fprintf(&b, "- PKCE: %s.\n", map[bool]string{true: "yes", false: "no, the provider does not take it"}[l.PKCE])
+	}
+	fmt.Fprintf(&b, "- E-mail: %s\n", addresses[l.Email])
+	for _, note := range l.Notes {
+		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	return b.String()
+}
+
+// Every word of the table has a sentence on the pages.
+func TestProviderPageWords(t *testing.T) {
+	t.Parallel()
+	for _, e := range provider.All() {
+		if addresses[e.Email] == "" || protocols[e.Protocol] == "" {
+			t.Errorf("%s: %s, %s", e.ID, e.Email, e.Protocol)
+		}
+	}
+	if !slices.ContainsFunc(provider.All(), func(e provider.Entry) bool { return len(e.Notes) > 0 }) {
+		t.Error("no provider has a note")
+	}
+}
