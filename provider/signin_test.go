@@ -28,6 +28,7 @@ type attempt struct {
 	service *authsvc.Service
 	jar     http.CookieJar
 	stored  *outcome // who was signed in
+	kept    string   // the access token of the account
 	log     *journal
 }
 
@@ -51,6 +52,7 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
 		Providers: []authsvc.Provider{p}, Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
 		RateLimit: authsvc.RateLimit{Disabled: true}, Logger: slog.New(slog.NewTextHandler(a.log, nil)),
 		Events: authsvc.Events{SignIn: func(_ context.Context, e authsvc.SignInEvent) {
+			a.kept = e.Account.AccessToken
 			a.stored = &outcome{ID: e.Account.ProviderAccountID, Name: e.User.Name, Email: e.User.Email, Image: e.User.Image,
 				Verified: !e.User.EmailVerified.IsZero()}
 		}},

@@ -105,12 +105,24 @@ func tableA() []Entry {
 		{ID: "dailymotion", Name: "Dailymotion", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://developers.dailymotion.com/",
 			New:  plain(Dailymotion)},
+		{ID: "deezer", Name: "Deezer", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://developers.deezer.com/api/oauth",
+			Notes: []string{
+				"Deezer is said to take no new applications.",
+			},
+			New: plain(Deezer)},
 		{ID: "descope", Name: "Descope", Protocol: "oidc", Email: EmailClaim,
 			Docs: "https://docs.descope.com/getting-started/oidc-endpoints",
 			Options: []Option{
 				{Key: "issuer", Doc: "the issuer of a custom domain", Example: "https://api.descope.com/P2abc"},
 			},
 			New: withDefault("issuer", Descope)},
+		{ID: "dingtalk", Name: "DingTalk", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information",
+			Notes: []string{
+				"With scope: openid corpid people choose a company, whose id is in the token answer (token.corpId).",
+			},
+			New: plain(DingTalk)},
 		{ID: "dribbble", Name: "Dribbble", Protocol: "oauth2", Email: EmailAbsent,
 			Docs: "https://developer.dribbble.com/v2/oauth/",
 			New:  plain(Dribbble)},
@@ -219,6 +231,21 @@ func tableA() []Entry {
 			Docs:    "https://docs.kinde.com/developer-tools/about/using-kinde-without-an-sdk/",
 			Options: issuerOption("https://acme.kinde.com"),
 			New:     withIssuer(Kinde)},
+		{ID: "lark", Name: "Lark / Feishu", Aliases: []string{"feishu"}, Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info",
+			Options: []Option{
+				{Key: "domain", Doc: "feishu.cn (default) or larksuite.com", Example: "larksuite.com"},
+			},
+			Notes: []string{
+				"Users of Lark, outside China, sign in with domain: larksuite.com.",
+			},
+			New: lark},
+		{ID: "lastfm", Name: "Last.fm", Protocol: "custom", Email: EmailAbsent,
+			Docs: "https://www.last.fm/api/webauth",
+			Notes: []string{
+				"The client id is the API key, the client secret the shared secret of the API account.",
+			},
+			New: plain(LastFM)},
 		{ID: "linkedin", Name: "LinkedIn", Aliases: []string{"linkedin_oidc"}, Protocol: "oidc", Email: EmailClaim,
 			Docs: "https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2",
 			Notes: []string{
