@@ -112,6 +112,7 @@ func (e *emulator) fill(text []byte) []byte {
 	if strings.Contains(s, "{{access_token}}") {
 		s = strings.ReplaceAll(s, "{{access_token}}", e.token())
 	}
+	s = strings.ReplaceAll(s, "{{state}}", e.asked.Get("state"))
 	if strings.Contains(s, "{{id_token}}") {
 		s = strings.ReplaceAll(s, "{{id_token}}", e.identity())
 	}

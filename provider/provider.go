@@ -16,7 +16,7 @@ type Entry struct {
 	ID       string   // default id, part of routes and stored accounts
 	Name     string   // for people
 	Aliases  []string // other ids that Lookup understands
-	Protocol string   // oidc, oauth2, oauth1 or openid2
+	Protocol string   // oidc, oauth2, oauth1, openid2 or custom, the provider's own
 	Email    string   // what an address is worth: see the Email constants
 	Docs     string   // where to register an application, a URL
 	Options  []Option // beside client id and secret

@@ -139,7 +139,7 @@ func wrongs(e provider.Entry, rec *recording) map[string]wrong {
 	list := map[string]wrong{
 		"denied":      {callback: map[string]string{"code": "", "error": "access_denied"}, word: "AccessDenied"},
 		"other error": {callback: map[string]string{"code": "", "error": "temporarily_unavailable"}, word: oauth},
-		"no code":     {callback: map[string]string{"code": ""}, word: oauth},
+		"no code":     {callback: withoutCode(rec), word: oauth},
 		"no id":       {change: withoutID, word: oauth},
 	}
 	steps := []string{"token"}
@@ -176,6 +176,17 @@ func brokenSteps(steps ...string) map[string]wrong {
 		}
 	}
 	return list
+}
+
+// withoutCode empties the code, or what a provider has instead of one.
+func withoutCode(rec *recording) map[string]string {
+	empty := map[string]string{"code": ""}
+	if code, other := rec.Callback["code"]; other && code == "" {
+		for name := range rec.Callback {
+			empty[name] = ""
+		}
+	}
+	return empty
 }
 
 // withoutID empties whatever the id could come from.

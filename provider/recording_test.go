@@ -12,7 +12,7 @@ import (
 
 // A recording is what a provider does while somebody signs in, and what comes
 // of it: testdata/ID.json. Texts in it may hold {{client_id}},
-// {{client_secret}}, {{code}}, {{redirect_uri}}, {{access_token}},
+// {{client_secret}}, {{code}}, {{state}}, {{redirect_uri}}, {{access_token}},
 // {{token_secret}} (escaped), {{id_token}} and, as an expectation, {{any}}.
 type recording struct {
 	// Cases are JSON merge patches (RFC 7396) of the rest; none: the rest is

@@ -28,6 +28,7 @@ type attempt struct {
 	service *authsvc.Service
 	jar     http.CookieJar
 	stored  *outcome // who was signed in
+	kept    string   // the access token of the account
 	log     *journal
 	secrets []string    // of its options
 	last    string      // address that it came back to
@@ -61,6 +62,7 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
 		RateLimit: authsvc.RateLimit{Disabled: true}, Logger: slog.New(slog.NewTextHandler(a.log, nil)),
 		Events: authsvc.Events{SignIn: func(_ context.Context, e authsvc.SignInEvent) {
 			a.userID = e.User.ID
+			a.kept = e.Account.AccessToken
 			a.stored = &outcome{ID: e.Account.ProviderAccountID, Name: e.User.Name, Email: e.User.Email, Image: e.User.Image,
 				Verified: !e.User.EmailVerified.IsZero()}
 		}},

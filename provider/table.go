@@ -155,6 +155,12 @@ func tableA() []Entry {
 		{ID: "dailymotion", Name: "Dailymotion", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://developers.dailymotion.com/",
 			New:  plain(Dailymotion)},
+		{ID: "deezer", Name: "Deezer", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://developers.deezer.com/api/oauth",
+			Notes: []string{
+				"Deezer is said to take no new applications.",
+			},
+			New: plain(Deezer)},
 		{ID: "descope", Name: "Descope", Protocol: "oidc", Email: EmailClaim,
 			Docs: "https://docs.descope.com/getting-started/oidc-endpoints",
 			Options: []Option{
@@ -164,6 +170,12 @@ func tableA() []Entry {
 		{ID: "digitalocean", Name: "DigitalOcean", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://docs.digitalocean.com/reference/api/oauth/",
 			New:  plain(DigitalOcean)},
+		{ID: "dingtalk", Name: "DingTalk", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information",
+			Notes: []string{
+				"With scope: openid corpid people choose a company, whose id is in the token answer (token.corpId).",
+			},
+			New: plain(DingTalk)},
 		{ID: "discord", Name: "Discord", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://discord.com/developers/docs/topics/oauth2",
 			New:  plain(Discord)},
@@ -326,6 +338,21 @@ func tableA() []Entry {
 			Docs:    "https://docs.kinde.com/developer-tools/about/using-kinde-without-an-sdk/",
 			Options: issuerOption("https://acme.kinde.com"),
 			New:     withIssuer(Kinde)},
+		{ID: "lark", Name: "Lark / Feishu", Aliases: []string{"feishu"}, Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info",
+			Options: []Option{
+				{Key: "domain", Doc: "feishu.cn (default) or larksuite.com", Example: "larksuite.com"},
+			},
+			Notes: []string{
+				"Users of Lark, outside China, sign in with domain: larksuite.com.",
+			},
+			New: lark},
+		{ID: "lastfm", Name: "Last.fm", Protocol: "custom", Email: EmailAbsent,
+			Docs: "https://www.last.fm/api/webauth",
+			Notes: []string{
+				"The client id is the API key, the client secret the shared secret of the API account.",
+			},
+			New: plain(LastFM)},
 		{ID: "line", Name: "LINE", Protocol: "oidc", Email: EmailUnverified,
 			Docs: "https://developers.line.biz/en/docs/line-login/integrate-line-login/",
 			Notes: []string{

@@ -51,6 +51,12 @@ func tableM() []Entry {
 				"Whoever was deactivated at monday.com is refused.",
 			},
 			New: plain(Monday)},
+		{ID: "naver", Name: "Naver", Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://developers.naver.com/docs/login/api/api.md",
+			Notes: []string{
+				"What a profile holds is chosen where the app is registered; there are no scopes.",
+			},
+			New: plain(Naver)},
 		{ID: "netlify", Name: "Netlify", Protocol: "oauth2", Email: EmailUnverified,
 			Docs: "https://docs.netlify.com/api/get-started/",
 			New:  plain(Netlify)},
@@ -283,6 +289,12 @@ func tableM() []Entry {
 				{Key: "issuer", Doc: "the issuer, such as https://apitest.vipps.no/access-management-1.0/access/", Example: "https://apitest.vipps.no/access-management-1.0/access/"},
 			},
 			New: withDefault("issuer", Vipps)},
+		{ID: "vk", Name: "VK", Aliases: []string{"vkid"}, Protocol: "oauth2", Email: EmailUnverified,
+			Docs: "https://id.vk.com/about/business/go/docs/ru/vkid/latest/vk-id/connection/api-integration/api-description",
+			Notes: []string{
+				"The app must be one of VK ID; apps of the former service at oauth.vk.com do not work.",
+			},
+			New: plain(VK)},
 		{ID: "wakatime", Name: "WakaTime", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://wakatime.com/developers#authentication",
 			New:  plain(WakaTime)},
@@ -292,6 +304,27 @@ func tableM() []Entry {
 				{Key: "api_base_url", Doc: "the base of the API, for the government cloud https://api-usgov.webex.com/v1", Example: "https://api-usgov.webex.com/v1"},
 			},
 			New: withDefault("api_base_url", Webex)},
+		{ID: "wechat", Name: "WeChat", Protocol: "oauth2", Email: EmailAbsent,
+			Docs: "https://developers.weixin.qq.com/doc/oplatform/en/Website_App/WeChat_Login/Wechat_Login.html",
+			Options: []Option{
+				{Key: "platform", Doc: "website (default) or official_account, which works inside the WeChat app", Example: "official_account"},
+			},
+			Notes: []string{
+				"An official account has union ids only when it is bound to an account of the Open Platform; without, set profile.id to openid, which is that of the one app.",
+			},
+			New: weChat},
+		{ID: "wecom", Name: "WeCom", Aliases: []string{"wxwork"}, Protocol: "oauth2", Email: EmailIssuer,
+			Docs: "https://developer.work.weixin.qq.com/document/path/98152",
+			Options: []Option{
+				{Key: "agent_id", Doc: "the number of the app (AgentId)", Example: "1000002", Required: true},
+			},
+			Notes: []string{
+				"The client id is the id of the company (CorpID), the client secret that of the app.",
+				"For apps made since June 2022 the directory holds back addresses and pictures.",
+				"The API works for the trusted addresses that the admin console names.",
+				"No address counts as verified unless you say so: with trust_email: true all are.",
+			},
+			New: weCom},
 		{ID: "wikimedia", Name: "Wikimedia", Protocol: "oauth2", Email: EmailClaim,
 			Docs: "https://www.mediawiki.org/wiki/OAuth/For_Developers",
 			Notes: []string{

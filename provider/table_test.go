@@ -17,7 +17,7 @@ import (
 )
 
 // notProviders are the files of this package that hold no constructor.
-var notProviders = []string{"addresses", "discontinued", "inuse", "near", "provider", "table", "table_m"}
+var notProviders = []string{"addresses", "discontinued", "exchange", "inuse", "near", "provider", "table", "table_m"}
 
 // TestFiles: every provider has a file, a line in the table and a recording.
 func TestFiles(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		checkOther(t, e, p)
-		if !slices.Contains(trust, e.Email) || !slices.Contains([]string{"oidc", "oauth2", "oauth1", "openid2"}, e.Protocol) {
+		if !slices.Contains(trust, e.Email) || !slices.Contains([]string{"oidc", "oauth2", "oauth1", "openid2", "custom"}, e.Protocol) {
 			t.Errorf("%s: e-mail %q, protocol %q", e.ID, e.Email, e.Protocol)
 		}
 		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" || u.Host == "" {

@@ -60,7 +60,7 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-var protocols = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0"}
+var protocols = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "A protocol of its own"}
 
 // addresses say what an e-mail address from a provider is worth.
 var addresses = map[string]string{

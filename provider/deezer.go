@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"authsvc"
+)
+
+// Deezer signs in with a Deezer account. Parameters have names of their own;
+// Scope is sent as perms. Nothing vouches for the address.
+//
+// https://developers.deezer.com/api/oauth
+func Deezer(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "deezer", Name: "Deezer", Client: c,
+		AuthorizationURL: "https://connect.deezer.com/oauth/auth.php",
+		TokenURL:         "https://connect.deezer.com/oauth/access_token.php",
+		UserInfoURL:      "https://api.deezer.com/user/me",
+		Scope:            "basic_access email",
+		Authorize:        deezerPerms,
+		ClientIDParam:    "app_id",
+		Checks:           []string{"state"}, // it knows no PKCE
+		UserInfoAuth:     "query:access_token",
+		ConformTokens:    deezerAnswer,
+		Fields:           authsvc.Fields{ID: "id", Name: "name|{firstname} {lastname}", EmailVerified: never, Image: "picture"},
+		Style:            authsvc.Style{Background: "#a238ff", Text: "#ffffff"},
+	}
+	redeem := withCode("deezer", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return object(ctx, x, "deezer", authsvc.APIRequest{URL: o.TokenURL, Form: url.Values{
+			"app_id": {x.Client.ID}, "secret": {x.Client.Secret}, "code": {x.Code}, "output": {"json"},
+		}})
+	})
+	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		if x.Callback("error_reason") == "user_denied" {
+			return nil, fmt.Errorf("deezer: %w", authsvc.ErrAccessDenied)
+		}
+		return redeem(ctx, x)
+	}
+	return o
+}
+
+func deezerPerms(q url.Values) {
+	q.Set("perms", strings.Join(strings.Fields(q.Get("scope")), ","))
+	q.Del("scope")
+}
+
+// deezerAnswer gives the lifetime its standard name and adds the type.
+func deezerAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
+	answer["expires_in"], answer["token_type"] = answer["expires"], "Bearer"
+	return answer, nil
+}

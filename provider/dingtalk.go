@@ -1,0 +1,55 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"authsvc"
+)
+
+// DingTalk signs in with a DingTalk account. Ids are those of a person for all
+// apps of one developer (unionId). Nothing vouches for the address.
+//
+// https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information
+func DingTalk(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "dingtalk", Name: "DingTalk", Client: c,
+		AuthorizationURL:    "https://login.dingtalk.com/oauth2/auth",
+		TokenURL:            "https://api.dingtalk.com/v1.0/oauth2/userAccessToken",
+		UserInfoURL:         "https://api.dingtalk.com/v1.0/contact/users/me",
+		Scope:               "openid",
+		AuthorizationParams: map[string]string{"prompt": "consent"},
+		Checks:              []string{"state"}, // it knows no PKCE
+		UserInfoAuth:        "header:x-acs-dingtalk-access-token",
+		ConformTokens:       dingTalkAnswer,
+		Fields:              authsvc.Fields{ID: "unionId", Name: "nick", EmailVerified: never, Image: "avatarUrl"},
+		Style:               authsvc.Style{Background: "#007fff", Text: "#000000"},
+	}
+	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return dingTalkTokens(ctx, o.TokenURL, x)
+	}
+	return o
+}
+
+// maxAuthCode bounds a code that the engine has not looked at, in bytes.
+const maxAuthCode = 4 << 10
+
+// dingTalkTokens redeems the code, which comes back under either of two names.
+func dingTalkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	code := cmp.Or(x.Callback("authCode"), x.Code)
+	if code == "" || len(code) > maxAuthCode || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("dingtalk: the code is missing or malformed")
+	}
+	return object(ctx, x, "dingtalk", authsvc.APIRequest{URL: tokenURL, JSON: map[string]string{
+		"grantType": "authorization_code", "code": code, "clientId": x.Client.ID, "clientSecret": x.Client.Secret,
+	}})
+}
+
+// dingTalkAnswer gives the members their standard names. corpId stays.
+func dingTalkAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
+	answer["access_token"], answer["refresh_token"], answer["expires_in"] = answer["accessToken"], answer["refreshToken"], answer["expireIn"]
+	answer["token_type"] = "Bearer"
+	return answer, nil
+}

@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"authsvc"
+)
+
+// withCode is an OAuth.ExchangeCode that refuses a callback without a code.
+func withCode(id string, f func(context.Context, *authsvc.Exchange) (authsvc.Profile, error)) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+	return func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		if x.Code == "" {
+			return nil, errors.New(id + ": no code")
+		}
+		return f(ctx, x)
+	}
+}
+
+// object makes a call that has to be answered with a JSON object.
+func object(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRequest) (authsvc.Profile, error) {
+	v, err := x.Do(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	answer, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New(id + ": the answer is no object")
+	}
+	return answer, nil
+}
+
+var plainCode = regexp.MustCompile(`^-?[0-9]{1,10}$`)
+
+// success looks for the error in an answer with status 200, where the member
+// has to be one of good; "" is a member that is not there. A provider's texts
+// are not repeated, only numbers.
+func success(id string, answer authsvc.Profile, member string, good ...string) error {
+	code := answer.Text(member)
+	switch {
+	case slices.Contains(good, code):
+		return nil
+	case !plainCode.MatchString(code):
+		return fmt.Errorf("%s: the answer has no known %s", id, member)
+	}
+	return fmt.Errorf("%s: the answer has %s %s", id, member, code)
+}

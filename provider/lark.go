@@ -1,0 +1,68 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+
+	"authsvc"
+)
+
+// Lark signs in with an account of Feishu, or of Lark with the domain
+// larksuite.com; default feishu.cn. Ids are those of a person for all apps of
+// one developer (union_id). Addresses are the tenant's or the person's own;
+// nothing vouches for them.
+//
+// https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info
+func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
+	domain = cmp.Or(domain, "feishu.cn")
+	o := &authsvc.OAuth{
+		ID: "lark", Name: "Lark / Feishu", Client: c,
+		AuthorizationURL: "https://accounts." + domain + "/open-apis/authen/v1/authorize",
+		TokenURL:         "https://open." + domain + "/open-apis/authen/v2/oauth/token",
+		UserInfoURL:      "https://open." + domain + "/open-apis/authen/v1/user_info",
+		ConformTokens:    larkAnswer,
+		UserInfo:         larkUser,
+		Fields: authsvc.Fields{
+			ID:            "data.union_id",
+			Name:          "data.name|data.en_name",
+			Email:         "data.enterprise_email|data.email",
+			EmailVerified: never,
+			Image:         "data.avatar_url",
+		},
+		Style: authsvc.Style{Background: "#3370ff", Text: "#000000"},
+	}
+	o.ExchangeCode = withCode("lark", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return larkTokens(ctx, o.TokenURL, x)
+	})
+	return o
+}
+
+// larkTokens is the standard request with its parameters in JSON.
+func larkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	params := map[string]string{"grant_type": "authorization_code", "code": x.Code, "redirect_uri": x.RedirectURI,
+		"client_id": x.Client.ID, "client_secret": x.Client.Secret}
+	if x.Verifier != "" {
+		params["code_verifier"] = x.Verifier
+	}
+	return object(ctx, x, "lark", authsvc.APIRequest{URL: tokenURL, JSON: params})
+}
+
+func larkAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
+	return answer, success("lark", answer, "code", "0")
+}
+
+func larkUser(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return profile, success("lark", profile, "code", "0")
+}
+
+func lark(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	switch options["domain"] {
+	case "", "feishu.cn", "larksuite.com":
+		return Lark(c, options["domain"]), nil
+	}
+	return nil, &OptionError{Key: "domain", Problem: "is neither of the two", Mend: "write feishu.cn or larksuite.com"}
+}

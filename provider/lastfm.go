@@ -1,0 +1,100 @@
+package provider
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"authsvc"
+)
+
+// LastFM signs in with a Last.fm account, by a protocol of its own: the client
+// id is the API key and the client secret the shared secret of an API account.
+// The id is the user name. There is no address.
+//
+// https://www.last.fm/api/webauth
+func LastFM(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "lastfm", Name: "Last.fm", Client: c,
+		AuthorizationURL: "https://www.last.fm/api/auth",
+		TokenURL:         "https://ws.audioscrobbler.com/2.0/",
+		UserInfoURL:      "https://ws.audioscrobbler.com/2.0/",
+		Authorize:        lastFMCallback,
+		ClientIDParam:    "api_key",
+		Checks:           []string{"state"}, // it knows no PKCE
+		Fields: authsvc.Fields{
+			ID:    "user.name",
+			Name:  "user.realname|user.name",
+			Email: never,
+			Image: `user.image[size=extralarge]."#text"`,
+		},
+		Style: authsvc.Style{Background: "#d51007", Text: "#ffffff"},
+	}
+	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return lastFMSession(ctx, o.TokenURL, x)
+	}
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return lastFMUser(ctx, o.UserInfoURL, x)
+	}
+	return o
+}
+
+// lastFMCallback puts the state into our address, as nothing else comes back.
+func lastFMCallback(q url.Values) {
+	q.Set("cb", q.Get("redirect_uri")+"?"+url.Values{"state": q["state"]}.Encode())
+	q.Del("redirect_uri")
+	q.Del("response_type")
+}
+
+var lastFMToken = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// lastFMSession redeems the token that came back. A session has no end.
+func lastFMSession(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	token := x.Callback("token")
+	if !lastFMToken.MatchString(token) {
+		return nil, errors.New("lastfm: the token is missing or malformed")
+	}
+	params := map[string]string{"method": "auth.getSession", "api_key": x.Client.ID, "token": token}
+	form := url.Values{"format": {"json"}, "api_sig": {lastFMSignature(params, x.Client.Secret)}}
+	for name, v := range params {
+		form.Set(name, v)
+	}
+	answer, err := object(ctx, x, "lastfm", authsvc.APIRequest{URL: api, Form: form})
+	if err != nil {
+		return nil, err
+	}
+	return authsvc.Profile{"access_token": answer.Text("session.key"), "token_type": "Bearer", "name": answer.Text("session.name")}, nil
+}
+
+// lastFMSignature proves that we know the secret; the algorithm is theirs.
+func lastFMSignature(params map[string]string, secret string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		b.WriteString(name + params[name])
+	}
+	sum := md5.Sum([]byte(b.String() + secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// lastFMUser reads the public profile of the person that the session is of.
+func lastFMUser(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	name := x.Tokens.Text("name")
+	if name == "" {
+		return nil, errors.New("lastfm: the session names nobody")
+	}
+	q := url.Values{"method": {"user.getInfo"}, "user": {name}, "api_key": {x.Client.ID}, "format": {"json"}}
+	profile, err := object(ctx, x, "lastfm", authsvc.APIRequest{URL: api + "?" + q.Encode()})
+	if err != nil {
+		return nil, err
+	}
+	if !strings.EqualFold(profile.Text("user.name"), name) { // names differ by more than case
+		return nil, errors.New("lastfm: the profile is not that of the session")
+	}
+	return profile, nil
+}

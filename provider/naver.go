@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"context"
+	"net/url"
+
+	"authsvc"
+)
+
+// Naver signs in with a Naver account. Ids are those of the app, and what a
+// profile holds is chosen where the app is registered. People can change their
+// contact address without confirming it.
+//
+// https://developers.naver.com/docs/login/api/api.md
+func Naver(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "naver", Name: "Naver", Client: c,
+		AuthorizationURL: "https://nid.naver.com/oauth2.0/authorize",
+		TokenURL:         "https://nid.naver.com/oauth2.0/token",
+		UserInfoURL:      "https://openapi.naver.com/v1/nid/me",
+		UserInfo:         naverUser,
+		Fields: authsvc.Fields{
+			ID:            "response.id",
+			Name:          "response.nickname|response.name",
+			Email:         "response.email",
+			EmailVerified: never,
+			Image:         "response.profile_image",
+		},
+		Style: authsvc.Style{Background: "#03c75a", Text: "#000000"},
+	}
+	o.ExchangeCode = withCode("naver", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return object(ctx, x, "naver", authsvc.APIRequest{URL: o.TokenURL, Form: withState(x)})
+	})
+	return o
+}
+
+// withState is the standard token request with the client secret in the body,
+// and the state.
+func withState(x *authsvc.Exchange) url.Values {
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {x.Code}, "redirect_uri": {x.RedirectURI},
+		"client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}, "state": {x.State}}
+	if x.Verifier != "" {
+		form.Set("code_verifier", x.Verifier)
+	}
+	return form
+}
+
+func naverUser(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := x.UserInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return profile, success("naver", profile, "resultcode", "00")
+}

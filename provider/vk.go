@@ -1,0 +1,72 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"authsvc"
+)
+
+// VK signs in with VK ID. Apps of the former service at oauth.vk.com do not
+// work with it. Nothing vouches for the address; the flag verified is the badge
+// of a page.
+//
+// https://id.vk.com/about/business/go/docs/ru/vkid/latest/vk-id/connection/api-integration/api-description
+func VK(c authsvc.Client) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "vk", Name: "VK", Client: c,
+		AuthorizationURL: "https://id.vk.com/authorize",
+		TokenURL:         "https://id.vk.com/oauth2/auth",
+		UserInfoURL:      "https://id.vk.com/oauth2/user_info",
+		Scope:            "email",
+		Fields: authsvc.Fields{
+			ID:            "user.user_id",
+			Name:          "{user.first_name} {user.last_name}",
+			Email:         "user.email",
+			EmailVerified: never,
+			Image:         "user.avatar",
+		},
+		Style: authsvc.Style{Background: "#0077ff", Text: "#000000"},
+	}
+	o.ExchangeCode = withCode("vk", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return vkTokens(ctx, o.TokenURL, x)
+	})
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return vkUser(ctx, o.UserInfoURL, x)
+	}
+	return o
+}
+
+// vkTokens names the device that the code was given to, and the state, which
+// is answered.
+func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	device := x.Callback("device_id")
+	if device == "" || len(device) > 512 {
+		return nil, errors.New("vk: device_id is missing or too long")
+	}
+	form := withState(x)
+	form.Set("device_id", device)
+	answer, err := object(ctx, x, "vk", authsvc.APIRequest{URL: tokenURL, Form: form})
+	if err != nil {
+		return nil, err
+	}
+	if state, came := answer["state"]; came && state != x.State {
+		return nil, errors.New("vk: the token answer has another state")
+	}
+	return answer, nil
+}
+
+// vkUser posts the access token, and takes only the person that it is of.
+func vkUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	profile, err := object(ctx, x, "vk", authsvc.APIRequest{URL: userInfoURL, Form: url.Values{
+		"access_token": {x.Tokens.Text("access_token")}, "client_id": {x.Client.ID},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if id := x.Tokens.Text("user_id"); id != "" && id != profile.Text("user.user_id") {
+		return nil, errors.New("vk: the profile is not that of the token")
+	}
+	return profile, nil
+}

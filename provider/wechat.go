@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"authsvc"
+)
+
+// WeChat signs in with a WeChat account, by a code to scan or, with the
+// platform official_account, inside the WeChat app; default website. Ids are
+// those of a person for all apps of one Open Platform account (unionid). There
+// is no address.
+//
+// https://developers.weixin.qq.com/doc/oplatform/en/Website_App/WeChat_Login/Wechat_Login.html
+func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
+	o := &authsvc.OAuth{
+		ID: "wechat", Name: "WeChat", Client: c,
+		AuthorizationURL:      "https://open.weixin.qq.com/connect/qrconnect",
+		TokenURL:              "https://api.weixin.qq.com/sns/oauth2/access_token",
+		UserInfoURL:           "https://api.weixin.qq.com/sns/userinfo",
+		Scope:                 "snsapi_login",
+		AuthorizationFragment: "wechat_redirect",
+		ClientIDParam:         "appid",
+		Checks:                []string{"state"}, // it knows no PKCE
+		UserInfoAuth:          "query:access_token",
+		ConformTokens:         weChatAnswer,
+		Fields:                authsvc.Fields{ID: "unionid", Name: "nickname", Email: never, Image: "headimgurl"},
+		Style:                 authsvc.Style{Background: "#ffffff", Text: "#000000"},
+	}
+	if platform == "official_account" {
+		o.AuthorizationURL, o.Scope = "https://open.weixin.qq.com/connect/oauth2/authorize", "snsapi_userinfo"
+	}
+	o.ExchangeCode = withCode("wechat", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		q := url.Values{"grant_type": {"authorization_code"}, "code": {x.Code}, "appid": {x.Client.ID}, "secret": {x.Client.Secret}}
+		return object(ctx, x, "wechat", authsvc.APIRequest{URL: o.TokenURL + "?" + q.Encode()})
+	})
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return weChatUser(ctx, o.UserInfoURL, x)
+	}
+	return o
+}
+
+func weChatAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
+	answer["token_type"] = "Bearer" // which it leaves out
+	return answer, success("wechat", answer, "errcode", "", "0")
+}
+
+// weChatUser asks for the person that the token answer names.
+func weChatUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	openID := x.Tokens.Text("openid")
+	if openID == "" {
+		return nil, errors.New("wechat: the token answer has no openid")
+	}
+	q := url.Values{"openid": {openID}, "lang": {"zh_CN"}}
+	profile, err := object(ctx, x, "wechat", authsvc.APIRequest{URL: userInfoURL + "?" + q.Encode(), WithToken: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := success("wechat", profile, "errcode", "", "0"); err != nil {
+		return nil, err
+	}
+	if profile.Text("openid") != openID {
+		return nil, errors.New("wechat: the profile is not that of the token")
+	}
+	return profile, nil
+}
+
+func weChat(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	switch options["platform"] {
+	case "", "website", "official_account":
+		return WeChat(c, options["platform"]), nil
+	}
+	return nil, &OptionError{Key: "platform", Problem: "is not known", Mend: "write website or official_account"}
+}

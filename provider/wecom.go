@@ -1,0 +1,102 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"authsvc"
+)
+
+// WeCom signs in members of one company, by an app of its own: the client id is
+// the id of the company (CorpID), the client secret that of the app, and agentID
+// the number of the app. The access token of the API is the app's, not the
+// person's: it is used for the calls and not kept. Set TrustEmail if you trust
+// the addresses of the directory.
+//
+// https://developer.work.weixin.qq.com/document/path/98152
+func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
+	const api = "https://qyapi.weixin.qq.com/cgi-bin"
+	o := &authsvc.OAuth{
+		ID: "wecom", Name: "WeCom", Client: c,
+		AuthorizationURL:    "https://login.work.weixin.qq.com/wwlogin/sso/login",
+		TokenURL:            api + "/gettoken",
+		UserInfoURL:         api + "/user/get",
+		AuthorizationParams: map[string]string{"login_type": "CorpApp", "agentid": agentID},
+		ClientIDParam:       "appid",
+		Checks:              []string{"state"}, // it knows no PKCE
+		UserInfoAuth:        "query:access_token",
+		Fields: authsvc.Fields{
+			ID:            "userid",
+			Name:          "name|alias",
+			Email:         "email",
+			EmailVerified: never,
+			Image:         "avatar",
+		},
+		Style: authsvc.Style{Background: "#2f7dcd", Text: "#000000"},
+	}
+	o.ExchangeCode = withCode("wecom", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		if err := weComToken(ctx, o.TokenURL, x); err != nil {
+			return nil, err
+		}
+		member, err := weComMember(ctx, api+"/auth/getuserinfo", o.UserInfoURL, x)
+		// Nothing of the person's is left to call with, nor to keep.
+		return authsvc.Profile{"access_token": "none", "token_type": "Bearer", "expires_in": 1, "member": map[string]any(member)}, err
+	})
+	o.UserInfo = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		member, _ := x.Tokens["member"].(map[string]any)
+		return member, nil
+	}
+	return o
+}
+
+// weComToken signs in the app.
+func weComToken(ctx context.Context, tokenURL string, x *authsvc.Exchange) error {
+	q := url.Values{"corpid": {x.Client.ID}, "corpsecret": {x.Client.Secret}}
+	answer, err := weComCall(ctx, x, authsvc.APIRequest{URL: tokenURL + "?" + q.Encode()})
+	x.Tokens = answer
+	return err
+}
+
+// weComMember exchanges the code for a member and reads what the directory has.
+func weComMember(ctx context.Context, codeURL, userURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	who, err := weComCall(ctx, x, authsvc.APIRequest{URL: codeURL + "?" + url.Values{"code": {x.Code}}.Encode(), WithToken: true})
+	if err != nil {
+		return nil, err
+	}
+	id := who.Text("userid")
+	if id == "" {
+		return nil, fmt.Errorf("wecom: the person is no member of the company: %w", authsvc.ErrAccessDenied)
+	}
+	member, err := weComCall(ctx, x, authsvc.APIRequest{URL: userURL + "?" + url.Values{"userid": {id}}.Encode(), WithToken: true})
+	if err != nil {
+		return nil, err
+	}
+	if !strings.EqualFold(member.Text("userid"), id) { // ids differ by more than case
+		return nil, errors.New("wecom: the directory answers another member")
+	}
+	return member, nil
+}
+
+func weComCall(ctx context.Context, x *authsvc.Exchange, r authsvc.APIRequest) (authsvc.Profile, error) {
+	answer, err := object(ctx, x, "wecom", r)
+	if err != nil {
+		return nil, err
+	}
+	return answer, success("wecom", answer, "errcode", "0")
+}
+
+var agentNumber = regexp.MustCompile(`^[0-9]{1,20}$`)
+
+func weCom(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+	switch {
+	case options["agent_id"] == "":
+		return nil, missing("agent_id")
+	case !agentNumber.MatchString(options["agent_id"]):
+		return nil, &OptionError{Key: "agent_id", Problem: "is no number", Mend: "copy AgentId from the page of the app in the admin console"}
+	}
+	return WeCom(c, options["agent_id"]), nil
+}
