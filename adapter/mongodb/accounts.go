@@ -115,7 +115,7 @@ func owner(d document, field string) any {
 // again after writing: from then on a deletion finds the account.
 func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
 	id := bson.NewObjectID()
-	err := s.do(ctx, "link account", func() error {
+	err := s.do(ctx, "link account", func(ctx context.Context) error {
 		user, err := s.user(ctx, acc.UserID)
 		if err != nil {
 			return err
@@ -142,14 +142,14 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
 		w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
 	}
 	s.writeTokens(&w, acc)
-	return s.do(ctx, "refresh account", func() error {
+	return s.do(ctx, "refresh account", func(ctx context.Context) error {
 		return s.change(ctx, s.accounts(), s.identity(acc.Provider, acc.ProviderAccountID), w.update())
 	})
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
 func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
-	return s.do(ctx, "unlink account", func() error {
+	return s.do(ctx, "unlink account", func(ctx context.Context) error {
 		_, err := s.take(ctx, s.accounts(), s.identity(provider, providerAccountID))
 		return err
 	})
@@ -157,7 +157,7 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 
 // ListAccounts implements [authsvc.Adapter].
 func (s *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
-	err = s.do(ctx, "list accounts", func() error {
+	err = s.do(ctx, "list accounts", func(ctx context.Context) error {
 		found, err := s.accountsOf(ctx, userID)
 		if err != nil || len(found) == 0 {
 			return err

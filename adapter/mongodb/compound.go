@@ -21,7 +21,7 @@ type signUp struct {
 // SignUp implements [authsvc.Adapter].
 func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord) (authsvc.User, error) {
 	up := signUp{s, bson.NewObjectID(), bson.NewObjectID(), bson.NewObjectID()}
-	if err := s.do(ctx, "sign up", func() error { return up.run(ctx, u, acc, rec) }); err != nil {
+	if err := s.do(ctx, "sign up", func(ctx context.Context) error { return up.run(ctx, u, acc, rec) }); err != nil {
 		return authsvc.User{}, err
 	}
 	u.ID, u.EmailVerified = up.user.Hex(), stored(u.EmailVerified)
@@ -87,7 +87,7 @@ func (up signUp) undo(ctx context.Context, account, session bool) {
 // before the user is looked at: of several proofs at once none removes what
 // was made after the first of them.
 func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
-	err = s.do(ctx, "prove email", func() error {
+	err = s.do(ctx, "prove email", func(ctx context.Context) error {
 		user, err := s.user(ctx, p.UserID)
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (s *Store) removeLinks(ctx context.Context, links []document) error {
 // EndSessions implements [authsvc.Adapter]. The revocation is first: it covers
 // more, and whoever tries again writes the same.
 func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
-	err = s.do(ctx, "end sessions", func() error {
+	err = s.do(ctx, "end sessions", func(ctx context.Context) error {
 		if err := s.revoke(ctx, r); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// patience is how long to wait for a server to choose, and for undoing what a
-// failed step has written.
+// patience is how long one call may take with all its retries, and undoing
+// what a failed step has written.
 const patience = 5 * time.Second
 
 // connect makes a client and returns the name of the database. It does not

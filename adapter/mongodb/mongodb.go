@@ -119,14 +119,17 @@ func (s *Store) permits() *mongo.Collection     { return s.db.Collection("authsv
 func (s *Store) leases() *mongo.Collection      { return s.db.Collection("authsvc_lease") }
 func (s *Store) meta() *mongo.Collection        { return s.db.Collection("authsvc_meta") }
 
-// do does one method of the contract. op names it in errors.
-func (s *Store) do(ctx context.Context, op string, f func() error) error {
+// do does one method of the contract, within the time that a call may take. op
+// names it in errors.
+func (s *Store) do(ctx context.Context, op string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	err := ctx.Err()
 	if err == nil {
 		err = s.check(ctx)
 	}
 	if err == nil {
-		err = f()
+		err = f(ctx)
 	}
 	return fail(ctx, op, err)
 }

@@ -81,7 +81,7 @@ func (s *Store) dropSession(ctx context.Context, id bson.ObjectID) {
 // its user is being deleted means nothing.
 func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
 	id := bson.NewObjectID()
-	err := s.do(ctx, "create session", func() error {
+	err := s.do(ctx, "create session", func(ctx context.Context) error {
 		user, err := s.user(ctx, rec.UserID)
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func storedSession(rec authsvc.SessionRecord, id bson.ObjectID) authsvc.SessionR
 
 // GetSession implements [authsvc.Adapter].
 func (s *Store) GetSession(ctx context.Context, token, digest string) (rec authsvc.SessionRecord, u authsvc.User, err error) {
-	err = s.do(ctx, "get session", func() error {
+	err = s.do(ctx, "get session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 // and never made; its own document, which another program's session gets now,
 // means nothing should the session be deleted in between.
 func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
-	return s.do(ctx, "update session", func() error {
+	return s.do(ctx, "update session", func(ctx context.Context) error {
 		if rec.Digest == "" {
 			return errNoDigest
 		}
@@ -148,7 +148,7 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 // DeleteSession implements [authsvc.Adapter]. The session goes first; if its
 // own document stays, it is swept when it expires.
 func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.SessionRecord, err error) {
-	err = s.do(ctx, "delete session", func() error {
+	err = s.do(ctx, "delete session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))
 		if err != nil {
 			return err
@@ -173,7 +173,7 @@ func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.Se
 
 // ListSessions implements [authsvc.Adapter].
 func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
-	err = s.do(ctx, "list sessions", func() error {
+	err = s.do(ctx, "list sessions", func(ctx context.Context) error {
 		found, err := s.sessionsOf(ctx, userID, options.Find())
 		if err != nil || len(found) == 0 {
 			return err

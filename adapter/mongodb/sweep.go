@@ -25,7 +25,7 @@ type patrol struct {
 // Sweep implements [authsvc.Adapter]. What was deleted before an error stays
 // deleted and is counted.
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (swept int, err error) {
-	err = s.do(ctx, "sweep", func() error {
+	err = s.do(ctx, "sweep", func(ctx context.Context) error {
 		for _, sweep := range s.sweeps(now) {
 			if swept >= limit {
 				return nil

@@ -23,7 +23,7 @@ var (
 // PutToken implements [authsvc.Adapter]. The token alone means nothing: nobody
 // has been told it.
 func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
-	return s.do(ctx, "put token", func() error {
+	return s.do(ctx, "put token", func(ctx context.Context) error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
 		}
@@ -123,7 +123,7 @@ func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
 
 // TakeToken implements [authsvc.Adapter].
 func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
-	err = s.do(ctx, "take token", func() error {
+	err = s.do(ctx, "take token", func(ctx context.Context) error {
 		d, err := s.take(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
 			bson.E{Key: s.names.of("VerificationToken.token"), Value: token}))
 		if err == nil {
@@ -137,7 +137,7 @@ func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t auth
 // ClaimMail implements [authsvc.Adapter]. Should the answer be lost, the mail
 // is due again at retry.
 func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {
-	err = s.do(ctx, "claim mail", func() error {
+	err = s.do(ctx, "claim mail", func(ctx context.Context) error {
 		return retry(ctx, refused, func() error {
 			raw, err := s.mails().FindOneAndUpdate(ctx, by("due", bson.D{{Key: "$lte", Value: date(now)}}),
 				bson.D{{Key: "$set", Value: by("due", date(again))}, {Key: "$inc", Value: by("attempts", int64(1))}},
@@ -159,14 +159,14 @@ func readMail(d document) authsvc.Mail {
 
 // DelayMail implements [authsvc.Adapter].
 func (s *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
-	return s.do(ctx, "delay mail", func() error {
+	return s.do(ctx, "delay mail", func(ctx context.Context) error {
 		return s.change(ctx, s.mails(), by("_id", id), bson.D{{Key: "$set", Value: by("due", date(due))}})
 	})
 }
 
 // DeleteMail implements [authsvc.Adapter].
 func (s *Store) DeleteMail(ctx context.Context, id string) error {
-	return s.do(ctx, "delete mail", func() error {
+	return s.do(ctx, "delete mail", func(ctx context.Context) error {
 		_, err := s.deleteAll(ctx, s.mails(), by("_id", id))
 		return err
 	})

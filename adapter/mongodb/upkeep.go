@@ -17,14 +17,14 @@ const contenders = 16
 // UseOnce implements [authsvc.Adapter]. Should the answer be lost, the key is
 // used.
 func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
-	return s.do(ctx, "use once", func() error {
+	return s.do(ctx, "use once", func(ctx context.Context) error {
 		return s.insertNew(ctx, s.once(), bson.D{{Key: "_id", Value: key}, {Key: "expires", Value: date(expires)}})
 	})
 }
 
 // Revoke implements [authsvc.Adapter].
 func (s *Store) Revoke(ctx context.Context, r authsvc.Revocation) error {
-	return s.do(ctx, "revoke", func() error { return s.revoke(ctx, &r) })
+	return s.do(ctx, "revoke", func(ctx context.Context) error { return s.revoke(ctx, &r) })
 }
 
 // revoke merges r, which may be nil, into the stored record.
@@ -40,7 +40,7 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 
 // Revocations implements [authsvc.Adapter].
 func (s *Store) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
-	err = s.do(ctx, "revocations", func() error {
+	err = s.do(ctx, "revocations", func(ctx context.Context) error {
 		found, err := s.list(ctx, s.revocations(), by("written", bson.D{{Key: "$gte", Value: date(since)}}),
 			options.Find().SetSort(ascending("written", "_id")))
 		for _, d := range found {
@@ -56,7 +56,7 @@ func (s *Store) Revocations(ctx context.Context, since time.Time) (list []authsv
 // of milliseconds, since the server adds to numbers only.
 func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
 	at, latest := now.UnixMilli(), now.Add(burst).UnixMilli()
-	err = s.do(ctx, "permit", func() error {
+	err = s.do(ctx, "permit", func(ctx context.Context) error {
 		for range contenders {
 			counted, err := s.count(ctx, key, at, latest, interval.Milliseconds())
 			if err != nil || counted {
@@ -105,7 +105,7 @@ func (s *Store) count(ctx context.Context, key string, now, latest, interval int
 // finds nothing and the key is taken.
 func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	free := bson.A{by("holder", holder), by("expires", bson.D{{Key: "$lt", Value: date(now)}})}
-	return s.do(ctx, "lease", func() error {
+	return s.do(ctx, "lease", func(ctx context.Context) error {
 		return retry(ctx, unclear, func() error {
 			_, err := s.leases().UpdateOne(ctx, by("_id", name, bson.E{Key: "$or", Value: free}),
 				bson.D{{Key: "$set", Value: bson.D{{Key: "holder", Value: holder}, {Key: "expires", Value: date(until)}}}},
@@ -117,7 +117,7 @@ func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.
 
 // Release implements [authsvc.Adapter].
 func (s *Store) Release(ctx context.Context, name, holder string) error {
-	return s.do(ctx, "release", func() error {
+	return s.do(ctx, "release", func(ctx context.Context) error {
 		_, err := s.deleteAll(ctx, s.leases(), by("_id", name, bson.E{Key: "holder", Value: holder}))
 		return err
 	})
@@ -125,7 +125,7 @@ func (s *Store) Release(ctx context.Context, name, holder string) error {
 
 // GetMeta implements [authsvc.Adapter].
 func (s *Store) GetMeta(ctx context.Context, key string) (value string, err error) {
-	err = s.do(ctx, "get meta", func() error {
+	err = s.do(ctx, "get meta", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.meta(), by("_id", key))
 		value = d.text("value")
 		return err
@@ -135,7 +135,7 @@ func (s *Store) GetMeta(ctx context.Context, key string) (value string, err erro
 
 // PutMeta implements [authsvc.Adapter].
 func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) {
-	err := s.do(ctx, "put meta", func() error {
+	err := s.do(ctx, "put meta", func(ctx context.Context) error {
 		return s.put(ctx, s.meta(), key, bson.D{{Key: "$setOnInsert", Value: by("value", value)}})
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) 
 
 // SetMeta implements [authsvc.Adapter].
 func (s *Store) SetMeta(ctx context.Context, key, value string) error {
-	return s.do(ctx, "set meta", func() error {
+	return s.do(ctx, "set meta", func(ctx context.Context) error {
 		return s.put(ctx, s.meta(), key, bson.D{{Key: "$set", Value: by("value", value)}})
 	})
 }

@@ -31,7 +31,7 @@ func (s *Store) user(ctx context.Context, id string) (document, error) {
 }
 
 func (s *Store) oneUser(ctx context.Context, op string, f func() (document, error)) (u authsvc.User, err error) {
-	err = s.do(ctx, op, func() error {
+	err = s.do(ctx, op, func(ctx context.Context) error {
 		d, err := f()
 		if err == nil {
 			u = s.readUser(d)
@@ -44,7 +44,7 @@ func (s *Store) oneUser(ctx context.Context, op string, f func() (document, erro
 // CreateUser implements [authsvc.Adapter].
 func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
 	id := bson.NewObjectID()
-	if err := s.do(ctx, "create user", func() error { return s.insertUser(ctx, u, id) }); err != nil {
+	if err := s.do(ctx, "create user", func(ctx context.Context) error { return s.insertUser(ctx, u, id) }); err != nil {
 		return authsvc.User{}, err
 	}
 	u.ID, u.EmailVerified = id.Hex(), stored(u.EmailVerified)
@@ -103,7 +103,7 @@ func set[T any](write func(string, T), field string, value *T) {
 // it means nothing from then on. A user that is gone already may have left
 // something behind, when the call before this one was interrupted.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
-	return s.do(ctx, "delete user", func() error {
+	return s.do(ctx, "delete user", func(ctx context.Context) error {
 		mine, err := s.delete(ctx, s.users(), bson.D{refers("_id", id)})
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 // ListUsers implements [authsvc.Adapter], in the order of _id, in which
 // strings come before ObjectIds.
 func (s *Store) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
-	err = s.do(ctx, "list users", func() error {
+	err = s.do(ctx, "list users", func(ctx context.Context) error {
 		if limit <= 0 {
 			return nil // the server takes 0 for no limit
 		}

@@ -48,6 +48,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "write" {
 		writeForever(os.Args[2])
 	}
+	if len(os.Args) == 3 && os.Args[1] == "full" {
+		fullDisk(os.Args[2])
+	}
 	os.Exit(m.Run())
 }
 
