@@ -34,6 +34,7 @@ func (c *serveCommand) Run(p *program) error {
 		return err
 	}
 	s.Engine.Logger = newLogger(p.stderr, s.Log)
+	logRedis(s.Engine.Logger)
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
