@@ -1,7 +1,9 @@
 package authsvc
 
 import (
+	"encoding/base64"
 	"errors"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -77,10 +79,17 @@ func cleanUser(u User) User {
 	}
 	if origin, clean, ok := parseHTTPURL(u.Image); ok && strings.HasPrefix(origin, "https://") && len(clean) <= maxImage {
 		u.Image = clean
-	} else {
+	} else if !isPicture(u.Image) {
 		u.Image = ""
 	}
 	return u
+}
+
+// picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
+var picture = regexp.MustCompile(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
+
+func isPicture(s string) bool {
+	return len(s) <= base64.StdEncoding.EncodedLen(maxPicture)+32 && picture.MatchString(s)
 }
 
 func cleanName(s string) string {

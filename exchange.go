@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"maps"
 	"net/url"
@@ -70,6 +71,30 @@ func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 		}
 	}
 	return x.party.Call(ctx, call)
+}
+
+// maxPicture is the largest picture that a user may have in place of an
+// address, in bytes: with it a session still fits into cookies.
+const maxPicture = 6 << 10
+
+// Picture fetches a JPEG, PNG, GIF or WebP picture with the access token, for
+// providers whose pictures have no public address, and returns it as a data:
+// URL for User.Image. It is empty when there is none (404) and when it is over
+// 6 KiB.
+func (x *Exchange) Picture(ctx context.Context, url string) (string, error) {
+	call := oidc.Call{URL: url, Header: map[string]string{"Accept": "image/*"}}
+	if err := x.attachToken(&call); err != nil {
+		return "", err
+	}
+	kind, body, err := x.party.Picture(ctx, call)
+	if err != nil || len(body) == 0 || len(body) > maxPicture {
+		return "", err
+	}
+	image := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(body)
+	if !isPicture(image) {
+		return "", errors.New("the answer is no picture")
+	}
+	return image, nil
 }
 
 func (x *Exchange) attachToken(call *oidc.Call) error {

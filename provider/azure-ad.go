@@ -16,7 +16,7 @@ func AzureAD(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error)
 }
 
 func azureAD(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
-	o, err := AzureAD(c, MicrosoftOptions{TenantID: options["tenant_id"], Authority: options["authority"]})
+	o, err := AzureAD(c, MicrosoftOptions{TenantID: options["tenant_id"], Authority: options["authority"], PhotoSize: options["profile_photo_size"]})
 	if err != nil {
 		return nil, err
 	}

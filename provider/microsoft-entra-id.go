@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"authsvc"
@@ -21,6 +23,10 @@ type MicrosoftOptions struct {
 	// Authority is the origin of a national cloud; default
 	// https://login.microsoftonline.com.
 	Authority string
+	// PhotoSize asks for the photo of the person in that many pixels, 48, 64,
+	// 96 or 120, with the permission User.Read; "": no photo. Photos over
+	// 6 KiB are left out.
+	PhotoSize string
 }
 
 // MicrosoftEntraID signs in with work, school and personal Microsoft accounts.
@@ -31,8 +37,8 @@ type MicrosoftOptions struct {
 // In most directories an address is what an administrator typed, and anyone
 // can have a directory: none counts as verified. To believe the owners of mail
 // domains, add the optional claim xms_edov to the application and set
-// Fields.EmailVerified to it. There is no image: photos are files, not
-// addresses.
+// Fields.EmailVerified to it. A photo is a file, not an address, and only
+// fetched with MicrosoftOptions.PhotoSize.
 //
 // https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc
 func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error) {
@@ -60,11 +66,55 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 		return nil, &OptionError{Key: "tenant_id", Problem: "is neither a GUID nor common, organizations or consumers",
 			Mend: "copy the Directory (tenant) ID from the overview of the application"}
 	}
+	if err := withPhoto(o, authority, options.PhotoSize); err != nil {
+		return nil, err
+	}
 	return o, nil
 }
 
+// graphs are the hosts of photos by authority.
+func graphs() map[string]string {
+	return map[string]string{
+		"https://login.microsoftonline.com":        "https://graph.microsoft.com",
+		"https://login.microsoftonline.us":         "https://graph.microsoft.us",
+		"https://login.partner.microsoftonline.cn": "https://microsoftgraph.chinacloudapi.cn",
+	}
+}
+
+// withPhoto adds the photo to the profile. Whoever has none signs in without.
+func withPhoto(o *authsvc.OAuth, authority, size string) error {
+	if size == "" {
+		return nil
+	}
+	if !slices.Contains([]string{"48", "64", "96", "120"}, size) {
+		return &OptionError{Key: "profile_photo_size", Problem: "is no size", Mend: "use 48, 64, 96 or 120"}
+	}
+	graph := graphs()[authority]
+	if graph == "" {
+		return &OptionError{Key: "profile_photo_size", Problem: "goes with the clouds of Microsoft only", Mend: "leave it out, or leave authority out"}
+	}
+	before := o.UserInfo
+	o.Scope += " User.Read"
+	o.Hosts = append(o.Hosts, strings.TrimPrefix(graph, "https://"))
+	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		if before != nil {
+			if _, err := before(ctx, x); err != nil {
+				return nil, err
+			}
+		}
+		photo, err := x.Picture(ctx, graph+"/v1.0/me/photos/"+size+"x"+size+"/$value")
+		if err != nil {
+			return nil, fmt.Errorf("microsoft: photo: %w", err)
+		}
+		profile := maps.Clone(x.Claims)
+		profile["picture"] = photo
+		return profile, nil
+	}
+	return nil
+}
+
 func microsoftEntraID(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
-	o, err := MicrosoftEntraID(c, MicrosoftOptions{TenantID: options["tenant_id"], Authority: options["authority"]})
+	o, err := MicrosoftEntraID(c, MicrosoftOptions{TenantID: options["tenant_id"], Authority: options["authority"], PhotoSize: options["profile_photo_size"]})
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +126,7 @@ func microsoftOptions() []Option {
 	return []Option{
 		{Key: "tenant_id", Doc: "the Directory (tenant) ID, or common (default), organizations or consumers", Example: "aaaabbbb-0000-cccc-1111-dddd2222eeee"},
 		{Key: "authority", Doc: "the origin of a national cloud, such as https://login.microsoftonline.us", Example: "https://login.microsoftonline.us"},
+		{Key: "profile_photo_size", Doc: "48, 64, 96 or 120: fetch the photo in that many pixels", Example: "48"},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -47,6 +48,26 @@ func (p *Party) Call(ctx context.Context, c Call) (any, error) {
 		return nil, fmt.Errorf("further request: %w", err)
 	}
 	return v, nil
+}
+
+// Picture makes a request for something that is not JSON, and returns what was
+// answered with a status of 200, and its media type; nothing if it was 404. The
+// rules for hosts are those of Call.
+func (p *Party) Picture(ctx context.Context, c Call) (mediaType string, body []byte, err error) {
+	a, err := p.call(ctx, c)
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("further request: %w", err)
+	case a.status == http.StatusNotFound:
+		return "", nil, nil
+	case a.status != http.StatusOK:
+		return "", nil, fmt.Errorf("further request: %w", statusError(a.status))
+	}
+	mediaType, _, err = mime.ParseMediaType(a.contentType)
+	if err != nil {
+		return "", nil, errors.New("further request: malformed content type")
+	}
+	return mediaType, a.body, nil
 }
 
 func (p *Party) call(ctx context.Context, c Call) (*answer, error) {
