@@ -61,11 +61,12 @@ func (s *service) sweeping(t *testing.T, how string, most int, pause time.Durati
 }
 
 // sweep does what the engine's sweep does, until there is nothing left or
-// about most records are gone.
+// about most records are gone. It holds the engine's lease, which would sweep
+// too after a minute.
 func (s *service) sweep(t *testing.T, most int, pause time.Duration) (swept int) {
 	for swept < most {
 		now := time.Now()
-		if err := s.store.Lease(t.Context(), "scale", "test", now, now.Add(time.Minute)); err != nil {
+		if err := s.store.Lease(t.Context(), "sweep", "test", now, now.Add(time.Minute)); err != nil {
 			t.Error(err)
 			return swept
 		}
