@@ -15,9 +15,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// patience is how long one call may take with all its retries, and undoing
-// what a failed step has written.
-const patience = 5 * time.Second
+// patience is how long one call may take with all its retries, and undoing how
+// long it may then take to undo what a failed step has written.
+const (
+	patience = 5 * time.Second
+	undoing  = 2 * time.Second
+)
 
 // connect makes a client and returns the name of the database. It does not
 // wait for a server.

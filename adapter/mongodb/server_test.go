@@ -100,11 +100,19 @@ func TestServerFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Freeze()
+	calls := []func() error{
+		func() error { _, err := s.GetUser(t.Context(), ann.ID); return err },
+		func() error { _, err := s.GetUserByEmail(t.Context(), "ann@example.com"); return err },
+		func() error { _, _, err := s.GetSession(t.Context(), "token", "digest"); return err },
+		func() error { _, err := s.ListAccounts(t.Context(), ann.ID); return err },
+		func() error { _, err := s.SignUp(t.Context(), authsvc.User{}, nil, nil); return err },
+		func() error { return s.UseOnce(t.Context(), "key", time.Now()) },
+	}
 	var wg sync.WaitGroup
-	for range 16 {
+	for i := range 18 {
 		wg.Go(func() {
 			begun := time.Now()
-			_, err := s.GetUser(t.Context(), ann.ID)
+			err := calls[i%len(calls)]()
 			if took := time.Since(begun); err == nil || errors.Is(err, authsvc.ErrNotFound) || took > 8*time.Second {
 				t.Errorf("after %v: %v", took, err)
 			}

@@ -30,9 +30,9 @@ func (s *Store) user(ctx context.Context, id string) (document, error) {
 	return s.first(ctx, s.users(), bson.D{refers("_id", id)})
 }
 
-func (s *Store) oneUser(ctx context.Context, op string, f func() (document, error)) (u authsvc.User, err error) {
+func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) (document, error)) (u authsvc.User, err error) {
 	err = s.do(ctx, op, func(ctx context.Context) error {
-		d, err := f()
+		d, err := f(ctx)
 		if err == nil {
 			u = s.readUser(d)
 		}
@@ -53,12 +53,12 @@ func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, e
 
 // GetUser implements [authsvc.Adapter].
 func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user", func() (document, error) { return s.user(ctx, id) })
+	return s.oneUser(ctx, "get user", func(ctx context.Context) (document, error) { return s.user(ctx, id) })
 }
 
 // GetUserByEmail implements [authsvc.Adapter].
 func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user by email", func() (document, error) {
+	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (document, error) {
 		if email == "" {
 			return document{}, authsvc.ErrNotFound
 		}
@@ -69,7 +69,7 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 
 // GetUserByAccount implements [authsvc.Adapter].
 func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user by account", func() (document, error) {
+	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (document, error) {
 		account, err := s.first(ctx, s.accounts(), s.identity(provider, providerAccountID))
 		if err != nil {
 			return document{}, err
@@ -85,7 +85,7 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	set(w.text, s.names.of("User.email"), change.Email)
 	set(w.instant, s.names.of("User.emailVerified"), change.EmailVerified)
 	set(w.text, s.names.of("User.image"), change.Image)
-	return s.oneUser(ctx, "update user", func() (document, error) {
+	return s.oneUser(ctx, "update user", func(ctx context.Context) (document, error) {
 		if update := w.update(); len(update) > 0 {
 			return s.changed(ctx, s.users(), bson.D{refers("_id", id)}, update)
 		}

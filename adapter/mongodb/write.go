@@ -146,7 +146,7 @@ func ascending(fields ...string) (order bson.D) {
 // undo runs f although the context may have ended, for a while. What cannot be
 // undone means nothing, or is whole.
 func undo(ctx context.Context, f func(context.Context)) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
 	f(ctx)
 }
