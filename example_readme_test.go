@@ -29,7 +29,7 @@ func Example_readme() {
 	auth, err := authsvc.New(authsvc.Config{
 		URL:     "https://app.example.com",
 		Secrets: []string{os.Getenv("AUTHSVC_SECRET")}, // authsvc secret prints one
-		Adapter: store,                                 // adapter/sqlite; nil keeps sessions in cookies
+		Adapter: store,                                 // one of adapter/…; nil keeps sessions in cookies
 		Providers: []authsvc.Provider{
 			provider.GitHub(authsvc.Client{ID: id, Secret: secret}),
 			&authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example", Client: acme},
