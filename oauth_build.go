@@ -46,7 +46,7 @@ func (o *OAuth) build(b *builder) flow {
 // of a field. The mistakes from known on may have said the same already.
 func (b *builder) failParty(err error, known int) {
 	list := []error{err}
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost join
+	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join
 		list = many.Unwrap()
 	}
 	for _, e := range list {
