@@ -4,12 +4,12 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
 
 	"authsvc/internal/dev"
+	"authsvc/internal/freeport"
 )
 
 // startDev runs `authsvc dev` and returns its origin and the issuer.
@@ -46,21 +46,11 @@ func startDev(t *testing.T) (origin, issuer string) {
 // twoPorts finds a free port whose successor is free too.
 func twoPorts(t *testing.T) int {
 	t.Helper()
-	for range 20 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := first.Addr().(*net.TCPAddr).Port
-		second, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
-		first.Close()
-		if err == nil {
-			second.Close()
-			return port
-		}
+	port, err := freeport.Pick(2)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no two free ports in a row")
-	return 0
+	return port
 }
 
 // TestDevPages goes through what `authsvc dev` shows around a sign-in.

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"authsvc/internal/freeport"
 	"authsvc/internal/idp"
 )
 
@@ -43,15 +44,11 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			for _, name := range []string{"PORT", "IDP"} {
-				l, err := net.Listen("tcp", "127.0.0.1:0")
+				port, err := freeport.Pick(1)
 				if err != nil {
 					return err
 				}
-				_, port, err := net.SplitHostPort(l.Addr().String())
-				if err = errors.Join(err, l.Close()); err != nil {
-					return err
-				}
-				e.Setenv(name, port)
+				e.Setenv(name, strconv.Itoa(port))
 			}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector sleeps 1 s at each exit
 			e.Setenv("SECRET", "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")

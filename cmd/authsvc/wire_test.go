@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,13 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/tools/txtar"
 
+	"authsvc/internal/freeport"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/servertest"
@@ -141,25 +139,13 @@ func playBinary(t *testing.T, binary, file string, env []string) {
 	}, parts["transcript"])
 }
 
-// port is the last one that freeAddress gave out. They are below those that the
-// system gives to connections, so that nobody takes one before it is used.
-var port = sync.OnceValue(func() *atomic.Int32 {
-	p := new(atomic.Int32)
-	p.Store(20_000 + rand.Int32N(10_000))
-	return p
-})
-
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", port().Add(1))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
+	port, err := freeport.Pick(1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // startBinary serves the configuration until the test ends, and then wants a

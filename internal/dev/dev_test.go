@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"authsvc/internal/dev"
+	"authsvc/internal/freeport"
 )
 
 // lines collects what dev prints.
@@ -42,21 +43,11 @@ func (l *lines) String() string {
 // freePorts finds a port whose successor is free too.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for range 50 {
-		a, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := a.Addr().(*net.TCPAddr).Port
-		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		a.Close()
-		if err == nil {
-			b.Close()
-			return port
-		}
+	port, err := freeport.Pick(2)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no two free ports")
-	return 0
+	return port
 }
 
 // run starts dev and returns a stop function that waits for its end.

@@ -2,13 +2,14 @@ package servertest
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"authsvc/internal/freeport"
 )
 
 const (
@@ -158,10 +159,9 @@ const logName = "log"
 // freePort returns a port that nobody listens on.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Pick(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(port)
 }
