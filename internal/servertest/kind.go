@@ -86,3 +86,30 @@ func discreet(server string, err error) error {
 
 // errURL says no more because the URL has a password.
 var errURL = errors.New("the URL cannot be used")
+
+// Missing says why there is no shared server of a store (postgres, mysql,
+// mongodb, redis), "" if there is one or the store needs none.
+func Missing(store string) string {
+	k := map[string]*kind{"postgres": postgres.kind, "mysql": mysqlServer.kind, "redis": &redisKind, "mongodb": mongoKind()}[store]
+	if k == nil {
+		return ""
+	}
+	server, err := k.find()
+	switch {
+	case err != nil:
+		return err.Error()
+	case server == "":
+		return fmt.Sprintf("no %s: set %s or start one on 127.0.0.1:%s", k.name, k.variable, k.port)
+	}
+	return ""
+}
+
+// mongoKind is that of the first of MongoDBs.
+func mongoKind() *kind {
+	for _, s := range []*mongoServer{realMongo, ferretMongo} {
+		if os.Getenv(s.variable) != "" {
+			return &s.kind
+		}
+	}
+	return &anyMongo.kind
+}

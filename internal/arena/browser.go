@@ -1,0 +1,228 @@
+package arena
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"authsvc/internal/idp"
+)
+
+// A Browser keeps cookies as a browser of one origin does.
+type Browser struct {
+	T       testing.TB
+	H       http.Handler
+	Origin  string
+	Cookies map[string]string
+	Header  http.Header // added to every request
+	IP      string      // with a port
+}
+
+// Browser returns a new one, without cookies.
+func (w *World) Browser() *Browser {
+	return &Browser{T: w.T, H: w, Origin: OriginOf(w.T, w.Config.URL), Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:4711"}
+}
+
+// OriginOf is scheme and host of an address.
+func OriginOf(t testing.TB, address string) string {
+	t.Helper()
+	u := MustURL(t, address)
+	return u.Scheme + "://" + u.Host
+}
+
+func MustURL(t testing.TB, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// Clone is another client with the same jar.
+func (b *Browser) Clone() *Browser {
+	c := *b
+	c.Cookies, c.Header = maps.Clone(b.Cookies), b.Header.Clone()
+	return &c
+}
+
+// An Answer is a response with its body read.
+type Answer struct {
+	*http.Response
+	Text string
+}
+
+// Location is the header as it stands.
+func (a *Answer) Location() string { return a.Header.Get("Location") }
+
+// URL is the member url of a JSON answer.
+func (a *Answer) URL(t testing.TB) string {
+	t.Helper()
+	var v struct {
+		URL string `json:"url"`
+	}
+	if err := json.Unmarshal([]byte(a.Text), &v); err != nil || v.URL == "" {
+		t.Fatalf("no url in %d %q", a.StatusCode, a.Text)
+	}
+	return v.URL
+}
+
+// Do sends a request with the jar's cookies and keeps what comes back.
+func (b *Browser) Do(r *http.Request) *Answer {
+	b.T.Helper()
+	r.RemoteAddr = b.IP
+	for name, v := range b.Header {
+		r.Header[name] = v
+	}
+	for name, v := range b.Cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: v})
+	}
+	rec := httptest.NewRecorder()
+	b.H.ServeHTTP(rec, r)
+	res := rec.Result()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	for _, c := range res.Cookies() {
+		if c.MaxAge < 0 || c.Value == "" {
+			delete(b.Cookies, c.Name)
+		} else {
+			b.Cookies[c.Name] = c.Value
+		}
+	}
+	return &Answer{res, string(body)}
+}
+
+// Abs is an address on the browser's origin.
+func (b *Browser) Abs(path string) string {
+	if strings.HasPrefix(path, "/") {
+		return b.Origin + path
+	}
+	return path
+}
+
+func (b *Browser) Get(path string) *Answer {
+	b.T.Helper()
+	return b.Do(httptest.NewRequest(http.MethodGet, b.Abs(path), nil))
+}
+
+// Post sends a form, with the CSRF token unless the form names one.
+func (b *Browser) Post(path string, fields ...string) *Answer {
+	b.T.Helper()
+	form := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	if !form.Has("csrfToken") {
+		form.Set("csrfToken", b.CSRF())
+	}
+	return b.Form(path, form)
+}
+
+// Form is a POST that leaves the CSRF token to the caller; header are names
+// and values.
+func (b *Browser) Form(path string, fields url.Values, header ...string) *Answer {
+	b.T.Helper()
+	return b.Raw(path, "application/x-www-form-urlencoded", fields.Encode(), header...)
+}
+
+// Raw is a POST of any body; an empty contentType sends none.
+func (b *Browser) Raw(path, contentType, body string, header ...string) *Answer {
+	b.T.Helper()
+	r := httptest.NewRequest(http.MethodPost, b.Abs(path), strings.NewReader(body))
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	return b.Do(r)
+}
+
+// CSRF is the token of GET csrf.
+func (b *Browser) CSRF() string {
+	b.T.Helper()
+	var v struct{ CSRFToken string }
+	a := b.Get("/api/auth/csrf")
+	if err := json.Unmarshal([]byte(a.Text), &v); err != nil || v.CSRFToken == "" {
+		b.T.Fatalf("no csrf token: %d %s", a.StatusCode, a.Text)
+	}
+	return v.CSRFToken
+}
+
+// Session is the object of GET session.
+func (b *Browser) Session() map[string]any {
+	b.T.Helper()
+	a := b.Get("/api/auth/session")
+	var v map[string]any
+	if err := json.Unmarshal([]byte(a.Text), &v); err != nil {
+		b.T.Fatalf("session: %d %s", a.StatusCode, a.Text)
+	}
+	return v
+}
+
+// Email is the address of who is signed in, "" of nobody.
+func (b *Browser) Email() string {
+	b.T.Helper()
+	user, _ := b.Session()["user"].(map[string]any)
+	s, _ := user["email"].(string)
+	return s
+}
+
+// Begin starts a sign-in at a provider and returns the authorization URL.
+func (b *Browser) Begin(provider string, fields ...string) string {
+	b.T.Helper()
+	a := b.Post("/api/auth/signin/"+provider, fields...)
+	if a.StatusCode != http.StatusFound {
+		b.T.Fatalf("signin/%s: %d %s", provider, a.StatusCode, a.Text)
+	}
+	return a.Location()
+}
+
+// Approve lets a person consent and returns the callback URL.
+func (b *Browser) Approve(op *idp.Server, authorizationURL, sub string) string {
+	b.T.Helper()
+	a, err := op.Approve(authorizationURL, sub)
+	if err != nil {
+		b.T.Fatalf("approve %s: %v", authorizationURL, err)
+	}
+	return a.URL()
+}
+
+// SignIn goes through the whole flow at "op" as the person sub.
+func (b *Browser) SignIn(op *idp.Server, sub string, fields ...string) *Answer {
+	b.T.Helper()
+	return b.Get(b.Approve(op, b.Begin("op", fields...), sub))
+}
+
+// SignInByMail asks for a link and opens it in the same browser.
+func (b *Browser) SignInByMail(w *World, address string) *Answer {
+	b.T.Helper()
+	if a := b.Post("/api/auth/signin/email", "email", address); !strings.Contains(a.Location(), "/verify-request") {
+		b.T.Fatalf("signin/email: %d %s %s", a.StatusCode, a.Location(), a.Text)
+	}
+	return b.Get(Link(b.T, w.Mail.Next(b.T)))
+}
+
+// Login signs in with credentials.
+func (b *Browser) Login(name string, fields ...string) *Answer {
+	b.T.Helper()
+	return b.Post("/api/auth/callback/credentials", append([]string{"username", name, "password", "right"}, fields...)...)
+}
+
+// SessionCookies are the names of the session cookie and its chunks in a jar.
+func (b *Browser) SessionCookies() []string {
+	var names []string
+	for name := range b.Cookies {
+		if strings.Contains(name, "session") {
+			names = append(names, name)
+		}
+	}
+	return names
+}

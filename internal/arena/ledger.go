@@ -1,0 +1,282 @@
+package arena
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authsvc"
+)
+
+// A Ledger is an adapter that writes down what takes effect in the one behind
+// it, and that can be made to fail.
+type Ledger struct {
+	Behind authsvc.Adapter
+
+	mu      sync.Mutex
+	effects []string // "Method {arguments}" of the writes of requests
+	calls   int      // of requests, since fault was set
+	fault   func(n int, method string) Failure
+}
+
+// Failure says how a call fails.
+type Failure int
+
+const (
+	Works      Failure = iota
+	FailBefore         // nothing happens
+	FailAfter          // it happens, but the answer is lost
+)
+
+// ErrBroken is how calls fail.
+var ErrBroken = errors.New("connection reset")
+
+// background are the methods that only the service's own goroutines call.
+var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true, "Permit": true}
+
+// NewLedger puts a ledger in front of a store.
+func NewLedger(behind authsvc.Adapter) *Ledger { return &Ledger{Behind: behind} }
+
+// BreakAt makes calls fail as fault says, counted from 1; nil mends.
+func (l *Ledger) BreakAt(fault func(n int, method string) Failure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls, l.fault = 0, fault
+}
+
+// Written are the writes of requests so far, as "Method {arguments}".
+func (l *Ledger) Written() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.effects...)
+}
+
+// Lasting are the effects that matter to people: not the single-use marks of
+// attempts and links, which a refusal may leave.
+func (l *Ledger) Lasting() string {
+	var list []string
+	for _, e := range l.Written() {
+		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") {
+			list = append(list, e)
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+// step runs one call of the store; write tells whether it changes anything.
+func step[T any](l *Ledger, method string, write bool, args any, call func() (T, error)) (T, error) {
+	var none T
+	how := Works
+	if !background[method] {
+		l.mu.Lock()
+		l.calls++
+		if l.fault != nil {
+			how = l.fault(l.calls, method)
+		}
+		l.mu.Unlock()
+	}
+	if how == FailBefore {
+		return none, ErrBroken
+	}
+	v, err := call()
+	if err == nil && write && !background[method] {
+		l.mu.Lock()
+		l.effects = append(l.effects, fmt.Sprintf("%s %+v", method, args))
+		l.mu.Unlock()
+	}
+	if how == FailAfter {
+		return none, ErrBroken
+	}
+	return v, err
+}
+
+type nothing struct{}
+
+func only(err error) (nothing, error) { return nothing{}, err }
+
+func (l *Ledger) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+	return step(l, "CreateUser", true, u, func() (authsvc.User, error) { return l.Behind.CreateUser(ctx, u) })
+}
+
+func (l *Ledger) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	return step(l, "GetUser", false, id, func() (authsvc.User, error) { return l.Behind.GetUser(ctx, id) })
+}
+
+func (l *Ledger) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	return step(l, "GetUserByEmail", false, email, func() (authsvc.User, error) { return l.Behind.GetUserByEmail(ctx, email) })
+}
+
+func (l *Ledger) GetUserByAccount(ctx context.Context, provider, id string) (authsvc.User, error) {
+	return step(l, "GetUserByAccount", false, id, func() (authsvc.User, error) { return l.Behind.GetUserByAccount(ctx, provider, id) })
+}
+
+func (l *Ledger) UpdateUser(ctx context.Context, id string, c authsvc.UserUpdate) (authsvc.User, error) {
+	return step(l, "UpdateUser", true, id, func() (authsvc.User, error) { return l.Behind.UpdateUser(ctx, id, c) })
+}
+
+func (l *Ledger) DeleteUser(ctx context.Context, id string) error {
+	_, err := step(l, "DeleteUser", true, id, func() (nothing, error) { return only(l.Behind.DeleteUser(ctx, id)) })
+	return err
+}
+
+func (l *Ledger) LinkAccount(ctx context.Context, a authsvc.Account) (authsvc.Account, error) {
+	return step(l, "LinkAccount", true, a, func() (authsvc.Account, error) { return l.Behind.LinkAccount(ctx, a) })
+}
+
+func (l *Ledger) RefreshAccount(ctx context.Context, a authsvc.Account) error {
+	_, err := step(l, "RefreshAccount", true, a, func() (nothing, error) { return only(l.Behind.RefreshAccount(ctx, a)) })
+	return err
+}
+
+func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string) error {
+	_, err := step(l, "UnlinkAccount", true, id, func() (nothing, error) { return only(l.Behind.UnlinkAccount(ctx, provider, id)) })
+	return err
+}
+
+func (l *Ledger) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
+	return step(l, "ListAccounts", false, userID, func() ([]authsvc.Account, error) { return l.Behind.ListAccounts(ctx, userID) })
+}
+
+func (l *Ledger) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	return step(l, "CreateSession", true, s, func() (authsvc.SessionRecord, error) { return l.Behind.CreateSession(ctx, s) })
+}
+
+func (l *Ledger) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
+	type both struct {
+		s authsvc.SessionRecord
+		u authsvc.User
+	}
+	v, err := step(l, "GetSession", false, token, func() (both, error) {
+		s, u, err := l.Behind.GetSession(ctx, token, digest)
+		return both{s, u}, err
+	})
+	return v.s, v.u, err
+}
+
+func (l *Ledger) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+	_, err := step(l, "UpdateSession", true, s, func() (nothing, error) { return only(l.Behind.UpdateSession(ctx, s)) })
+	return err
+}
+
+func (l *Ledger) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+	return step(l, "DeleteSession", true, token, func() (authsvc.SessionRecord, error) { return l.Behind.DeleteSession(ctx, token) })
+}
+
+func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+	args := []any{u, a, s}
+	if a != nil {
+		args[1] = *a
+	}
+	if s != nil {
+		args[2] = *s
+	}
+	return step(l, "SignUp", true, args, func() (authsvc.User, error) { return l.Behind.SignUp(ctx, u, a, s) })
+}
+
+func (l *Ledger) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+	type both struct {
+		u authsvc.User
+		a []authsvc.Account
+	}
+	v, err := step(l, "ProveEmail", true, p, func() (both, error) {
+		u, a, err := l.Behind.ProveEmail(ctx, p)
+		return both{u, a}, err
+	})
+	return v.u, v.a, err
+}
+
+func (l *Ledger) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+	return step(l, "EndSessions", true, userID, func() (int, error) { return l.Behind.EndSessions(ctx, userID, r) })
+}
+
+func (l *Ledger) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+	_, err := step(l, "PutToken", true, []any{t, m.ID, string(m.Payload)}, func() (nothing, error) { return only(l.Behind.PutToken(ctx, t, m, maxQueued)) })
+	return err
+}
+
+func (l *Ledger) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return step(l, "TakeToken", true, token, func() (authsvc.VerificationToken, error) { return l.Behind.TakeToken(ctx, identifier, token) })
+}
+
+func (l *Ledger) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+	return l.Behind.ClaimMail(ctx, now, retry)
+}
+
+func (l *Ledger) DelayMail(ctx context.Context, id string, due time.Time) error {
+	return l.Behind.DelayMail(ctx, id, due)
+}
+
+func (l *Ledger) DeleteMail(ctx context.Context, id string) error {
+	return l.Behind.DeleteMail(ctx, id)
+}
+
+func (l *Ledger) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	_, err := step(l, "UseOnce", true, key, func() (nothing, error) { return only(l.Behind.UseOnce(ctx, key, expires)) })
+	return err
+}
+
+func (l *Ledger) Revoke(ctx context.Context, r authsvc.Revocation) error {
+	_, err := step(l, "Revoke", true, r, func() (nothing, error) { return only(l.Behind.Revoke(ctx, r)) })
+	return err
+}
+
+func (l *Ledger) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+	return l.Behind.Revocations(ctx, since)
+}
+
+func (l *Ledger) PutMeta(ctx context.Context, key, value string) (string, error) {
+	return l.Behind.PutMeta(ctx, key, value)
+}
+
+func (l *Ledger) GetMeta(ctx context.Context, key string) (string, error) {
+	return l.Behind.GetMeta(ctx, key)
+}
+
+func (l *Ledger) SetMeta(ctx context.Context, key, value string) error {
+	return l.Behind.SetMeta(ctx, key, value)
+}
+
+func (l *Ledger) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
+	return l.Behind.Sweep(ctx, now, limit)
+}
+
+func (l *Ledger) Ping(ctx context.Context) error { return l.Behind.Ping(ctx) }
+
+// A StaleStore also fails the calls that only the service itself makes.
+type StaleStore struct {
+	*Ledger
+	Broken atomic.Bool
+}
+
+func (s *StaleStore) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+	if s.Broken.Load() {
+		return nil, ErrBroken
+	}
+	return s.Ledger.Revocations(ctx, since)
+}
+
+func (l *Ledger) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+	return step(l, "ListUsers", false, nil, func() ([]authsvc.User, error) { return l.Behind.ListUsers(ctx, after, limit) })
+}
+
+func (l *Ledger) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+	return step(l, "ListSessions", false, nil, func() ([]authsvc.SessionRecord, error) { return l.Behind.ListSessions(ctx, userID) })
+}
+
+func (l *Ledger) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	return step(l, "Permit", false, nil, func() (time.Duration, error) { return l.Behind.Permit(ctx, key, now, interval, burst) })
+}
+
+func (l *Ledger) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	_, err := step(l, "Lease", false, nil, func() (any, error) { return nil, l.Behind.Lease(ctx, name, holder, now, until) })
+	return err
+}
+
+func (l *Ledger) Release(ctx context.Context, name, holder string) error {
+	_, err := step(l, "Release", false, nil, func() (any, error) { return nil, l.Behind.Release(ctx, name, holder) })
+	return err
+}

@@ -1,0 +1,69 @@
+package arena
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// IsRefusal: 4xx, or a redirect to a page that says why with a fixed word.
+func IsRefusal(a *Answer) bool {
+	if a.StatusCode >= 400 && a.StatusCode < 500 {
+		return true
+	}
+	to := a.Location()
+	return a.StatusCode == http.StatusFound &&
+		(strings.Contains(to, "/api/auth/error?error=") || strings.HasSuffix(to, "?csrf=true"))
+}
+
+// MustRefuse is the oracle of every attack: the answer is a refusal, sets no
+// session, calls no token endpoint, changes nothing that lasts, and is one
+// audit event unless the request itself was malformed.
+func (w *World) MustRefuse(t testing.TB, attack func() *Answer) *Answer {
+	t.Helper()
+	return w.refuse(t, false, attack)
+}
+
+// MustRefuseLate also lets the token endpoint be called.
+func (w *World) MustRefuseLate(t testing.TB, attack func() *Answer) *Answer {
+	t.Helper()
+	return w.refuse(t, true, attack)
+}
+
+var malformed = map[int]bool{400: true, 404: true, 405: true, 413: true, 415: true}
+
+func (w *World) refuse(t testing.TB, tokenCall bool, attack func() *Answer) *Answer {
+	t.Helper()
+	effects, audits, calls := w.Ledger.Lasting(), w.Audits.Load(), w.TokenCalls()
+	a := attack()
+	if !IsRefusal(a) {
+		t.Errorf("not refused: %d %s %.200s", a.StatusCode, a.Location(), a.Text)
+	}
+	for _, c := range a.Cookies() {
+		if strings.Contains(c.Name, "session") && c.Value != "" {
+			t.Errorf("a refusal sets %s", c.Name)
+		}
+	}
+	if now := w.Ledger.Lasting(); now != effects {
+		t.Errorf("a refusal has effects: %s", strings.TrimPrefix(now, effects))
+	}
+	if got := w.TokenCalls() - calls; got != 0 && !tokenCall {
+		t.Errorf("%d token calls", got)
+	}
+	if got := w.Audits.Load() - audits; got < 1 && !malformed[a.StatusCode] {
+		t.Errorf("%d audit events of a refusal", got)
+	}
+	return a
+}
+
+// NoEffect is MustRefuse of an attack on somebody who is signed in: the
+// victim is who they were, and nothing that lasts has changed.
+func (w *World) NoEffect(t testing.TB, victim *Browser, attack func() *Answer) *Answer {
+	t.Helper()
+	before := w.Person(t, victim)
+	a := w.MustRefuse(t, attack)
+	if now := w.Person(t, victim); now != before {
+		t.Errorf("the victim was %q and is %q", before, now)
+	}
+	return a
+}

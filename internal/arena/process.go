@@ -1,0 +1,205 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"authsvc/internal/freeport"
+)
+
+// A Process is the built binary, serving.
+type Process struct {
+	URL  string // http://127.0.0.1:port, without a path
+	Addr string // host:port
+	Dir  string // its working directory, with authsvc.yaml
+	Logs *LogBuffer
+
+	t    testing.TB
+	args []string
+	env  []string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	err  error         // of Wait, after done
+}
+
+var binary struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+func build() {
+	dir, err := os.MkdirTemp("", "authsvc-binary-")
+	if err != nil {
+		binary.err = err
+		return
+	}
+	binary.path = filepath.Join(dir, "authsvc")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", binary.path, "authsvc/cmd/authsvc").CombinedOutput(); err != nil {
+		binary.err = fmt.Errorf("go build: %w\n%s", err, out)
+	}
+}
+
+// Binary is the built command authsvc, made once per test process. TestMain
+// calls RemoveBinary at the end.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if binary.once.Do(build); binary.err != nil {
+		t.Fatal(binary.err)
+	}
+	return binary.path
+}
+
+// RemoveBinary removes what Binary has built, if anything.
+func RemoveBinary() {
+	if binary.path != "" {
+		os.RemoveAll(filepath.Dir(binary.path))
+	}
+}
+
+// Serve starts `authsvc serve` on a free port with a configuration, in which
+// {origin} is the origin and listen is added, and with variables
+// "NAME=value". It returns when the service is ready, and ends it with t.
+func Serve(t testing.TB, config string, env ...string) *Process {
+	t.Helper()
+	p := Prepare(t, config, env...)
+	p.Start()
+	p.Ready(30 * time.Second)
+	return p
+}
+
+// Prepare is Serve without starting.
+func Prepare(t testing.TB, config string, env ...string) *Process {
+	t.Helper()
+	port, err := freeport.Pick(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{t: t, Addr: fmt.Sprintf("127.0.0.1:%d", port), Dir: t.TempDir(), Logs: &LogBuffer{}, args: []string{"serve"}, env: env}
+	p.URL = "http://" + p.Addr
+	p.Configure(config)
+	t.Cleanup(func() {
+		if p.Running() {
+			p.Signal(syscall.SIGTERM)
+			p.Wait(20 * time.Second)
+		}
+		if t.Failed() {
+			t.Logf("the service said\n%.4000s", p.Logs)
+		}
+	})
+	return p
+}
+
+// Configure writes authsvc.yaml.
+func (p *Process) Configure(config string) {
+	p.t.Helper()
+	text := strings.ReplaceAll(config, "{origin}", p.URL) + "\nlisten: " + p.Addr + "\n"
+	if err := os.WriteFile(filepath.Join(p.Dir, "authsvc.yaml"), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Start runs the binary; it may be called again after the process has ended.
+func (p *Process) Start() {
+	p.t.Helper()
+	p.cmd = exec.Command(Binary(p.t), p.args...)
+	p.cmd.Dir, p.cmd.Env = p.Dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}, p.env...)
+	p.cmd.Stdout, p.cmd.Stderr = p.Logs, p.Logs
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	p.done = done
+	go func() {
+		p.err = p.cmd.Wait()
+		close(done)
+	}()
+}
+
+// Ready waits until /readyz says so.
+func (p *Process) Ready(patience time.Duration) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		res, err := http.Get(p.URL + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-p.done:
+			p.t.Fatalf("the service ended: %v\n%s", p.err, p.Logs)
+		default:
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("the service is not ready after %v: %v\n%s", patience, err, p.Logs)
+		}
+	}
+}
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
+	if p.done == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// PID is that of the running process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal.
+func (p *Process) Signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Fatal(err)
+	}
+}
+
+// Kill ends the process at once, with SIGKILL, and waits for its end.
+func (p *Process) Kill() {
+	p.t.Helper()
+	p.Signal(syscall.SIGKILL)
+	p.Wait(20 * time.Second)
+}
+
+// Wait waits for the end of the process and returns its exit code; -1 is that
+// of a signal.
+func (p *Process) Wait(patience time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		p.cmd.Process.Kill()
+		p.t.Fatalf("the service did not end within %v", patience)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Command runs the binary in the process's directory, as `authsvc check`, and
+// returns what it printed, stdout and stderr together, and its exit code.
+func (p *Process) Command(args ...string) (string, int) {
+	p.t.Helper()
+	cmd := exec.Command(Binary(p.t), args...)
+	cmd.Dir, cmd.Env = p.Dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}, p.env...)
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,77 @@
+package arena
+
+import (
+	"io"
+	"path/filepath"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/adapter/mongodb"
+	"authsvc/adapter/mysql"
+	"authsvc/adapter/postgres"
+	"authsvc/adapter/redis"
+	"authsvc/adapter/sqlite"
+	"authsvc/internal/servertest"
+)
+
+// A Kind is one of the stores that a service can have.
+type Kind struct {
+	Name string
+
+	// Open gives a test a store of its own, empty. It skips the test where the
+	// server is missing.
+	Open func(t testing.TB) authsvc.Adapter
+
+	// Env are the variables that make a service process use a store of its
+	// own, empty: "NAME=value". Calling it twice gives two stores. A file is
+	// in dir.
+	Env func(t testing.TB, dir string) []string
+}
+
+// Stores are all kinds: memory, sqlite, postgres, mysql, mongodb, redis.
+func Stores() []Kind {
+	return []Kind{
+		{"memory", func(testing.TB) authsvc.Adapter { return memory.New() },
+			func(testing.TB, string) []string { return []string{"AUTHSVC_STORAGE_URL=memory:"} }},
+		{"sqlite", func(t testing.TB) authsvc.Adapter {
+			return opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
+		}, func(_ testing.TB, dir string) []string {
+			return []string{"AUTHSVC_STORAGE_URL=sqlite:" + filepath.Join(dir, "auth.db")}
+		}},
+		{"postgres", func(t testing.TB) authsvc.Adapter {
+			return opened(t)(postgres.Open(t.Context(), servertest.Postgres(t), postgres.Options{Migrate: true}))
+		}, variable(servertest.Postgres)},
+		{"mysql", func(t testing.TB) authsvc.Adapter {
+			return opened(t)(mysql.Open(t.Context(), servertest.MySQL(t), mysql.Options{Migrate: true}))
+		}, variable(servertest.MySQL)},
+		{"mongodb", func(t testing.TB) authsvc.Adapter {
+			return opened(t)(mongodb.Open(t.Context(), servertest.MongoDB(t), mongodb.Options{Migrate: true}))
+		}, variable(servertest.MongoDB)},
+		{"redis", func(t testing.TB) authsvc.Adapter {
+			url, prefix := servertest.Redis(t)
+			return opened(t)(redis.Open(t.Context(), url, redis.Options{Prefix: prefix}))
+		}, func(t testing.TB, _ string) []string {
+			url, prefix := servertest.Redis(t)
+			return []string{"AUTHSVC_STORAGE_URL=" + url, "AUTHSVC_STORAGE_PREFIX=" + prefix}
+		}},
+	}
+}
+
+func variable(database func(testing.TB) string) func(testing.TB, string) []string {
+	return func(t testing.TB, _ string) []string { return []string{"AUTHSVC_STORAGE_URL=" + database(t)} }
+}
+
+// opened ends a store with its test.
+func opened(t testing.TB) func(authsvc.Adapter, error) authsvc.Adapter {
+	return func(s authsvc.Adapter, err error) authsvc.Adapter {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := s.(io.Closer); ok {
+			t.Cleanup(func() { c.Close() })
+		}
+		return s
+	}
+}

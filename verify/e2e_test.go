@@ -1,0 +1,3 @@
+package verify
+
+var e2eChecks = checks{}

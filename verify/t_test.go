@@ -1,0 +1,178 @@
+package verify
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"authsvc"
+	"authsvc/internal/arena"
+	"authsvc/internal/servertest"
+)
+
+// The compat modes. A check runs in each unless it says why not.
+const (
+	modeNone = "none"
+	modeV4   = "next-auth-v4"
+	modeV5   = "authjs-v5"
+)
+
+var modes = []string{modeNone, modeV4, modeV5}
+
+// T is a [testing.T] of a check.
+type T struct {
+	*testing.T
+	Mode string // of compat; empty in checks that run once
+
+	id      string
+	report  *report
+	figures *figures
+}
+
+// Run runs a subtest; what it reports is the check's.
+func (t *T) Run(name string, f func(*T)) bool {
+	return t.T.Run(name, func(inner *testing.T) {
+		f(&T{T: inner, Mode: t.Mode, id: t.id, report: t.report, figures: t.figures})
+	})
+}
+
+// Enter starts a world in the check's compat mode. tune may be nil.
+func (t *T) Enter(tune func(*authsvc.Config)) *arena.World {
+	t.Helper()
+	return arena.Enter(t, t.inMode(tune))
+}
+
+// EnterOffline is Enter without a network, for synctest bubbles.
+func (t *T) EnterOffline(tune func(*authsvc.Config)) *arena.World {
+	t.Helper()
+	return arena.EnterOffline(t, t.inMode(tune))
+}
+
+func (t *T) inMode(tune func(*authsvc.Config)) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		if t.Mode != "" && t.Mode != modeNone {
+			c.Compat = authsvc.Compat(t.Mode)
+		}
+		if tune != nil {
+			tune(c)
+		}
+	}
+}
+
+// Strategies runs f with strategy database and jwt.
+func (t *T) Strategies(f func(t *T, strategy string)) {
+	for _, s := range []string{"database", "jwt"} {
+		t.Run(s, func(t *T) { f(t, s) })
+	}
+}
+
+// Stores runs f on every kind of store that is there. At scale quick these are
+// memory and sqlite.
+func (t *T) Stores(f func(t *T, kind arena.Kind)) {
+	t.Helper()
+	for _, k := range arena.Stores() {
+		if theScale() == quick && k.Name != "memory" && k.Name != "sqlite" {
+			t.figures.add("without " + k.Name)
+			continue
+		}
+		if lack := lackOf(k.Name); lack != "" {
+			if demanded() {
+				t.Errorf("%s: %s", k.Name, lack)
+			}
+			t.figures.add("without " + k.Name)
+			continue
+		}
+		t.Run(k.Name, func(t *T) { f(t, k) })
+	}
+}
+
+// lackOf says what a store's server lacks, "" if it is there.
+func lackOf(store string) string { return servertest.Missing(store) }
+
+// Scale returns how many times something is done, and prints it as what.
+func (t *T) Scale(what string, atQuick, atCI, atFull int) int {
+	n := []int{atQuick, atCI, atFull}[theScale()]
+	t.figures.add(fmt.Sprintf("%d %s", n, what))
+	return n
+}
+
+// Figure prints what was measured.
+func (t *T) Figure(format string, args ...any) { t.figures.add(fmt.Sprintf(format, args...)) }
+
+// Want ends a check that does not run here, with the reason. It is for what a
+// scale leaves out.
+func (t *T) Want(format string, args ...any) {
+	t.Helper()
+	t.figures.wants(fmt.Sprintf(format, args...))
+	if demanded() && theScale() >= ci {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// lacks ends a check for which the machine lacks something: a failure where
+// everything is demanded.
+func (t *T) lacks(what string) {
+	t.Helper()
+	t.Want("%s", what)
+}
+
+// demanded: CI has everything, and skips nothing.
+func demanded() bool { return os.Getenv("AUTHSVC_E2E") == "1" }
+
+// A need is something a machine may lack.
+type need struct {
+	lack func() string // what lacks, "" if nothing
+}
+
+// program needs one of the named programs.
+func program(names ...string) need {
+	return need{func() string {
+		for _, n := range names {
+			if _, err := exec.LookPath(n); err == nil {
+				return ""
+			}
+		}
+		return "needs " + strings.Join(names, " or ")
+	}}
+}
+
+var needsChromium = program("chromium", "chromium-browser", "google-chrome")
+
+// figures are what a check has to say, each once.
+type figures struct {
+	mu     sync.Mutex
+	list   []string
+	reason string
+}
+
+func (f *figures) add(s string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Contains(f.list, s) {
+		return
+	}
+	f.list = append(f.list, s)
+}
+
+func (f *figures) wants(reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reason = reason
+}
+
+func (f *figures) want() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reason
+}
+
+func (f *figures) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.list, ", ")
+}

@@ -1,0 +1,266 @@
+package verify
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"authsvc/internal/arena"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	arena.RemoveBinary()
+	closeBrowsers()
+	os.Exit(code)
+}
+
+// A check is one row of the catalogue.
+type check struct {
+	title string
+
+	// run attacks. It is called once per compat mode that is not in except,
+	// which says why the others cannot meet the check; with once set it is
+	// called once, for checks in which the mode plays no part.
+	run    func(t *T)
+	once   bool
+	except map[string]string
+
+	// browser is the part that needs a real browser, of inBrowser.
+	browser func(t *T)
+
+	// alone are checks of time and load, which nothing may run beside.
+	alone bool
+
+	// least is the smallest scale that runs it.
+	least scale
+
+	// needs are what the machine must have for it.
+	needs []need
+
+	// not says why there is no run: the feature does not exist, or no such
+	// machine can do it.
+	not string
+}
+
+// checks are those of a group by number, "01".
+type checks map[string]check
+
+type group struct {
+	name   string
+	checks checks
+}
+
+// groups are all, in the order in which they run, with what runs in a browser.
+var groups = sync.OnceValue(func() []group {
+	all := []group{
+		{"cookies", cookiesChecks}, {"csrf", csrfChecks}, {"redirect", redirectChecks}, {"session", sessionChecks},
+		{"jwe", jweChecks}, {"oauth2", oauth2Checks}, {"oidc", oidcChecks}, {"oauth1", oauth1Checks},
+		{"email", emailChecks}, {"account", accountChecks}, {"httpwire", httpwireChecks}, {"headers", headersChecks},
+		{"outbound", outboundChecks}, {"config", configChecks}, {"abuse", abuseChecks}, {"store", storeChecks},
+		{"race", raceChecks}, {"crash", crashChecks}, {"idpfault", idpfaultChecks}, {"smtpfault", smtpfaultChecks},
+		{"lifecycle", lifecycleChecks}, {"tokens", tokensChecks}, {"logout", logoutChecks}, {"passkey", passkeyChecks},
+		{"password", passwordChecks}, {"totp", totpChecks}, {"audit", auditChecks}, {"supply", supplyChecks},
+		{"e2e", e2eChecks},
+	}
+	for id, b := range inBrowser {
+		name, number, _ := strings.Cut(id, "-")
+		g := all[slices.IndexFunc(all, func(g group) bool { return g.name == name })]
+		c, ok := g.checks[number]
+		if !ok {
+			c = check{title: b.title, once: true, run: func(*T) {}, needs: []need{needsChromium}, alone: b.alone}
+		}
+		c.browser = b.run
+		g.checks[number] = c
+	}
+	return all
+})
+
+// A catalogued check is an id with its severity, of testdata/checks.txt.
+type catalogued struct {
+	group, number, severity string
+	core                    bool // no release without it
+}
+
+func catalogue(t *testing.T) []catalogued {
+	t.Helper()
+	f, err := os.Open("testdata/checks.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var list []catalogued
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		group, number, _ := strings.Cut(words[0], "-")
+		list = append(list, catalogued{group, number, words[1], len(words) > 2})
+	}
+	return list
+}
+
+// TestCatalogue: every P0 and P1 check of the catalogue is here, or here is
+// why not, or it is in testdata/pending.txt; and none is here that is in no
+// catalogue.
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/pending.txt")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	pending := strings.Fields(string(text))
+	known := map[string]checks{}
+	for _, g := range groups() {
+		known[g.name] = g.checks
+	}
+	severity := map[string]string{}
+	for _, c := range catalogue(t) {
+		id := c.group + "-" + c.number
+		severity[id] = c.severity
+		k, ok := known[c.group][c.number]
+		switch {
+		case ok && slices.Contains(pending, id):
+			t.Errorf("%s is here, and in testdata/pending.txt", id)
+		case !ok && c.severity != "P2" && !slices.Contains(pending, id):
+			t.Errorf("%s (%s) is missing", id, c.severity)
+		case ok && k.run == nil && k.not == "":
+			t.Errorf("%s neither runs nor says why not", id)
+		case ok && k.run == nil && c.severity == "P0":
+			t.Errorf("%s is P0 and does not run: %s", id, k.not)
+		}
+	}
+	for name, list := range known {
+		for number := range list {
+			if severity[name+"-"+number] == "" {
+				t.Errorf("%s-%s is in no catalogue", name, number)
+			}
+		}
+	}
+}
+
+// TestVerify runs the checks, a group after the other.
+func TestVerify(t *testing.T) {
+	r := &report{t: t}
+	for _, c := range catalogue(t) {
+		r.severity(c)
+	}
+	for _, g := range groups() {
+		t.Run(g.name, func(t *testing.T) { g.run(t, r) })
+	}
+	r.summary(groups())
+}
+
+func (g group) run(t *testing.T, r *report) {
+	numbers := slices.Sorted(func(yield func(string) bool) {
+		for n := range g.checks {
+			if !yield(n) {
+				return
+			}
+		}
+	})
+	// Parallel tests start when this function has returned: after those that
+	// must be alone.
+	slices.SortStableFunc(numbers, func(a, b string) int { return cmp.Compare(rank(g.checks[a]), rank(g.checks[b])) })
+	for _, n := range numbers {
+		c := g.checks[n]
+		t.Run(n, func(t *testing.T) {
+			if !c.alone {
+				t.Parallel()
+			}
+			c.verify(&T{T: t, id: g.name + "-" + n, report: r, figures: &figures{}})
+		})
+	}
+}
+
+func rank(c check) int {
+	if c.alone {
+		return 0
+	}
+	return 1
+}
+
+// verify runs a check in the modes that can meet it and prints its line.
+func (c check) verify(t *T) {
+	if c.run == nil {
+		t.report.line(t.id, "SKIP", c.title+": "+c.not, "")
+		return
+	}
+	t.Cleanup(func() { // after the subtests that are parallel
+		status := "PASS"
+		switch {
+		case t.Failed():
+			status = "FAIL"
+		case t.Skipped():
+			status = "SKIP"
+		}
+		t.report.line(t.id, status, cmp.Or(t.figures.want(), c.title), t.figures.String())
+	})
+	t.require(c)
+	if c.browser != nil && needsChromium.lack() == "" && theScale() >= ci {
+		defer t.Run("browser", c.browser)
+	}
+	if c.once {
+		c.run(t)
+		return
+	}
+	for _, mode := range modes {
+		if why, excepted := c.except[mode]; excepted {
+			t.report.deviation(mode, t.id, why)
+			continue
+		}
+		t.Run(mode, func(inner *T) {
+			inner.Mode = mode
+			c.run(inner)
+		})
+	}
+}
+
+// require skips a check for which the scale is too small or something lacks.
+func (t *T) require(c check) {
+	t.Helper()
+	if now := theScale(); now < c.least {
+		t.Want("runs at scale %s and above", c.least)
+	}
+	for _, n := range c.needs {
+		if lack := n.lack(); lack != "" {
+			t.lacks(lack)
+		}
+	}
+}
+
+// A scale is how much is done.
+type scale int
+
+const (
+	quick scale = iota
+	ci
+	full
+)
+
+func (s scale) String() string { return []string{"quick", "ci", "full"}[s] }
+
+var theScale = sync.OnceValue(func() scale {
+	switch v := os.Getenv("AUTHSVC_VERIFY"); v {
+	case "quick":
+		return quick
+	case "ci":
+		return ci
+	case "full":
+		return full
+	case "":
+		if f := flag.Lookup("test.run"); f != nil && strings.Contains(f.Value.String(), "TestVerify") {
+			return ci
+		}
+		return quick
+	default:
+		fmt.Fprintf(os.Stderr, "AUTHSVC_VERIFY is quick, ci or full, not %q\n", v)
+		os.Exit(2)
+		return 0
+	}
+})
