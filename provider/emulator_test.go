@@ -38,6 +38,8 @@ type emulator struct {
 	later   bool
 	refresh string
 
+	bad http.RoundTripper // behind badHost
+
 	mu      sync.Mutex
 	asked   url.Values     // the authorization request
 	called  map[string]int // how often, by "METHOD URL"
@@ -65,6 +67,9 @@ func newEmulator(t *testing.T, rec *recording, back string) *emulator {
 
 // RoundTrip implements [http.RoundTripper].
 func (e *emulator) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == badHost {
+		return e.bad.RoundTrip(r)
+	}
 	var body []byte
 	if r.Body != nil {
 		defer r.Body.Close()
