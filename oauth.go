@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"authsvc/internal/oidc"
@@ -132,7 +133,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return fail(OAuthCallback, errors.New("the provider's issuer or address was changed since the attempt began"))
 	}
 	if answer.err != "" {
-		if answer.err == "access_denied" {
+		if answer.err == "access_denied" || slices.Contains(f.DeniedErrors, answer.err) {
 			return fail(AccessDenied, errors.New("the person or the provider said no"))
 		}
 		return fail(OAuthCallback, fmt.Errorf("the provider answered with error %q", printable(answer.err, 60)))

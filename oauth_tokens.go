@@ -35,7 +35,7 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	if f.RefreshTokens == nil {
 		tokens, err = f.party.Refresh(ctx, with)
 	} else {
-		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope}
+		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
 		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
 			tokens, err = f.party.JudgeRefresh(oidc.Claims(got), with)
@@ -70,10 +70,15 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 	return a, nil
 }
 
-// revoke makes a token invalid at the provider (RFC 7009).
-func (f *oauthFlow) revoke(ctx context.Context, s *Service, token, hint string) error {
-	_, x, err := f.apart(ctx, s)
+// revoke makes a token of an account invalid at the provider (RFC 7009).
+func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hint string) error {
+	rq, x, err := f.apart(ctx, s)
 	if err != nil {
+		return err
+	}
+	if f.RevokeToken != nil {
+		x.Tokens = Profile{"session_state": a.SessionState}
+		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.RevokeToken(ctx, x, token, hint) })
 		return err
 	}
 	return f.party.Revoke(ctx, token, hint, x.Client.Secret)

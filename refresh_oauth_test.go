@@ -110,6 +110,16 @@ func TestRefreshFunctions(t *testing.T) {
 				return authsvc.Profile{"error": "invalid_grant"}, nil
 			}
 		}, "", "refused the stored refresh token"},
+		"own request says so": {func(p *authsvc.OAuth) {
+			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+				return nil, fmt.Errorf("odd: %w", authsvc.ErrTokenRefused)
+			}
+		}, "", "refused the stored refresh token"},
+		"own request lacks something": {func(p *authsvc.OAuth) {
+			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+				return nil, fmt.Errorf("odd: %w", authsvc.ErrNoToken)
+			}
+		}, "", "no usable token"},
 		"own request panics": {func(p *authsvc.OAuth) {
 			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("x") }
 		}, "", "RefreshTokens panicked"},

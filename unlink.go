@@ -121,7 +121,7 @@ func (s *Service) revokeTokens(a Account) {
 			if t[0] == "" || t[0] == refusedToken {
 				continue
 			}
-			if err := s.revokeToken(life, keeper, t[0], t[1]); err != nil {
+			if err := s.revokeToken(life, keeper, a, t[0], t[1]); err != nil {
 				s.log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
 			}
 		}
@@ -132,10 +132,10 @@ func (s *Service) revokeTokens(a Account) {
 }
 
 // revokeToken tries while the fault may pass.
-func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, token, hint string) error {
+func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, a Account, token, hint string) error {
 	for try := 0; ; try++ {
 		ctx, cancel := inHand(life, refreshTimeout)
-		err := keeper.revoke(ctx, s, token, hint)
+		err := keeper.revoke(ctx, s, a, token, hint)
 		cancel()
 		switch {
 		case err == nil, errors.Is(err, oidc.ErrNoEndpoint):

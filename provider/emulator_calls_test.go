@@ -113,6 +113,7 @@ func (e *emulator) fill(text []byte) []byte {
 		s = strings.ReplaceAll(s, "{{access_token}}", e.token())
 	}
 	s = strings.ReplaceAll(s, "{{state}}", e.asked.Get("state"))
+	s = strings.ReplaceAll(s, "{{refresh_token}}", e.refresh)
 	if strings.Contains(s, "{{id_token}}") {
 		s = strings.ReplaceAll(s, "{{id_token}}", e.identity())
 	}

@@ -68,7 +68,7 @@ func TestFull(t *testing.T) {
 	acme := c.Providers[1].(*authsvc.OAuth)
 	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
 		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, Checks: []string{"pkce", "state", "nonce"},
-		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post",
+		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post", DeniedErrors: []string{"cancelled"},
 		DiscoveryURL: "https://meta.acme.example/openid", Tenants: []string{"one", "two"}, Hosts: []string{"api.acme.example", "*.users.acme.example"},
 		RevocationURL: "https://id.acme.example/revoke", EndSessionURL: "https://id.acme.example/logout", AuthorizationFragment: "start",
 		TokenParams: map[string]string{"audience": "api"}, ClientIDParam: "app_id", UserInfoMethod: "POST", UserInfoBody: "{}",
