@@ -51,6 +51,7 @@ type Service struct {
 	linkMACs  []*seal.MAC // one a secret; none in compat modes
 	txSeal    *seal.Sealer
 	emailSeal *seal.Sealer
+	knownSeal *seal.Sealer
 	mailSeal  *seal.Sealer
 
 	revoked   *revocations
