@@ -38,6 +38,7 @@ type Service struct {
 	customSession  bool // callbacks take part in GET session
 	keepFirstProof bool
 	showRefusal    bool
+	hsts           []string // value of the header, nil: not sent
 	vault          vault
 	secrets        []string
 

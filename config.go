@@ -41,8 +41,12 @@ type Config struct {
 	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
 	TrustedProxies []netip.Prefix
 	Cookies        CookieOptions
-	RateLimit      RateLimit
-	Outbound       Outbound
+	// HSTS is sent as Strict-Transport-Security: for this long browsers reach
+	// the host of URL by https only, whatever else it serves. Zero, the
+	// default, leaves that to the proxy in front. It needs an https URL.
+	HSTS      time.Duration
+	RateLimit RateLimit
+	Outbound  Outbound
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"
 	// (default in compat modes).

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"net/url"
 
@@ -51,7 +52,8 @@ func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsv
 	if err != nil {
 		return nil, err
 	}
-	if state, came := answer["state"]; came && state != x.State {
+	state, _ := answer["state"].(string)
+	if _, came := answer["state"]; came && subtle.ConstantTimeCompare([]byte(state), []byte(x.State)) != 1 {
 		return nil, errors.New("vk: the token answer has another state")
 	}
 	return answer, nil
