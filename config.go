@@ -114,13 +114,14 @@ type CookieOptions struct {
 	Session, CSRF, CallbackURL string
 }
 
-// RateLimit bounds attempts, per process. A zero Rate means the default.
+// RateLimit bounds attempts: in the store, for all replicas; without one, or
+// while it fails, per process. A zero Rate means the default.
 type RateLimit struct {
 	Disabled              bool
 	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, default 5/h
 	EmailTotal            Rate // links in all, default 1000/h
-	CredentialsPerAccount Rate // default 10/min
+	CredentialsPerAccount Rate // past it attempts wait for a turn, one each 5 s; default 10/min
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 }

@@ -91,7 +91,10 @@ func (rq *request) required() (*Session, *issued, error) {
 }
 
 // EndSessions ends every session of a user, wherever it is signed in. With
-// strategy jwt it needs an Adapter.
+// strategy jwt it needs an Adapter. The user can sign in again: to block
+// somebody, make Callbacks.SignIn refuse first, and then end the sessions. A
+// sign-in that passed the callback before it refused may still come to a
+// session; ending them again a minute later is the end of that one, too.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage sessions cannot be ended from the server")
