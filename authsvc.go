@@ -38,6 +38,7 @@ type Service struct {
 	customSession  bool // callbacks take part in GET session
 	keepFirstProof bool
 	showRefusal    bool
+	hsts           []string // value of the header, nil: not sent
 	vault          vault
 	secrets        []string
 
@@ -51,6 +52,7 @@ type Service struct {
 	linkMACs  []*seal.MAC // one a secret; none in compat modes
 	txSeal    *seal.Sealer
 	emailSeal *seal.Sealer
+	knownSeal *seal.Sealer
 	mailSeal  *seal.Sealer
 
 	revoked   *revocations

@@ -211,7 +211,10 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	case !rq.now.Before(t.Expires):
 		return fail(Verification, errors.New("the link is over"))
 	}
-	rq.forgetLink(token)
+	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
+		return storeFailed(Callback, err)
+	}
+	rq.forgetLinks(address)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true,
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount}
 }

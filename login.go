@@ -182,6 +182,9 @@ func (l *login) finish() outcome {
 	}, l.events.SignIn != nil)
 	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
 	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
+	if l.id.accountName != "" {
+		l.rememberAccount(l.id.accountName)
+	}
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
 	if len(l.removed) > 0 {

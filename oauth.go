@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/seal"
@@ -41,7 +43,12 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	}
 	tx := &transaction{Provider: f.ID, Issuer: f.Issuer, RedirectURI: f.redirectURI,
 		CallbackURL: rq.callbackURL(), LinkTo: linkTo}
-	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: f.params(rq),
+	params := f.params(rq)
+	var err error
+	if tx.MaxAge, err = askedMaxAge(params); err != nil {
+		return fail(OAuthSignin, err)
+	}
+	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: params,
 		Fragment: f.AuthorizationFragment}
 	if f.Authorize != nil {
 		ask.Change = func(q url.Values) error {
@@ -83,6 +90,38 @@ func (f *oauthFlow) params(rq *request) url.Values {
 		v.Set(name, s)
 	}
 	return v
+}
+
+// askedMaxAge is the max_age of an authorization request, nil without one. It
+// is sealed with the attempt: who asked for it cannot drop it at the return.
+func askedMaxAge(params url.Values) (*int64, error) {
+	if !params.Has("max_age") {
+		return nil, nil
+	}
+	seconds, err := parseMaxAge(params.Get("max_age"))
+	return &seconds, err
+}
+
+// parseMaxAge reads seconds.
+func parseMaxAge(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return 0, errors.New("max_age is no number of seconds")
+	}
+	return int64(n), nil
+}
+
+// maxAge is how old auth_time may be now: what was asked for, which the
+// provider applied at the start of the attempt, and the time since. 0: nothing
+// was asked for.
+//
+// https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+func (tx *transaction) maxAge(now time.Time) time.Duration {
+	if tx.MaxAge == nil {
+		return 0
+	}
+	start := time.Unix(tx.Expires, 0).Add(-txLifetime)
+	return max(time.Duration(*tx.MaxAge)*time.Second+now.Sub(start), 1)
 }
 
 // linkIntent returns the id of the user who asks to add an identity, "" if
@@ -220,7 +259,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 		return identity{}, err
 	}
 	x.Tokens = Profile(x.tokens.Answer)
-	profile, err := f.profile(rq, x, tx.Nonce)
+	profile, err := f.profile(rq, x, tx)
 	if err != nil {
 		return identity{}, err
 	}
@@ -228,12 +267,13 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 }
 
 // profile is the ID token's claims, the userinfo answer, or both.
-func (f *oauthFlow) profile(rq *request, x *Exchange, nonce string) (Profile, error) {
+func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile, error) {
 	var claims oidc.Claims
 	var err error
 	sub := ""
 	if f.openID {
-		claims, err = f.party.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: nonce, AccessToken: x.tokens.AccessToken})
+		claims, err = f.party.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: x.tokens.AccessToken,
+			MaxAge: tx.maxAge(rq.now)})
 		if err != nil {
 			return nil, err
 		}

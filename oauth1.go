@@ -147,13 +147,13 @@ func (f *oauth1Flow) judge(tx *transaction, a oauth1Answer) error {
 	switch {
 	case tx.Issuer != f.AccessTokenURL || tx.RedirectURI != f.redirectURI:
 		return errors.New("the provider's address was changed since the attempt began")
-	case a.denied != "" && (a.denied != tx.Token || a.verifier != ""):
+	case a.denied != "" && (!sameSecret(a.denied, tx.Token) || a.verifier != ""):
 		return errors.New("the refusal is not of this attempt")
 	case a.denied != "":
 		return fmt.Errorf("%w: the person said no", ErrAccessDenied)
 	case a.token == "":
 		return errors.New("no oauth_token")
-	case a.token != tx.Token:
+	case !sameSecret(a.token, tx.Token):
 		return errors.New("oauth_token is not that of this attempt")
 	case !oauth1.Usable(a.verifier):
 		return errors.New("no usable oauth_verifier")

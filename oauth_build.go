@@ -108,6 +108,11 @@ func (f *oauthFlow) checkFields(b *builder) {
 			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
 	}
+	if age, set := f.AuthorizationParams["max_age"]; set {
+		if _, err := parseMaxAge(age); err != nil {
+			b.fail("authorization_params.max_age", "is no number of seconds", `write digits, such as "300"`)
+		}
+	}
 	for name := range f.TokenParams {
 		if oidc.ReservedTokenParam(name) || name == f.ClientIDParam {
 			b.fail("token_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")

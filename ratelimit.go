@@ -73,7 +73,9 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, mailTotal, credentials, link, backchannel *limiter
+	signIn, mailbox, mailTotal, credentials, late, link, backchannel *limiter
+
+	room *waitingRoom
 
 	names *seal.MAC // of keys in the store, which then shows no addresses
 }
@@ -84,6 +86,8 @@ func newLimits(r RateLimit) limits {
 		mailbox:     newLimiter("mailbox", r.EmailPerAddress, r.Disabled),
 		mailTotal:   newLimiter("mail", r.EmailTotal, r.Disabled),
 		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
+		late:        newLimiter("late", Rate{1, lateEvery}, r.Disabled),
+		room:        &waitingRoom{},
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 	}
@@ -96,13 +100,19 @@ func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) 
 	if wait, ok = l.allow(key, rq.now); !ok || l.off || rq.adapter == nil {
 		return wait, ok
 	}
+	wait, err := rq.permitStored(l, key)
+	return wait, err != nil || wait == 0
+}
+
+// permitStored counts for all replicas. With an error, which is logged, it
+// counted nothing and wait is 0.
+func (rq *request) permitStored(l *limiter, key string) (wait time.Duration, err error) {
 	name := l.name + ":" + b64(rq.limits.names.Sum(l.name, key))
-	wait, err := rq.adapter.Permit(rq.ctx, name, rq.now, l.interval, l.burst)
-	if err != nil {
+	if wait, err = rq.adapter.Permit(rq.ctx, name, rq.now, l.interval, l.burst); err != nil {
 		rq.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "request", rq.requestID(), "err", err)
-		return 0, true
+		return 0, err
 	}
-	return wait, wait == 0
+	return wait, nil
 }
 
 // limited is the refusal of a limiter.

@@ -151,6 +151,7 @@ var (
 	hExpires  = []string{"0"}
 	hOwnSite  = []string{"same-origin"}
 	hSameSite = []string{"same-site"}
+	hNoPowers = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
 // respond is the only writer of the engine.
@@ -159,6 +160,9 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	h["X-Content-Type-Options"] = hNoSniff
 	h["Referrer-Policy"] = hNoRef
 	h["Cross-Origin-Resource-Policy"] = hOwnSite
+	if rq.hsts != nil {
+		h["Strict-Transport-Security"] = rq.hsts
+	}
 	if rq.cors(h) {
 		h["Cross-Origin-Resource-Policy"] = hSameSite
 	}
@@ -234,6 +238,8 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 	h["Content-Type"] = hHTML
 	h.Set("Content-Security-Policy", rq.pages.csp(o.name))
 	h.Set("X-Frame-Options", "DENY")
+	h["Cross-Origin-Opener-Policy"] = hOwnSite
+	h["Permissions-Policy"] = hNoPowers
 	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium posts Origin: null
 	if o.status != 0 {
 		w.WriteHeader(o.status)

@@ -40,11 +40,17 @@ type transaction struct {
 	CSRF        []string `json:"h"`           // hashes of accepted CSRF tokens; the first is that of the start
 	Expires     int64    `json:"e"`           // seconds since 1970
 	State       string   `json:"s"`
+	MaxAge      *int64   `json:"a,omitempty"` // max_age that was asked for, seconds
 	Token       string   `json:"t,omitempty"` // OAuth 1: the request token,
 	TokenSecret string   `json:"k,omitempty"` // and its secret
 }
 
 func csrfHash(token string) string { return seal.Digest("csrf " + token) }
+
+// accepts reports whether the attempt may end under the CSRF token of a hash.
+func (tx *transaction) accepts(hash string) bool {
+	return slices.ContainsFunc(tx.CSRF, func(h string) bool { return sameSecret(h, hash) })
+}
 
 func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
 
@@ -150,7 +156,7 @@ func (rq *request) finishTx(state string) (*transaction, *Error) {
 	if tx.Provider != rq.providerID() {
 		return nil, fail(OAuthCallback, errors.New("state belongs to an attempt at another provider"))
 	}
-	if token := rq.csrfToken(); token == "" || !slices.Contains(tx.CSRF, csrfHash(token)) {
+	if token := rq.csrfToken(); token == "" || !tx.accepts(csrfHash(token)) {
 		return nil, fail(OAuthCallback, errors.New("the CSRF token is not that of the start"))
 	}
 	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/url"
@@ -56,7 +57,8 @@ func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsv
 	if err != nil {
 		return nil, err
 	}
-	if state, came := answer["state"]; came && state != x.State {
+	state, _ := answer["state"].(string)
+	if _, came := answer["state"]; came && subtle.ConstantTimeCompare([]byte(state), []byte(x.State)) != 1 {
 		return nil, errors.New("vk: the token answer has another state")
 	}
 	if len(device) <= maxKept {

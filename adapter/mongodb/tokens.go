@@ -134,6 +134,18 @@ func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t auth
 	return t, err
 }
 
+// VoidTokens implements [authsvc.Adapter]. What was interrupted is done again
+// by the next call: a token goes after its mail.
+func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
+	return s.do(ctx, "void tokens", func(ctx context.Context) error {
+		links, err := s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier), options.Find())
+		if err != nil {
+			return err
+		}
+		return s.removeLinks(ctx, links)
+	})
+}
+
 // ClaimMail implements [authsvc.Adapter]. Should the answer be lost, the mail
 // is due again at retry.
 func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {

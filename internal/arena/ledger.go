@@ -280,3 +280,8 @@ func (l *Ledger) Release(ctx context.Context, name, holder string) error {
 	_, err := step(l, "Release", false, nil, func() (any, error) { return nil, l.Behind.Release(ctx, name, holder) })
 	return err
 }
+
+func (l *Ledger) VoidTokens(ctx context.Context, identifier string) error {
+	_, err := step(l, "VoidTokens", true, identifier, func() (nothing, error) { return only(l.Behind.VoidTokens(ctx, identifier)) })
+	return err
+}

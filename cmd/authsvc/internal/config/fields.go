@@ -28,6 +28,7 @@ func (s *Settings) fields() []field {
 		{key: "trusted_origins", into: texts(&c.TrustedOrigins)},
 		{key: "allow_insecure_url", into: truth(&c.DangerousInsecureURL)},
 		{key: "allow_short_secret", into: truth(&c.DangerousShortSecret)},
+		{key: "hsts", into: duration(&c.HSTS)},
 		{key: "first_proof", into: text(&c.FirstProof)},
 		{key: "show_refusal", into: truth(&c.ShowRefusal)},
 		{key: "session.strategy", into: text(&c.Session.Strategy)},
