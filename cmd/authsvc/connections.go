@@ -53,15 +53,12 @@ func (c *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.admit() {
-		conn.Close()
-		return nil, net.ErrClosed
-	}
-	return &connection{Conn: conn, all: c}, nil
+	return c.hold(conn), nil
 }
 
-// admit waits for room; false: the listener is closed.
-func (c *connections) admit() bool {
+// hold waits for room for a connection, and counts it. A listener that is
+// closed meanwhile keeps what it accepted.
+func (c *connections) hold(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.open >= c.max && !c.closed {
@@ -71,11 +68,8 @@ func (c *connections) admit() bool {
 		}
 		c.room.Wait()
 	}
-	if c.closed {
-		return false
-	}
 	c.open++
-	return true
+	return &connection{Conn: conn, all: c}
 }
 
 // evict closes an idle connection. The caller holds mu.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -36,10 +37,50 @@ func (l *live) farewell() error {
 	l.draining.Store(true)
 	begun := time.Now()
 	l.asked.Store(begun.UnixNano())
+	var waiting []net.Conn
+	if refuseNew(l.conns.Listener) {
+		if err := l.pause(func() bool { return time.Since(begun) > quietTime }); err != nil { // handshakes end
+			return err
+		}
+		waiting = acceptWaiting(l.conns.Listener)
+	}
 	if err := l.conns.Close(); err != nil {
 		return fmt.Errorf("cannot stop listening: %w", err)
 	}
-	for !l.conns.none() && time.Since(begun) < lingerTime && time.Since(time.Unix(0, l.asked.Load())) < quietTime {
+	select {
+	case <-l.served: // the last one that it accepted is counted
+	case <-l.stop:
+		return errForced
+	}
+	_ = l.server.Serve(&last{l.conns, waiting}) // which ends after them
+	return l.pause(func() bool {
+		asked := time.Unix(0, l.asked.Load())
+		return l.conns.none() || time.Since(asked) > quietTime || time.Since(begun) > lingerTime
+	})
+}
+
+// last is a listener that has these connections, and no others.
+type last struct {
+	*connections
+	waiting []net.Conn
+}
+
+// Accept implements [net.Listener].
+func (l *last) Accept() (net.Conn, error) {
+	if len(l.waiting) == 0 {
+		return nil, net.ErrClosed
+	}
+	first := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return l.hold(first), nil
+}
+
+// Close implements [net.Listener].
+func (l *last) Close() error { return nil }
+
+// pause waits until something is so, or for the second signal.
+func (l *live) pause(is func() bool) error {
+	for !is() {
 		select {
 		case <-l.stop:
 			return errForced
