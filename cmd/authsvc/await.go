@@ -17,14 +17,16 @@ const (
 )
 
 // awaitStore opens the store. One that cannot be reached yet is tried again
-// until ctx ends; one that will not work as configured is an error at once.
-func awaitStore(ctx context.Context, s *config.Settings, log *slog.Logger) (*store, error) {
+// until ctx ends, after a call of late; one that will not work as configured is
+// an error at once.
+func awaitStore(ctx context.Context, s *config.Settings, log *slog.Logger, late func()) (*store, error) {
 	var said time.Time
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		st, err := openStore(ctx, s, s.Storage.Migrate)
 		if err == nil || !passes(err) {
 			return st, err
 		}
+		late()
 		if time.Since(said) > sayEvery {
 			said = time.Now()
 			log.Error("the store cannot be reached; trying again until it can, and not ready until then", "storage", describeStorage(s), "err", oneLine(err))

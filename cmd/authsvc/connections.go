@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // Bounds of the open connections: an idle one costs about 20 KB of memory, and
@@ -26,6 +27,10 @@ func connectionLimit(files uint64) int {
 	}
 	return int(max(1, min(mostConnections, files-spared)))
 }
+
+// idleTime is how long a connection is left alone that is idle, though others
+// wait for its place: its request may be on the way.
+const idleTime = time.Second
 
 // connections is a listener that bounds how many connections are open. When
 // there is no room, the one that has been idle longest is closed; when all are
@@ -62,14 +67,27 @@ func (c *connections) hold(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.open >= c.max && !c.closed {
-		if first := c.idle.Front(); first != nil {
-			c.evict(first)
-			continue
-		}
-		c.room.Wait()
+		c.makeRoom()
 	}
 	c.open++
 	return &connection{Conn: conn, all: c}
+}
+
+// makeRoom closes the connection that has been idle longest, if that is long
+// enough, or waits until something changes. The caller holds mu.
+func (c *connections) makeRoom() {
+	first := c.idle.Front()
+	if first == nil {
+		c.room.Wait()
+		return
+	}
+	wait := idleTime - time.Since(first.Value.(*connection).since)
+	if wait <= 0 {
+		c.evict(first)
+		return
+	}
+	defer time.AfterFunc(wait, c.room.Broadcast).Stop()
+	c.room.Wait()
 }
 
 // evict closes an idle connection. The caller holds mu.
@@ -110,7 +128,7 @@ func (c *connections) note(nc net.Conn, state http.ConnState) {
 	case conn.gone:
 	case state == http.StateNew, state == http.StateIdle:
 		if conn.place == nil {
-			conn.place = c.idle.PushBack(conn)
+			conn.place, conn.since = c.idle.PushBack(conn), time.Now()
 			c.room.Signal()
 		}
 	default:
@@ -147,6 +165,7 @@ type connection struct {
 	net.Conn
 	all   *connections
 	place *list.Element // in all.idle, nil while it is at work
+	since time.Time     // when it got there
 	gone  bool
 }
 

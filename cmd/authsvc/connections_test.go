@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"authsvc/internal/servertest"
 )
 
 // TestConnectionLimit: what is left of the files that may be open.
@@ -87,6 +89,7 @@ func TestIdleConnections(t *testing.T) {
 // when it is over everything works.
 func TestFewFiles(t *testing.T) {
 	t.Parallel()
+	servertest.Long(t)
 	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
 	origin := "http://" + addr
 	l := prepare(t, dir, addr, lifeConfig(origin, op))
@@ -98,7 +101,9 @@ func TestFewFiles(t *testing.T) {
 		return newPerson(origin, op, &http.Transport{DisableKeepAlives: true}).signIn(ctx)
 	})
 	eventually(t, "signing in", func() bool { return people.count() > 150 })
-	people.stop()
+	if people.stop(); len(people.failed) > 0 {
+		t.Logf("the first who did not: %v", people.failed[0])
+	}
 	t.Logf("%d signed in, %d did not", people.count(), len(people.failed))
 	for range 10 {
 		if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
@@ -115,6 +120,7 @@ func TestFewFiles(t *testing.T) {
 // nothing afterwards.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
+	servertest.Long(t)
 	op, addr := openProvider(t), freeAddress(t)
 	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
 	l.start()

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"net/http/httptest"
 
 	"authsvc/internal/servertest"
 )
@@ -39,7 +40,16 @@ var keptAlive = &http.Transport{MaxIdleConnsPerHost: 50}
 
 // RoundTrip implements [http.RoundTripper].
 func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
+	var body []byte
+	if r.Body != nil { // an attempt closes it
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
 	for range 2 * len(b.backends) {
+		if r.Body != nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
 		r.URL.Host = b.backends[b.next.Add(1)%int64(len(b.backends))]
 		if res, err = keptAlive.RoundTrip(r); !undialled(err) {
 			return res, err

@@ -67,8 +67,8 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // quickly is how long requests wait to be accepted while the store opens;
-// after that they are told.
-const quickly = time.Second
+// after that, or when it cannot be reached, they are told.
+const quickly = 5 * time.Second
 
 // live is a server from its first request to its last.
 type live struct {
@@ -123,7 +123,7 @@ func (p *program) await(s *config.Settings, l *live) (*store, error) {
 	opened := make(chan error, 1)
 	go func() {
 		var err error
-		st, err = awaitStore(ctx, s, l.log)
+		st, err = awaitStore(ctx, s, l.log, l.accept)
 		opened <- err
 	}()
 	select {
