@@ -155,7 +155,8 @@ func TestReloadCounts(t *testing.T) {
 }
 
 // TestReloadUnderLoad: 100 signals a second while people sign in; nobody
-// notices, and nothing is left behind.
+// notices, and nothing is left behind. Signals that come during a reload are
+// one.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	signals := 100
@@ -183,7 +184,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	people.faultless(t)
 	eventually(t, "all closed", func() bool { return filesOf(t, l) <= before+10 })
 	t.Logf("%d reloads for %d signals, memory %s", strings.Count(l.out.String(), "config.reloaded"), signals, memoryOf(t, l))
-	if strings.Count(l.out.String(), "config.reloaded") < 10 || strings.Contains(l.out.String(), "level=ERROR") {
+	if strings.Count(l.out.String(), "config.reloaded") < 3 || strings.Contains(l.out.String(), "level=ERROR") {
 		t.Error("not as many reloads as there should be, or errors")
 	}
 	l.terminate()

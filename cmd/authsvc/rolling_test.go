@@ -46,11 +46,12 @@ func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
 			return nil, err
 		}
 	}
-	for range 2 * len(b.backends) {
+	first := int(b.next.Add(1))
+	for i := range 2 * len(b.backends) {
 		if r.Body != nil {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		r.URL.Host = b.backends[b.next.Add(1)%int64(len(b.backends))]
+		r.URL.Host = b.backends[(first+i)%len(b.backends)]
 		if res, err = keptAlive.RoundTrip(r); !undialled(err) {
 			return res, err
 		}
