@@ -64,6 +64,7 @@ type Service struct {
 	leaseMAC *seal.MAC
 	flights  *flights // refreshes of tokens
 
+	hangUp  func()          // closes idle connections to identity providers
 	life    context.Context // of background work; stop ends it
 	stop    context.CancelFunc
 	working sync.WaitGroup
@@ -82,10 +83,16 @@ type publicURL struct {
 // New checks the configuration as a whole and starts the service's background
 // work (mail queue, revocations, sweep), which Close ends. The error joins
 // every mistake; ConfigErrors lists them.
-func New(c Config) (*Service, error) {
+func New(c Config) (*Service, error) { return begin(c, nil) }
+
+// begin is New, or Renew of the service before.
+func begin(c Config, before *Service) (*Service, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
 		return nil, errors.Join(b.mistakes...)
+	}
+	if before != nil {
+		s.inherit(before)
 	}
 	if err := s.meetStore(); err != nil {
 		return nil, err

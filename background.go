@@ -22,6 +22,7 @@ func (s *Service) work(ctx context.Context) {
 // requests: stop the http.Server first.
 func (s *Service) Close(ctx context.Context) error {
 	s.endErrands()
+	defer s.hangUp()
 	done := make(chan struct{})
 	go func() { s.working.Wait(); close(done) }()
 	select {

@@ -20,7 +20,12 @@ type limiter struct {
 	off      bool
 	interval time.Duration // between events at the sustained rate
 	burst    time.Duration // how far ahead of the clock a key may be
+	*counts
+}
 
+// counts are what a limiter knows of its keys. They outlive it when a service
+// is renewed.
+type counts struct {
 	mu   sync.Mutex
 	keys map[string]*list.Element
 	used *list.List // of *limited, most recent first
@@ -32,7 +37,7 @@ type limited struct {
 }
 
 func newLimiter(name string, r Rate, off bool) *limiter {
-	l := &limiter{name: name, off: off, keys: map[string]*list.Element{}, used: list.New()}
+	l := &limiter{name: name, off: off, counts: &counts{keys: map[string]*list.Element{}, used: list.New()}}
 	if !off {
 		l.interval = r.Per / time.Duration(r.N)
 		l.burst = r.Per - l.interval
@@ -63,6 +68,9 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	k := e.Value.(*limited)
 	if k.tat.Before(now) {
 		k.tat = now
+	}
+	if most := now.Add(l.burst + l.interval); k.tat.After(most) { // counted under a lower rate
+		k.tat = most
 	}
 	if wait = k.tat.Sub(now) - l.burst; wait > 0 {
 		return wait, false

@@ -31,7 +31,9 @@ func compile(c *Config) (*Service, *builder) {
 		check(b, s)
 	}
 	b.base, b.http = s.base, client(c)
+	s.hangUp = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
+		s.hangUp = func() {} // others may use it
 		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
 	}
 	flows, order := b.providers()

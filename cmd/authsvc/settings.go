@@ -17,6 +17,21 @@ import (
 // load reads the settings and has the engine judge them, without touching the
 // store or the network: what is wrong comes out all at once.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
+	s, err := p.judge(flags)
+	if err == nil {
+		return s, nil
+	}
+	if s != nil {
+		for _, w := range s.Warnings { // one of them may be the cause
+			fmt.Fprintln(p.stderr, "warning:", w)
+		}
+	}
+	return nil, err
+}
+
+// judge is load without a word. With mistakes, the settings have the warnings
+// that go with them.
+func (p *program) judge(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
 	var found, later config.Mistakes
 	if errors.As(err, &found); s == nil {
@@ -32,10 +47,7 @@ func (p *program) load(flags map[string]string) (*config.Settings, error) {
 		}
 	}
 	if all := found.And(later); len(all) > 0 {
-		for _, w := range s.Warnings { // one of them may be the cause
-			fmt.Fprintln(p.stderr, "warning:", w)
-		}
-		return nil, all
+		return s, all
 	}
 	return s, nil
 }
