@@ -61,12 +61,14 @@ type Service struct {
 
 	leaseMAC *seal.MAC
 	flights  *flights // refreshes of tokens
+	trail    *trail   // nil: audit events are not stored
 
-	life    context.Context // of background work; stop ends it
-	stop    context.CancelFunc
-	working sync.WaitGroup
-	errands sync.Mutex // guards running, and that none begins after stop
-	running int
+	life     context.Context // of background work; stop ends it
+	stop     context.CancelFunc
+	working  sync.WaitGroup
+	tellStop sync.Once  // of service.stopped
+	errands  sync.Mutex // guards running, and that none begins after stop
+	running  int
 }
 
 // publicURL is the address of the service, taken apart.
@@ -93,6 +95,7 @@ func New(c Config) (*Service, error) {
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.work(s.life)
+	s.record(s.life, AuditEvent{Name: "service.started"})
 	return s, nil
 }
 

@@ -42,6 +42,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	Cookies        CookieOptions
 	RateLimit      RateLimit
+	Audit          AuditOptions
 	Outbound       Outbound
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"
