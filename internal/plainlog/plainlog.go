@@ -9,11 +9,12 @@ import (
 	"log/slog"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // Text spells out every character that is not printed, line ends included, as
-// \u and its code. Bytes that are no UTF-8 become U+FFFD.
+// \u and its code, as JSON does. Bytes that are no UTF-8 become U+FFFD.
 func Text(s string) string { return spell(s, "") }
 
 func spell(s, spared string) string {
@@ -28,7 +29,8 @@ func spell(s, spared string) string {
 		case !odd(r, spared):
 			b.WriteRune(r)
 		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
