@@ -63,13 +63,16 @@ type Service struct {
 
 	leaseMAC *seal.MAC
 	flights  *flights // refreshes of tokens
+	trail    *trail   // nil: audit events are not stored
 
-	hangUp  func()          // closes idle connections to identity providers
-	life    context.Context // of background work; stop ends it
-	stop    context.CancelFunc
-	working sync.WaitGroup
-	errands sync.Mutex // guards running, and that none begins after stop
-	running int
+	life     context.Context // of background work; stop ends it
+	stop     context.CancelFunc
+	working  sync.WaitGroup
+	tellStop sync.Once  // of service.stopped
+	errands  sync.Mutex // guards running, and that none begins after stop
+	running  int
+
+	hangUp func() // closes idle connections to identity providers
 }
 
 // publicURL is the address of the service, taken apart.
@@ -102,6 +105,11 @@ func begin(c Config, before *Service) (*Service, error) {
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.work(s.life)
+	if before != nil {
+		before.tellStop.Do(func() {}) // it goes on as s
+		return s, nil
+	}
+	s.record(s.life, AuditEvent{Name: "service.started"})
 	return s, nil
 }
 

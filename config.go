@@ -46,6 +46,7 @@ type Config struct {
 	// default, leaves that to the proxy in front. It needs an https URL.
 	HSTS      time.Duration
 	RateLimit RateLimit
+	Audit     AuditOptions
 	Outbound  Outbound
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"

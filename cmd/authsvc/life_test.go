@@ -125,10 +125,10 @@ func (l *life) says(text string, times int) {
 // reload writes a configuration and waits until it is in force.
 func (l *life) reload(config string) {
 	l.t.Helper()
-	before := strings.Count(l.out.String(), "config.reloaded")
+	before := strings.Count(l.out.String(), "configuration.changed")
 	l.write(config)
 	l.signal(syscall.SIGHUP)
-	l.says("config.reloaded", before+1)
+	l.says("configuration.changed", before+1)
 }
 
 func openProvider(t *testing.T) *idp.Server {

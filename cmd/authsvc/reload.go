@@ -69,7 +69,7 @@ func (n *renewer) reload(ctx context.Context) bool {
 		}
 	}()
 	next.front.log.Info("configuration reloaded", "providers", providerNames(next.settings))
-	next.service.Record(ctx, authsvc.AuditEvent{Name: "config.reloaded"})
+	next.service.ConfigurationChanged(ctx, nil)
 	return true
 }
 
@@ -97,7 +97,7 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 
 // refuse says why a configuration does not come into force.
 func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
-	log, reason := current.front.log, "the configuration cannot be used"
+	log := current.front.log
 	var mistakes config.Mistakes
 	if !errors.As(err, &mistakes) {
 		mistakes = config.Mistakes{{Problem: oneLine(err)}}
@@ -106,7 +106,7 @@ func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
 		log.LogAttrs(ctx, slog.LevelError, "not reloaded: "+m.String())
 	}
 	log.Error(fmt.Sprintf("not reloaded: the configuration from before stays in force (mistakes: %d)", len(mistakes)))
-	current.service.Record(ctx, authsvc.AuditEvent{Name: "config.refused", Code: authsvc.Configuration, Reason: reason})
+	current.service.ConfigurationChanged(ctx, err)
 }
 
 // fixed refuses changes that only a restart can make.

@@ -89,7 +89,7 @@ func TestReloadRefused(t *testing.T) {
 	} {
 		l.write(c.config)
 		l.signal(syscall.SIGHUP)
-		l.says("event=config.refused", i+1)
+		l.says("event=configuration.change_failed", i+1)
 		for _, want := range c.want {
 			if !strings.Contains(strings.ReplaceAll(l.out.String(), `\"`, `"`), want) {
 				t.Errorf("%s: not said: %s", c.config, want)
@@ -183,8 +183,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	people.faultless(t)
 	eventually(t, "all closed", func() bool { return filesOf(t, l) <= before+10 })
-	t.Logf("%d reloads for %d signals, memory %s", strings.Count(l.out.String(), "config.reloaded"), signals, memoryOf(t, l))
-	if strings.Count(l.out.String(), "config.reloaded") < 3 || strings.Contains(l.out.String(), "level=ERROR") {
+	t.Logf("%d reloads for %d signals, memory %s", strings.Count(l.out.String(), "configuration.changed"), signals, memoryOf(t, l))
+	if strings.Count(l.out.String(), "configuration.changed") < 3 || strings.Contains(l.out.String(), "level=ERROR") {
 		t.Error("not as many reloads as there should be, or errors")
 	}
 	l.terminate()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,7 +31,10 @@ func (c *serveCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	s.Engine.Logger = newLogger(p.stderr, s.Log)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
+	sink := newLogSink(p.stderr, func(w io.Writer) *slog.Logger { return newLogger(w, s.Log) })
+	defer sink.close()
+	s.Engine.Logger = newLogger(sink, s.Log)
 	logRedis(s.Engine.Logger)
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)

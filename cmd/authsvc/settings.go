@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/plainlog"
 )
 
 // load reads the settings and has the engine judge them, without touching the
@@ -74,9 +75,9 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
 }
 
 // address is the public address of the service, taken apart.

@@ -60,7 +60,7 @@ func (l *Ledger) Written() []string {
 func (l *Ledger) Lasting() string {
 	var list []string
 	for _, e := range l.Written() {
-		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") {
+		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") && !strings.HasPrefix(e, "VoidTokens") {
 			list = append(list, e)
 		}
 	}

@@ -42,7 +42,7 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit,
 	}
 	want := map[string]any{
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
@@ -60,6 +60,7 @@ func TestFull(t *testing.T) {
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
 		"pages":    authsvc.Pages{SignIn: "/in", SignOut: "/out", Error: "/error", VerifyRequest: "/sent", NewUser: "/welcome"},
 		"log":      Log{Format: "json", Level: "debug"},
+		"audit":    authsvc.AuditOptions{Store: true, Keep: 9600 * time.Hour},
 		"networks": []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {

@@ -43,6 +43,8 @@ func (s *Settings) fields() []field {
 		{key: "cookies.csrf", into: text(&c.Cookies.CSRF)},
 		{key: "cookies.callback_url", into: text(&c.Cookies.CallbackURL)},
 		{key: "outbound.allow_networks", into: networks(&c.Outbound.AllowNetworks)},
+		{key: "audit.store", into: truth(&c.Audit.Store)},
+		{key: "audit.keep", into: duration(&c.Audit.Keep)},
 		{key: "log.format", into: word(&s.Log.Format, "text", "json")},
 		{key: "log.level", into: word(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
