@@ -11,7 +11,9 @@ func (s *Service) work(ctx context.Context) {
 	if s.adapter == nil {
 		return
 	}
-	s.working.Go(func() { s.mails.run(ctx) })
+	for range mailWorkers {
+		s.working.Go(func() { s.mails.run(ctx) })
+	}
 	s.working.Go(func() { s.sweep(ctx) })
 	if s.revoked.poll {
 		s.working.Go(func() { s.pollRevocations(ctx) })

@@ -85,7 +85,7 @@ func (p *Party) call(ctx context.Context, c Call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.send(req)
+	return p.ask(req)
 }
 
 // mayCall knows the hosts of the configuration, and the discovered userinfo

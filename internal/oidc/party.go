@@ -97,6 +97,9 @@ type Party struct {
 	metadata cached[*Metadata]
 	keys     cached[[]jose.JSONWebKey]
 	foreign  keySets // of VerifyJWT
+	slots    slots
+	token    breaker
+	userinfo breaker
 }
 
 // New checks the configuration, reporting all mistakes together. It does no
@@ -109,7 +112,7 @@ func New(c Config) (*Party, error) {
 	c.TokenParams = maps.Clone(c.TokenParams)
 	c.TokenHeaders = maps.Clone(c.TokenHeaders)
 	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
-	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts()}
+	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts(), slots: newSlots()}
 	p.place, _ = parseTokenPlace(c.UserInfoAuth) // checked
 	p.client = c.client()
 	if !c.needsDiscovery() {
