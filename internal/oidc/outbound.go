@@ -152,6 +152,8 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		MaxConnsPerHost:        64, // one hanging provider cannot take every socket
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
+		// A connection whose other end is gone without a word is not used for ever.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 	}
 }
 
