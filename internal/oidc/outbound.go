@@ -161,6 +161,7 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 type dialRule struct {
 	allow    []netip.Prefix
 	internal bool
+	resolver *net.Resolver // nil: the system's
 }
 
 func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -169,7 +170,8 @@ func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, errAddress
 	}
 	d := net.Dialer{
-		Timeout: 5 * time.Second,
+		Timeout:  5 * time.Second, // name lookup included
+		Resolver: r.resolver,
 		ControlContext: func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 			return r.check(host, resolved)
 		},
