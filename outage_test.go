@@ -260,3 +260,57 @@ func TestClockHint(t *testing.T) {
 		})
 	}
 }
+
+// TestLongValues: what a browser sends does not make requests to a provider
+// long.
+func TestLongValues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := offline(t)
+		for n, passes := range map[int]bool{512: true, 513: false, 64 << 10: false} {
+			hint := strings.Repeat("h", n)
+			a := w.browser().post("/api/auth/signin/op?login_hint=" + hint)
+			if !strings.HasPrefix(a.location(), w.op.Issuer()) || strings.Contains(a.location(), hint) != passes {
+				t.Errorf("login_hint of %d bytes: %.200s", n, a.location())
+			}
+		}
+		for n, passes := range map[int]bool{4096: true, 4097: false, 64 << 10: false} {
+			b := w.browser()
+			before := w.op.Calls(idp.EndpointToken)
+			back := mustURL(t, b.approve(w.op, b.begin("op"), "ada"))
+			q := back.Query()
+			q.Set("code", strings.Repeat("c", n))
+			back.RawQuery = q.Encode()
+			if a := b.get(back.String()); !isRefusal(a) || w.op.Calls(idp.EndpointToken)-before != map[bool]int{true: 1}[passes] {
+				t.Errorf("code of %d bytes: %d %s", n, a.StatusCode, a.location())
+			}
+		}
+	})
+}
+
+// TestStaleKeysAreTold: with keys at hand sign-ins go on for a day, and the log
+// says once that it will not be longer.
+func TestStaleKeysAreTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const line = "the keys of a provider cannot be read"
+		w, _ := offline(t)
+		w.browser().signIn(w.op, "ada")
+		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointJWKS: 500}})
+		for _, c := range []struct {
+			wait time.Duration
+			told int
+			ok   bool
+		}{{30 * time.Minute, 0, true}, {time.Hour, 1, true}, {20 * time.Hour, 1, true}, {3 * time.Hour, 1, false}} {
+			time.Sleep(c.wait)
+			a := w.browser().signIn(w.op, "ada")
+			synctest.Wait()
+			if n := strings.Count(w.logs.String(), line); n != c.told || (a.location() == origin) != c.ok {
+				t.Errorf("%v later: %s, told %d times", c.wait, a.location(), n)
+			}
+		}
+		if strings.Contains(w.logs.String(), "the metadata of a provider") {
+			t.Error("metadata, which came, is said to be old")
+		}
+	})
+}

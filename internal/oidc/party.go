@@ -70,6 +70,10 @@ type Config struct {
 	// accepted only when listed here; "none" never is.
 	Algs []string
 
+	// Stale, if not nil, is told when a document, "metadata" or "keys", cannot be
+	// fetched while an older one serves: once, until a fetch succeeds.
+	Stale func(document string, err error)
+
 	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
 	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
 	HTTP *http.Client
@@ -128,6 +132,10 @@ func New(c Config) (*Party, error) {
 	}
 	p.metadata.fetch = p.fetchMetadata
 	p.keys.fetch = p.fetchKeys
+	if c.Stale != nil {
+		p.metadata.stale = func(err error) { c.Stale("metadata", err) }
+		p.keys.stale = func(err error) { c.Stale("keys", err) }
+	}
 	return p, nil
 }
 
