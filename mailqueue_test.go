@@ -84,6 +84,12 @@ func TestMailAttempts(t *testing.T) {
 			"email: its link is over, or will be before the next attempt"},
 		"hangs": {func(ctx context.Context, _ int) error { return hang(ctx) }, [2]int{4, 9},
 			"email: its link is over, or will be before the next attempt"},
+		"hangs when the link ends": {func(ctx context.Context, n int) error {
+			if n < 8 {
+				return busy
+			}
+			return hang(ctx)
+		}, [2]int{9, 9}, "email: its link is over, or will be before the next attempt"},
 		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: the mail server refused it for good"},
 		"refuses later": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: refused}[n < 3] }, [2]int{3, 3},
 			"email: the mail server refused it for good"},
