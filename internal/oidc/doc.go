@@ -13,9 +13,10 @@
 // error: what an error carries is fixed text of this package and, in
 // [TokenError], a code of a fixed alphabet. No redirect is followed.
 //
-// A code or a refresh token is sent once and never again. GETs are tried three
-// times at most, within the caller's time. An endpoint that ceases to answer is
-// left alone for some seconds, and 64 calls of a party are under way at most.
+// A code or a refresh token is sent once and never again. Documents, and GETs with
+// the access token, are tried three times at most, within the caller's time. An
+// endpoint that ceases to answer is left alone for some seconds, and 64 calls of a
+// party are under way at most.
 //
 // Where a request may go is decided in [NewHTTPClient], on the address that is
 // really dialled.

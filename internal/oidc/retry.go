@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -16,14 +15,7 @@ const (
 	maxRetryAfter = 2 * time.Second        // nobody waits longer in front of a blank page
 )
 
-// repeatable reports whether a request may be sent again: a GET (RFC 9110,
-// section 9.2.2) without a signature, whose nonce is good once (RFC 5849,
-// section 3.3).
-func repeatable(req *http.Request) bool {
-	return req.Method == http.MethodGet && !strings.HasPrefix(req.Header.Get("Authorization"), "OAuth ")
-}
-
-// sendAgain is send for what is repeatable: a fault that may pass is tried
+// sendAgain is send for a GET that is safe to repeat (RFC 9110, section 9.2.2): a fault that may pass is tried
 // again, twice at most, while the time of the request's context lasts.
 func (p *Party) sendAgain(req *http.Request) (*answer, error) {
 	for try := 1; ; try++ {

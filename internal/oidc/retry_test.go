@@ -112,6 +112,10 @@ func TestCodesAreSentOnce(t *testing.T) {
 		for what, call := range map[string]func(p *Party) error{
 			"code":          func(p *Party) error { return redeem(t.Context(), p) },
 			"refresh token": func(p *Party) error { _, err := p.Refresh(t.Context(), Refresh{RefreshToken: "rt"}); return err },
+			"code by GET": func(p *Party) error {
+				_, err := p.Call(t.Context(), Call{URL: "https://api.example/token?code=x"})
+				return err
+			},
 			"signature": func(p *Party) error {
 				_, err := p.Call(t.Context(), Call{URL: "https://api.example/me", Header: map[string]string{"Authorization": "OAuth x"}})
 				return err

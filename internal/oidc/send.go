@@ -49,13 +49,15 @@ func (p *Party) send(req *http.Request) (*answer, error) {
 	return &answer{resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Retry-After"), body}, nil
 }
 
-// ask is send within the bounds of what may be under way; GETs are repeated.
-func (p *Party) ask(req *http.Request) (*answer, error) {
+// ask is send within the bounds of what may be under way. A GET that again says
+// so is repeated: not every GET is safe to, since some providers have codes
+// redeemed by one.
+func (p *Party) ask(req *http.Request, again bool) (*answer, error) {
 	if err := p.slots.take(req.Context()); err != nil {
 		return nil, err
 	}
 	defer p.slots.free()
-	if repeatable(req) {
+	if again && req.Method == http.MethodGet {
 		return p.sendAgain(req)
 	}
 	return p.send(req)
