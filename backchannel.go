@@ -44,7 +44,9 @@ func backchannelLogout(rq *request) outcome {
 		rq.audit("request.limited", RateLimited, "too many logout tokens")
 		return problem{status: http.StatusTooManyRequests, text: "too many requests"}
 	}
+	over := rq.askProvider()
 	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
+	over()
 	switch {
 	case ok && !strings.HasPrefix(rq.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
 		return rq.logoutRefused("invalid_request", "send a form", errors.New("not a form"))

@@ -14,7 +14,9 @@ func (s *Service) work(ctx context.Context) {
 	if s.trail != nil {
 		go s.trail.run()
 	}
-	s.working.Go(func() { s.mails.run(ctx) })
+	for range mailWorkers {
+		s.working.Go(func() { s.mails.run(ctx) })
+	}
 	s.working.Go(func() { s.sweep(ctx) })
 	if s.revoked.poll {
 		s.working.Go(func() { s.pollRevocations(ctx) })

@@ -21,8 +21,10 @@ type Email struct {
 	// MaxAge of a link, default 10 minutes, at most 24 hours.
 	MaxAge time.Duration
 	// Send delivers one message; package mail has senders. It is called from
-	// the mail queue, never while a browser waits. An error that Is
-	// ErrMailRefused is final, any other is tried again until the link expires.
+	// the mail queue, never while a browser waits, up to four times at once. An
+	// error that Is ErrMailRefused is final. One that Is ErrMailUnconfirmed is
+	// tried again once. Any other is tried again until the link expires, when
+	// ctx ends.
 	Send func(ctx context.Context, m Message) error
 	// InboxURL is linked from the page that follows a request, for teams whose
 	// mailboxes are all at one place, such as https://mail.google.com.

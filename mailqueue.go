@@ -16,6 +16,10 @@ type queuedMail struct {
 	RequestID string  `json:"r,omitempty"` // that asked for it
 }
 
+// mailWorkers send at a time: one mail that a server is slow with does not hold
+// up the others.
+const mailWorkers = 4
+
 // Times of the mail queue.
 const (
 	mailIdle    = 5 * time.Second // between looks at an empty queue
@@ -25,7 +29,7 @@ const (
 	mailMaxWait = 2 * time.Minute
 )
 
-// A mailQueue delivers stored mails, one at a time, apart from any request.
+// A mailQueue delivers stored mails, apart from any request.
 type mailQueue struct {
 	*Service
 	signal chan struct{}
@@ -67,38 +71,26 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		}
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailTimeout)
-	defer cancel()
-	if err := q.send(ctx, m, now); err != nil {
-		q.postpone(ctx, m, now, err)
+	q.wake() // there may be more of them, for another worker
+	mail, err := q.open(m)
+	if err == nil {
+		err = q.send(ctx, m, mail, now)
+	}
+	if err != nil {
+		q.postpone(ctx, m, mail, err)
 		return true
 	}
-	if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
+	if err := q.remove(ctx, m); err != nil {
 		q.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
 	}
 	return true
 }
 
-func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) (err error) {
-	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
-	if len(m.Payload) == 0 { // nobody was to get one
-		return nil
-	}
-	mail, err := q.open(m)
-	switch {
-	case err != nil:
-		return err
-	case !now.Before(m.Expires):
-		return fmt.Errorf("%w: its link expired in the queue", ErrMailRefused)
-	}
-	f, ok := q.flows[mail.Provider].(deliverer)
-	if !ok {
-		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
-	}
-	return f.deliver(ctx, mail.Message)
-}
-
+// open reads what is queued; the zero mail is one that nobody was to get.
 func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
+	if len(m.Payload) == 0 {
+		return mail, nil
+	}
 	raw, _, err := q.mailSeal.Open(string(m.Payload))
 	if err != nil || json.Unmarshal(raw, &mail) != nil {
 		return queuedMail{}, fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
@@ -106,32 +98,62 @@ func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 	return mail, nil
 }
 
-// givenUp records that a mail does not arrive.
-func (q *mailQueue) givenUp(ctx context.Context, m Mail, cause error) {
-	e := AuditEvent{Name: "email.given_up", Reason: "it could not be delivered in time"}
-	if errors.Is(cause, ErrMailRefused) {
-		e.Reason = "it was refused for good"
+// errLinkOver: a mail that is not worth sending any more.
+var errLinkOver = errors.New("its link is over")
+
+// send hands a mail to its provider, for as long as its link is good.
+func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
+	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	if mail.Provider == "" {
+		return nil
 	}
-	if mail, err := q.open(m); err == nil { // else nobody knows whose it is
-		e.Provider, e.UserID, e.RequestID = mail.Provider, mail.UserID, mail.RequestID
+	if !now.Before(m.Expires) {
+		return errLinkOver
 	}
-	q.record(ctx, e)
+	f, ok := q.flows[mail.Provider].(deliverer)
+	if !ok {
+		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
+	}
+	ctx, cancel := inHand(ctx, min(mailTimeout, m.Expires.Sub(now)))
+	defer cancel()
+	return f.deliver(ctx, mail.Message)
 }
 
-// postpone decides what a failed mail is still worth.
-func (q *mailQueue) postpone(ctx context.Context, m Mail, now time.Time, cause error) {
+// postpone decides what a failed mail is still worth. One that may have been
+// delivered is tried again only after the first attempt, so that at most one
+// goes out in excess.
+func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
-	due := now.Add(wait)
-	if errors.Is(cause, ErrMailRefused) || !due.Before(m.Expires) {
-		q.log.Error("mail given up", "attempts", m.Attempts, "cause", cause)
-		q.givenUp(ctx, m, cause)
-		if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
-			q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
-		}
+	due := time.Now().Add(wait)
+	switch {
+	case errors.Is(cause, ErrMailRefused):
+		q.giveUp(ctx, m, mail, "it was refused for good", cause)
+		return
+	case errors.Is(cause, ErrMailUnconfirmed) && m.Attempts > 1:
+		q.giveUp(ctx, m, mail, "it was sent twice or more and not confirmed", cause)
+		return
+	case !due.Before(m.Expires):
+		q.giveUp(ctx, m, mail, "its link is over, or will be before the next attempt", cause)
 		return
 	}
 	q.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	ctx, cancel := inHand(ctx, storeTimeout)
+	defer cancel()
 	if err := q.adapter.DelayMail(ctx, m.ID, due); err != nil {
 		q.log.Error("mail queue cannot be written", "err", err)
 	}
+}
+
+func (q *mailQueue) giveUp(ctx context.Context, m Mail, mail queuedMail, reason string, cause error) {
+	q.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
+	q.record(context.WithoutCancel(ctx), AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
+	if err := q.remove(ctx, m); err != nil {
+		q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+	}
+}
+
+func (q *mailQueue) remove(ctx context.Context, m Mail) error {
+	ctx, cancel := inHand(ctx, storeTimeout)
+	defer cancel()
+	return q.adapter.DeleteMail(ctx, m.ID)
 }

@@ -37,6 +37,7 @@ func (f *oauthFlow) info() info { return f.wire }
 
 // begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
+	defer rq.askProvider()()
 	linkTo, out := rq.linkIntent()
 	if out != nil {
 		return out
@@ -145,6 +146,7 @@ func (rq *request) linkIntent() (string, outcome) {
 
 // complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
 func (f *oauthFlow) complete(rq *request) outcome {
+	defer rq.askProvider()()
 	post := rq.r.Method == http.MethodPost
 	switch {
 	case !post && isPrefetch(rq.r.Header):

@@ -66,6 +66,7 @@ func (f *oauth1Flow) info() info { return f.wire }
 // approve them (§2.2). The protocol has no state: ours is in the query of the
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
+	defer rq.askProvider()()
 	linkTo, out := rq.linkIntent()
 	if out != nil {
 		return out
@@ -95,6 +96,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 
 // complete judges what the person brought back and fetches the profile.
 func (f *oauth1Flow) complete(rq *request) outcome {
+	defer rq.askProvider()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})

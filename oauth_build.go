@@ -3,6 +3,7 @@ package authsvc
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -35,11 +36,20 @@ func (o *OAuth) build(b *builder) flow {
 		ClientIDParam: o.ClientIDParam, AuthMethod: o.AuthMethod, TokenParams: o.TokenParams,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
 		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
+		Stale: b.tellStale(o.ID),
 	})
 	if err != nil {
 		b.failParty(err, known)
 	}
 	return f
+}
+
+// tellStale is the line in the log about a provider whose documents get old.
+func (b *builder) tellStale(id string) func(string, error) {
+	log := cmp.Or(b.config.Logger, slog.Default())
+	return func(document string, err error) {
+		log.Warn("the "+document+" of a provider cannot be read; what came last serves until it is a day old", "provider", id, "cause", err)
+	}
 }
 
 // failParty records what oidc.New says: joined errors that begin with the name

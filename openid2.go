@@ -88,6 +88,7 @@ func (f *openID2Flow) returnTo(tx *transaction) string {
 
 // complete judges the assertion (OpenID Authentication 2.0 §11).
 func (f *openID2Flow) complete(rq *request) outcome {
+	defer rq.askProvider()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})

@@ -109,7 +109,9 @@ func (p *Party) call(ctx context.Context, c Call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.send(req)
+	// Without the token it may hold a code, or a signature whose nonce is good
+	// once (RFC 5849, section 3.3).
+	return p.ask(req, c.Token != "")
 }
 
 // mayCall knows the hosts of the configuration, and the discovered userinfo
