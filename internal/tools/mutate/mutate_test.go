@@ -73,7 +73,7 @@ func TestVerdict(t *testing.T) {
 		{"panicked", "panic: boom", "a failure outside of tests", t.Context(), failed, true},
 		{"hangs", "", "the time limit: the tests hang", over, failed, true},
 		{"does not compile", "FAIL\tauthsvc [build failed]", "", t.Context(), failed, false},
-		{"selects nothing", "ok  \tauthsvc [no tests to run]", "", t.Context(), nil, false},
+		{"has no tests", "?   \tauthsvc [no test files]", "", t.Context(), nil, false},
 		{"no go command", "", "", t.Context(), errors.New("not found"), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,6 @@ type mutation struct {
 	find        string // stands in the file exactly once
 	replacement string
 	pkg         string // whose tests have to notice
-	tests       string // the -run pattern, "" for all of them
 }
 
 // apply returns the file's text without the check.

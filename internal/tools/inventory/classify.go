@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// marks are phrases by which a licence is known, and its SPDX id. All phrases
+// of a line have to be there; the first line that fits counts.
+var marks = []struct {
+	id      string
+	phrases []string
+}{
+	{"MIT AND Apache-2.0", []string{"covered by two different licenses: mit and apache"}},
+	{"Apache-2.0", []string{"apache license", "version 2.0, january 2004"}},
+	{"MPL-2.0", []string{"mozilla public license version 2.0"}},
+	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "endorse or promote products"}},
+	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms"}},
+	{"MIT", []string{"permission is hereby granted, free of charge", "the above copyright notice and this permission notice"}},
+	{"ISC", []string{"permission to use, copy, modify, and/or distribute this software for any purpose"}},
+	{"blessing", []string{"may you do good and not evil"}},
+	{"public domain", []string{"the author disclaims copyright to this source code"}},
+}
+
+// unread are files beside a licence that are none of a part of the program, or
+// collect those of parts that the licence file names as well.
+var unread = map[string]string{
+	"LICENSE-LOGO":         "of a picture that is in no program",
+	"LICENSE-3RD-PARTY.md": "a collection; it is printed whole",
+}
+
+// forbidden are words of licences that ask for more than a notice. A file that
+// holds one is not allowed whatever else it says.
+var forbidden = regexp.MustCompile(`(?i)(gnu (lesser |affero )?general public license|server side public license|business source license|commons clause|creative commons attribution-noncommercial)`)
+
+var space = regexp.MustCompile(`\s+`)
+
+// classify returns the SPDX id of a licence's text, "" for a notice. A text
+// that is not known, or not allowed, is an error: all that marks knows is
+// allowed.
+func classify(name, text string) (id string, err error) {
+	upper := strings.ToUpper(name)
+	if _, ok := unread[name]; ok || strings.HasPrefix(upper, "NOTICE") {
+		return "", nil
+	}
+	plain := strings.ToLower(space.ReplaceAllString(text, " "))
+	if word := forbidden.FindString(plain); word != "" && !strings.Contains(plain, "mozilla public license version 2.0") {
+		return "", fmt.Errorf("%s is not allowed: it speaks of the %q", name, word)
+	}
+	for _, m := range marks {
+		if containsAll(plain, m.phrases) {
+			return m.id, nil
+		}
+	}
+	return "", fmt.Errorf("%s is none of the licences that are known", name)
+}
+
+func containsAll(text string, phrases []string) bool {
+	for _, p := range phrases {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
