@@ -3,24 +3,23 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // marks are phrases by which a licence is known, and its SPDX id. All phrases
-// of a line have to be there; the first line that fits counts.
+// of a line have to be there. A file may hold several licences.
 var marks = []struct {
 	id      string
 	phrases []string
 }{
-	{"MIT AND Apache-2.0", []string{"covered by two different licenses: mit and apache"}},
-	{"Apache-2.0", []string{"apache license", "version 2.0, january 2004"}},
+	{"Apache-2.0", []string{"apache license", "http://www.apache.org/licenses/"}},
 	{"MPL-2.0", []string{"mozilla public license version 2.0"}},
 	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "endorse or promote products"}},
 	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms"}},
 	{"MIT", []string{"permission is hereby granted, free of charge", "the above copyright notice and this permission notice"}},
 	{"ISC", []string{"permission to use, copy, modify, and/or distribute this software for any purpose"}},
-	{"blessing", []string{"may you do good and not evil"}},
-	{"public domain", []string{"the author disclaims copyright to this source code"}},
+	{"public domain", []string{"has been dedicated to the public domain by the authors"}},
 }
 
 // unread are files beside a licence that are none of a part of the program, or
@@ -48,10 +47,14 @@ func classify(name, text string) (id string, err error) {
 	if word := forbidden.FindString(plain); word != "" && !strings.Contains(plain, "mozilla public license version 2.0") {
 		return "", fmt.Errorf("%s is not allowed: it speaks of the %q", name, word)
 	}
+	var ids []string
 	for _, m := range marks {
-		if containsAll(plain, m.phrases) {
-			return m.id, nil
+		if containsAll(plain, m.phrases) && !(m.id == "BSD-2-Clause" && slices.Contains(ids, "BSD-3-Clause")) {
+			ids = append(ids, m.id)
 		}
+	}
+	if len(ids) > 0 {
+		return strings.Join(ids, " AND "), nil
 	}
 	return "", fmt.Errorf("%s is none of the licences that are known", name)
 }

@@ -48,8 +48,10 @@ func goLicence() (licence, error) {
 func (m module) expression() string {
 	var ids []string
 	for _, l := range m.licences {
-		if l.id != "" && !slices.Contains(ids, l.id) {
-			ids = append(ids, l.id)
+		for id := range strings.SplitSeq(l.id, " AND ") {
+			if id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
 		}
 	}
 	return strings.Join(ids, " AND ")
@@ -89,9 +91,7 @@ func normal(text string) string {
 func allowed() string {
 	var ids []string
 	for _, m := range marks {
-		if !strings.Contains(m.id, " AND ") {
-			ids = append(ids, m.id)
-		}
+		ids = append(ids, m.id)
 	}
 	return strings.Join(ids, ", ")
 }

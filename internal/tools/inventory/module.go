@@ -26,10 +26,11 @@ type module struct {
 type licence struct{ file, id, text string }
 
 // linked lists the modules whose packages the program imports, our own not,
-// sorted by path. The answer is for the machine that it runs on.
+// sorted by path. The answer is for Linux on amd64, wherever it is asked.
 func linked(ctx context.Context) ([]module, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module", program)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	raw, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)

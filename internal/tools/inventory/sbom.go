@@ -134,4 +134,6 @@ func describeModule(d *debug.Module, m module) component {
 }
 
 // spdx writes what has no SPDX id as a reference.
-func spdx(id string) string { return strings.ReplaceAll(id, "public domain", "LicenseRef-public-domain") }
+func spdx(id string) string {
+	return strings.ReplaceAll(id, "public domain", "LicenseRef-public-domain")
+}

@@ -81,7 +81,7 @@ var engine = []mutation{
 var tokens = []mutation{
 	{"id-token/iss", "internal/oidc/idtoken_claims.go", "\tif !ok {\n\t\treturn errors.New(\"iss is not", "\tif " + never + "!ok {\n\t\treturn errors.New(\"iss is not", "./internal/oidc"},
 	{"id-token/tenant", "internal/oidc/idtoken_claims.go", `if c.party.cfg.multiTenant() && c.claims["tid"] != tenant {`, `if ` + never + `tenant != "" {`, "./internal/oidc"},
-	{"id-token/aud", "internal/oidc/idtoken_claims.go", "if !slices.Contains(audiences, any(id)) {", "if false {", "./internal/oidc"},
+	{"id-token/aud", "internal/oidc/idtoken_claims.go", "if !slices.Contains(audiences, any(id)) {", "if " + never + "!slices.Contains(audiences, any(id)) {", "./internal/oidc"},
 	{"id-token/azp", "internal/oidc/idtoken_claims.go", "if (present || len(audiences) > 1) && azp != id {", "if " + never + "present && azp != id {", "./internal/oidc"},
 	{"id-token/exp", "internal/oidc/idtoken_claims.go", "if !c.now.Before(exp.Add(leeway)) {", "if " + never + "!c.now.Before(exp.Add(leeway)) {", "./internal/oidc"},
 	{"id-token/iat", "internal/oidc/idtoken_claims.go", "if iat.After(c.now.Add(leeway)) {", "if false {", "./internal/oidc"},
@@ -92,7 +92,7 @@ var tokens = []mutation{
 	{"id-token/at-hash", "internal/oidc/idtoken_claims.go", "if subtle.ConstantTimeCompare([]byte(got), []byte(half)) != 1 {", "if subtle.ConstantTimeCompare([]byte(got), []byte(half)) > 1 {", "./internal/oidc"},
 	{"id-token/kind", "internal/oidc/idtoken_claims.go", "if _, ok := c.claims[\"events\"]; ok {", "if false {", "./internal/oidc"},
 	{"id-token/sub", "internal/oidc/idtoken_claims.go", `if sub == "" || len(sub)`, `if len(sub)`, "./internal/oidc"},
-	{"id-token/alg", "internal/oidc/idtoken.go", "if !slices.Contains(p.algs, alg) {", "if false {", "./internal/oidc"},
+	{"id-token/alg", "internal/oidc/idtoken.go", "if !slices.Contains(p.algs, alg) {", "if " + never + "!slices.Contains(p.algs, alg) {", "./internal/oidc"},
 	{"id-token/crit", "internal/oidc/idtoken.go", "if _, ok := header[extension]; ok {", "if " + never + `extension == "" {`, "./internal/oidc"},
 	{"id-token/typ", "internal/oidc/idtoken.go", `if typ, ok := header["typ"]; ok && !kind(typ) {`, `if typ, ok := header["typ"]; ` + never + `ok && !kind(typ) {`, "./internal/oidc"},
 	{"id-token/key-of-alg", "internal/oidc/keys.go", `if key.Algorithm != "" && key.Algorithm != header.Algorithm {`, "if false {", "./internal/oidc"},
