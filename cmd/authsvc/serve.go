@@ -98,7 +98,7 @@ func (p *program) serve(s *config.Settings, listener net.Listener) (err error) {
 	case sig := <-stop:
 		l.log.Info("stopping before the store could be reached", "signal", sig.String())
 		cancel()
-		<-opened
+		<-opened //nolint:errcheck // it was told to stop
 	}
 	if st != nil {
 		defer func() { err = errors.Join(err, st.close()) }()
