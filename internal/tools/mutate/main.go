@@ -87,7 +87,11 @@ func (m mutation) try(ctx context.Context, limit time.Duration) (by string, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-failfast", "-vet=off", "-skip", unrelated, m.pkg)
+	args := []string{"test", "-overlay", overlay, "-count=1", "-failfast", "-vet=off", "-skip", unrelated, m.pkg}
+	if m.pkg == "." { // the engine is attacked there
+		args = append(args, "./verify")
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.WaitDelay = 5 * time.Second
 	raw, err := cmd.CombinedOutput()
 	return verdict(ctx, string(raw), err)
