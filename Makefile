@@ -3,7 +3,7 @@ export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt vet lint audit vuln modules licences sbom reproducible supply mutate servers test e2e bench figures scale build release dev clean
+.PHONY: help check fmt vet lint audit vuln modules licences sbom reproducible supply mutate servers test e2e verify bench figures scale build release dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,15 @@ servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's
 test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(TESTFLAGS) ./...
 
-e2e: ## also those with Node.js and Chromium
-	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) ./...
+e2e: ## also those with Node.js and Chromium, but for verify
+	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+
+AUTHSVC_VERIFY ?= ci
+REPORT ?= out/verify.txt
+verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes REPORT=out/verify.txt
+	@mkdir -p $(dir $(REPORT))
+	AUTHSVC_VERIFY=$(AUTHSVC_VERIFY) AUTHSVC_VERIFY_REPORT=$(abspath $(REPORT)) \
+	go test -race -count 1 -parallel 4 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify
 
 bench: ## ns/op, B/op and allocs/op of the routes that matter
 	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal
