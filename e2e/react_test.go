@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -15,19 +13,11 @@ import (
 
 	"authsvc"
 	"authsvc/internal/chromium"
+	"authsvc/internal/npm"
 )
 
 // bundle is the React application, built once.
-var bundle = sync.OnceValues(func() ([]byte, error) {
-	cmd := exec.Command("node_modules/.bin/esbuild", "src/app.jsx", "--bundle", "--format=iife", "--jsx=automatic",
-		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}")
-	cmd.Dir = webDir
-	out, err := cmd.Output()
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		err = errors.New(string(failed.Stderr))
-	}
-	return out, err
-})
+var bundle = sync.OnceValues(func() ([]byte, error) { return npm.Bundle(webDir, "src/app.jsx") })
 
 // reactSite serves the application at /app.
 func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
@@ -35,7 +25,7 @@ func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
 	needNode(t)
 	script, err := bundle()
 	if err != nil {
-		t.Fatalf("esbuild: %v", err)
+		t.Fatal(err)
 	}
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		c.Session.Strategy, c.Compat = strategy, mode

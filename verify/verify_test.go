@@ -75,7 +75,7 @@ var groups = sync.OnceValue(func() []group {
 		g := all[slices.IndexFunc(all, func(g group) bool { return g.name == name })]
 		c, ok := g.checks[number]
 		if !ok {
-			c = check{title: b.title, once: true, run: func(*T) {}, needs: []need{needsChromium}, alone: b.alone}
+			c = check{title: b.title, once: true, run: func(*T) {}, alone: b.alone, least: ci, needs: append([]need{needsChromium}, b.needs...)}
 		}
 		c.browser = b.run
 		g.checks[number] = c

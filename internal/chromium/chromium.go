@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/cdproto/target"
@@ -32,6 +33,9 @@ type Options struct {
 	// TrustKeys are base64 SHA-256 digests of public keys whose certificates
 	// pass, whoever has signed them.
 	TrustKeys string
+
+	// Preferences are those of the profile, as JSON; empty for the usual ones.
+	Preferences string
 }
 
 // Start runs the browser, headless, with a profile that ends with it. It
@@ -43,6 +47,10 @@ func Start(o Options) (*Browser, error) {
 	}
 	profile, err := os.MkdirTemp("", "authsvc-chromium-")
 	if err != nil {
+		return nil, err
+	}
+	if err := prefer(profile, o.Preferences); err != nil {
+		os.RemoveAll(profile)
 		return nil, err
 	}
 	alloc, cancelAlloc := chromedp.NewExecAllocator(context.Background(), flags(path, profile, o)...)
@@ -57,6 +65,18 @@ func Start(o Options) (*Browser, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// prefer writes preferences where the browser reads them at its start.
+func prefer(profile, preferences string) error {
+	if preferences == "" {
+		return nil
+	}
+	dir := filepath.Join(profile, "Default")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "Preferences"), []byte(preferences), 0o600)
 }
 
 func program() (string, error) {
@@ -74,6 +94,7 @@ func flags(path, profile string, o Options) []chromedp.ExecAllocatorOption {
 		chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-features", "AutofillServerCommunication,OptimizationHints,MediaRouter,Translate"),
 		chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("disable-background-timer-throttling", true),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-US"),
 	}
