@@ -85,6 +85,7 @@ func attackerKit(t *T) {
 				b.Open(evil)
 				s.comes("POST /api/auth" + path)
 				b.At(base)
+				b.Wait(`!document.querySelector("[name=repost]")`) // that page goes on by itself
 				s.serves(evil, "<title>Evil</title>")
 				b.Open(evil)
 				body := url.Values{}
@@ -113,8 +114,8 @@ func attackerKit(t *T) {
 	})
 }
 
-// upstreamClient drives next-auth/react as its package has it; e2e does so in
-// every mode and with both kinds of session.
+// upstreamClient drives next-auth/react as its package has it; e2e does more of
+// it, with both kinds of session.
 func upstreamClient(t *T) {
 	const dir = "../e2e/web"
 	if err := npm.Install(dir); err != nil {
@@ -124,6 +125,15 @@ func upstreamClient(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, mode := range []string{modeNone, modeV4} {
+		t.Run(mode, func(t *T) {
+			t.Mode = mode
+			drive(t, script)
+		})
+	}
+}
+
+func drive(t *T, script []byte) {
 	s := t.stage(nil)
 	s.app.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
@@ -171,6 +181,7 @@ func withoutCookies(t *T) {
 	t.Run("private, third parties blocked", func(t *T) {
 		s := t.stage(nil)
 		b := cookieless(t, `{"profile": {"cookie_controls_mode": 1, "block_third_party_cookies": true}}`).TabBehind(t, s.net.Proxy())
+		thirdParty(t, s, b)
 		for _, provider := range []string{"op", "old", "apple"} {
 			s.signIn(b, provider, "katherine")
 			if s.Person(t, s.jar(b)) == "" {
@@ -182,8 +193,9 @@ func withoutCookies(t *T) {
 	t.Run("none", func(t *T) {
 		s := t.stage(nil)
 		b := cookieless(t, `{"profile": {"default_content_setting_values": {"cookies": 2}}}`).TabBehind(t, s.net.Proxy())
-		for _, button := range []string{".p-op button", "form[action$='/callback/credentials'] button"} {
+		for _, button := range []string{".p-op button", "#submitButton"} {
 			b.Open(base + "/signin?callbackUrl=/home")
+			b.Fill("input[name=email]", "ada@app.test")
 			s.visits()
 			b.Click(button)
 			b.At(base + "/signin?csrf=true")
@@ -196,6 +208,24 @@ func withoutCookies(t *T) {
 			t.Errorf("the browser keeps %v", got)
 		}
 	})
+}
+
+// thirdParty fails unless the browser keeps cookies from a frame of another
+// site, and only there.
+func thirdParty(t *T, s *stage, b *chromium.Tab) {
+	t.Helper()
+	s.serves(evilSite, `<script>document.cookie = "third=1; SameSite=None; Secure"; (top === self ? self : parent).postMessage(document.cookie, "*")</script>`)
+	s.app.HandleFunc("GET /frames", func(w http.ResponseWriter, _ *http.Request) {
+		writePage(w, `<script>addEventListener("message", (m) => { window.got = "cookies: " + m.data })</script><iframe src="`+evilSite+`"></iframe>`)
+	})
+	b.Open(arena.Origin + "/frames")
+	b.Wait(`window.got`)
+	if got := chromium.Eval[string](b, `window.got`); got != "cookies: " {
+		t.Errorf("a frame of another site has %s", got)
+	}
+	if b.Open(evilSite); b.Cookies(evilSite)["third"] != "1" {
+		t.Error("twin: the site by itself keeps none either")
+	}
 }
 
 // cookieless is a Chromium with preferences of its own.
@@ -215,8 +245,8 @@ func impatient(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
 	b.Open(base + "/signin?callbackUrl=/home")
-	b.Open(base + "/signin?callbackUrl=/home")
-	back(b, base+"/signin")
+	b.Open(base + "/signin?callbackUrl=/other")
+	back(b, base+"/signin?callbackUrl=/home")
 	twice(b, ".p-op button")
 	b.At(s.OP.Issuer())
 	there := b.URL()
@@ -285,6 +315,9 @@ func (s *stage) once(t *T) {
 		if v.status >= http.StatusInternalServerError {
 			t.Errorf("%s: status %d", v.route, v.status)
 		}
+	}
+	if made["SignUp"] != 2 || made["TakeToken"] != 1 {
+		t.Errorf("%d people were made of two, %d links used of one", made["SignUp"], made["TakeToken"])
 	}
 	t.Figure("writes %v", slices.Sorted(func(yield func(string) bool) {
 		for method, n := range made {
