@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 )
 
 // Install installs the npm packages of a directory if its lock file is newer
@@ -21,7 +20,7 @@ func Install(dir string) error {
 		return err
 	}
 	defer held.Close()
-	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
+	if err := lockFile(held); err != nil {
 		return err
 	}
 	lock, err := os.Stat(path)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -41,19 +40,19 @@ func run(t testing.TB, cmd *exec.Cmd, dir string) {
 		cmd.Env = os.Environ()
 	}
 	cmd.Env = append(cmd.Env, "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CACHE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	lead(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
 	t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		end(cmd, false)
 		select {
 		case <-done:
 		case <-time.After(5 * time.Second):
 		}
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		end(cmd, true)
 		<-done
 	})
 }
