@@ -39,6 +39,9 @@ var bannedImports = map[string]map[string]string{
 	"os/exec": {
 		"internal/servertest/": "starts database servers for tests, which alone import it",
 		"internal/arena/":      "starts the built binary for tests, which alone import it",
+		"internal/chromium/":   "starts a browser for tests, which alone import it",
+		"internal/npm/":        "installs and bundles what tests run in browsers",
+		"internal/webdriver/":  "starts browsers for tests, which alone import it",
 		"internal/tools/":      "runs the go command; no program imports it",
 	},
 	"crypto/md5": {
