@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/sqlite"
+)
+
+// raceProgram has a data race.
+const raceProgram = `package main
+
+func main() {
+	n, done := 0, make(chan bool)
+	go func() { n++; done <- true }()
+	n++
+	<-done
+	println(n)
+}
+`
+
+// race09: whoever runs all tests runs them with the race detector, shuffled,
+// and it works here. What it finds fails that run.
+func race09(t *T) {
+	for _, target := range []string{"test", "e2e"} {
+		out, err := exec.Command("make", "-n", "-C", "..", target).CombinedOutput()
+		line := string(out)
+		if err != nil || !strings.Contains(line, "go test -race -shuffle=on") || !strings.Contains(line, "./...") {
+			t.Errorf("make %s: %s, %v", target, line, err)
+		}
+	}
+	run, err := os.ReadFile("../.ci/run")
+	if err != nil || !strings.Contains(string(run), "make --no-print-directory e2e") {
+		t.Errorf(".ci/run does not run make e2e: %v", err)
+	}
+	if demanded() && !raceBuild() {
+		t.Error("everything is demanded, and this was not built with -race")
+	}
+	if theScale() == quick {
+		return
+	}
+	raceDetects(t)
+}
+
+// raceBuild reports whether this program has the detector.
+func raceBuild() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// raceDetects: a race is found where there is one.
+func raceDetects(t *T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(raceProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "run", "-race", file).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "WARNING: DATA RACE") {
+		t.Errorf("the race detector finds nothing: %v\n%s", err, out)
+	}
+}
+
+// race10 renews sessions, each a write, at services of their own connections
+// to one file, while somebody else reads it all the time.
+func race10(t *T) {
+	each := t.Scale("writes of each of 64 clients", 3, 30, 1000)
+	path := filepath.Join(t.TempDir(), "auth.db")
+	open := func() authsvc.Adapter {
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	w := &raceWorld{World: t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.UpdateAge = open(), -1 })}
+	other := w.Config
+	other.Adapter = open()
+	second, err := authsvc.New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { second.Close(context.WithoutCancel(t.Context())) })
+	w.services = []*authsvc.Service{w.Service, second}
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	defer raceReader(t, path)()
+
+	var mu sync.Mutex
+	var took []time.Duration
+	together(crowd, func(i int) {
+		c := w.at(i, b.Clone())
+		for range each {
+			begun := time.Now()
+			a := c.Get("/api/auth/session")
+			d := time.Since(begun)
+			if a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "ada@example.com") {
+				t.Errorf("%d %s", a.StatusCode, a.Text)
+			}
+			mu.Lock()
+			took = append(took, d)
+			mu.Unlock()
+		}
+	})
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	t.Figure("p99 %d ms", p99.Milliseconds())
+	if p99 > 500*time.Millisecond && !raceBuild() {
+		t.Errorf("p99 of a write is %v", p99)
+	}
+	if strings.Contains(w.Logs.String(), "locked") {
+		t.Errorf("a client met a lock:\n%.2000s", w.Logs)
+	}
+	if n := len(w.Ledger.Written()); n < crowd*each/2 {
+		t.Errorf("%d writes: the reads did not write", n)
+	}
+}
+
+// raceReader holds a read transaction open until the returned function is
+// called, so that the log cannot be emptied.
+func raceReader(t *T, path string) (end func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := tx.QueryRow(`SELECT COUNT(*) FROM Session`).Scan(&n); err != nil || n != 1 {
+		t.Fatalf("%d sessions, %v", n, err)
+	}
+	return func() {
+		tx.Rollback()
+		db.Close()
+	}
+}
