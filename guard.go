@@ -88,9 +88,15 @@ func (s *Service) EndSessions(ctx context.Context, userID string) error {
 
 // DeleteUser ends every session of a user and removes the user with its
 // accounts. ErrNotFound: there is none.
+//
+// JWT sessions are revoked again afterwards: of those that begin in between
+// nobody would know that the user is gone.
 func (s *Service) DeleteUser(ctx context.Context, userID string) error {
 	if err := s.EndSessions(ctx, userID); err != nil {
 		return err
 	}
-	return s.adapter.DeleteUser(ctx, userID)
+	if err := s.adapter.DeleteUser(ctx, userID); err != nil {
+		return err
+	}
+	return s.EndSessions(ctx, userID)
 }

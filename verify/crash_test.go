@@ -3,6 +3,8 @@ package verify
 import (
 	"database/sql"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -105,22 +107,51 @@ var crashServers = []crashServer{
 	{"redis", func(t testing.TB) *servertest.Server { return servertest.OwnRedis(t) }},
 }
 
-// crashEach runs f with each kind of server. One that is not installed is a
-// failure where everything is demanded.
-func crashEach(t *T, f func(t *T, s crashServer)) {
+// crashLack says what a kind of server lacks here, "" if nothing.
+func crashLack(name string) string {
+	switch name {
+	case "postgres":
+		if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
+			return ""
+		}
+		return program("initdb").lack()
+	case "mysql":
+		if _, err := os.Stat("/usr/sbin/mariadbd"); err == nil {
+			return ""
+		}
+		return program("mariadbd").lack()
+	case "mongodb":
+		if os.Getenv("AUTHSVC_TEST_FERRETDB_BIN") != "" {
+			return ""
+		}
+		return program("ferretdb").lack()
+	}
+	return program("redis-server").lack()
+}
+
+// crashPresent are the kinds that are here. One that is not is a failure where
+// everything is demanded.
+func crashPresent(t *T) (list []crashServer) {
 	t.Helper()
 	for _, s := range crashServers {
-		ran := false
-		t.Run(s.name, func(t *T) {
-			defer func() { ran = !t.Skipped() }()
-			f(t, s)
-		})
-		if !ran {
-			t.figures.add("without " + s.name)
-			if demanded() {
-				t.Errorf("no %s", s.name)
-			}
+		lack := crashLack(s.name)
+		if lack == "" {
+			list = append(list, s)
+			continue
 		}
+		t.figures.add("without " + s.name + ": " + lack)
+		if demanded() {
+			t.Errorf("%s: %s", s.name, lack)
+		}
+	}
+	return list
+}
+
+// crashEach runs f with each kind of server that is here.
+func crashEach(t *T, f func(t *T, s crashServer)) {
+	t.Helper()
+	for _, s := range crashPresent(t) {
+		t.Run(s.name, func(t *T) { f(t, s) })
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -103,85 +106,127 @@ func lifecycle05(t *T) {
 	})
 }
 
-// lifecycle06 kills the service at the n-th piece that it sends to the
-// database while it migrates, or after a time where the database is a file.
-// The next start finishes what was begun.
+// lifecycle06 kills the service at each of many points between its first
+// piece to the database and the last before it is ready; where the database is
+// a file, at so many instants. The next start finishes what was begun.
 func lifecycle06(t *T) {
 	trials := t.Scale("kills during a migration, a store", 0, 12, 150)
 	near := arena.NewNeighbours(t)
 	lifecycleStores(t, func(t *T, kind arena.Kind) {
+		whole := lifecycleKill(t, arena.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...), lifecycleNever)
 		reached := 0
 		var killed []*arena.Process
-		var envs [][]string
 		for i := range trials {
-			env := kind.Env(t, t.TempDir())
-			p := arena.Prepare(t, near.YAML(""), env...)
-			if lifecycleKillAt(t, p, env, i, trials) {
+			p := arena.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...)
+			if at := whole * float64(i+1) / float64(trials+1); lifecycleKill(t, p, at) >= at {
 				reached++
 			}
-			killed, envs = append(killed, p), append(envs, env)
+			killed = append(killed, p)
 		}
 		for _, p := range killed { // together: a dead one's lock holds for 10 s
-			if !p.Running() {
-				p.Start()
-			}
+			p.Start()
 		}
 		for i, p := range killed {
-			p.Ready(60 * time.Second)
+			lifecycleResume(t, p)
 			if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada"); err != nil {
 				t.Errorf("trial %d: %v", i, err)
 			}
-			if got := lifecycleVersions(t, envs[i]); got != nil && fmt.Sprint(got) != "[1 2]" {
+			if got := lifecycleVersions(t, p.Env()); got != nil && fmt.Sprint(got) != "[1 2]" {
 				t.Errorf("trial %d: migrations that were applied: %v", i, got)
 			}
 			p.Kill()
 		}
-		if reached < trials/3 {
-			t.Errorf("%d of %d kills were during a migration", reached, trials)
+		if reached < trials/2 {
+			t.Errorf("%d of %d kills were before it was ready", reached, trials)
 		}
 		t.Figure("%s: %d before it was ready", kind.Name, reached)
 	})
 }
 
-// lifecyclePieces is about how many pieces a service sends to a database from
-// the first until it is ready.
-const lifecyclePieces = 170
+const lifecycleNever = 1e9
 
-// lifecycleKillAt starts p and kills it, and reports whether that was before it
-// was ready.
-func lifecycleKillAt(t *T, p *arena.Process, env []string, i, trials int) bool {
+// lifecycleResume waits until p is ready. A file that was created and has
+// nothing in it yet is refused, with what to do about it, which is done.
+func lifecycleResume(t *T, p *arena.Process) {
 	t.Helper()
-	storage, _ := storeURL(env)
-	if strings.HasPrefix(storage, "sqlite:") {
-		p.Start()
-		time.Sleep(time.Duration(10+i*90/trials) * time.Millisecond)
-		early := !lifecycleReady(p)
-		p.Kill()
-		return early
+	storage, _ := storeURL(p.Env())
+	if path, file := strings.CutPrefix(storage, "sqlite:"); file {
+		for deadline := time.Now().Add(5 * time.Second); p.Running() && !lifecycleReady(p) && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if !p.Running() && strings.Contains(p.Logs.String(), "is empty, perhaps cut off: restore it, or remove it to start anew") {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			p.Start()
+		}
+	}
+	p.Ready(60 * time.Second)
+}
+
+// lifecycleKill starts a service, kills it at a point and returns how far it
+// came until it was ready: pieces that it sent, or milliseconds of a file.
+func lifecycleKill(t *T, p *arena.Process, at float64) float64 {
+	t.Helper()
+	storage, _ := storeURL(p.Env())
+	if path, file := strings.CutPrefix(storage, "sqlite:"); file {
+		return lifecycleKillFile(t, p, path, at)
 	}
 	u := arena.MustURL(t, storage)
-	at, hit := int64(4+i*lifecyclePieces/trials), make(chan struct{})
-	proxy := arena.NewProxy(t, u.Host, func(n int64) {
-		if n == at {
-			close(hit)
+	var pieces atomic.Int64
+	hit := make(chan struct{})
+	var once sync.Once
+	proxy := arena.NewProxy(t, u.Host, func(n int64) bool {
+		if float64(n) < at {
+			pieces.Store(n)
+			return true
 		}
-		if n >= at {
-			<-t.Context().Done() // nothing more reaches the server
-		}
+		pieces.Store(int64(at) + 1)
+		once.Do(func() { close(hit) })
+		return false
 	})
-	direct := *u
 	u.Host = proxy.Addr
 	p.Setenv("AUTHSVC_STORAGE_URL=" + u.String())
 	p.Start()
-	early := false
-	select {
-	case <-hit:
-		early = true
-	case <-time.After(3 * time.Second): // it needs fewer pieces
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && !lifecycleHit(hit) && !lifecycleReady(p); {
+		time.Sleep(5 * time.Millisecond)
 	}
 	p.Kill()
-	p.Setenv("AUTHSVC_STORAGE_URL=" + direct.String())
-	return early
+	p.Setenv("AUTHSVC_STORAGE_URL=" + storage)
+	return float64(pieces.Load())
+}
+
+func lifecycleHit(hit <-chan struct{}) bool {
+	select {
+	case <-hit:
+		return true
+	default:
+		return false
+	}
+}
+
+// lifecycleKillFile counts from the moment when the file is there.
+func lifecycleKillFile(t *T, p *arena.Process, path string, at float64) float64 {
+	t.Helper()
+	p.Start()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Microsecond) {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+	}
+	begun := time.Now()
+	if at < lifecycleNever {
+		time.Sleep(time.Duration(at * float64(time.Millisecond)))
+		p.Kill()
+		if strings.Contains(p.Logs.String(), "authsvc serves") {
+			return 0 // it was ready
+		}
+		return at
+	}
+	p.Ready(20 * time.Second)
+	d := time.Since(begun)
+	p.Kill()
+	return d.Seconds() * 1000
 }
 
 func lifecycleReady(p *arena.Process) bool { return lifecycleStatus(p, "/readyz") == http.StatusOK }

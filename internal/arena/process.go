@@ -212,3 +212,6 @@ func (p *Process) Command(args ...string) (string, int) {
 // Setenv adds a variable "NAME=value" for starts to come, in place of an
 // earlier value.
 func (p *Process) Setenv(variable string) { p.env = append(slices.Clip(p.env), variable) }
+
+// Env are the variables of the process.
+func (p *Process) Env() []string { return p.env }

@@ -16,16 +16,17 @@ type Proxy struct {
 
 	upstream string
 	hole     atomic.Bool
-	sent     func(n int64) // after the n-th piece to the server; nil: nothing
+	pass     func(n int64) bool // of the n-th piece to the server; nil: all
 	pieces   atomic.Int64
 }
 
-// NewProxy listens before upstream, a host:port, until t ends. sent, which may
-// be nil, is called when the n-th piece of all that clients send has come,
-// before the server gets it; a piece is what one read returns.
-func NewProxy(t testing.TB, upstream string, sent func(n int64)) *Proxy {
+// NewProxy listens before upstream, a host:port, until t ends. pass, which may
+// be nil, says whether the server gets the n-th piece of all that clients send;
+// a piece is what one read returns. Of a connection that has lost one, all
+// later ones are lost as well.
+func NewProxy(t testing.TB, upstream string, pass func(n int64) bool) *Proxy {
 	t.Helper()
-	p := &Proxy{upstream: upstream, sent: sent}
+	p := &Proxy{upstream: upstream, pass: pass}
 	p.Addr = forward(t, p.serve)
 	return p
 }
@@ -65,20 +66,18 @@ func (p *Proxy) serve(client net.Conn) {
 		p.copy(client, server, nil)
 		client.Close()
 	}()
-	p.copy(server, client, p.sent)
+	p.copy(server, client, p.pass)
 }
 
-func (p *Proxy) copy(to io.Writer, from io.Reader, sent func(int64)) {
+func (p *Proxy) copy(to io.Writer, from io.Reader, pass func(int64) bool) {
 	buffer, lost := make([]byte, 64<<10), false
 	for {
 		n, err := from.Read(buffer)
 		if err != nil {
 			return
 		}
-		if sent != nil {
-			sent(p.pieces.Add(1))
-		}
-		if lost = lost || p.hole.Load(); lost {
+		lost = lost || p.hole.Load() || pass != nil && !pass(p.pieces.Add(1))
+		if lost {
 			continue // a stream with a gap is of no use later either
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
