@@ -195,3 +195,24 @@ func (w *world) person(t *testing.T, b *browser) string {
 	}
 	return s.UserID
 }
+
+const csrfName = "__Host-authsvc.csrf"
+
+func with(v url.Values, name, value string) url.Values {
+	out := url.Values{}
+	for k, list := range v {
+		out[k] = list
+	}
+	out.Set(name, value)
+	return out
+}
+
+// raw posts a body as it is.
+func (b *browser) raw(path, contentType, body string) *answer {
+	b.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, b.abs(path), strings.NewReader(body))
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	return b.clone().do(r)
+}
