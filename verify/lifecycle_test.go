@@ -22,6 +22,10 @@ import (
 )
 
 var lifecycleChecks = checks{
+	"01": {title: "SIGTERM under load loses no request", once: true, alone: true, run: lifecycle01},
+	"02": {title: "replicas are replaced under load", once: true, alone: true, least: ci, run: lifecycle02},
+	"03": {title: "a second signal ends it at once", once: true, run: lifecycle03},
+	"04": {title: "reloads under load", once: true, alone: true, run: lifecycle04},
 	"05": {title: "replicas that start at once migrate once", once: true, alone: true, run: lifecycle05},
 	"06": {title: "a migration that is killed midway", once: true, alone: true, least: ci, run: lifecycle06},
 	"07": {title: "a newer schema is refused and left alone", once: true, run: lifecycle07},
