@@ -129,7 +129,7 @@ func crash07(t *T) {
 	t.Run("redis", func(t *T) {
 		server := servertest.OwnRedis(t)
 		client := storeRedis(t, server.URL)
-		crashReadOnly(t, server, func() { client.SlaveOf(t.Context(), "127.0.0.1", "1") }, func() { client.SlaveOf(t.Context(), "NO", "ONE") })
+		crashReadOnly(t, server, func() { client.ReplicaOf(t.Context(), "127.0.0.1", "1") }, func() { client.ReplicaOf(t.Context(), "NO", "ONE") })
 	})
 }
 
