@@ -186,6 +186,12 @@ func crash03(t *T) {
 		t.Figure("%s: %s", s.name, b.size())
 	})
 	t.Run("everysec is warned about", crashEverySecond)
+	kills := t.Scale("kills of one of two replicas on one store", 1, 10, 50)
+	t.Stores(func(t *T, kind arena.Kind) {
+		if kind.Name == "sqlite" || kind.Name == "postgres" {
+			crashReplicas(t, kind.Env(t, t.TempDir()), kills)
+		}
+	})
 }
 
 // crashServerKills kills the database server under load. The service lives on.

@@ -25,6 +25,16 @@ func racePerson(t *T, w *raceWorld, n int) (sub, address string) {
 	return sub, address
 }
 
+// raceSpare adds one more identity of a round.
+func raceSpare(t *T, w *raceWorld, n, i int) string {
+	t.Helper()
+	sub := fmt.Sprintf("spare%d-%d", n, i)
+	if _, err := w.OP.AddPerson(idp.Person{Sub: sub, Name: sub}); err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
 // raceSignUps counts the sign-ups with an address that took effect.
 func raceSignUps(w *raceWorld, address string) (n int) {
 	for _, e := range w.Ledger.Written() {

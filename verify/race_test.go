@@ -254,6 +254,11 @@ func race07(t *T) {
 		if in.Load() != 1 || refused.Load() != 1 {
 			t.Errorf("%d linked, %d refused", in.Load(), refused.Load())
 		}
+		for i, b := range both { // twin: an identity that nobody has
+			if a := b.Get(b.Approve(w.OP, b.Begin("op", "link", "true"), raceSpare(t, w, n, i))); a.Location() != arena.Origin {
+				t.Errorf("an identity of one's own: %d %s", a.StatusCode, a.Location())
+			}
+		}
 		if one.Email() != "one@app.test" || two.Email() != "two@app.test" {
 			t.Errorf("they are %q and %q", one.Email(), two.Email())
 		}
