@@ -72,7 +72,8 @@ func lifecycleTraffic(t *T, s authsvc.Adapter) (stop func() (time.Duration, int)
 				if err == nil {
 					_, _, err = s.GetSession(t.Context(), name, name)
 				}
-				if err != nil {
+				// A build of the last version would not ask for the new tables.
+				if err != nil && !strings.Contains(err.Error(), "is the schema migrated?") {
 					t.Errorf("beside the migration: %v", err)
 				}
 				mu.Lock()

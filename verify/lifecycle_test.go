@@ -375,7 +375,11 @@ func lifecycle10(t *T) {
 	expect("store down", http.StatusServiceUnavailable)
 	server.Start()
 	expect("store up", http.StatusOK)
-	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada"); err != nil {
+	err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada")
+	for deadline := time.Now().Add(crashDeadline); err != nil && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		err = arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada") // a provider that was down is not asked at once
+	}
+	if err != nil {
 		t.Error(err)
 	}
 	lifecycleFull(t, near)

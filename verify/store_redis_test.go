@@ -31,11 +31,12 @@ func store06(t *T) {
 		t.Fatal(err)
 	}
 	client := storeRedis(t, server.URL)
-	filler := strings.Repeat("x", 10_000)
 	n := 0
-	for ; client.Set(t.Context(), fmt.Sprintf("ballast-%d", n), filler, 0).Err() == nil; n++ {
-		if n > 1000 {
-			t.Fatal("it never fills up")
+	for _, size := range []int{10_000, 100, 1} { // until nothing at all fits
+		for ; client.Set(t.Context(), fmt.Sprintf("ballast-%d", n), strings.Repeat("x", size), 0).Err() == nil; n++ {
+			if n > 50_000 {
+				t.Fatal("it never fills up")
+			}
 		}
 	}
 	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "grace"); err == nil {
