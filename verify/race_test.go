@@ -28,7 +28,6 @@ var raceChecks = checks{
 	"07": {title: "two users link one identity: one has it", once: true, run: race07},
 	"08": {title: "a user deleted during the callback has no session", once: true, run: race08},
 	"09": {title: "the suite runs with -race, shuffled", once: true, run: race09},
-	"10": {title: "64 writers and a long reader on one SQLite file", once: true, alone: true, run: race10},
 	"11": {title: "OTP/recovery code reuse", not: noTotp},
 	"12": {title: "the limiter at the last permit", once: true, run: race12},
 }
