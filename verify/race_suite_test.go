@@ -72,11 +72,6 @@ func raceDetects(t *T) {
 	}
 }
 
-// race10 is in testdata/pending.txt: nobody is refused, but the slowest of 64
-// writers wait for two seconds, since [database/sql] hands its one connection
-// to any of those who wait, not to the first.
-var _ = race10
-
 // race10 renews sessions, each a write, at services of their own connections
 // to one file, while somebody else reads it all the time.
 func race10(t *T) {

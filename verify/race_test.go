@@ -29,6 +29,7 @@ var raceChecks = checks{
 	"08": {title: "a user deleted during the callback has no session", once: true, run: race08},
 	"09": {title: "the suite runs with -race, shuffled", once: true, run: race09},
 	"11": {title: "OTP/recovery code reuse", not: noTotp},
+	"10": {title: "64 writers at one SQLite file", once: true, alone: true, run: race10},
 	"12": {title: "the limiter at the last permit", once: true, run: race12},
 }
 

@@ -19,6 +19,7 @@ func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:      quote,
 		Returning:  true,
+		OneWriter:  true,
 		OrNothing:  " ON CONFLICT DO NOTHING",
 		EncodeTime: func(t time.Time) any { return t.UnixMilli() },
 		DecodeTime: decodeTime,

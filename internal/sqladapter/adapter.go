@@ -39,6 +39,7 @@ type Adapter struct {
 	reader, writer *sql.DB
 	dialect        Dialect
 	traits         Traits
+	line           *line // of those who write
 
 	statements
 	all       []*statement
@@ -60,7 +61,7 @@ func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t}
+	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t, line: newLine(&d)}
 	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names, traits: t}
 	a.statements = build(b)
 	a.all = b.all
@@ -77,8 +78,9 @@ type work func(ctx context.Context, r runner) error
 // run does one thing without a transaction of its own. op names it in errors.
 func (a *Adapter) run(ctx context.Context, op string, f work) error {
 	return a.try(ctx, op, func(ctx context.Context) error {
-		changed := false
-		err := f(ctx, runner{changed: &changed})
+		changed, turn := false, a.line.turn()
+		defer turn.done()
+		err := f(ctx, runner{changed: &changed, turn: turn})
 		if err != nil && !changed {
 			return uncommitted{err}
 		}
@@ -125,6 +127,9 @@ func (a *Adapter) undone(err error) bool {
 }
 
 func (a *Adapter) once(ctx context.Context, f work) error {
+	turn := a.line.turn()
+	turn.take(ctx)
+	defer turn.done()
 	tx, err := a.writer.BeginTx(ctx, &sql.TxOptions{Isolation: a.dialect.Isolation})
 	if err != nil {
 		return uncommitted{fmt.Errorf("begin: %w", err)}

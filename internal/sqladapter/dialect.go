@@ -34,6 +34,9 @@ type Dialect struct {
 	// DeleteJoin: DELETE joins tables, and would read the whole table when it
 	// had a subquery instead.
 	DeleteJoin bool
+	// OneWriter: the pool that writes has one connection, for which callers
+	// wait in line.
+	OneWriter bool
 	// Isolation of transactions; the zero value is the database's default.
 	Isolation sql.IsolationLevel
 	// SkipLocked ends a SELECT that picks one row of a queue, such as

@@ -197,12 +197,16 @@ func (a *Adapter) prepare(ctx context.Context) error {
 type runner struct {
 	tx      *sql.Tx
 	changed *bool
+	turn    *turn // of a runner without a transaction, taken by the first change
 }
 
 func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
 	p := s.prepared.Load()
 	if r.tx == nil {
-		*r.changed = *r.changed || s.changes
+		if s.changes {
+			*r.changed = true
+			r.turn.take(ctx)
+		}
 		return p
 	}
 	return r.tx.StmtContext(ctx, p)
