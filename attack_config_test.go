@@ -21,11 +21,6 @@ func TestAttackConfiguration(t *testing.T) {
 		"jwe-14 one character":  func(c *authsvc.Config) { c.Secrets = []string{strings.Repeat("s", 64)} },
 		"jwe-14 second is weak": func(c *authsvc.Config) { c.Secrets = append(c.Secrets, "secret") },
 		"config-06 http":        func(c *authsvc.Config) { c.URL = "http://app.test" },
-		"outbound-06 issuer": func(c *authsvc.Config) {
-			o := offlineProvider()
-			o.OpenID, o.Issuer = true, "http://id.test"
-			c.Providers = append(c.Providers, o)
-		},
 		"config-01 same id twice": func(c *authsvc.Config) { c.Providers = append(c.Providers, c.Providers[0]) },
 		"config-01 reserved parameter": func(c *authsvc.Config) {
 			o := offlineProvider()
