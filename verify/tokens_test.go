@@ -146,6 +146,24 @@ func tokens02(t *T) {
 			oidcBubble(t, func(t *T) { tokensFails(t, strategy, name, c.fail, c.dead) })
 		}
 	})
+	for wait, want := range map[time.Duration]bool{time.Second: true, 8 * time.Second: false} {
+		oidcBubble(t, func(t *T) { tokensRest(t, wait, want) })
+	}
+}
+
+// tokensRest: while refreshes fail, a token with some seconds left is returned,
+// unless they have passed when the failure is known.
+func tokensRest(t *T, wait time.Duration, want bool) {
+	w := oidcOffline(t, nil)
+	fault := tokensFault(func(rw http.ResponseWriter, _ *http.Request) { time.Sleep(wait); rw.WriteHeader(500) })
+	fault.TokenAnswer = func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 5 }
+	w.OP.SetFault(fault)
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	token, err := w.AccessToken(t.Context(), w.Person(t, b), "op")
+	if (token != "") != want || (err == nil) != want {
+		t.Errorf("a token with 5 s left, after %v: %v, %v", wait, token != "", err)
+	}
 }
 
 // tokensFails: a refusal drops the grant, another failure keeps it.
