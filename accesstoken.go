@@ -53,16 +53,15 @@ func (s *Service) AccessTokenOf(ctx context.Context, userID, provider, providerA
 	if fresh(&a, now.Add(tokenMargin)) {
 		return a.AccessToken, nil
 	}
-	still := fresh(&a, now) // good for some seconds
 	if err := s.renewable(&a); err != nil {
-		if still && !errors.Is(err, ErrTokenRefused) {
+		if fresh(&a, now) && !errors.Is(err, ErrTokenRefused) {
 			return a.AccessToken, nil
 		}
 		return "", err
 	}
 	token, err := s.refreshed(ctx, a)
-	if err != nil && still && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
-		return a.AccessToken, nil
+	if err != nil && fresh(&a, time.Now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
+		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
 	return token, err
 }

@@ -31,52 +31,6 @@ func (w *world) refreshing(answer func(r *http.Request) string) {
 	})
 }
 
-// The ID token of a refresh is of the same person, issuer and client, or the
-// whole answer is refused; one that is over changes nothing.
-func TestAttackRefreshedIDToken(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		change func(map[string]any)
-		want   string // access token
-		taken  bool
-	}{
-		"same person":    {func(map[string]any) {}, "at-1", true},
-		"nonce of then":  {func(c map[string]any) { c["nonce"] = "n" }, "at-1", true},
-		"another person": {func(c map[string]any) { c["sub"] = "grace" }, "", false},
-		"other client":   {func(c map[string]any) { c["aud"] = "x" }, "", false},
-		"other issuer":   {func(c map[string]any) { c["iss"] = "https://evil.test" }, "", false},
-		"expired":        {func(c map[string]any) { c["exp"] = 1 }, "at-1", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, nil)
-			w.refreshing(func(*http.Request) string {
-				claims := map[string]any{"iss": w.op.Issuer(), "aud": "app", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "new": true}
-				c.change(claims)
-				raw, err := w.op.Sign("JWT", claims)
-				if err != nil {
-					panic(err)
-				}
-				return `{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`
-			})
-			w.browser().signIn(w.op, "ada")
-			_, before := theAccount(t, w)
-			time.Sleep(1100 * time.Millisecond) // its token ends
-			got, err := w.AccessToken(t.Context(), before.UserID, "op")
-			if got != c.want || (err == nil) != (c.want != "") {
-				t.Errorf("%q, %v", got, err)
-			}
-			_, after := theAccount(t, w)
-			if taken := after.IDToken != before.IDToken; taken != c.taken || after.IDToken == "" {
-				t.Errorf("ID token taken over: %v\n%s", taken, w.logs)
-			}
-			if c.want == "" && after.AccessToken != before.AccessToken {
-				t.Error("tokens of another person are stored")
-			}
-		})
-	}
-}
-
 // What a provider departs from the standards in, it departs in for refreshes.
 func TestRefreshFunctions(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -102,7 +103,7 @@ func (p *Party) fetchKeysAt(ctx context.Context, from string) ([]jose.JSONWebKey
 // usable key is an error.
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set map[string]json.RawMessage
-	if err := json.Unmarshal(body, &set); err != nil {
+	if !utf8.Valid(body) || json.Unmarshal(body, &set) != nil { // Unmarshal repairs what is not UTF-8
 		return nil, errJSON
 	}
 	var raw []json.RawMessage
