@@ -165,9 +165,9 @@ func redirect10(t *T) {
 		"/callback/credentials", "/signout", "/signout/return", "/session", "/csrf", "/providers", "/error", "/error/AccessDenied", "/verify-request", "/_log", "/client.js", "/backchannel-logout/op"}
 	in := w.Browser()
 	in.SignIn(w.OP, "ada")
-	requests, away := 0, 0
-	for _, path := range paths {
-		for _, p := range params {
+	requests, away, stride := 0, 0, t.Scale("is the stride of parameters", 5, 1, 1)
+	for i, path := range paths {
+		for _, p := range redirectEvery(params[i%stride:], stride) {
 			for _, v := range []string{"https://evil.test/x", "//evil.test"} {
 				q := url.Values{p: {v}}
 				for _, b := range []*arena.Browser{w.Browser(), in.Clone()} {
