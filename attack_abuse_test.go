@@ -1,10 +1,8 @@
 package authsvc_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"testing"
 	"testing/synctest"
@@ -23,33 +21,6 @@ func TestAttackClose(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A request whose client goes away in the middle of the sign-in.
-func TestAttackDisconnect(t *testing.T) {
-	t.Parallel()
-	for _, strategy := range both {
-		t.Run("store-04 disconnect "+strategy, func(t *testing.T) {
-			t.Parallel()
-			w := enterOffline(t, short(strategy))
-			b := w.browser()
-			l := w.ask(t, b, "new@app.test")
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			r := httptest.NewRequestWithContext(ctx, http.MethodGet, l, nil)
-			w.led.breakAt(func(_ int, method string) failure {
-				if method == "GetUserByEmail" {
-					leave()
-				}
-				return works
-			})
-			a := b.do(r)
-			w.led.breakAt(nil)
-			if a.location() != origin || b.email() != "new@app.test" {
-				t.Errorf("half done: %d %s %s", a.StatusCode, a.location(), w.led.lasting())
-			}
-		})
-	}
 }
 
 func TestAttackLimits(t *testing.T) {

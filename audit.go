@@ -89,6 +89,7 @@ var auditKinds = []auditKind{
 	{"backchannel_logout.failed", AuditFailed, "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
 	{"token.refused", AuditRefused, "A provider does not honour the refresh token of an account any more."},
 	{"token.refresh_failed", AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
+	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
 	{"configuration.change_failed", AuditFailed, "Another configuration could not be taken over; the one before holds."},

@@ -315,8 +315,15 @@ var auditCases = map[string]auditCase{
 		prepare: func(_ *audited, b *browser) { b.begin("op") }, run: func(_ *audited, b *browser) { b.post("/api/auth/signin/op") },
 		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "op"}}},
 	"limit of credentials": {tune: limits(func(r *authsvc.RateLimit) { r.CredentialsPerAccount = authsvc.Rate{N: 1, Per: time.Hour} }),
-		prepare: func(_ *audited, b *browser) { b.login("nobody") }, run: func(_ *audited, b *browser) { b.login("nobody") },
-		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "credentials"}}},
+		prepare: func(_ *audited, b *browser) { b.login("nobody") }, run: func(_ *audited, b *browser) {
+			waits, done := b.clone(), make(chan struct{}) // one late attempt of a client may wait
+			go func() { waits.login("nobody"); close(done) }()
+			time.Sleep(300 * time.Millisecond)
+			b.login("nobody")
+			<-done
+		},
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "credentials"},
+			{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "by Authorize", Provider: "credentials"}}},
 	"limit of a mailbox": {tune: limits(func(r *authsvc.RateLimit) { r.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
 		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "one mailbox", Provider: "email"}}},
 	"limit of mails": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
@@ -400,6 +407,13 @@ var auditCases = map[string]auditCase{
 		}
 		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
 	}, want: []brief{{Name: "token.wrong_subject", Provider: "op", User: ada, Apart: true}}},
+	"refresh for another client": {run: func(w *audited, _ *browser) {
+		raw, err := w.op.Sign("JWT", map[string]any{"iss": w.op.Issuer(), "aud": "other", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
+	}, want: []brief{{Name: "token.misaddressed", Provider: "op", User: ada, Apart: true}}},
 
 	"configuration": {run: func(w *audited, _ *browser) { w.ConfigurationChanged(w.t.Context(), nil) },
 		want: []brief{{Name: "configuration.changed", Apart: true}}},
@@ -495,7 +509,7 @@ func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began
 	if got := [2]string{e.ClientIP, e.UserAgent}; got != from || (len(e.RequestID) == 12) == want.Apart {
 		t.Errorf("%s from %q, request %q", e.Name, got, e.RequestID)
 	}
-	for _, suffix := range []string{"refused", "limited", "cross_site", "not_linked", "wrong_subject"} {
+	for _, suffix := range []string{"refused", "limited", "cross_site", "not_linked", "wrong_subject", "misaddressed"} {
 		if strings.HasSuffix(e.Name, suffix) != (e.Outcome == authsvc.AuditRefused) && strings.HasSuffix(e.Name, suffix) {
 			t.Errorf("%s is %s", e.Name, e.Outcome)
 		}

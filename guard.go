@@ -121,10 +121,16 @@ func (s *Service) endSessions(ctx context.Context, userID string) error {
 
 // DeleteUser ends every session of a user and removes the user with its
 // accounts. ErrNotFound: there is none.
+//
+// JWT sessions are revoked again afterwards: of those that begin in between
+// nobody would know that the user is gone.
 func (s *Service) DeleteUser(ctx context.Context, userID string) error {
 	err := s.endSessions(ctx, userID)
 	if err == nil {
 		err = s.adapter.DeleteUser(ctx, userID)
+	}
+	if err == nil {
+		err = s.endSessions(ctx, userID)
 	}
 	if err != nil {
 		s.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "by the application"})

@@ -56,8 +56,6 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 		got, err := f.party.VerifyRefreshed(ctx, t)
 		switch {
 		case errors.Is(err, oidc.ErrMisaddressed):
-			s.record(ctx, AuditEvent{Name: "token.misaddressed", Provider: f.ID, UserID: a.UserID,
-				Reason: "a refresh was answered with an ID token of another issuer or client"})
 			return Account{}, err
 		case err != nil: // the access token is as good without it
 			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)

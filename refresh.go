@@ -85,9 +85,12 @@ func (r *refresh) run(life context.Context) {
 		r.land("", err, 0)
 	default:
 		r.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
-		if errors.Is(err, errWrongSubject) {
+		switch {
+		case errors.Is(err, errWrongSubject):
 			r.tell(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
-		} else {
+		case errors.Is(err, oidc.ErrMisaddressed):
+			r.tell(ctx, "token.misaddressed", "a refresh was answered with an ID token of another issuer or client")
+		default:
 			r.tell(ctx, "token.refresh_failed", "the provider did not give new ones")
 		}
 		r.land("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)

@@ -57,9 +57,8 @@ func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsv
 	if err != nil {
 		return nil, err
 	}
-	state, _ := answer["state"].(string)
-	if _, came := answer["state"]; came && subtle.ConstantTimeCompare([]byte(state), []byte(x.State)) != 1 {
-		return nil, errors.New("vk: the token answer has another state")
+	if err := vkState(answer, x.State); err != nil {
+		return nil, err
 	}
 	if len(device) <= maxKept {
 		answer["session_state"] = device
@@ -85,8 +84,8 @@ func vkRefreshed(ctx context.Context, tokenURL string, x *authsvc.Exchange) (aut
 	if err != nil {
 		return nil, err
 	}
-	if state, came := answer["state"]; came && state != form.Get("state") {
-		return nil, errors.New("vk: the answer has another state")
+	if err := vkState(answer, form.Get("state")); err != nil {
+		return nil, err
 	}
 	return answer, nil
 }
@@ -103,4 +102,13 @@ func vkUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (auths
 		return nil, errors.New("vk: the profile is not that of the token")
 	}
 	return profile, nil
+}
+
+// vkState refuses a token answer with another state than that of the request.
+func vkState(answer authsvc.Profile, sent string) error {
+	state, _ := answer["state"].(string)
+	if _, came := answer["state"]; came && subtle.ConstantTimeCompare([]byte(state), []byte(sent)) != 1 {
+		return errors.New("vk: the token answer has another state")
+	}
+	return nil
 }

@@ -81,8 +81,8 @@ func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) e
 			return nil
 		}
 		if !duplicate(err) {
-			undo(ctx, func(ctx context.Context) { //nolint:errcheck // without its token it is a mail too many
-				s.deleteAll(ctx, s.mails(), by("_id", m.ID, bson.E{Key: "slot", Value: slot}))
+			undo(ctx, func(ctx context.Context) {
+				s.deleteAll(ctx, s.mails(), by("_id", m.ID, bson.E{Key: "slot", Value: slot})) //nolint:errcheck // without its token it is a mail too many
 			})
 			return err
 		}

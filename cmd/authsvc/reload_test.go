@@ -138,7 +138,7 @@ func TestReloadCounts(t *testing.T) {
 				_, err := newPerson(origin, op, nil).leave(t.Context())
 				return err == nil
 			}
-			if !begun() || !begun() || begun() {
+			if first, second, third := begun(), begun(), begun(); !first || !second || third {
 				t.Error("2/h does not hold")
 			}
 			l.reload(config("2/h"))

@@ -1,4 +1,4 @@
-package verify
+package advisories
 
 import (
 	"fmt"
@@ -156,7 +156,7 @@ func manyPeople(t *testing.T, w *arena.World) {
 		browsers[i] = client()
 	}
 	var wrong atomic.Int64
-	together(len(browsers), func(i int) {
+	arena.Together(len(browsers), func(i int) {
 		who := people[i%len(people)]
 		if browsers[i].SignIn(w.OP, who); !strings.HasPrefix(browsers[i].Email(), who+"@") {
 			wrong.Add(1)

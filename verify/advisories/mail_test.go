@@ -1,4 +1,4 @@
-package verify
+package advisories
 
 import (
 	"net/url"
@@ -91,7 +91,7 @@ func manyClicks(t *testing.T, _ *arena.World) {
 		copies = append(copies, c)
 	}
 	var in atomic.Int64
-	together(len(copies), func(i int) {
+	arena.Together(len(copies), func(i int) {
 		if copies[i].Get(link); copies[i].Email() != "" {
 			in.Add(1)
 		}

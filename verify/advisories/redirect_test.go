@@ -1,4 +1,4 @@
-package verify
+package advisories
 
 import (
 	"net/url"
