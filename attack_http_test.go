@@ -1,7 +1,6 @@
 package authsvc_test
 
 import (
-	"fmt"
 	"io"
 	"net/http/httptest"
 	"net/url"
@@ -131,50 +130,6 @@ func TestAttackBodies(t *testing.T) {
 type endless struct{ n int }
 
 func (e *endless) Read(p []byte) (int, error) { e.n += len(p); clear(p); return len(p), nil }
-
-func TestAttackHeaders(t *testing.T) {
-	t.Parallel()
-	w := enter(t, nil)
-	b := w.browser()
-	for _, signedIn := range []bool{false, true} {
-		if signedIn {
-			b.signIn(w.op, "ada")
-		}
-		for _, path := range append(allPaths, "/nope", "/callback/op?state=x", "/error?error=AccessDenied") {
-			t.Run(fmt.Sprintf("headers-02 headers-03 %s signed in %v", path, signedIn), func(t *testing.T) {
-				a := b.clone().get("/api/auth" + path)
-				if a.Header.Get("X-Content-Type-Options") != "nosniff" {
-					t.Error("no nosniff")
-				}
-				if a.body != "" && !strings.Contains(a.Header.Get("Content-Type"), "charset=utf-8") {
-					t.Errorf("Content-Type %q", a.Header.Get("Content-Type"))
-				}
-				if cc := a.Header.Get("Cache-Control"); path != "/client.js" && cc != "private, no-cache, no-store" {
-					t.Errorf("Cache-Control %q", cc)
-				}
-				if strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
-					if a.Header.Get("X-Frame-Options") != "DENY" || !strings.Contains(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-						t.Error("headers-01 csrf-20 a page may be framed")
-					}
-				}
-				if r := a.Header.Get("Referrer-Policy"); r != "no-referrer" && r != "strict-origin" {
-					t.Errorf("redirect-09 Referrer-Policy %q", r)
-				}
-			})
-		}
-	}
-	t.Run("headers-06 providers leak", func(t *testing.T) {
-		if body := b.get("/api/auth/providers").body; strings.Contains(body, clientSecret) || strings.Contains(body, w.op.Issuer()) {
-			t.Error(body)
-		}
-	})
-	t.Run("headers-09 page variables set by query", func(t *testing.T) {
-		a := w.browser().get("/api/auth/signin?csrfToken=EVIL-TOKEN&callbackUrl=https://evil.test&theme=EVIL-THEME&providers=EVIL-P&CSRFToken=EVIL-TOKEN")
-		if strings.Contains(a.body, "EVIL") || strings.Contains(a.body, "evil.test") {
-			t.Error(a.body)
-		}
-	})
-}
 
 // TestAttackSecretsInTheLog runs every flow, good and bad, and looks for what
 // may never be in a log, a page or a URL that lasts.

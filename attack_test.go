@@ -198,15 +198,6 @@ func (w *world) person(t *testing.T, b *browser) string {
 
 const csrfName = "__Host-authsvc.csrf"
 
-func with(v url.Values, name, value string) url.Values {
-	out := url.Values{}
-	for k, list := range v {
-		out[k] = list
-	}
-	out.Set(name, value)
-	return out
-}
-
 // raw posts a body as it is.
 func (b *browser) raw(path, contentType, body string) *answer {
 	b.t.Helper()

@@ -65,6 +65,7 @@ var auditKinds = []auditKind{
 	{"request.cross_site", AuditRefused, "A POST came from an origin that is neither ours nor trusted."},
 	{"request.limited", AuditRefused, "A rate limit refused the request."},
 	{"request.failed", AuditFailed, "The request ended by a panic."},
+	{"session.ambiguous", AuditRefused, "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
 	{"email.requested", AuditSuccess, "A sign-in link was asked for and its mail was queued."},
 	{"email.refused", AuditRefused, "A link was asked for, and the signIn callback let no mail go out. The answer did not show that."},
 	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},

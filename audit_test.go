@@ -244,6 +244,10 @@ var auditCases = map[string]auditCase{
 		b.header["Origin"] = []string{"https://evil.test"}
 		b.post("/api/auth/callback/credentials")
 	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "credentials"}}},
+	"two session cookies": {prepare: viaOp, run: func(_ *audited, b *browser) {
+		b.header["Cookie"] = []string{sessionName + "=planted"}
+		b.get("/api/auth/session")
+	}, want: []brief{{Name: "session.ambiguous", Reason: "no sense together"}}},
 	"no state": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/op?code=x") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "no state", Provider: "op"}}},
 	"foreign state": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/op?code=x&state=y") },

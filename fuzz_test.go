@@ -12,10 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzCallbackURL: whatever is asked for, the answer is an allowed origin, in
-// bytes that no browser reads as another, and asking for the answer gives it
-// again.
-func FuzzCallbackURL(f *testing.F) {
+// Where a callbackUrl may lead in the fuzz tests.
+const fuzzedOwn, fuzzedPartner = "https://app.test", "https://partner.test:8444"
+
+// fuzzedCallbacks adds the vectors to f and returns what resolves them.
+func fuzzedCallbacks(f *testing.F) *Service {
+	f.Helper()
 	file, err := os.Open("testdata/redirects.txt")
 	if err != nil {
 		f.Fatal(err)
@@ -28,8 +30,15 @@ func FuzzCallbackURL(f *testing.F) {
 			}
 		}
 	}
-	const own, partner = "https://app.test", "https://partner.test:8444"
-	s := &Service{publicURL: publicURL{origin: own}, redirectOrigins: map[string]bool{own: true, partner: true}}
+	return &Service{publicURL: publicURL{origin: fuzzedOwn}, redirectOrigins: map[string]bool{fuzzedOwn: true, fuzzedPartner: true}}
+}
+
+// FuzzCallbackURL: whatever is asked for, the answer is an allowed origin, in
+// bytes that no browser reads as another, and asking for the answer gives it
+// again.
+func FuzzCallbackURL(f *testing.F) {
+	const own, partner = fuzzedOwn, fuzzedPartner
+	s := fuzzedCallbacks(f)
 	f.Fuzz(func(t *testing.T, want string) {
 		rq := &request{Service: s}
 		to := rq.resolveCallback(want)

@@ -158,6 +158,7 @@ func (rq *request) answerSession(how reading) outcome {
 	if raw == "" {
 		if rq.rawPresent {
 			rq.clearSession()
+			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
 		return object{raw: rq.emptySession}
 	}

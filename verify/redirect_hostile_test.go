@@ -1,0 +1,511 @@
+package verify
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"authsvc"
+	"authsvc/internal/arena"
+)
+
+// redirectHeaders are all headers that the engine sends.
+var redirectHeaders = map[string]bool{"X-Content-Type-Options": true, "Referrer-Policy": true, "Cross-Origin-Resource-Policy": true, "Cache-Control": true,
+	"Pragma": true, "Expires": true, "Set-Cookie": true, "Location": true, "Content-Type": true, "Content-Security-Policy": true, "X-Frame-Options": true,
+	"Cross-Origin-Opener-Policy": true, "Permissions-Policy": true, "Date": true, "Content-Length": true, "Connection": true, "Transfer-Encoding": true}
+
+// redirect03 sends each value encoded and as it is, over a socket.
+func redirect03(t *T) {
+	w := t.EnterOffline(nil)
+	wire := redirectWire(t, w)
+	b := w.Browser()
+	token := b.CSRF()
+	for _, v := range []string{"/\r\nSet-Cookie: x=y", "/%0d%0aSet-Cookie:x=y", "/嘊嘍Set-Cookie:x=y", "/\nX-Injected: y", "/\rX-Injected: y", "/\u0085X-Injected: y", "/\u2028X-Injected: y",
+		"/\r\n\r\n<script>alert(1)</script>", "/x; Domain=evil.test", "\r\nX-Injected: y", "https://app.test\r\nX-Injected: y", "/%E5%98%8A%E5%98%8DX-Injected:y"} {
+		escaped := url.QueryEscape(v)
+		for name, request := range map[string]string{
+			"sign-in page":    redirectHead("GET", b, "/api/auth/signin?callbackUrl="+escaped+"&error="+escaped, "app.test", ""),
+			"sign-out page":   redirectHead("GET", b, "/api/auth/signout?callbackUrl="+escaped, "app.test", ""),
+			"error page":      redirectHead("GET", b, "/api/auth/error?error="+escaped+"&request="+escaped, "app.test", ""),
+			"error word":      redirectHead("GET", b, "/api/auth/error/"+url.PathEscape(v), "app.test", ""),
+			"callback":        redirectHead("GET", b, "/api/auth/callback/email?token=x&email=x&callbackUrl="+escaped, "app.test", ""),
+			"as it is":        redirectHead("GET", b, "/api/auth/signin?callbackUrl="+v, "app.test", ""),
+			"sign-out":        redirectPost(b, "/api/auth/signout", "app.test", "", url.Values{"csrfToken": {token}, "callbackUrl": {v}}),
+			"sign-out, raw":   redirectPost(b, "/api/auth/signout?callbackUrl="+v, "app.test", "", url.Values{"csrfToken": {token}}),
+			"sign-in by mail": redirectPost(b, "/api/auth/signin/email", "app.test", "", url.Values{"csrfToken": {token}, "email": {"a@b.test"}, "callbackUrl": {v}}),
+		} {
+			a := wire(request)
+			for header, lines := range a.Header {
+				for _, line := range lines {
+					if !redirectHeaders[header] && a.StatusCode != 400 || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r > '~' }) || strings.HasPrefix(line, "x=") {
+						t.Errorf("%s, %q: header %s: %q", name, v, header, line)
+					}
+				}
+			}
+			if a.StatusCode >= 500 || strings.Contains(a.Text, "<script>alert") {
+				t.Errorf("%s, %q: %d", name, v, a.StatusCode)
+			}
+		}
+	}
+	if a := wire(redirectPost(b, "/api/auth/signout", "app.test", "", url.Values{"csrfToken": {token}, "callbackUrl": {"/x%0Ay"}})); a.Location() != arena.Origin+"/x%0Ay" {
+		t.Errorf("twin: %d %s", a.StatusCode, a.Location())
+	}
+}
+
+func redirect04(t *T) {
+	w := t.EnterOffline(nil)
+	wire := redirectWire(t, w)
+	slowest := time.Duration(0)
+	for _, v := range []string{"%zz", "http://[", "http://[::1", strings.Repeat("a", 1<<20), "/" + strings.Repeat("a", 1<<14), "\x00", "%00", "%ed%a0%80", "\xed\xa0\x80", "\xff",
+		strings.Repeat("%", 2000), "https://" + strings.Repeat("[", 1000), "https://app.test:99999", "https://app.test:x", "https://" + strings.Repeat("a.", 900), strings.Repeat("%2f", 600)} {
+		b := w.Browser()
+		fastest := time.Hour // of three, since others are at work here too
+		for range 3 {
+			began := time.Now()
+			a := wire(redirectHead("GET", b, "/api/auth/signin?callbackUrl="+v, "app.test", ""))
+			if ok := a.StatusCode == 200 || a.StatusCode == 400 || a.StatusCode == 431; !ok {
+				t.Errorf("%.40q: %d", v, a.StatusCode)
+			}
+			fastest = min(fastest, time.Since(began))
+		}
+		body := url.Values{"csrfToken": {b.CSRF()}, "callbackUrl": {v}}.Encode()
+		quickest := time.Hour
+		for range 3 {
+			began := time.Now()
+			a := b.Clone().Raw("/api/auth/signout", "application/x-www-form-urlencoded", body)
+			if ok := a.Location() == arena.Origin || strings.HasPrefix(a.Location(), arena.Origin+"/") || a.StatusCode == 400 || a.StatusCode == 413; !ok {
+				t.Errorf("%.40q: %d %s", v, a.StatusCode, a.Location())
+			}
+			quickest = min(quickest, time.Since(began))
+		}
+		slowest = max(slowest, fastest, quickest)
+	}
+	if t.Figure("%v at most", slowest.Round(time.Millisecond)); slowest > 50*time.Millisecond {
+		t.Errorf("%v", slowest)
+	}
+	if a := wire(redirectHead("GET", w.Browser(), "/api/auth/signin?callbackUrl=%2Fx", "app.test", "")); a.StatusCode != 200 || !strings.Contains(a.Text, arena.Origin+"/x") {
+		t.Errorf("twin: %d", a.StatusCode)
+	}
+}
+
+// redirectLinks are the addresses in a page: what is followed, and hidden
+// fields that are posted.
+func redirectLinks(t *T, page string) (links []string, scripts int) {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "script" {
+			scripts++
+		}
+		name := ""
+		for _, a := range n.Attr {
+			if a.Key == "name" {
+				name = a.Val
+			}
+		}
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "href", a.Key == "src", a.Key == "action", a.Key == "formaction", a.Key == "srcdoc", a.Key == "value" && name == "callbackUrl":
+				links = append(links, a.Val)
+			case strings.HasPrefix(a.Key, "on"):
+				t.Errorf("attribute %s=%q", a.Key, a.Val)
+			}
+		}
+	}
+	return links, scripts
+}
+
+// redirect05 is the part of the handler: what stands in the page as parsed.
+func redirect05(t *T) {
+	w := t.Enter(nil)
+	in := w.Browser()
+	in.SignIn(w.OP, "ada")
+	refuse, _ := redirectVectors(t)
+	hostile := append(redirectEvery(refuse, 25), `"><script>alert(1)</script>`, "javascript:alert(1)", "/\"><img src=x onerror=alert(1)>", "/' onfocus=alert(1) autofocus x='",
+		"data:text/html,<script>alert(1)</script>", "/</script><script>alert(1)</script>", "https://app.test/\"><svg onload=alert(1)>", "JaVaScRiPt:alert(1)", "/{{.CSRFToken}}", "vbscript:x")
+	for _, v := range hostile {
+		for _, b := range []*arena.Browser{w.Browser(), in.Clone()} {
+			for _, path := range []string{"signin", "signin/op", "signout", "error", "verify-request"} {
+				a := b.Get("/api/auth/" + path + "?callbackUrl=" + url.QueryEscape(v))
+				links, scripts := redirectLinks(t, a.Text)
+				for _, to := range links {
+					if !redirectHarmless(to) {
+						t.Errorf("%s: %q stands in the page as %q", path, v, to)
+					}
+				}
+				if a.StatusCode != 200 || scripts != 0 || len(links) < 3 {
+					t.Errorf("%s: %q: %d, %d scripts, %d addresses", path, v, a.StatusCode, scripts, len(links))
+				}
+			}
+		}
+	}
+	links, _ := redirectLinks(t, in.Get("/api/auth/signin?callbackUrl=/in").Text)
+	if !strings.Contains(strings.Join(links, " "), arena.Origin+"/in") {
+		t.Errorf("twin: %q", links)
+	}
+}
+
+// redirect10 asks every route for every parameter with an address elsewhere.
+func redirect10(t *T) {
+	w := t.Enter(func(c *authsvc.Config) {
+		cookiesKinds(c)
+		c.Providers[0].(*authsvc.OAuth).LogoutAtProvider = true
+	})
+	params := []string{"callbackUrl", "callbackURL", "callback_url", "redirect", "redirectTo", "redirect_uri", "url", "returnTo", "return_to", "next", "error", "error_uri", "error_description",
+		"code", "state", "iss", "id_token", "oauth_token", "oauth_callback", "provider", "email", "token", "post_logout_redirect_uri", "request", "csrf", "login_hint", "prompt", "issuer", "request_uri", "ui_locales"}
+	paths := []string{"", "/signin", "/signin/op", "/signin/plain", "/signin/old", "/signin/apple", "/signin/email", "/callback/op", "/callback/plain", "/callback/old", "/callback/apple", "/callback/email",
+		"/callback/credentials", "/signout", "/signout/return", "/session", "/csrf", "/providers", "/error", "/error/AccessDenied", "/verify-request", "/_log", "/client.js", "/backchannel-logout/op"}
+	in := w.Browser()
+	in.SignIn(w.OP, "ada")
+	requests, away, stride := 0, 0, t.Scale("is the stride of parameters", 5, 1, 1)
+	for i, path := range paths {
+		for _, p := range redirectEvery(params[i%stride:], stride) {
+			for _, v := range []string{"https://evil.test/x", "//evil.test"} {
+				q := url.Values{p: {v}}
+				for _, b := range []*arena.Browser{w.Browser(), in.Clone()} {
+					if b.CSRF(); path == "/signin/old" && v != "//evil.test" {
+						continue // each asks the provider for a token
+					}
+					asGet := b.Clone().Get("/api/auth" + path + "?" + q.Encode())
+					asForm := b.Clone().Form("/api/auth"+path+"?"+q.Encode(), with(q, "csrfToken", b.CSRF()))
+					for _, a := range []*arena.Answer{asGet, asForm} {
+						requests++
+						to := a.Location()
+						if to == "" || to == arena.Origin || strings.HasPrefix(to, arena.Origin+"/") {
+							continue
+						}
+						if away++; !redirectConfigured(w, to) {
+							t.Errorf("%s with %s=%s leads to %s", path, p, v, to)
+						}
+					}
+				}
+			}
+		}
+	}
+	if t.Figure("%d requests, %d of them sent to a configured provider", requests, away); away == 0 {
+		t.Error("twin: nothing leads to a provider")
+	}
+}
+
+// redirectConfigured: the address is an endpoint of the provider, with no
+// parameter that leads elsewhere.
+func redirectConfigured(w *arena.World, to string) bool {
+	for _, path := range []string{"/authorize?", "/oauth2/authorize?", "/oauth1/authorize?"} {
+		if query, ok := strings.CutPrefix(to, w.OP.Issuer()+path); ok {
+			q, err := url.ParseQuery(query)
+			back := q.Get("redirect_uri")
+			return err == nil && (back == "" || strings.HasPrefix(back, arena.Origin+"/api/auth/callback/")) && q.Get("request_uri") == ""
+		}
+	}
+	return false
+}
+
+// redirect11: no answer makes a browser post a body to where it is sent.
+func redirect11(t *T) {
+	w := t.Enter(cookiesKinds)
+	found := 0
+	for _, signedIn := range []bool{false, true} {
+		for _, token := range []bool{true, false} {
+			for _, path := range []string{"/signin/op", "/signin/plain", "/signin/old", "/signin/apple", "/signin/email", "/signout", "/callback/credentials", "/callback/email", "/callback/apple", "/callback/op", "/session"} {
+				b := w.Browser()
+				if signedIn {
+					b.SignIn(w.OP, "ada")
+				}
+				form := url.Values{"email": {"a@b.test"}, "username": {"ada"}, "password": {"secret-password"}, "callbackUrl": {"/x"}}
+				if token {
+					form.Set("csrfToken", b.CSRF())
+				}
+				a := b.Form("/api/auth"+path, form)
+				if a.StatusCode >= 300 && a.StatusCode < 400 {
+					if found++; a.StatusCode != http.StatusFound && a.StatusCode != http.StatusSeeOther {
+						t.Errorf("%s: %d", path, a.StatusCode)
+					}
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("twin: only %d redirects", found)
+	}
+}
+
+func redirect12(t *T) {
+	w := t.Enter(nil)
+	texts := []string{`x"><script>alert(1)</script>`, "<img src=x onerror=alert(1)>", "javascript:alert(1)", strings.Repeat("alert", 200), "alert\r\nX-Injected: y", "AccessDenied alert", "Configuration"}
+	for _, text := range texts {
+		b := w.Browser()
+		state := arena.MustURL(t, b.Begin("op")).Query().Get("state")
+		q := url.Values{"state": {state}, "error": {text}, "error_description": {"<script>alert(2)</script>"}, "error_uri": {"javascript:alert(3)"}, "error_uri2": {"https://evil.test"}}
+		a := w.MustRefuse(t, func() *arena.Answer { return b.Get("/api/auth/callback/op?" + q.Encode()) })
+		if !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/error?error=OAuthCallback&request=") {
+			t.Errorf("%q: %s", text, a.Location())
+		}
+		for hops := 0; a.StatusCode == http.StatusFound && hops < 3; hops++ {
+			a = b.Get(a.Location())
+		}
+		if a.StatusCode != 200 || strings.Contains(a.Text, "alert(") || strings.Contains(a.Text, "alertalert") || strings.Contains(a.Text, "evil.test") {
+			t.Errorf("%q: %d, reflected: %s", text, a.StatusCode, a.Text)
+		}
+	}
+	for line := range strings.Lines(w.Logs.String()) {
+		if !strings.HasPrefix(line, "time=") {
+			t.Errorf("a line of the log that is not ours: %q", line)
+		}
+	}
+	b := w.Browser()
+	if a := b.SignIn(w.OP, "ada"); a.Location() != arena.Origin {
+		t.Errorf("twin: %s", a.Location())
+	}
+	denied := w.Browser()
+	if a := denied.Get(denied.Approve(w.OP, denied.Begin("op"), "")); !strings.Contains(a.Location(), "error=AccessDenied") {
+		t.Errorf("twin: a person who does not consent: %s", a.Location())
+	}
+}
+
+// redirect15: what is no word of ours gives one page, whatever it is.
+func redirect15(t *T) {
+	w := t.EnterOffline(nil)
+	words := []string{strings.Repeat("Lies ", 2000), strings.Repeat("Lies", 10), "<script>alert(1)</script>", "Dial us: 555", "Dial%20us", "__proto__", "constructor", "toString", "Default", "Nope", "accessdenied", "AccessDenied ", "Accessdenied\x00", "%00", "\u200bAccessDenied"}
+	want := ""
+	for _, word := range words {
+		for _, request := range []string{"", "&request=" + url.QueryEscape("call 555-0100"), "&request=" + strings.Repeat("f", 4000)} {
+			a := w.Browser().Get("/api/auth/error?error=" + url.QueryEscape(word) + request)
+			if want == "" {
+				want = a.Text
+			}
+			if a.StatusCode != 200 || a.Text != want || strings.Contains(a.Text, "Lies") || strings.Contains(a.Text, "Dial") || strings.Contains(a.Text, "555") {
+				t.Errorf("%.40q: %d %.300s", word, a.StatusCode, a.Text)
+			}
+		}
+		a := w.Browser().Get("/api/auth/signin?error=" + url.QueryEscape(word))
+		if strings.Contains(a.Text, "Lies") || strings.Contains(a.Text, "alert(1)") || strings.Contains(a.Text, "Dial") || strings.Contains(a.Text, "__proto__") {
+			t.Errorf("the sign-in page shows %.40q", word)
+		}
+	}
+	if a := w.Browser().Get("/api/auth/error?error=AccessDenied"); a.StatusCode != 403 || a.Text == want {
+		t.Errorf("twin: a word of ours: %d", a.StatusCode)
+	}
+}
+
+// redirect08: the right-most hop that is no trusted proxy counts, for limits
+// and in the audit log.
+func redirect08(t *T) {
+	for name, cell := range map[string]struct {
+		peer  string
+		chain func(i int) []string
+		want  string
+	}{
+		"no proxy":                   {"203.0.113.7:1", func(int) []string { return nil }, "203.0.113.7"},
+		"untrusted peer":             {"203.0.113.7:1", func(i int) []string { return []string{fmt.Sprintf("192.0.2.%d", i)} }, "203.0.113.7"},
+		"untrusted peer, long chain": {"203.0.113.7:1", func(i int) []string { return []string{fmt.Sprintf("192.0.2.%d, 10.0.0.2", i)} }, "203.0.113.7"},
+		"trusted peer":               {"10.0.0.1:1", func(int) []string { return []string{"198.51.100.9"} }, "198.51.100.9"},
+		"forged in front":            {"10.0.0.1:1", func(i int) []string { return []string{fmt.Sprintf("192.0.2.%d, 198.51.100.9", i)} }, "198.51.100.9"},
+		"two proxies":                {"10.0.0.1:1", func(i int) []string { return []string{fmt.Sprintf("192.0.2.%d, 198.51.100.9, 10.0.0.2", i)} }, "198.51.100.9"},
+		"two lines":                  {"10.0.0.1:1", func(i int) []string { return []string{fmt.Sprintf("192.0.2.%d", i), "198.51.100.9, 10.0.0.2"} }, "198.51.100.9"},
+		"forged as a proxy":          {"10.0.0.1:1", func(i int) []string { return []string{fmt.Sprintf("10.0.9.%d, 198.51.100.9", i)} }, "198.51.100.9"},
+		"garbage in front":           {"10.0.0.1:1", func(i int) []string { return []string{fmt.Sprintf("evil-%d, 198.51.100.9", i)} }, "198.51.100.9"},
+		"IPv4 in IPv6":               {"[::ffff:10.0.0.1]:1", func(i int) []string { return []string{fmt.Sprintf("192.0.2.%d, ::ffff:198.51.100.9", i)} }, "198.51.100.9"},
+	} {
+		t.Run(name, func(t *T) {
+			var clients []string
+			w := t.EnterOffline(func(c *authsvc.Config) {
+				c.RateLimit.Disabled, c.RateLimit.SignIn = false, authsvc.Rate{N: 10, Per: time.Hour}
+				c.TrustedProxies = redirectProxies()
+				c.Events.Audit = redirectClients(&clients)
+			})
+			passed := 0
+			for i := range 30 {
+				b := w.Browser()
+				b.IP = cell.peer
+				b.Header["X-Forwarded-For"] = cell.chain(i)
+				if a := redirectGuess(b, i); a.StatusCode == 302 {
+					passed++
+				}
+			}
+			if passed != 10 {
+				t.Errorf("%d passed", passed)
+			}
+			for _, c := range clients {
+				if c != cell.want {
+					t.Errorf("the log names %s, want %s", c, cell.want)
+				}
+			}
+			other := w.Browser()
+			other.IP = "10.0.0.1:1"
+			other.Header.Set("X-Forwarded-For", "198.51.100.77")
+			if a := redirectGuess(other, 99); a.StatusCode != 302 || len(clients) < 30 {
+				t.Errorf("twin: another client behind the proxy: %d, %d events", a.StatusCode, len(clients))
+			}
+		})
+	}
+}
+
+// redirectGuess tries a password at an account of its own.
+func redirectGuess(b *arena.Browser, i int) *arena.Answer {
+	return b.Post("/api/auth/callback/credentials", "username", fmt.Sprint("somebody", i), "password", "wrong")
+}
+
+// redirect02 holds what the service accepts against another parser of
+// addresses: the input, relative to the service, and where it leads.
+func redirect02(t *T) {
+	refuse, allow := redirectVectors(t)
+	w := t.EnterOffline(func(c *authsvc.Config) { c.AllowedRedirects = []string{redirectPartner} })
+	b := w.Browser()
+	token := b.CSRF()
+	var inputs, outputs []string
+	for _, v := range redirectMutants(append(refuse, allow...), t.Scale("mutants", 3000, 60_000, 3_000_000)) {
+		a := b.Clone().Form("/api/auth/signout", url.Values{"csrfToken": {token}, "callbackUrl": {v}})
+		if to := a.Location(); to != "" && to != arena.Origin {
+			inputs, outputs = append(inputs, v), append(outputs, to)
+		}
+	}
+	theirs := redirectNode(t, append(inputs, outputs...))
+	for i, v := range inputs {
+		in, out := theirs[i], theirs[len(inputs)+i]
+		if in != out || out != arena.Origin && out != redirectPartner {
+			t.Errorf("%q leads to %q; for the other parser these are of %q and %q", v, outputs[i], in, out)
+		}
+	}
+	if t.Figure("%d of them accepted", len(inputs)); len(inputs) < 100 {
+		t.Error("twin: hardly anything is accepted")
+	}
+}
+
+// redirectSpoofed are headers that name another host or protocol.
+func redirectSpoofed() map[string]string {
+	return map[string]string{
+		"X-Forwarded-Host":  "X-Forwarded-Host: evil.test\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Port: 81\r\n",
+		"Forwarded":         "Forwarded: host=evil.test;proto=http\r\n",
+		"others":            "X-Original-Url: /evil\r\nX-Rewrite-Url: /evil\r\nX-Host: evil.test\r\nX-Forwarded-Server: evil.test\r\nX-Original-Host: evil.test\r\nX-Forwarded-Prefix: /evil\r\n",
+		"X-Forwarded-Proto": "X-Forwarded-Proto: http\r\nX-Forwarded-Ssl: off\r\nFront-End-Https: off\r\n",
+	}
+}
+
+func redirect06(t *T) {
+	w := t.Enter(nil)
+	wire := redirectWire(t, w)
+	type cell struct{ target, host, more string } // target is put in front of the path
+	cells := map[string]cell{
+		"Host evil.test":          {host: "evil.test"},
+		"Host with a port":        {host: "app.test:444"},
+		"Host with credentials":   {host: "app.test@evil.test"},
+		"Host look-alike":         {host: "app.test.evil.test"},
+		"absolute form":           {target: "http://evil.test", host: "app.test"},
+		"absolute form, our host": {target: "http://app.test", host: "evil.test"},
+		"two Hosts":               {host: "app.test", more: "Host: evil.test\r\n"},
+		"no Host":                 {},
+	}
+	for name, more := range redirectSpoofed() {
+		cells[name] = cell{host: "app.test", more: more}
+	}
+	i := 0
+	for name, c := range cells {
+		i++
+		b := w.Browser()
+		token := b.CSRF()
+		post := func(path string, fields url.Values) *arena.Answer {
+			return wire(redirectPost(b, c.target+path, c.host, c.more, with(fields, "csrfToken", token)))
+		}
+		a := post("/api/auth/signin/op", nil)
+		if a.StatusCode == http.StatusBadRequest && slices.Contains([]string{"two Hosts", "no Host", "Host with credentials"}, name) {
+			continue // by net/http
+		}
+		if got := arena.MustURL(t, a.Location()).Query().Get("redirect_uri"); got != arena.Origin+"/api/auth/callback/op" {
+			t.Errorf("%s: redirect_uri %q, status %d", name, got, a.StatusCode)
+		}
+		to := fmt.Sprintf("p%d@app.test", i)
+		if a := post("/api/auth/signin/email", url.Values{"email": {to}}); !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/verify-request") {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.Location())
+		}
+		m := w.Mail.Next(t)
+		if m.To != to || strings.Contains(m.Text+m.HTML+m.Subject, "evil") || !strings.HasPrefix(arena.Link(t, m), arena.Origin+"/api/auth/callback/email?") {
+			t.Errorf("%s: mail %+v", name, m)
+		}
+		for _, path := range []string{"/api/auth/signin", "/api/auth/providers"} {
+			if page := wire(redirectHead("GET", b, c.target+path, c.host, c.more)); page.StatusCode != 200 || strings.Contains(page.Text+page.Location(), "evil") {
+				t.Errorf("%s: %s: %d %s", name, path, page.StatusCode, page.Text)
+			}
+		}
+	}
+	if t.Mode == modeNone {
+		redirectMisdirected(t)
+	}
+}
+
+// redirectMisdirected: the binary, which owns its origin, serves no other host.
+func redirectMisdirected(t *T) {
+	p := arena.Serve(t, arena.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	b := &arena.Browser{}
+	for name, host := range map[string]string{"evil": "evil.test", "suffix": p.Addr + ".evil.test", "port": "127.0.0.1:1", "name": "localhost"} {
+		for _, path := range []string{"/", "/api/auth/signin", "/api/auth/csrf"} {
+			if a := redirectDial(t, p.Addr, redirectHead("GET", b, path, host, "")); a.StatusCode != http.StatusMisdirectedRequest || len(a.Cookies()) != 0 {
+				t.Errorf("Host %s at %s: %d", name, path, a.StatusCode)
+			}
+		}
+	}
+	if a := redirectDial(t, p.Addr, redirectHead("GET", b, "/api/auth/signin", p.Addr, "Host: evil.test\r\n")); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("two Hosts: %d", a.StatusCode)
+	}
+	if a := redirectDial(t, p.Addr, redirectHead("GET", b, "/api/auth/signin", p.Addr, "X-Forwarded-Host: evil.test\r\n")); a.StatusCode != 200 || strings.Contains(a.Text, "evil") {
+		t.Errorf("twin: %d %s", a.StatusCode, a.Text)
+	}
+}
+
+// redirect07 has each spoof from a stranger and from a trusted proxy.
+func redirect07(t *T) {
+	w := t.Enter(func(c *authsvc.Config) { c.TrustedProxies = redirectProxies() })
+	for name, more := range redirectSpoofed() {
+		for _, peer := range []string{"203.0.113.7:1", "10.0.0.1:1"} {
+			b := w.Browser()
+			b.IP = peer
+			for line := range strings.SplitSeq(strings.TrimSpace(more), "\r\n") {
+				header, v, _ := strings.Cut(line, ": ")
+				b.Header.Set(header, v)
+			}
+			var all []*http.Cookie
+			for _, path := range []string{"/signin", "/csrf", "/signout"} {
+				all = append(all, b.Get("/api/auth"+path).Cookies()...)
+			}
+			start := b.Post("/api/auth/signin/op")
+			all = append(all, start.Cookies()...)
+			all = append(all, b.Get(b.Approve(w.OP, start.Location(), "ada")).Cookies()...)
+			if b.Email() == "" {
+				t.Errorf("twin: %s: no sign-in", name)
+			}
+			for _, c := range append(all, b.Post("/api/auth/signout").Cookies()...) {
+				if !c.Secure || !strings.HasPrefix(c.Name, "__Host-") && (t.Mode == modeNone || !strings.HasPrefix(c.Name, "__Secure-")) {
+					t.Errorf("%s from %s: cookie %s, secure %v", name, peer, c.Name, c.Secure)
+				}
+			}
+		}
+	}
+}
+
+// redirect17: a path is matched as it stands, or not at all.
+func redirect17(t *T) {
+	w := t.Enter(nil)
+	wire := redirectWire(t, w)
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	form := url.Values{"csrfToken": {b.CSRF()}}
+	paths := []string{"/api/auth/../auth/signout", "/api/auth//signout", "//api/auth/signout", "/api//auth/signout", "/api/auth/signout/", "/api/auth/signout;x", "/api/auth;x/signout", "/API/AUTH/signout", "/api/auth/SIGNOUT",
+		"/api/auth/%73ignout", "/api/auth/%2e%2e/auth/signout", "/api/auth/%2E/signout", "/api/auth/signout%00", "/api/auth/signout%2f", "/api/auth%2fsignout", "/api/auth/./signout", "/api/auth/signout/.", "/api/auth/signin/../signout",
+		"/api/auth/signout%20", "/api/auth/signout%0a", "/api/auth/signout%09", "/api/auth/signout.", "/api/auth/signout%3f", "/api/auth/signout%23", "/api/auth\\signout", "/api/auth/signout%5c", "/api/auth", "/api/auth/", "/api/authsignout", "/signout",
+		"/api/auth/signout/op", "/api/auth/callback/op/../../signout", "/api/auth/callback/apple%2f..%2f..%2fsignout", "/api/auth/signin/%6fp", "/api/auth/signin/op%2f", "/api/auth/signin/op/", "/api/auth/signin/..%2fsignout", "/api/auth/signin/OP", "/api/auth/callback/%63redentials"}
+	for _, path := range append(paths, redirectPaths(t.Scale("random paths", 200, 1500, 200_000))...) {
+		w.NoEffect(t, b, func() *arena.Answer { return wire(redirectPost(b, path, "app.test", "", form)) })
+		foreign := redirectPost(b, path, "app.test", "Sec-Fetch-Site: cross-site\r\nOrigin: https://evil.test\r\n", form)
+		w.NoEffect(t, b, func() *arena.Answer { return wire(foreign) })
+	}
+	if a := wire(redirectPost(b, "/api/auth/signout", "app.test", "", form)); a.Location() != arena.Origin || w.Person(t, b) != "" {
+		t.Errorf("twin: %d %s", a.StatusCode, a.Location())
+	}
+}
