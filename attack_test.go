@@ -206,13 +206,3 @@ func with(v url.Values, name, value string) url.Values {
 	out.Set(name, value)
 	return out
 }
-
-// raw posts a body as it is.
-func (b *browser) raw(path, contentType, body string) *answer {
-	b.t.Helper()
-	r := httptest.NewRequest(http.MethodPost, b.abs(path), strings.NewReader(body))
-	if contentType != "" {
-		r.Header.Set("Content-Type", contentType)
-	}
-	return b.clone().do(r)
-}
