@@ -26,12 +26,8 @@ func jweMaybe(s string) []byte {
 	return raw
 }
 
-type jwePattern struct{ *regexp.Regexp }
-
-func (p jwePattern) match(b []byte) bool { return p.Match(b) }
-
 // jwe20Header is all that a protected header says.
-var jwe20Header = jwePattern{regexp.MustCompile(`^\{"alg":"dir","enc":"(A256GCM|A256CBC-HS512)"(,"kid":"[A-Za-z0-9_-]{12,86}")?\}$`)}
+var jwe20Header = regexp.MustCompile(`^\{"alg":"dir","enc":"(A256GCM|A256CBC-HS512)"(,"kid":"[A-Za-z0-9_-]{12,86}")?\}$`)
 
 // jwePurposes are the sealers of the service, by what they are for, but that of
 // sessions.
