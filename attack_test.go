@@ -207,3 +207,12 @@ func (b *browser) raw(path, contentType, body string) *answer {
 	}
 	return b.clone().do(r)
 }
+
+func with(v url.Values, name, value string) url.Values {
+	out := url.Values{}
+	for k, list := range v {
+		out[k] = list
+	}
+	out.Set(name, value)
+	return out
+}

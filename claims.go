@@ -1,8 +1,11 @@
 package authsvc
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,21 +28,23 @@ type sessionClaims struct {
 // engineClaims are the JSON names of sessionClaims.
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf"}
 
-// decode reads the claims by their exact names. encoding/json takes "SUB" for
-// "sub", and an application may well keep a claim of its own by such a name.
+// errClaimTwice refuses what readers understand in two ways (RFC 7519 §4).
+var errClaimTwice = errors.New("a claim is there twice")
+
+// decode reads the claims by their exact names, each at most once.
+// encoding/json takes "SUB" for "sub", and an application may well keep a claim
+// of its own by such a name; of two it takes the last.
 func (c *sessionClaims) decode(plain []byte) error {
-	if !foldedName(plain) {
+	odd, twice := claimNames(plain)
+	switch {
+	case twice:
+		return errClaimTwice
+	case !odd:
 		return json.Unmarshal(plain, c)
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(plain, &all); err != nil {
+	exact, err := exactClaims(plain)
+	if err != nil {
 		return err
-	}
-	exact := map[string]json.RawMessage{}
-	for _, name := range engineClaims {
-		if v, ok := all[name]; ok {
-			exact[name] = v
-		}
 	}
 	raw, err := json.Marshal(exact)
 	if err != nil {
@@ -48,10 +53,43 @@ func (c *sessionClaims) decode(plain []byte) error {
 	return json.Unmarshal(raw, c)
 }
 
-// foldedName reports whether a member of the JSON object could be taken for
-// one of the engine's claims without having its name. What is no object is
-// left to the decoder.
-func foldedName(object []byte) bool {
+// exactClaims are the members of a JSON object that have the very name of a
+// claim of the engine's, escapes resolved.
+func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
+	var all json.RawMessage
+	if err := json.Unmarshal(plain, &all); err != nil { // more than one value, too
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("the claims are no object")
+	}
+	exact := map[string]json.RawMessage{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return nil, err
+		}
+		n, _ := name.(string)
+		if _, there := exact[n]; there {
+			return nil, errClaimTwice
+		}
+		if slices.Contains(engineClaims, n) {
+			exact[n] = v
+		}
+	}
+	return exact, nil
+}
+
+// claimNames reports whether a member of the JSON object could be taken for
+// one of the engine's claims without having its name, and whether one of these
+// names is there twice. What is no object is left to the decoder.
+func claimNames(object []byte) (odd, twice bool) {
+	seen := 0               // a bit for each of engineClaims
 	depth, name := 0, false // name: the next string is a member's name
 	for i := 0; i < len(object); i++ {
 		switch object[i] {
@@ -66,13 +104,26 @@ func foldedName(object []byte) bool {
 			name = depth == 1
 		case '"':
 			end := stringEnd(object, i+1)
-			if name && suspicious(object[i+1:end]) {
-				return true
+			if name {
+				bit := claimBit(object[i+1 : end])
+				odd = odd || bit == 0 && suspicious(object[i+1:end])
+				twice = twice || seen&bit != 0
+				seen |= bit
 			}
 			i, name = end, false
 		}
 	}
-	return false
+	return odd, twice
+}
+
+// claimBit is the bit of a claim of the engine's, 0 for all other names.
+func claimBit(name []byte) int {
+	for i, own := range engineClaims {
+		if string(name) == own {
+			return 1 << i
+		}
+	}
+	return 0
 }
 
 // stringEnd is the index of the quote that ends a JSON string.

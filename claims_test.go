@@ -15,6 +15,8 @@ func TestClaimsByExactName(t *testing.T) {
 		`{"Provider":{"a":1},"sub":"7"}`:                    "7",
 		`{"x":{"SUB":"8"},"y":["SUB","sub"],"sub":"7"}`:     "7",
 		`{"x":"\",\"SUB\":\"8","sub":"7"}`:                  "7",
+		`{"x":{"sub":"8"},"y":["sub","sub"],"sub":"7"}`:     "7",
+		`{"role":"a","role":"b","sub":"7"}`:                 "7", // the application's
 		`{"name":null,"email":"a","sub":"7","EXP":"never"}`: "7",
 	} {
 		var c sessionClaims
@@ -22,7 +24,8 @@ func TestClaimsByExactName(t *testing.T) {
 			t.Errorf("%s: %q, %v", plain, c.Subject, err)
 		}
 	}
-	for _, plain := range []string{``, `[]`, `"x"`, `{"sub":7}`, `{"sub":{}}`, `{"sub":"7"`, `{"SUB":`, `{"exp":"1"}`} {
+	for _, plain := range []string{``, `[]`, `"x"`, `{"sub":7}`, `{"sub":{}}`, `{"sub":"7"`, `{"SUB":`, `{"exp":"1"}`,
+		`{"sub":"7","sub":"8"}`, `{"sub":"7","\u0073ub":"8"}`, `{"\u0073ub":"7","x":{},"\u0073ub":"7"}`, `{"sub":"7","x":[{"sub":"7"}],"exp":1,"exp":2}`, `{"SUB":"7"} {}`} {
 		var c sessionClaims
 		if err := c.decode([]byte(plain)); err == nil {
 			t.Errorf("%s was taken", plain)

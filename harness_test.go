@@ -317,3 +317,12 @@ func mustURL(t testing.TB, raw string) *url.URL {
 	}
 	return u
 }
+
+var both = []string{"database", "jwt"}
+
+// short are session times that fit into a test.
+func short(strategy string) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		c.Session = authsvc.SessionOptions{Strategy: strategy, MaxAge: time.Hour, UpdateAge: 10 * time.Minute, AbsoluteMaxAge: 3 * time.Hour}
+	}
+}

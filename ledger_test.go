@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"authsvc"
@@ -247,19 +246,6 @@ func (l *ledger) Sweep(ctx context.Context, now time.Time, limit int) (int, erro
 }
 
 func (l *ledger) Ping(ctx context.Context) error { return l.behind.Ping(ctx) }
-
-// A staleStore also fails the calls that only the service itself makes.
-type staleStore struct {
-	*ledger
-	broken atomic.Bool
-}
-
-func (s *staleStore) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
-	if s.broken.Load() {
-		return nil, errBroken
-	}
-	return s.ledger.Revocations(ctx, since)
-}
 
 func (l *ledger) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
 	return step(l, "ListUsers", false, nil, func() ([]authsvc.User, error) { return l.behind.ListUsers(ctx, after, limit) })

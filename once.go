@@ -9,7 +9,8 @@ import (
 const maxOnce = 100_000
 
 // onceSet is the single-use set of a service without storage: bounded, and of
-// this process only, which docs say.
+// this process only, which docs say. It is also used for what is to be done
+// once a while.
 type onceSet struct {
 	mu   sync.Mutex
 	keys map[string]time.Time
@@ -35,4 +36,11 @@ func (o *onceSet) use(key string, now, expires time.Time) error {
 	}
 	o.keys[key] = expires
 	return nil
+}
+
+// forget lets key be used again.
+func (o *onceSet) forget(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.keys, key)
 }

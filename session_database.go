@@ -14,7 +14,13 @@ import (
 type databaseSessions struct {
 	*Service
 	plain bool // compat: the token is stored as it is
+	// slides are the sessions that this replica has just extended or is about
+	// to. Requests that come together have all read the record from before.
+	slides *onceSet
 }
+
+// slideWindow is how long a session that was just extended is left alone.
+const slideWindow = 10 * time.Second
 
 // digestPrefix marks stored digests. A cookie value that starts so is refused
 // in every mode: a leaked store holds no usable cookie.
@@ -92,10 +98,14 @@ func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw stri
 	if !due && !adopt {
 		return nil, nil
 	}
+	if errors.Is(d.slides.use(r.Digest, now, now.Add(min(slideWindow, d.lifetime.updateAge))), ErrConflict) {
+		return nil, nil // another request does it
+	}
 	if due {
 		r.Expires = end
 	}
 	if err := d.adapter.UpdateSession(ctx, *r); err != nil {
+		d.slides.forget(r.Digest)
 		return nil, err
 	}
 	if !due {

@@ -142,7 +142,7 @@ func checkSession(b *builder, s *Service) {
 		if s.adapter == nil {
 			b.fail("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
 		}
-		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone}
+		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone, slides: &onceSet{keys: map[string]time.Time{}}}
 	case "", "jwt":
 		j := &jwtSessions{Service: s}
 		if s.compat != CompatNone {

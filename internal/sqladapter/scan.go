@@ -1,9 +1,12 @@
 package sqladapter
 
 import (
+	"database/sql"
 	"fmt"
 	"strconv"
 	"time"
+
+	"authsvc"
 )
 
 // text scans a column into a string; NULL is the empty string. Ids may be
@@ -83,6 +86,22 @@ func (m millis) Scan(v any) error {
 		return err
 	}
 	*m.to = time.UnixMilli(ms).UTC()
+	return nil
+}
+
+// orEnded scans a time of a session. If it cannot be read, which SQLite lets
+// other programs bring about, the session has ended: it is removed when it is
+// asked for, where an error would make every request with it fail.
+type orEnded struct {
+	sql.Scanner
+	s *authsvc.SessionRecord
+}
+
+// Scan implements sql.Scanner. Expires has to come before AuthTime.
+func (o orEnded) Scan(v any) error {
+	if o.Scanner.Scan(v) != nil {
+		o.s.Expires = time.Time{}
+	}
 	return nil
 }
 

@@ -12,8 +12,8 @@ var errNoDigest = errors.New("session record without digest")
 
 // scanSession lists where sessionColumns go.
 func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
-	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, instant{&s.Expires, a.dialect.DecodeTime},
-		text{&s.Digest}, millis{&s.AuthTime}, text{&s.Provider}}
+	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
+		text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}}
 }
 
 // insertSessionRows sets s.ID to the id that counts.

@@ -1,0 +1,202 @@
+package verify
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"time"
+
+	josecipher "github.com/go-jose/go-jose/v4/cipher"
+
+	"authsvc"
+	"authsvc/internal/arena"
+)
+
+// A jweBench makes and opens session tokens of a world with its keys, which it
+// derives by itself: what only the holder of the secret could send, and a
+// second opinion on what the service makes.
+type jweBench struct {
+	w      *arena.World
+	key    []byte
+	header string // of the service's own tokens, encoded
+	enc    string
+}
+
+func newJWEBench(t *T, w *arena.World) *jweBench {
+	t.Helper()
+	b := w.Browser()
+	b.Login("ada")
+	header, _, ok := strings.Cut(b.Cookies[w.SessionCookie()], ".")
+	if !ok {
+		t.Fatalf("no JWE: %q\n%s", b.Cookies[w.SessionCookie()], w.Logs)
+	}
+	k := &jweBench{w: w, header: header, enc: "A256GCM", key: jweKey(t, t.Mode, w.Config.Secrets[0], w.SessionCookie())}
+	if t.Mode == modeV5 {
+		k.enc = "A256CBC-HS512"
+	}
+	return k
+}
+
+// jweKey derives the key of session tokens: our own for a purpose with origin
+// and cookie in it, that of NextAuth.js v4, that of Auth.js v5.
+func jweKey(t *T, mode, secret, cookie string) []byte {
+	t.Helper()
+	salt, info, size := "", "authsvc/v1 session "+arena.Origin+" "+cookie, 32
+	switch mode {
+	case modeV4:
+		info = "NextAuth.js Generated Encryption Key"
+	case modeV5:
+		salt, info, size = cookie, "Auth.js Generated Encryption Key ("+cookie+")", 64
+	}
+	key, err := hkdf.Key(sha256.New, []byte(secret), []byte(salt), info, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (k *jweBench) aead(t *T) cipher.AEAD {
+	t.Helper()
+	var a cipher.AEAD
+	var err error
+	if len(k.key) == 64 {
+		a, err = josecipher.NewCBCHMAC(k.key, aes.NewCipher)
+	} else {
+		var block cipher.Block
+		if block, err = aes.NewCipher(k.key); err == nil {
+			a, err = cipher.NewGCM(block)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// seal makes a token with the header of the service's own.
+func (k *jweBench) seal(t *T, plaintext string) string {
+	t.Helper()
+	return k.sealUnder(t, k.header, []byte(plaintext))
+}
+
+// sealAs makes a token that is authentic but for what its header says.
+func (k *jweBench) sealAs(t *T, header string, plaintext []byte) string {
+	t.Helper()
+	return k.sealUnder(t, jweB64(header), plaintext)
+}
+
+func (k *jweBench) sealUnder(t *T, header string, plaintext []byte) string {
+	t.Helper()
+	a := k.aead(t)
+	iv := make([]byte, a.NonceSize())
+	rand.Read(iv)
+	sealed := a.Seal(nil, iv, plaintext, []byte(header))
+	tag := len(k.key) / 2 // 16 bytes of GCM, 32 of HMAC-SHA-512
+	body := len(sealed) - tag
+	return strings.Join([]string{header, "", jweB64(string(iv)), jweB64(string(sealed[:body])), jweB64(string(sealed[body:]))}, ".")
+}
+
+// open returns the claims of a token of the service.
+func (k *jweBench) open(t *T, token string) []byte {
+	t.Helper()
+	p := strings.Split(token, ".")
+	if len(p) != 5 {
+		t.Fatalf("token of %d parts", len(p))
+	}
+	plain, err := k.aead(t).Open(nil, jweRaw(t, p[2]), append(jweRaw(t, p[3]), jweRaw(t, p[4])...), []byte(p[0]))
+	if err != nil {
+		t.Fatalf("a token of the service does not open: %v", err)
+	}
+	return plain
+}
+
+// token is one of ada's that is good for an hour.
+func (k *jweBench) token(t *T) string {
+	t.Helper()
+	return k.seal(t, jweAda())
+}
+
+func jweAda() string {
+	return `{"sub":"ada-id","email":"ada@app.test","name":"Ada",` + jweTimes(0, time.Hour) + `}`
+}
+
+// refused demands that a token is nobody's session.
+func (k *jweBench) refused(t *T, what, token string) {
+	t.Helper()
+	sessionNobody(t, k.w, what, token)
+}
+
+// good demands that it is ada's.
+func (k *jweBench) good(t *T, what, token string) {
+	t.Helper()
+	if a := sessionRaw(k.w, k.w.SessionCookie()+"="+token); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "ada@app.test") {
+		t.Errorf("twin: %s: %d %s", what, a.StatusCode, a.Text)
+	}
+}
+
+// cost is the least time and allocation of GET session with a token, of n.
+func (k *jweBench) cost(token string, n int) (time.Duration, uint64) {
+	least, bytes := time.Hour, uint64(1<<62)
+	for range n {
+		r := httptest.NewRequest("GET", arena.Origin+"/api/auth/session", nil)
+		r.Header["Cookie"] = []string{k.w.SessionCookie() + "=" + token}
+		rec := httptest.NewRecorder()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		k.w.ServeHTTP(rec, r)
+		took := time.Since(began)
+		runtime.ReadMemStats(&after)
+		least, bytes = min(least, took), min(bytes, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least, bytes
+}
+
+// jweWorld is a world with strategy jwt and its bench.
+func jweWorld(t *T, tune func(*authsvc.Config)) *jweBench {
+	t.Helper()
+	return newJWEBench(t, t.EnterOffline(func(c *authsvc.Config) {
+		c.Session.Strategy = "jwt"
+		if tune != nil {
+			tune(c)
+		}
+	}))
+}
+
+func jweB64(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+func jweRaw(t *T, s string) []byte {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil {
+		t.Fatalf("%q: %v", s, err)
+	}
+	return raw
+}
+
+// jweTimes are iat and exp, from now.
+func jweTimes(iat, exp time.Duration) string {
+	now := time.Now()
+	return fmt.Sprintf(`"iat":%d,"exp":%d`, now.Add(iat).Unix(), now.Add(exp).Unix())
+}
+
+// members are those of the service's own header, without the braces, with the
+// named one left out.
+func (k *jweBench) members(t *T, without string) string {
+	t.Helper()
+	var list []string
+	for _, m := range strings.Split(strings.Trim(string(jweRaw(t, k.header)), "{}"), ",") {
+		if !strings.HasPrefix(m, `"`+without+`"`) {
+			list = append(list, m)
+		}
+	}
+	return strings.Join(list, ",")
+}
