@@ -1,3 +1,5 @@
 package verify
 
-var redirectChecks = checks{}
+var redirectChecks = checks{
+	"08": {title: "the client's address, behind real proxies", once: true, run: redirect08},
+}
