@@ -20,27 +20,11 @@ func TestAttackConfiguration(t *testing.T) {
 		"jwe-14 short":          func(c *authsvc.Config) { c.Secrets = []string{"s3cret-canary-short"} },
 		"jwe-14 one character":  func(c *authsvc.Config) { c.Secrets = []string{strings.Repeat("s", 64)} },
 		"jwe-14 second is weak": func(c *authsvc.Config) { c.Secrets = append(c.Secrets, "secret") },
-		"config-06 http":        func(c *authsvc.Config) { c.URL = "http://app.test" },
 		"outbound-06 issuer": func(c *authsvc.Config) {
 			o := offlineProvider()
 			o.OpenID, o.Issuer = true, "http://id.test"
 			c.Providers = append(c.Providers, o)
 		},
-		"config-01 same id twice": func(c *authsvc.Config) { c.Providers = append(c.Providers, c.Providers[0]) },
-		"config-01 reserved parameter": func(c *authsvc.Config) {
-			o := offlineProvider()
-			o.AuthorizationParams = map[string]string{"state": "x"}
-			c.Providers = append(c.Providers, o)
-		},
-		"config-01 all checks dropped": func(c *authsvc.Config) {
-			o := offlineProvider()
-			o.Checks = []string{"nonce"}
-			c.Providers = append(c.Providers, o)
-		},
-		"config-01 cookie names clash":   func(c *authsvc.Config) { c.Cookies.CSRF = sessionName + ".csrf" },
-		"config-01 trusted other site":   func(c *authsvc.Config) { c.TrustedOrigins = []string{"https://evil.test"} },
-		"config-01 trusted http sibling": func(c *authsvc.Config) { c.TrustedOrigins = []string{"http://www.app.test"} },
-		"config-01 cookie domain":        func(c *authsvc.Config) { c.Cookies.Domain = "test" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +40,7 @@ func TestAttackConfiguration(t *testing.T) {
 			}
 		})
 	}
-	t.Run("config-01 twin", func(t *testing.T) {
+	t.Run("twin", func(t *testing.T) {
 		t.Parallel()
 		s, err := authsvc.New(good())
 		if err != nil {

@@ -8,6 +8,10 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
 
 	"authsvc"
 	"authsvc/internal/arena"
@@ -115,7 +119,30 @@ func httpwire14(t *T) {
 			httpwireStorePanics(t, boom)
 		})
 	}
+	t.Run("the queue tries again", httpwireSenderPanics)
 	t.Figure("%d tours with a panic in each hook", tours)
+}
+
+// httpwireSenderPanics: a mail survives the panic of its sender.
+func httpwireSenderPanics(t *T) {
+	synctest.Test(t.T, func(bubble *testing.T) {
+		var calls atomic.Int64
+		sent := arena.NewOutbox()
+		w := (&T{T: bubble, Mode: t.Mode}).EnterOffline(func(c *authsvc.Config) {
+			c.Providers[0].(*authsvc.Email).Send = func(ctx context.Context, m authsvc.Message) error {
+				if calls.Add(1) == 1 {
+					panic(panicWord)
+				}
+				return sent.Send(ctx, m)
+			}
+		})
+		w.Browser().Post("/api/auth/signin/email", "email", "ada@app.test")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if calls.Load() != 2 || sent.Count() != 1 {
+			t.Errorf("%d calls, %d mails", calls.Load(), sent.Count())
+		}
+	})
 }
 
 // httpwireStorePanics lets each call of a tour panic inside of the store.

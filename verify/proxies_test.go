@@ -32,7 +32,7 @@ type proxied struct {
 func behind(t *T, trusted string, f func(t *T, s *proxied)) {
 	t.Helper()
 	eachProxy(t, func(t *T, program string, blocks []string) {
-		n := arena.NewNeighbours(t)
+		n := arena.NewNeighbours(t, site+"/api/auth/callback/op")
 		yaml := strings.Replace(n.YAML(trusted), `"{origin}"`, site, 1)
 		p := arena.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
 		f(t, &proxied{p, n, proxytest.Start(t, program, proxytest.Options{Site: blocks[0], Backend: p.Addr})})

@@ -86,7 +86,7 @@ func Start(t testing.TB, program string, o Options) *Proxy {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(find(program), arguments(program, dir, file)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir}
+	cmd.Env = append(cmd.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	cmd.Stdout, cmd.Stderr = p.Logs, p.Logs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -161,12 +161,14 @@ type Output struct {
 	b  strings.Builder
 }
 
+// Write implements [io.Writer].
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.Write(b)
 }
 
+// String is everything so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -93,11 +93,15 @@ type Input struct {
 // Load reads the settings. The error is a [Mistakes] unless the file cannot be
 // read.
 func Load(in Input) (*Settings, error) {
-	raw, name, err := read(in)
+	raw, info, name, err := read(in)
 	if err != nil {
 		return nil, err
 	}
-	return compile(in, name, raw)
+	s, err := compile(in, name, raw)
+	if s != nil && len(s.written) > 0 && openToOthers(info) {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s holds %s and can be read by group or others; run chmod 600 on it, or write ${NAME} in its place", printable(name), s.written[0]))
+	}
+	return s, err
 }
 
 // compile makes settings of a file that was read.
@@ -116,8 +120,13 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	return s, l.mistakes
 }
 
+// openToOthers: others than the owner may read a file.
+func openToOthers(info fs.FileInfo) bool {
+	return info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0
+}
+
 // read returns the file and what to call it; "" if there is none.
-func read(in Input) (raw []byte, name string, err error) {
+func read(in Input) (raw []byte, info fs.FileInfo, name string, err error) {
 	name = in.Path
 	if name == "" {
 		name = in.Env["AUTHSVC_CONFIG"]
@@ -126,14 +135,14 @@ func read(in Input) (raw []byte, name string, err error) {
 	if !wanted {
 		name = DefaultPath
 	}
-	raw, _, err = readFile(name, maxFile)
+	raw, info, err = readFile(name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
-		return nil, "", nil
+		return nil, nil, "", nil
 	case err != nil:
-		return nil, "", Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Mend: "name the file with --config or AUTHSVC_CONFIG"}}
+		return nil, nil, "", Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Mend: "name the file with --config or AUTHSVC_CONFIG"}}
 	}
-	return raw, name, nil
+	return raw, info, name, nil
 }
 
 // readFile reads at most limit bytes of anything but a directory.

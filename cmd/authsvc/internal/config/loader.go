@@ -76,6 +76,9 @@ func (l *loader) walk(prefix, at string, members []member, fields []field, overr
 				l.places[prefix+key] = m.place
 			}
 			if !overridden[key] && m.value.shape != absent {
+				if fields[i].secret && m.value.literal() {
+					l.written = append(l.written, prefix+key)
+				}
 				l.take(fields[i], prefix+key, l.expand(prefix+key, m.value))
 			}
 		case inside && (m.value.shape == mapping || m.value.shape == absent):
