@@ -3,10 +3,10 @@ export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt vet lint servers test e2e bench figures scale fuzz build dev clean
+.PHONY: help check fmt vet lint audit vuln modules licences sbom reproducible supply mutate servers test e2e verify bench figures scale fuzz build release dev clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 check: fmt vet lint test ## what every commit passes
 
@@ -19,14 +19,48 @@ vet: ## go vet
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...
 
+audit: ## gosec and errcheck
+	.ci/audit
+
+vuln: build ## govulncheck on the source and the binary; fails if no database can be reached
+	.ci/vuln --self-test
+	.ci/vuln ./authsvc
+
+modules: ## the modules are as go.mod and go.sum say, and none too many
+	go mod verify
+	go mod tidy -diff
+	go run ./internal/tools/inventory count
+
+licences: ## write THIRD_PARTY_LICENSES.md
+	go run ./internal/tools/inventory licences
+
+sbom: build ## out/authsvc.cdx.json, what the binary is made of (CycloneDX)
+	go run ./internal/tools/inventory sbom authsvc out/authsvc.cdx.json
+
+reproducible: ## two builds in different places, with different caches, have the same bytes
+	.ci/reproducible
+
+supply: audit modules sbom reproducible ## the supply chain, as CI checks it, but for vuln
+	go run ./internal/tools/inventory licences -check
+
+mutate: ## take out each security check in turn; a test has to fail (up to an hour)
+	go run ./internal/tools/mutate
+
 servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's packages
 	.ci/servers
 
 test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(TESTFLAGS) ./...
 
-e2e: ## also those with Node.js and Chromium
-	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) ./...
+e2e: ## also those with Node.js and Chromium, but for verify
+	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+
+AUTHSVC_VERIFY ?= ci
+REPORT ?= out/verify.txt
+verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes REPORT=out/verify.txt
+	@mkdir -p $(dir $(REPORT))
+	AUTHSVC_VERIFY=$(AUTHSVC_VERIFY) AUTHSVC_VERIFY_REPORT=$(abspath $(REPORT)) \
+	go test -race -count 1 -p 1 -parallel 4 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
 
 bench: ## ns/op, B/op and allocs/op of the routes that matter
 	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal
@@ -44,7 +78,12 @@ fuzz: ## every fuzz target for FUZZTIME=30m (default 10s)
 	.ci/fuzz $(FUZZTIME)
 
 build: ## the static binary ./authsvc
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o authsvc ./cmd/authsvc
+	CGO_ENABLED=0 GOFLAGS= go build -trimpath -ldflags '-s -w' -o authsvc ./cmd/authsvc
+
+release: supply vuln ## out/: the binary, its SBOM, licences and checksums
+	mkdir -p out
+	cp authsvc THIRD_PARTY_LICENSES.md LICENSE out/
+	cd out && sha256sum authsvc authsvc.cdx.json THIRD_PARTY_LICENSES.md LICENSE >SHA256SUMS
 
 dev: ## sign in on http://localhost:3000
 	go run ./cmd/authsvc dev

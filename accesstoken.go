@@ -22,10 +22,11 @@ var (
 // A tokenKeeper is a flow whose accounts have tokens that can be renewed and
 // revoked.
 type tokenKeeper interface {
-	// refresh returns a with new tokens. See oidc.Spent for refusals.
+	// refresh returns a with new tokens. See oidc.Spent for refusals, which
+	// may be ErrTokenRefused as well.
 	refresh(ctx context.Context, s *Service, a Account) (Account, error)
 	// revoke makes a token of an account invalid at the provider.
-	revoke(ctx context.Context, s *Service, token, hint string) error
+	revoke(ctx context.Context, s *Service, a Account, token, hint string) error
 }
 
 // AccessToken returns an access token of the user's account at a provider that

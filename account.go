@@ -14,7 +14,7 @@ func (l *login) settle() outcome {
 	case l.id.stored && !l.found && l.adapter != nil:
 		l.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.requestID())
-		return fail(CredentialsSignin, errors.New("no such user"))
+		return fail(CredentialsSignin, because("no such user"))
 	case l.id.stored, l.adapter == nil:
 		return nil
 	case l.id.proof && l.found:
@@ -33,8 +33,9 @@ func (l *login) settle() outcome {
 // returning: the identity is linked already.
 func (l *login) returning() outcome {
 	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
+		l.who = l.id.linkTo
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
-		return fail(OAuthAccountNotLinked, errors.New("the identity is linked to another user"))
+		return fail(OAuthAccountNotLinked, because("the identity is linked to another user"))
 	}
 	if err := l.adapter.RefreshAccount(l.ctx, l.keptAccount()); err != nil && !errors.Is(err, ErrNotFound) {
 		return storeFailed(Callback, err)
@@ -47,12 +48,12 @@ func (l *login) link(userID string) outcome {
 	u, err := l.adapter.GetUser(l.ctx, userID)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return fail(OAuthAccountNotLinked, errors.New("the user who asked to link is gone"))
+		return fail(OAuthAccountNotLinked, because("the user who asked to link is gone"))
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
 	a := l.keptAccount()
-	a.UserID = u.ID
+	a.ID, a.UserID = newID(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -61,7 +62,7 @@ func (l *login) link(userID string) outcome {
 	case errors.Is(err, ErrConflict):
 		owner, lookErr := l.adapter.GetUserByAccount(l.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
-			return fail(OAuthAccountNotLinked, errors.New("the identity was linked to another user meanwhile"))
+			return fail(OAuthAccountNotLinked, because("the identity was linked to another user meanwhile"))
 		}
 	case err != nil:
 		return storeFailed(Callback, err)
@@ -95,8 +96,9 @@ func (l *login) newcomer() outcome {
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		return l.link(owner.ID)
 	}
+	l.who = owner.ID
 	l.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
-	return fail(OAuthAccountNotLinked, errors.New("the address belongs to a user without this identity"))
+	return fail(OAuthAccountNotLinked, because("the address belongs to a user without this identity"))
 }
 
 func (l *login) createFirst() outcome {
@@ -141,7 +143,7 @@ func (l *login) overtaken(a *Account) outcome {
 		l.user, l.found = u, true
 		return l.returning()
 	case errors.Is(err, ErrNotFound):
-		return fail(OAuthAccountNotLinked, errors.New("the address was taken meanwhile"))
+		return fail(OAuthAccountNotLinked, because("the address was taken meanwhile"))
 	}
 	return storeFailed(Callback, err)
 }
@@ -164,7 +166,7 @@ func (l *login) prove() outcome {
 	l.user, l.removed, l.proved = u, l.opened(removed), true
 	if !p.Keep {
 		l.before = nil
-		l.audit("email.first_proof", "", "accounts and sessions of before the proof were removed")
+		l.note(AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions of before the proof were removed"})
 	}
 	return nil
 }

@@ -170,6 +170,11 @@ type Adapter interface {
 	// TakeToken deletes and returns the token, expired or not, in one atomic
 	// step: of any number of callers exactly one gets it.
 	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)
+	// VoidTokens removes all tokens of an identifier and the queued mails that
+	// carry them. None is no error. It is not one step with TakeToken, which
+	// an expired token succeeds in, too: only the engine knows that a link was
+	// good and the others are to go.
+	VoidTokens(ctx context.Context, identifier string) error
 	// ClaimMail returns the mail that has been due longest and is due by now,
 	// counts the attempt and makes it due again at retry, in one atomic step,
 	// so that no other worker claims it before then. The returned record is as

@@ -38,6 +38,7 @@ type Service struct {
 	customSession  bool // callbacks take part in GET session
 	keepFirstProof bool
 	showRefusal    bool
+	hsts           []string // value of the header, nil: not sent
 	vault          vault
 	secrets        []string
 
@@ -51,6 +52,7 @@ type Service struct {
 	linkMACs  []*seal.MAC // one a secret; none in compat modes
 	txSeal    *seal.Sealer
 	emailSeal *seal.Sealer
+	knownSeal *seal.Sealer
 	mailSeal  *seal.Sealer
 
 	revoked   *revocations
@@ -61,12 +63,16 @@ type Service struct {
 
 	leaseMAC *seal.MAC
 	flights  *flights // refreshes of tokens
+	trail    *trail   // nil: audit events are not stored
 
-	life    context.Context // of background work; stop ends it
-	stop    context.CancelFunc
-	working sync.WaitGroup
-	errands sync.Mutex // guards running, and that none begins after stop
-	running int
+	life     context.Context // of background work; stop ends it
+	stop     context.CancelFunc
+	working  sync.WaitGroup
+	tellStop sync.Once  // of service.stopped
+	errands  sync.Mutex // guards running, and that none begins after stop
+	running  int
+
+	hangUp func() // closes idle connections to identity providers
 }
 
 // publicURL is the address of the service, taken apart.
@@ -80,10 +86,16 @@ type publicURL struct {
 // New checks the configuration as a whole and starts the service's background
 // work (mail queue, revocations, sweep), which Close ends. The error joins
 // every mistake; ConfigErrors lists them.
-func New(c Config) (*Service, error) {
+func New(c Config) (*Service, error) { return begin(c, nil) }
+
+// begin is New, or Renew of the service before.
+func begin(c Config, before *Service) (*Service, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
 		return nil, errors.Join(b.mistakes...)
+	}
+	if before != nil {
+		s.inherit(before)
 	}
 	if err := s.meetStore(); err != nil {
 		return nil, err
@@ -93,6 +105,11 @@ func New(c Config) (*Service, error) {
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.work(s.life)
+	if before != nil {
+		before.tellStop.Do(func() {}) // it goes on as s
+		return s, nil
+	}
+	s.record(s.life, AuditEvent{Name: "service.started"})
 	return s, nil
 }
 

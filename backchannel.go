@@ -44,7 +44,9 @@ func backchannelLogout(rq *request) outcome {
 		rq.audit("request.limited", RateLimited, "too many logout tokens")
 		return problem{status: http.StatusTooManyRequests, text: "too many requests"}
 	}
+	over := rq.askProvider()
 	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
+	over()
 	switch {
 	case ok && !strings.HasPrefix(rq.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
 		return rq.logoutRefused("invalid_request", "send a form", errors.New("not a form"))
@@ -53,7 +55,7 @@ func backchannelLogout(rq *request) outcome {
 	case err != nil:
 		return rq.logoutRefused("invalid_request", "the logout token is not valid", err)
 	case rq.adapter == nil:
-		return rq.logoutRefused("unsupported", "without storage sessions cannot be ended from the server", errors.New("no storage"))
+		return rq.logoutFailed("unsupported", "without storage sessions cannot be ended from the server", errors.New("no storage"))
 	case t.Subject == "":
 		return rq.logoutRefused("unsupported", "a logout token has to name sub; sid alone is not known here", errors.New("sid without sub"))
 	}
@@ -70,21 +72,23 @@ func (rq *request) endByProvider(t *oidc.LogoutToken) outcome {
 	provider := rq.providerID()
 	u, err := rq.adapter.GetUserByAccount(ctx, provider, t.Subject)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return rq.logoutRefused("temporarily_unavailable", "try again", err)
+		return rq.logoutFailed("temporarily_unavailable", "try again", err)
 	}
 	unknown := err != nil
+	rq.who = u.ID
 	err = rq.adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
 	switch {
 	case errors.Is(err, ErrConflict):
 		return rq.logoutRefused("invalid_request", "the logout token was used before", err)
 	case err != nil:
-		return rq.logoutRefused("temporarily_unavailable", "try again", err)
+		return rq.logoutFailed("temporarily_unavailable", "try again", err)
 	case unknown:
+		rq.audit("session.ended_by_provider", "", "the person has no account here")
 		return noContent{http.StatusOK}
 	}
 	if err := rq.endSessionsBy(ctx, u.ID, provider, rq.now); err != nil {
 		rq.endSessionsLater(u.ID, provider, rq.now)
-		return rq.logoutRefused("temporarily_unavailable", "the sessions are ended as soon as that is possible", err)
+		return rq.logoutFailed("temporarily_unavailable", "the sessions are ended as soon as that is possible", err)
 	}
 	rq.audit("session.ended_by_provider", "", "the provider said that the person signed out there")
 	return noContent{http.StatusOK}
@@ -110,19 +114,34 @@ func (s *Service) endSessionsLater(userID, provider string, now time.Time) {
 			err = s.endSessionsBy(ctx, userID, provider, now)
 			cancel()
 			if err == nil {
+				s.record(life, AuditEvent{Name: "session.ended_by_provider", Provider: provider, UserID: userID, Reason: "at a later try"})
 				return
 			}
 		}
-		s.log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
+		s.sessionsGoOn(life, userID, provider, err)
 	})
 	if !taken {
-		s.log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", errNoErrand)
+		s.sessionsGoOn(s.life, userID, provider, errNoErrand)
 	}
+}
+
+func (s *Service) sessionsGoOn(ctx context.Context, userID, provider string, err error) {
+	s.log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
+	s.record(ctx, AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions go on"})
 }
 
 // logoutRefused is the answer to a logout token that came to nothing (§2.8).
 func (rq *request) logoutRefused(code, description string, cause error) outcome {
+	return rq.logoutAnswer("backchannel_logout.refused", code, description, cause)
+}
+
+// logoutFailed is logoutRefused for what is no fault of the token.
+func (rq *request) logoutFailed(code, description string, cause error) outcome {
+	return rq.logoutAnswer("backchannel_logout.failed", code, description, cause)
+}
+
+func (rq *request) logoutAnswer(event, code, description string, cause error) outcome {
 	rq.log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
-	rq.audit("backchannel_logout.refused", "", "the log line of this request says why")
+	rq.audit(event, "", description)
 	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}
 }

@@ -11,24 +11,43 @@ func (s *Service) work(ctx context.Context) {
 	if s.adapter == nil {
 		return
 	}
-	s.working.Go(func() { s.mails.run(ctx) })
+	if s.trail != nil {
+		go s.trail.run()
+	}
+	for range mailWorkers {
+		s.working.Go(func() { s.mails.run(ctx) })
+	}
 	s.working.Go(func() { s.sweep(ctx) })
 	if s.revoked.poll {
 		s.working.Go(func() { s.pollRevocations(ctx) })
 	}
 }
 
-// Close ends the background work after what is in hand. It does not wait for
-// requests: stop the http.Server first.
+// Close ends the background work after what is in hand, and stores the audit
+// events that wait. It does not wait for requests: stop the http.Server first.
 func (s *Service) Close(ctx context.Context) error {
 	s.endErrands()
+	defer s.hangUp()
 	done := make(chan struct{})
-	go func() { s.working.Wait(); close(done) }()
+	go func() {
+		defer close(done)
+		s.working.Wait()
+		s.stopped()
+	}()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// stopped comes after everything else that may have something to record.
+func (s *Service) stopped() {
+	s.tellStop.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
+	if s.trail != nil {
+		s.trail.end()
+		<-s.trail.done
 	}
 }
 
@@ -72,7 +91,12 @@ func (s *Service) sweepBatch(ctx context.Context, replica string) (int, error) {
 	if err := s.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
 		return 0, err
 	}
-	return s.adapter.Sweep(ctx, now, sweepBatch)
+	n, err := s.adapter.Sweep(ctx, now, sweepBatch)
+	if err != nil {
+		return n, err
+	}
+	old, err := s.sweepAudit(ctx, now, sweepBatch-n)
+	return n + old, err
 }
 
 // endSweep lets another replica go on at once.

@@ -103,15 +103,3 @@ type SignOutEvent struct {
 	Claims  Claims
 	Session *SessionRecord
 }
-
-// An AuditEvent is one security-relevant fact, also written to the log. It
-// holds no secret.
-type AuditEvent struct {
-	Name      string // such as "sign_in.refused", "email.first_proof"
-	Provider  string
-	UserID    string
-	Code      ErrorCode
-	Reason    string // fixed words of the engine
-	RequestID string
-	ClientIP  string
-}

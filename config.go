@@ -41,8 +41,13 @@ type Config struct {
 	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
 	TrustedProxies []netip.Prefix
 	Cookies        CookieOptions
-	RateLimit      RateLimit
-	Outbound       Outbound
+	// HSTS is sent as Strict-Transport-Security: for this long browsers reach
+	// the host of URL by https only, whatever else it serves. Zero, the
+	// default, leaves that to the proxy in front. It needs an https URL.
+	HSTS      time.Duration
+	RateLimit RateLimit
+	Audit     AuditOptions
+	Outbound  Outbound
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"
 	// (default in compat modes).
@@ -110,13 +115,14 @@ type CookieOptions struct {
 	Session, CSRF, CallbackURL string
 }
 
-// RateLimit bounds attempts, per process. A zero Rate means the default.
+// RateLimit bounds attempts: in the store, for all replicas; without one, or
+// while it fails, per process. A zero Rate means the default.
 type RateLimit struct {
 	Disabled              bool
 	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, default 5/h
 	EmailTotal            Rate // links in all, default 1000/h
-	CredentialsPerAccount Rate // default 10/min
+	CredentialsPerAccount Rate // past it attempts wait for a turn, one each 5 s; default 10/min
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 }

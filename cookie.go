@@ -21,6 +21,7 @@ const (
 type cookieNames struct {
 	session, csrf, callbackURL string
 	txPrefix, email, last      string
+	known                      string // to which accounts the browser signed in
 	secure                     bool
 	domain                     string // of session and callbackURL
 }
@@ -43,7 +44,7 @@ func newCookieNames(mode Compat, secure bool, o CookieOptions) cookieNames {
 		n.session, n.csrf, n.callbackURL = "authsvc.session", "authsvc.csrf", "authsvc.callback-url"
 	}
 	n.session, n.csrf, n.callbackURL = shared+n.session, host+n.csrf, shared+n.callbackURL
-	n.txPrefix, n.email, n.last = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last"
+	n.txPrefix, n.email, n.last, n.known = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
 	if o.Session != "" {
 		n.session = o.Session
 	}
@@ -63,13 +64,13 @@ func (n *cookieNames) ours(name string) bool {
 		rest := name[len(n.session):]
 		return rest == "" || rest[0] == '.'
 	}
-	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.last ||
+	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.last || name == n.known ||
 		strings.HasPrefix(name, n.txPrefix)
 }
 
 // clash reports whether two of the names could be taken for one another.
 func (n *cookieNames) clash() bool {
-	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.txPrefix}
+	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.known, n.txPrefix}
 	for i, name := range others {
 		if name == n.session || strings.HasPrefix(name, n.session+".") || strings.HasPrefix(n.session, n.txPrefix) ||
 			slices.Contains(others[:i], name) {

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-
-	"authsvc/internal/seal"
 )
 
 // reservedFields of a POST are the interface's own.
@@ -33,7 +31,11 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signin")
 	}
-	if out := f.limit(rq); out != nil {
+	account := ""
+	if name := rq.body.get(f.Fields[0].Name); name != "" {
+		account = accountKey(f.ID, name)
+	}
+	if out := f.limit(rq, account); out != nil {
 		return out
 	}
 	rq.keepCallbackURL()
@@ -49,20 +51,25 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 		rq.audit("credentials.refused", CredentialsSignin, "by Authorize")
 		return fail(CredentialsSignin, err)
 	}
-	return identity{user: u, stored: true, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(),
+	return identity{user: u, stored: true, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(), accountName: account,
 		account: Account{Type: "credentials", Provider: f.ID, ProviderAccountID: u.ID}}
 }
 
-// limit counts the attempt against the client and the account it tries.
-func (f *credentialsFlow) limit(rq *request) outcome {
+// limit counts the attempt against the client and the account it tries. Past
+// the account's limit it is late, not refused: strangers may have used it up.
+func (f *credentialsFlow) limit(rq *request, account string) outcome {
 	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
-	account := rq.body.get(f.Fields[0].Name)
 	if account == "" {
 		return nil
 	}
-	if wait, ok := rq.permit(rq.limits.credentials, f.ID+"\x00"+seal.Digest(account)); !ok {
+	bucket := rq.accountBucket(account)
+	if _, ok := rq.permit(rq.limits.credentials, bucket); ok {
+		return nil
+	}
+	rq.log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
+	if wait, ok := rq.permitLate(bucket); !ok {
 		return rq.limited(wait)
 	}
 	return nil

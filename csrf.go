@@ -74,6 +74,9 @@ func hashHex(token, secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// sameSecret compares in a time that does not tell where a and b differ.
+func sameSecret(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // csrfToken returns the request's verified CSRF token, "" if it has none.
@@ -116,7 +119,7 @@ func (rq *request) setCSRF(sid string) {
 func (rq *request) csrfOK() bool {
 	token := rq.csrfToken()
 	return token != "" && rq.body != nil &&
-		subtle.ConstantTimeCompare([]byte(token), []byte(rq.body.get("csrfToken"))) == 1
+		sameSecret(token, rq.body.get("csrfToken"))
 }
 
 // getCSRF: GET csrf answers {"csrfToken": …}.

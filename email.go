@@ -21,8 +21,10 @@ type Email struct {
 	// MaxAge of a link, default 10 minutes, at most 24 hours.
 	MaxAge time.Duration
 	// Send delivers one message; package mail has senders. It is called from
-	// the mail queue, never while a browser waits. An error that Is
-	// ErrMailRefused is final, any other is tried again until the link expires.
+	// the mail queue, never while a browser waits, up to four times at once. An
+	// error that Is ErrMailRefused is final. One that Is ErrMailUnconfirmed is
+	// tried again once. Any other is tried again until the link expires, when
+	// ctx ends.
 	Send func(ctx context.Context, m Message) error
 	// InboxURL is linked from the page that follows a request, for teams whose
 	// mailboxes are all at one place, such as https://mail.google.com.
@@ -67,27 +69,29 @@ func (f *emailFlow) begin(rq *request) outcome {
 	if isNew {
 		user = User{Email: address}
 	}
-	send := rq.mayMail(address)
+	rq.who = user.ID
+	kept := rq.mayMail(address)
 	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
 	switch {
 	case err != nil && rq.showRefusal:
 		return fail(AccessDenied, err)
 	case err != nil:
-		rq.audit("email.refused", AccessDenied, "by the signIn callback, not shown")
-		send = false
+		kept = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
 	case to != "":
+		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	return f.request(rq, address, send)
+	return f.request(rq, address, kept)
 }
 
 func (f *emailFlow) account(address string) Account {
 	return Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
 }
 
-// request does the same work whether or not a mail goes out: without one, it
-// stores a token that nobody knows.
-func (f *emailFlow) request(rq *request, address string, send bool) outcome {
+// request does the same work whether or not a mail goes out: without one,
+// because of kept, it stores a token that nobody knows.
+func (f *emailFlow) request(rq *request, address string, kept AuditEvent) outcome {
+	send := kept.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	link := f.link(rq, address, plain)
@@ -106,7 +110,9 @@ func (f *emailFlow) request(rq *request, address string, send bool) outcome {
 	}
 	if send {
 		rq.mails.wake()
+		kept.Name = "email.requested"
 	}
+	rq.audit(kept.Name, kept.Code, kept.Reason)
 	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
 	return redirect{to: withQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
 }
@@ -123,7 +129,7 @@ func (f *emailFlow) sealMail(rq *request, address, link string) ([]byte, error) 
 		return nil, err
 	}
 	m.From, m.To = f.From, address
-	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m})
+	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.who, RequestID: rq.requestID()})
 	if err != nil {
 		return nil, err
 	}
@@ -132,17 +138,16 @@ func (f *emailFlow) sealMail(rq *request, address, link string) ([]byte, error) 
 }
 
 // mayMail counts the link against the limits of the mailbox and of all. Past
-// them no mail goes out, and the answer is the same.
-func (rq *request) mayMail(address string) bool {
+// them no mail goes out, for the event that is returned, and the answer is the
+// same.
+func (rq *request) mayMail(address string) (kept AuditEvent) {
 	if _, ok := rq.permit(rq.limits.mailbox, address); !ok {
-		rq.audit("email.limited", RateLimited, "too many links for one mailbox")
-		return false
+		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one mailbox"}
 	}
 	if _, ok := rq.permit(rq.limits.mailTotal, ""); !ok {
-		rq.audit("email.limited", RateLimited, "too many links in all")
-		return false
+		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links in all"}
 	}
-	return true
+	return kept
 }
 
 // complete: GET redeems a link at once only in the browser that asked for it;
@@ -157,7 +162,7 @@ func (f *emailFlow) complete(rq *request) outcome {
 	}
 	token, address := get("token"), get("email")
 	if len(token) < 20 || len(token) > 200 {
-		return fail(Verification, errors.New("the link has no token"))
+		return fail(Verification, because("the link has no token"))
 	}
 	address, err := normaliseAddress(address)
 	if err != nil {
@@ -205,13 +210,16 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	t, err := rq.takeLink(address, token)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return fail(Verification, errors.New("the link is unknown or was used"))
+		return fail(Verification, because("the link is unknown or was used"))
 	case err != nil:
 		return storeFailed(Callback, err)
 	case !rq.now.Before(t.Expires):
-		return fail(Verification, errors.New("the link is over"))
+		return fail(Verification, because("the link is over"))
 	}
-	rq.forgetLink(token)
+	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
+		return storeFailed(Callback, err)
+	}
+	rq.forgetLinks(address)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true,
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount}
 }

@@ -57,15 +57,16 @@ func (rq *request) rememberLink(e emailRequest) {
 	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
 }
 
-func (rq *request) forgetLink(token string) {
+// forgetLinks drops the links of an address; one of them was used.
+func (rq *request) forgetLinks(address string) {
 	list := rq.emailRequests()
 	if len(list) == 0 {
 		return
 	}
-	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Token == seal.Digest(token) }))
+	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Address == address }))
 }
 
 func (rq *request) askedFor(token string) bool {
 	d := seal.Digest(token)
-	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return e.Token == d })
+	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return sameSecret(e.Token, d) })
 }

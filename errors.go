@@ -60,3 +60,7 @@ var ErrAccessDenied = errors.New("authsvc: access denied")
 
 // ErrMailRefused: the mail server refused a message for good (5xx).
 var ErrMailRefused = errors.New("authsvc: mail refused for good")
+
+// ErrMailUnconfirmed: the whole message went to the mail server, and the
+// connection ended before its answer; it may have been delivered (RFC 1047).
+var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by the server")

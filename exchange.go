@@ -22,7 +22,7 @@ type Exchange struct {
 	// not, or brought it twice, or it is over 16 KiB. Anyone can write one.
 	// Of a form_post answer only those of the standards and user are kept.
 	Callback func(name string) string
-	Tokens   Profile // the token answer, conformed; nil before
+	Tokens   Profile // the token answer, conformed; nil before. See RefreshTokens
 	Claims   Profile // of the verified ID token or OpenID 2.0 assertion; nil without
 
 	party           *oidc.Party
@@ -55,7 +55,8 @@ func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
 // Do calls one of the hosts that the provider names, over https, and returns
 // the JSON (or form) that it answers with a 2xx status: objects are
 // map[string]any, numbers json.Number, an empty answer nil. Answers over 1 MiB
-// and redirects are errors. No error quotes the address or the answer.
+// and redirects are errors, a status of 400 to 499 other than 429 is a
+// *RefusedError. No error quotes the address or the answer.
 func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 	call := oidc.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.headers)}
 	if r.WithToken {
@@ -70,8 +71,24 @@ func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 			return nil, err
 		}
 	}
-	return x.party.Call(ctx, call)
+	v, err := x.party.Call(ctx, call)
+	var no *oidc.Refusal
+	if errors.As(err, &no) {
+		return nil, &RefusedError{Status: no.Status, Answer: no.Answer, err: err}
+	}
+	return v, err
 }
+
+// A RefusedError is the error of Exchange.Do when the provider does not want
+// the request, for functions that have to know why.
+type RefusedError struct {
+	Status int // 400 to 499, not 429
+	Answer any // what Do would return; nil if it cannot be read
+	err    error
+}
+
+// Error says the status and nothing that the provider wrote.
+func (e *RefusedError) Error() string { return e.err.Error() }
 
 // maxPicture is the largest picture that a user may have in place of an
 // address, in bytes: with it a session still fits into cookies.

@@ -34,6 +34,26 @@ func (s *Service) Session(r *http.Request) (*Session, error) {
 // sessions are renewed as by GET session. Answers are not to be stored by
 // caches unless next sets Cache-Control itself.
 func (s *Service) Require(next http.Handler) http.Handler {
+	return s.require(next, func(*Session) bool { return true }, "sign in first")
+}
+
+// RequireFresh is Require for what a stolen or forgotten session must not do
+// (step-up): it also asks people to sign in again whose session began longer
+// than maxAge ago. The new sign-in replaces the session. A session of which
+// the provider is unknown, because another program began it, is never fresh:
+// nobody knows when that person proved anything.
+//
+// What counts is the sign-in here. An identity provider may let people through
+// without a word; it asks them again if its authorization parameters say so
+// (OAuth.AuthorizationParams), max_age for example, which is then checked too.
+func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
+	fresh := func(v *Session) bool { return v.Provider != "" && time.Since(v.AuthTime) <= maxAge }
+	return func(next http.Handler) http.Handler { return s.require(next, fresh, "sign in again") }
+}
+
+// require passes on requests with a session that is good; the refusal of
+// others is refusal, unless a person is navigating.
+func (s *Service) require(next http.Handler, good func(*Session) bool, refusal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rq := s.request(r)
 		v, renewed, err := rq.required()
@@ -44,9 +64,9 @@ func (s *Service) Require(next http.Handler) http.Handler {
 		}
 		w.Header().Add("Vary", "Cookie")
 		w.Header().Set("Cache-Control", hNoStore[0]) // next may say otherwise
-		if v == nil {
+		if v == nil || !good(v) {
 			if r.Method != http.MethodGet || !isNavigation(r.Header) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
-				http.Error(w, "sign in first", http.StatusUnauthorized)
+				http.Error(w, refusal, http.StatusUnauthorized)
 				return
 			}
 			back := s.origin + percentEncode(r.URL.RequestURI())
@@ -71,8 +91,21 @@ func (rq *request) required() (*Session, *issued, error) {
 }
 
 // EndSessions ends every session of a user, wherever it is signed in. With
-// strategy jwt it needs an Adapter.
+// strategy jwt it needs an Adapter. The user can sign in again: to block
+// somebody, make Callbacks.SignIn refuse first, and then end the sessions. A
+// sign-in that passed the callback before it refused may still come to a
+// session; ending them again a minute later is the end of that one, too.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
+	err := s.endSessions(ctx, userID)
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID, Reason: "by the application"})
+		return err
+	}
+	s.record(ctx, AuditEvent{Name: "sessions.ended", UserID: userID, Reason: "by the application"})
+	return nil
+}
+
+func (s *Service) endSessions(ctx context.Context, userID string) error {
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage sessions cannot be ended from the server")
 	}
@@ -88,9 +121,21 @@ func (s *Service) EndSessions(ctx context.Context, userID string) error {
 
 // DeleteUser ends every session of a user and removes the user with its
 // accounts. ErrNotFound: there is none.
+//
+// JWT sessions are revoked again afterwards: of those that begin in between
+// nobody would know that the user is gone.
 func (s *Service) DeleteUser(ctx context.Context, userID string) error {
-	if err := s.EndSessions(ctx, userID); err != nil {
+	err := s.endSessions(ctx, userID)
+	if err == nil {
+		err = s.adapter.DeleteUser(ctx, userID)
+	}
+	if err == nil {
+		err = s.endSessions(ctx, userID)
+	}
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "by the application"})
 		return err
 	}
-	return s.adapter.DeleteUser(ctx, userID)
+	s.record(ctx, AuditEvent{Name: "user.deleted", UserID: userID, Reason: "by the application"})
+	return nil
 }

@@ -57,7 +57,7 @@ func (l *ledger) written() []string {
 func (l *ledger) lasting() string {
 	var list []string
 	for _, e := range l.written() {
-		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") {
+		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") && !strings.HasPrefix(e, "VoidTokens") {
 			list = append(list, e)
 		}
 	}
@@ -192,6 +192,11 @@ func (l *ledger) EndSessions(ctx context.Context, userID string, r *authsvc.Revo
 
 func (l *ledger) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	_, err := step(l, "PutToken", true, []any{t, m.ID, string(m.Payload)}, func() (nothing, error) { return only(l.behind.PutToken(ctx, t, m, maxQueued)) })
+	return err
+}
+
+func (l *ledger) VoidTokens(ctx context.Context, identifier string) error {
+	_, err := step(l, "VoidTokens", true, identifier, func() (nothing, error) { return only(l.behind.VoidTokens(ctx, identifier)) })
 	return err
 }
 

@@ -43,8 +43,9 @@ func (l *login) recall() outcome {
 	}
 	l.before = s
 	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
+		l.who = l.id.linkTo
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
-		return fail(OAuthAccountNotLinked, errors.New("link was asked for by another user than is signed in now"))
+		return fail(OAuthAccountNotLinked, because("link was asked for by another user than is signed in now"))
 	}
 	return nil
 }
@@ -54,6 +55,7 @@ func (l *login) find() outcome {
 	l.user = l.id.user
 	if l.adapter == nil {
 		l.user.ID = cmp.Or(l.user.ID, l.id.account.ProviderAccountID)
+		l.who = l.user.ID
 		return nil
 	}
 	u, err := l.lookup()
@@ -63,7 +65,7 @@ func (l *login) find() outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	l.user, l.found = u, true
+	l.user, l.found, l.who = u, true, u.ID
 	return nil
 }
 
@@ -89,6 +91,7 @@ func (l *login) permit() outcome {
 		return fail(AccessDenied, err)
 	}
 	if to != "" {
+		l.audit("sign_in.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
 	return nil
@@ -156,7 +159,7 @@ func (l *login) still() outcome {
 	u, err := l.lookup()
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && u.ID != l.user.ID:
-		return fail(Callback, errors.New("the account was unlinked during the sign-in"))
+		return fail(Callback, because("the account was unlinked during the sign-in"))
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
@@ -180,8 +183,17 @@ func (l *login) finish() outcome {
 	l.emit("signIn", func() {
 		l.events.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
 	}, l.events.SignIn != nil)
+	why := ""
+	if l.created {
+		why = "the user was created"
+	}
+	l.who = l.user.ID
+	l.audit("sign_in.succeeded", "", why)
 	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
 	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
+	if l.id.accountName != "" {
+		l.rememberAccount(l.id.accountName)
+	}
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
 	if len(l.removed) > 0 {
@@ -203,7 +215,11 @@ func (l *login) tellStored() outcome {
 	e := &l.events
 	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && l.created)
 	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
+	if l.linked && !l.created {
+		l.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
+	}
 	for _, a := range l.removed {
+		l.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
 		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
 	}
 	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)

@@ -10,9 +10,15 @@ import (
 
 // queuedMail is what a queued mail's payload holds, sealed.
 type queuedMail struct {
-	Provider string  `json:"p"`
-	Message  Message `json:"m"`
+	Provider  string  `json:"p"`
+	Message   Message `json:"m"`
+	UserID    string  `json:"u,omitempty"` // who has the address, if anybody had it
+	RequestID string  `json:"r,omitempty"` // that asked for it
 }
+
+// mailWorkers send at a time: one mail that a server is slow with does not hold
+// up the others.
+const mailWorkers = 4
 
 // Times of the mail queue.
 const (
@@ -23,7 +29,7 @@ const (
 	mailMaxWait = 2 * time.Minute
 )
 
-// A mailQueue delivers stored mails, one at a time, apart from any request.
+// A mailQueue delivers stored mails, apart from any request.
 type mailQueue struct {
 	*Service
 	signal chan struct{}
@@ -65,48 +71,89 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		}
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailTimeout)
-	defer cancel()
-	if err := q.send(ctx, m, now); err != nil {
-		q.postpone(ctx, m, now, err)
+	q.wake() // there may be more of them, for another worker
+	mail, err := q.open(m)
+	if err == nil {
+		err = q.send(ctx, m, mail, now)
+	}
+	if err != nil {
+		q.postpone(ctx, m, mail, err)
 		return true
 	}
-	if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
+	if err := q.remove(ctx, m); err != nil {
 		q.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
 	}
 	return true
 }
 
-func (q *mailQueue) send(ctx context.Context, m Mail, now time.Time) (err error) {
-	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
-	if !now.Before(m.Expires) || len(m.Payload) == 0 {
-		return nil
+// open reads what is queued; the zero mail is one that nobody was to get.
+func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
+	if len(m.Payload) == 0 {
+		return mail, nil
 	}
 	raw, _, err := q.mailSeal.Open(string(m.Payload))
-	var mail queuedMail
 	if err != nil || json.Unmarshal(raw, &mail) != nil {
-		return fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
+		return queuedMail{}, fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
+	}
+	return mail, nil
+}
+
+// errLinkOver: a mail that is not worth sending any more.
+var errLinkOver = errors.New("its link is over")
+
+// send hands a mail to its provider, for as long as its link is good.
+func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
+	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	if mail.Provider == "" {
+		return nil
+	}
+	if !now.Before(m.Expires) {
+		return errLinkOver
 	}
 	f, ok := q.flows[mail.Provider].(deliverer)
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
 	}
+	ctx, cancel := inHand(ctx, min(mailTimeout, m.Expires.Sub(now)))
+	defer cancel()
 	return f.deliver(ctx, mail.Message)
 }
 
-// postpone decides what a failed mail is still worth.
-func (q *mailQueue) postpone(ctx context.Context, m Mail, now time.Time, cause error) {
+// postpone decides what a failed mail is still worth. One that may have been
+// delivered is tried again only after the first attempt, so that at most one
+// goes out in excess.
+func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
-	due := now.Add(wait)
-	if errors.Is(cause, ErrMailRefused) || !due.Before(m.Expires) {
-		q.log.Error("mail given up", "attempts", m.Attempts, "cause", cause)
-		if err := q.adapter.DeleteMail(ctx, m.ID); err != nil {
-			q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
-		}
+	due := time.Now().Add(wait)
+	switch {
+	case errors.Is(cause, ErrMailRefused):
+		q.giveUp(ctx, m, mail, "it was refused for good", cause)
+		return
+	case errors.Is(cause, ErrMailUnconfirmed) && m.Attempts > 1:
+		q.giveUp(ctx, m, mail, "it was sent twice or more and not confirmed", cause)
+		return
+	case !due.Before(m.Expires):
+		q.giveUp(ctx, m, mail, "its link is over, or will be before the next attempt", cause)
 		return
 	}
 	q.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	ctx, cancel := inHand(ctx, storeTimeout)
+	defer cancel()
 	if err := q.adapter.DelayMail(ctx, m.ID, due); err != nil {
 		q.log.Error("mail queue cannot be written", "err", err)
 	}
+}
+
+func (q *mailQueue) giveUp(ctx context.Context, m Mail, mail queuedMail, reason string, cause error) {
+	q.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
+	q.record(context.WithoutCancel(ctx), AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
+	if err := q.remove(ctx, m); err != nil {
+		q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+	}
+}
+
+func (q *mailQueue) remove(ctx context.Context, m Mail) error {
+	ctx, cancel := inHand(ctx, storeTimeout)
+	defer cancel()
+	return q.adapter.DeleteMail(ctx, m.ID)
 }

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/seal"
@@ -34,13 +37,19 @@ func (f *oauthFlow) info() info { return f.wire }
 
 // begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
+	defer rq.askProvider()()
 	linkTo, out := rq.linkIntent()
 	if out != nil {
 		return out
 	}
 	tx := &transaction{Provider: f.ID, Issuer: f.Issuer, RedirectURI: f.redirectURI,
 		CallbackURL: rq.callbackURL(), LinkTo: linkTo}
-	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: f.params(rq),
+	params := f.params(rq)
+	var err error
+	if tx.MaxAge, err = askedMaxAge(params); err != nil {
+		return fail(OAuthSignin, err)
+	}
+	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: params,
 		Fragment: f.AuthorizationFragment}
 	if f.Authorize != nil {
 		ask.Change = func(q url.Values) error {
@@ -84,6 +93,38 @@ func (f *oauthFlow) params(rq *request) url.Values {
 	return v
 }
 
+// askedMaxAge is the max_age of an authorization request, nil without one. It
+// is sealed with the attempt: who asked for it cannot drop it at the return.
+func askedMaxAge(params url.Values) (*int64, error) {
+	if !params.Has("max_age") {
+		return nil, nil
+	}
+	seconds, err := parseMaxAge(params.Get("max_age"))
+	return &seconds, err
+}
+
+// parseMaxAge reads seconds.
+func parseMaxAge(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return 0, errors.New("max_age is no number of seconds")
+	}
+	return int64(n), nil
+}
+
+// maxAge is how old auth_time may be now: what was asked for, which the
+// provider applied at the start of the attempt, and the time since. 0: nothing
+// was asked for.
+//
+// https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+func (tx *transaction) maxAge(now time.Time) time.Duration {
+	if tx.MaxAge == nil {
+		return 0
+	}
+	start := time.Unix(tx.Expires, 0).Add(-txLifetime)
+	return max(time.Duration(*tx.MaxAge)*time.Second+now.Sub(start), 1)
+}
+
 // linkIntent returns the id of the user who asks to add an identity, "" if
 // this is a plain sign-in. In compat modes being signed in is the wish.
 func (rq *request) linkIntent() (string, outcome) {
@@ -98,13 +139,14 @@ func (rq *request) linkIntent() (string, outcome) {
 	case s != nil:
 		return s.UserID, nil
 	case asked:
-		return "", fail(SessionRequired, errors.New("link was asked for without a session"))
+		return "", fail(SessionRequired, because("link was asked for without a session"))
 	}
 	return "", nil
 }
 
 // complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
 func (f *oauthFlow) complete(rq *request) outcome {
+	defer rq.askProvider()()
 	post := rq.r.Method == http.MethodPost
 	switch {
 	case !post && isPrefetch(rq.r.Header):
@@ -112,7 +154,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	case post && !f.wire.formPost:
 		return rq.notAllowed(&route{get: callback})
 	case !post && f.wire.formPost:
-		return fail(OAuthCallback, errors.New("a GET came back to a provider that answers by form_post"))
+		return fail(OAuthCallback, because("a GET came back to a provider that answers by form_post"))
 	case post && rq.body.get("repost") != "1":
 		return f.repost(rq)
 	}
@@ -129,11 +171,11 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return refused
 	}
 	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
-		return fail(OAuthCallback, errors.New("the provider's issuer or address was changed since the attempt began"))
+		return fail(OAuthCallback, because("the provider's issuer or address was changed since the attempt began"))
 	}
 	if answer.err != "" {
-		if answer.err == "access_denied" {
-			return fail(AccessDenied, errors.New("the person or the provider said no"))
+		if answer.err == "access_denied" || slices.Contains(f.DeniedErrors, answer.err) {
+			return fail(AccessDenied, because("the person or the provider said no"))
 		}
 		return fail(OAuthCallback, fmt.Errorf("the provider answered with error %q", printable(answer.err, 60)))
 	}
@@ -219,7 +261,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 		return identity{}, err
 	}
 	x.Tokens = Profile(x.tokens.Answer)
-	profile, err := f.profile(rq, x, tx.Nonce)
+	profile, err := f.profile(rq, x, tx)
 	if err != nil {
 		return identity{}, err
 	}
@@ -227,12 +269,13 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 }
 
 // profile is the ID token's claims, the userinfo answer, or both.
-func (f *oauthFlow) profile(rq *request, x *Exchange, nonce string) (Profile, error) {
+func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile, error) {
 	var claims oidc.Claims
 	var err error
 	sub := ""
 	if f.openID {
-		claims, err = f.party.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: nonce, AccessToken: x.tokens.AccessToken})
+		claims, err = f.party.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: x.tokens.AccessToken,
+			MaxAge: tx.maxAge(rq.now)})
 		if err != nil {
 			return nil, err
 		}

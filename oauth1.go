@@ -66,6 +66,7 @@ func (f *oauth1Flow) info() info { return f.wire }
 // approve them (§2.2). The protocol has no state: ours is in the query of the
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
+	defer rq.askProvider()()
 	linkTo, out := rq.linkIntent()
 	if out != nil {
 		return out
@@ -82,7 +83,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 	tx.Token, tx.TokenSecret = a.Token, a.Secret
 	to, err := url.Parse(f.AuthorizationURL)
 	if err != nil {
-		return fail(OAuthSignin, errors.New("authorization url: not a url"))
+		return fail(OAuthSignin, because("authorization url: not a url"))
 	}
 	if err := rq.keepTx(tx); err != nil {
 		return err
@@ -95,6 +96,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 
 // complete judges what the person brought back and fetches the profile.
 func (f *oauth1Flow) complete(rq *request) outcome {
+	defer rq.askProvider()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
@@ -147,13 +149,13 @@ func (f *oauth1Flow) judge(tx *transaction, a oauth1Answer) error {
 	switch {
 	case tx.Issuer != f.AccessTokenURL || tx.RedirectURI != f.redirectURI:
 		return errors.New("the provider's address was changed since the attempt began")
-	case a.denied != "" && (a.denied != tx.Token || a.verifier != ""):
+	case a.denied != "" && (!sameSecret(a.denied, tx.Token) || a.verifier != ""):
 		return errors.New("the refusal is not of this attempt")
 	case a.denied != "":
 		return fmt.Errorf("%w: the person said no", ErrAccessDenied)
 	case a.token == "":
 		return errors.New("no oauth_token")
-	case a.token != tx.Token:
+	case !sameSecret(a.token, tx.Token):
 		return errors.New("oauth_token is not that of this attempt")
 	case !oauth1.Usable(a.verifier):
 		return errors.New("no usable oauth_verifier")

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -35,11 +36,20 @@ func (o *OAuth) build(b *builder) flow {
 		ClientIDParam: o.ClientIDParam, AuthMethod: o.AuthMethod, TokenParams: o.TokenParams,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
 		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
+		Stale: b.tellStale(o.ID),
 	})
 	if err != nil {
 		b.failParty(err, known)
 	}
 	return f
+}
+
+// tellStale is the line in the log about a provider whose documents get old.
+func (b *builder) tellStale(id string) func(string, error) {
+	log := cmp.Or(b.config.Logger, slog.Default())
+	return func(document string, err error) {
+		log.Warn("the "+document+" of a provider cannot be read; what came last serves until it is a day old", "provider", id, "cause", err)
+	}
 }
 
 // failParty records what oidc.New says: joined errors that begin with the name
@@ -106,6 +116,11 @@ func (f *oauthFlow) checkFields(b *builder) {
 	for name := range f.AuthorizationParams {
 		if oidc.ReservedParam(name) || name == f.ClientIDParam {
 			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+		}
+	}
+	if age, set := f.AuthorizationParams["max_age"]; set {
+		if _, err := parseMaxAge(age); err != nil {
+			b.fail("authorization_params.max_age", "is no number of seconds", `write digits, such as "300"`)
 		}
 	}
 	for name := range f.TokenParams {

@@ -10,6 +10,8 @@ import (
 	"authsvc/internal/oidc"
 )
 
+var errWrongSubject = errors.New("the answer is about another person")
+
 // apart is a request for the provider's functions when no browser has one.
 func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange, error) {
 	rq := &request{Service: s, ctx: ctx, flow: f, now: time.Now()}
@@ -35,7 +37,7 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	if f.RefreshTokens == nil {
 		tokens, err = f.party.Refresh(ctx, with)
 	} else {
-		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope}
+		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
 		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
 			tokens, err = f.party.JudgeRefresh(oidc.Claims(got), with)
@@ -53,12 +55,12 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 	if t.IDToken != "" && f.openID && sub != "" {
 		got, err := f.party.VerifyRefreshed(ctx, t)
 		switch {
+		case errors.Is(err, oidc.ErrMisaddressed):
+			return Account{}, err
 		case err != nil: // the access token is as good without it
 			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
 		case got != sub:
-			s.record(ctx, AuditEvent{Name: "token.wrong_subject", Provider: f.ID, UserID: a.UserID,
-				Reason: "a refresh was answered with tokens of somebody else"})
-			return Account{}, errors.New("the answer is about another person")
+			return Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken
 		}
@@ -70,10 +72,15 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 	return a, nil
 }
 
-// revoke makes a token invalid at the provider (RFC 7009).
-func (f *oauthFlow) revoke(ctx context.Context, s *Service, token, hint string) error {
-	_, x, err := f.apart(ctx, s)
+// revoke makes a token of an account invalid at the provider (RFC 7009).
+func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hint string) error {
+	rq, x, err := f.apart(ctx, s)
 	if err != nil {
+		return err
+	}
+	if f.RevokeToken != nil {
+		x.Tokens = Profile{"session_state": a.SessionState}
+		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.RevokeToken(ctx, x, token, hint) })
 		return err
 	}
 	return f.party.Revoke(ctx, token, hint, x.Client.Secret)

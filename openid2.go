@@ -69,7 +69,7 @@ func (f *openID2Flow) begin(rq *request) outcome {
 	to, err := url.Parse(f.Endpoint)
 	if err != nil {
 		rq.expireCookie(rq.txName(tx.State), "")
-		return fail(OAuthSignin, errors.New("endpoint: not a url"))
+		return fail(OAuthSignin, because("endpoint: not a url"))
 	}
 	q := to.Query()
 	for name, v := range map[string]string{
@@ -88,6 +88,7 @@ func (f *openID2Flow) returnTo(tx *transaction) string {
 
 // complete judges the assertion (OpenID Authentication 2.0 §11).
 func (f *openID2Flow) complete(rq *request) outcome {
+	defer rq.askProvider()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
@@ -108,7 +109,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 		return refused
 	}
 	if a["mode"] == "cancel" {
-		return fail(AccessDenied, errors.New("the person or the provider said no"))
+		return fail(AccessDenied, because("the person or the provider said no"))
 	}
 	id, err := f.identify(rq, tx, a)
 	switch {

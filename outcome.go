@@ -76,4 +76,5 @@ type identity struct {
 	linkTo        string // id of the user who asked to add this identity
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
+	accountName   string // accountKey of what was entered; this browser becomes known to it
 }

@@ -44,7 +44,7 @@ func mark(name string, size int) (template.HTML, error) {
 	if s.line {
 		class = ` class="line"`
 	}
-	return template.HTML(fmt.Sprintf(`<svg%s width="%d" height="%d" viewBox="0 0 24 24" aria-hidden="true">%s</svg>`, class, size, size, s.body)), nil
+	return template.HTML(fmt.Sprintf(`<svg%s width="%d" height="%d" viewBox="0 0 24 24" aria-hidden="true">%s</svg>`, class, size, size, s.body)), nil // #nosec G203 -- compiled-in text
 }
 
 // letter is the first letter or digit of a name, in upper case, for the mark

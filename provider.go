@@ -101,6 +101,9 @@ type OAuth struct {
 	AuthMethod string
 	// ResponseMode "form_post" makes the provider answer by a POST.
 	ResponseMode string
+	// DeniedErrors are the provider's own words, beside access_denied, in the
+	// callback's error when the person said no.
+	DeniedErrors []string
 	// SigningAlgs are the ID-token algorithms to accept; default: the
 	// asymmetric ones.
 	SigningAlgs []string
@@ -164,10 +167,17 @@ type OAuth struct {
 	// is judged; it may also find an error in one with status 200.
 	ConformTokens func(answer Profile) (Profile, error)
 	// RefreshTokens replaces the request that renews the access token; x.Tokens
-	// has the refresh_token. It returns what ExchangeCode would; an answer with
-	// the error invalid_grant says that the refresh token is spent. With
-	// ExchangeCode and without it, tokens are not refreshed.
+	// has the refresh_token, access_token, scope and session_state that are
+	// stored. What ExchangeCode returned as session_state is there again, at
+	// most 191 characters of it. It returns what ExchangeCode would.
+	// ErrTokenRefused, or an answer with the error invalid_grant, says that the
+	// refresh token is spent, ErrNoToken that what is stored does not suffice.
+	// With ExchangeCode and without it, tokens are not refreshed.
 	RefreshTokens func(ctx context.Context, x *Exchange) (Profile, error)
+	// RevokeToken replaces the request that makes a token of an account
+	// invalid. x.Tokens has the session_state. hint is refresh_token or
+	// access_token.
+	RevokeToken func(ctx context.Context, x *Exchange, token, hint string) error
 	// UserInfo replaces the userinfo request.
 	UserInfo func(ctx context.Context, x *Exchange) (Profile, error)
 	// MapProfile replaces Fields. User.ID is the person's id at the provider.

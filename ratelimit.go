@@ -20,7 +20,12 @@ type limiter struct {
 	off      bool
 	interval time.Duration // between events at the sustained rate
 	burst    time.Duration // how far ahead of the clock a key may be
+	*counts
+}
 
+// counts are what a limiter knows of its keys. They outlive it when a service
+// is renewed.
+type counts struct {
 	mu   sync.Mutex
 	keys map[string]*list.Element
 	used *list.List // of *limited, most recent first
@@ -32,7 +37,7 @@ type limited struct {
 }
 
 func newLimiter(name string, r Rate, off bool) *limiter {
-	l := &limiter{name: name, off: off, keys: map[string]*list.Element{}, used: list.New()}
+	l := &limiter{name: name, off: off, counts: &counts{keys: map[string]*list.Element{}, used: list.New()}}
 	if !off {
 		l.interval = r.Per / time.Duration(r.N)
 		l.burst = r.Per - l.interval
@@ -64,6 +69,9 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	if k.tat.Before(now) {
 		k.tat = now
 	}
+	if most := now.Add(l.burst + l.interval); k.tat.After(most) { // counted under a lower rate
+		k.tat = most
+	}
 	if wait = k.tat.Sub(now) - l.burst; wait > 0 {
 		return wait, false
 	}
@@ -73,7 +81,9 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, mailTotal, credentials, link, backchannel *limiter
+	signIn, mailbox, mailTotal, credentials, late, link, backchannel *limiter
+
+	room *waitingRoom
 
 	names *seal.MAC // of keys in the store, which then shows no addresses
 }
@@ -84,6 +94,8 @@ func newLimits(r RateLimit) limits {
 		mailbox:     newLimiter("mailbox", r.EmailPerAddress, r.Disabled),
 		mailTotal:   newLimiter("mail", r.EmailTotal, r.Disabled),
 		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
+		late:        newLimiter("late", Rate{1, lateEvery}, r.Disabled),
+		room:        &waitingRoom{},
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 	}
@@ -96,13 +108,19 @@ func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) 
 	if wait, ok = l.allow(key, rq.now); !ok || l.off || rq.adapter == nil {
 		return wait, ok
 	}
+	wait, err := rq.permitStored(l, key)
+	return wait, err != nil || wait == 0
+}
+
+// permitStored counts for all replicas. With an error, which is logged, it
+// counted nothing and wait is 0.
+func (rq *request) permitStored(l *limiter, key string) (wait time.Duration, err error) {
 	name := l.name + ":" + b64(rq.limits.names.Sum(l.name, key))
-	wait, err := rq.adapter.Permit(rq.ctx, name, rq.now, l.interval, l.burst)
-	if err != nil {
+	if wait, err = rq.adapter.Permit(rq.ctx, name, rq.now, l.interval, l.burst); err != nil {
 		rq.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "request", rq.requestID(), "err", err)
-		return 0, true
+		return 0, err
 	}
-	return wait, wait == 0
+	return wait, nil
 }
 
 // limited is the refusal of a limiter.

@@ -79,14 +79,27 @@ func (r *refresh) run(life context.Context) {
 	switch {
 	case err == nil:
 		r.keep(life, renewed)
-	case oidc.Spent(err):
+	case oidc.Spent(err), errors.Is(err, ErrTokenRefused):
 		r.refused(life, err)
 	case errors.Is(err, ErrNoToken):
 		r.land("", err, 0)
 	default:
 		r.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+		switch {
+		case errors.Is(err, errWrongSubject):
+			r.tell(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
+		case errors.Is(err, oidc.ErrMisaddressed):
+			r.tell(ctx, "token.misaddressed", "a refresh was answered with an ID token of another issuer or client")
+		default:
+			r.tell(ctx, "token.refresh_failed", "the provider did not give new ones")
+		}
 		r.land("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)
 	}
+}
+
+// tell records what came of the refresh.
+func (r *refresh) tell(ctx context.Context, name, reason string) {
+	r.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
 // keep stores new tokens. While that fails it goes on trying, with the lease
@@ -115,6 +128,7 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 		if last || time.Since(began) > storeGiveUp {
 			r.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
 				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
+			r.tell(life, "token.refresh_failed", "new ones came and could not be stored")
 			r.land("", errNotStored, 0)
 			r.flights.clear(r.key, r.fl)
 			return
@@ -169,14 +183,14 @@ func (r *refresh) refused(life context.Context, cause error) {
 			return
 		}
 		r.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+		r.tell(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
 		r.land("", ErrTokenRefused, refreshPause)
 		return
 	}
 	r.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
 	ctx, cancel := inHand(life, loginTimeout)
 	defer cancel()
-	r.record(ctx, AuditEvent{Name: "token.refused", Provider: r.old.Provider, UserID: r.old.UserID,
-		Reason: "the refresh token is expired, revoked or was used before"})
+	r.tell(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
 	r.emit("tokenRefused", func() {
 		a := r.old
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""

@@ -31,8 +31,8 @@ func (w *world) refreshing(answer func(r *http.Request) string) {
 	})
 }
 
-// The ID token of a refresh is of the same person, or the whole answer is
-// refused; one that is not valid changes nothing.
+// The ID token of a refresh is of the same person, issuer and client, or the
+// whole answer is refused; one that is over changes nothing.
 func TestAttackRefreshedIDToken(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,8 +43,8 @@ func TestAttackRefreshedIDToken(t *testing.T) {
 		"same person":    {func(map[string]any) {}, "at-1", true},
 		"nonce of then":  {func(c map[string]any) { c["nonce"] = "n" }, "at-1", true},
 		"another person": {func(c map[string]any) { c["sub"] = "grace" }, "", false},
-		"other client":   {func(c map[string]any) { c["aud"] = "x" }, "at-1", false},
-		"other issuer":   {func(c map[string]any) { c["iss"] = "https://evil.test" }, "at-1", false},
+		"other client":   {func(c map[string]any) { c["aud"] = "x" }, "", false},
+		"other issuer":   {func(c map[string]any) { c["iss"] = "https://evil.test" }, "", false},
 		"expired":        {func(c map[string]any) { c["exp"] = 1 }, "at-1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +110,16 @@ func TestRefreshFunctions(t *testing.T) {
 				return authsvc.Profile{"error": "invalid_grant"}, nil
 			}
 		}, "", "refused the stored refresh token"},
+		"own request says so": {func(p *authsvc.OAuth) {
+			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+				return nil, fmt.Errorf("odd: %w", authsvc.ErrTokenRefused)
+			}
+		}, "", "refused the stored refresh token"},
+		"own request lacks something": {func(p *authsvc.OAuth) {
+			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+				return nil, fmt.Errorf("odd: %w", authsvc.ErrNoToken)
+			}
+		}, "", "no usable token"},
 		"own request panics": {func(p *authsvc.OAuth) {
 			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("x") }
 		}, "", "RefreshTokens panicked"},

@@ -41,7 +41,9 @@ type request struct {
 	rawPresent bool
 	id         string
 	retryAfter time.Duration
-	audited    bool
+	audited    bool   // what came of it is recorded
+	who        string // the user that it is about, once that is known
+	signsOut   bool
 	room       [8]pair
 }
 
@@ -64,6 +66,9 @@ func (rq *request) act() (out outcome) {
 			rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
 				"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
 			rq.set = nil
+			if !rq.audited {
+				rq.audit("request.failed", "", "a panic")
+			}
 			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
 		}
 	}()
@@ -151,6 +156,7 @@ var (
 	hExpires  = []string{"0"}
 	hOwnSite  = []string{"same-origin"}
 	hSameSite = []string{"same-site"}
+	hNoPowers = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
 // respond is the only writer of the engine.
@@ -159,6 +165,9 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	h["X-Content-Type-Options"] = hNoSniff
 	h["Referrer-Policy"] = hNoRef
 	h["Cross-Origin-Resource-Policy"] = hOwnSite
+	if rq.hsts != nil {
+		h["Strict-Transport-Security"] = rq.hsts
+	}
 	if rq.cors(h) {
 		h["Cross-Origin-Resource-Policy"] = hSameSite
 	}
@@ -234,6 +243,8 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 	h["Content-Type"] = hHTML
 	h.Set("Content-Security-Policy", rq.pages.csp(o.name))
 	h.Set("X-Frame-Options", "DENY")
+	h["Cross-Origin-Opener-Policy"] = hOwnSite
+	h["Permissions-Policy"] = hNoPowers
 	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium posts Origin: null
 	if o.status != 0 {
 		w.WriteHeader(o.status)
@@ -283,9 +294,7 @@ func (rq *request) refusal(e *Error) outcome {
 	}
 	rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
 		"provider", rq.providerID(), "cause", e.Err)
-	if !rq.audited {
-		rq.audit("sign_in.refused", e.Code, "the log line of this request says why")
-	}
+	rq.auditRefusal(e)
 	status := 0
 	switch {
 	case errors.Is(e.Err, errStore):

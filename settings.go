@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	neturl "net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,12 +26,14 @@ func compile(c *Config) (*Service, *builder) {
 		once:          &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkWords, checkVault,
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkHSTS, checkWords, checkVault, checkAudit,
 	} {
 		check(b, s)
 	}
 	b.base, b.http = s.base, client(c)
+	s.hangUp = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
+		s.hangUp = func() {} // others may use it
 		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
 	}
 	flows, order := b.providers()
@@ -81,6 +84,19 @@ func checkURL(b *builder, s *Service) {
 		s.basePath = "/api/auth"
 	}
 	s.base = s.origin + s.basePath
+}
+
+func checkHSTS(b *builder, s *Service) {
+	d := b.config.HSTS
+	switch {
+	case d == 0:
+	case d < time.Second:
+		b.fail("hsts", "is under a second", "use a duration such as 8760h")
+	case !strings.HasPrefix(s.origin, "https://"):
+		b.fail("hsts", "needs a url with https", "browsers ignore it over http; leave it out")
+	default:
+		s.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
+	}
 }
 
 func loopback(host string) bool {

@@ -23,6 +23,7 @@ func signOut(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signout")
 	}
+	rq.signsOut = true
 	var ended *SignOutEvent
 	if raw := rq.sessionCookie(); raw != "" {
 		var err error
@@ -30,6 +31,9 @@ func signOut(rq *request) outcome {
 			return storeFailed(Configuration, err)
 		}
 		if ended != nil {
+			e := AuditEvent{Name: "sign_out.succeeded"}
+			e.UserID, e.Provider = ended.who()
+			rq.note(e)
 			rq.emit("signOut", func() { rq.events.SignOut(rq.ctx, *ended) }, rq.events.SignOut != nil)
 		}
 	}

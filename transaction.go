@@ -40,11 +40,17 @@ type transaction struct {
 	CSRF        []string `json:"h"`           // hashes of accepted CSRF tokens; the first is that of the start
 	Expires     int64    `json:"e"`           // seconds since 1970
 	State       string   `json:"s"`
+	MaxAge      *int64   `json:"a,omitempty"` // max_age that was asked for, seconds
 	Token       string   `json:"t,omitempty"` // OAuth 1: the request token,
 	TokenSecret string   `json:"k,omitempty"` // and its secret
 }
 
 func csrfHash(token string) string { return seal.Digest("csrf " + token) }
+
+// accepts reports whether the attempt may end under the CSRF token of a hash.
+func (tx *transaction) accepts(hash string) bool {
+	return slices.ContainsFunc(tx.CSRF, func(h string) bool { return sameSecret(h, hash) })
+}
 
 func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
 
@@ -135,28 +141,28 @@ func (rq *request) dropOldest(size int) {
 // is cleared on every outcome; the store makes sure that it counts once.
 func (rq *request) finishTx(state string) (*transaction, *Error) {
 	if state == "" || len(state) > 200 {
-		return nil, fail(OAuthCallback, errors.New("no state"))
+		return nil, fail(OAuthCallback, because("no state"))
 	}
 	name := rq.txName(state)
 	value, ok := rq.jar.get(name)
 	if !ok {
-		return nil, fail(OAuthCallback, errors.New("state is not one of this browser's pending attempts"))
+		return nil, fail(OAuthCallback, because("state is not one of this browser's pending attempts"))
 	}
 	rq.expireCookie(name, "")
 	tx, ok := rq.openTx(pair{name, value})
 	if !ok || !rq.verifyState(&tx, state) {
-		return nil, fail(OAuthCallback, errors.New("state does not verify or is over"))
+		return nil, fail(OAuthCallback, because("state does not verify or is over"))
 	}
 	if tx.Provider != rq.providerID() {
-		return nil, fail(OAuthCallback, errors.New("state belongs to an attempt at another provider"))
+		return nil, fail(OAuthCallback, because("state belongs to an attempt at another provider"))
 	}
-	if token := rq.csrfToken(); token == "" || !slices.Contains(tx.CSRF, csrfHash(token)) {
-		return nil, fail(OAuthCallback, errors.New("the CSRF token is not that of the start"))
+	if token := rq.csrfToken(); token == "" || !tx.accepts(csrfHash(token)) {
+		return nil, fail(OAuthCallback, because("the CSRF token is not that of the start"))
 	}
 	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, ErrConflict):
-		return nil, fail(OAuthCallback, errors.New("this attempt was finished before"))
+		return nil, fail(OAuthCallback, because("this attempt was finished before"))
 	case err != nil:
 		return nil, storeFailed(OAuthCallback, err)
 	}

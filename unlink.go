@@ -30,9 +30,26 @@ func (s *Service) UnlinkLastAccount(ctx context.Context, userID, provider, provi
 	return s.unlink(ctx, userID, provider, providerAccountID, true)
 }
 
-// unlink holds a lease of the user: two requests at once must not remove one
-// another's last account.
+// unlink removes an account and records what came of it; unlinked does so if
+// it was removed.
 func (s *Service) unlink(ctx context.Context, userID, provider, id string, last bool) error {
+	err := s.unlinkHeld(ctx, userID, provider, id, last)
+	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: "by the application"}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotFound):
+		e.Name, e.Reason = "account.unlink_refused", "the user has no such account"
+	case errors.Is(err, ErrLastAccount):
+		e.Name, e.Reason = "account.unlink_refused", "it is the last way to sign in"
+	}
+	s.record(ctx, e)
+	return err
+}
+
+// unlinkHeld holds a lease of the user: two requests at once must not remove
+// one another's last account.
+func (s *Service) unlinkHeld(ctx context.Context, userID, provider, id string, last bool) error {
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage no accounts are kept")
 	}
@@ -121,7 +138,7 @@ func (s *Service) revokeTokens(a Account) {
 			if t[0] == "" || t[0] == refusedToken {
 				continue
 			}
-			if err := s.revokeToken(life, keeper, t[0], t[1]); err != nil {
+			if err := s.revokeToken(life, keeper, a, t[0], t[1]); err != nil {
 				s.log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
 			}
 		}
@@ -132,10 +149,10 @@ func (s *Service) revokeTokens(a Account) {
 }
 
 // revokeToken tries while the fault may pass.
-func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, token, hint string) error {
+func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, a Account, token, hint string) error {
 	for try := 0; ; try++ {
 		ctx, cancel := inHand(life, refreshTimeout)
-		err := keeper.revoke(ctx, s, token, hint)
+		err := keeper.revoke(ctx, s, a, token, hint)
 		cancel()
 		switch {
 		case err == nil, errors.Is(err, oidc.ErrNoEndpoint):

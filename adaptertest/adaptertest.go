@@ -43,6 +43,13 @@ type Reopener interface {
 	Reopen(t *testing.T) authsvc.Adapter
 }
 
+// Unwrapper is what the adapter under test implements when it only wraps
+// another one for its test, so that Run finds out whether that is an
+// authsvc.AuditLog.
+type Unwrapper interface {
+	Unwrap() authsvc.Adapter
+}
+
 // Limits are of tables that another program made, and that are used as they
 // are. The zero value has none.
 type Limits struct {
@@ -121,7 +128,7 @@ func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	for _, group := range [][]test{
 		userTests(), accountTests(), sessionTests(), signUpTests(), proofTests(),
 		tokenTests(), mailTests(), onceTests(), revocationTests(), permitTests(), upkeepTests(),
-		hostileTests(), contextTests(), sharedTests(),
+		auditTests(), hostileTests(), contextTests(), sharedTests(),
 	} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {

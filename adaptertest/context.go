@@ -79,6 +79,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 				authsvc.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
 		},
 		"TakeToken":   func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
+		"VoidTokens":  func() error { return a.VoidTokens(ctx, ann.user.Email) },
 		"ClaimMail":   func() error { _, err := a.ClaimMail(ctx, at(0), at(100)); return err },
 		"DelayMail":   func() error { return a.DelayMail(ctx, "link", at(100)) },
 		"DeleteMail":  func() error { return a.DeleteMail(ctx, "link") },

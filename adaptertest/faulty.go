@@ -187,6 +187,11 @@ func (f *Fault) TakeToken(ctx context.Context, identifier, token string) (authsv
 	return ask(f, "TakeToken", func() (authsvc.VerificationToken, error) { return f.next.TakeToken(ctx, identifier, token) })
 }
 
+// VoidTokens implements [authsvc.Adapter].
+func (f *Fault) VoidTokens(ctx context.Context, identifier string) error {
+	return f.do("VoidTokens", func() error { return f.next.VoidTokens(ctx, identifier) })
+}
+
 // ClaimMail implements [authsvc.Adapter].
 func (f *Fault) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
 	return ask(f, "ClaimMail", func() (authsvc.Mail, error) { return f.next.ClaimMail(ctx, now, retry) })

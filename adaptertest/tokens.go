@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ func tokenTests() []test {
 		{"Token/byte for byte", tokenExact},
 		{"Token/taken once", tokenOnce},
 		{"Token/concurrent take", tokenRace},
+		{"Token/voided with their mails", tokenVoid},
+		{"Token/voided while they are taken", tokenVoidRace},
 		{"Token/queue full", tokenFull},
 		{"Token/queue full under concurrency", tokenFullRace},
 		{"Token/payload too long", tokenPayload},
@@ -95,6 +98,43 @@ func tokenRace(t *testing.T, a authsvc.Adapter) {
 		_, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
 		return err
 	}), authsvc.ErrNotFound)
+}
+
+func tokenVoid(t *testing.T, a authsvc.Adapter) {
+	ok(t, a.VoidTokens(t.Context(), "nobody@example.com"))
+	for _, token := range []string{"ann-1", "ann-2", "ann-3"} {
+		putLink(t, a, "ann@example.com", token)
+	}
+	putLink(t, a, "bob@example.com", "bob-1")
+	putLink(t, a, "Ann@example.com", "other-1")
+	same(t, links(t, a, "ann@example.com", "ann-1"), 1)
+	ok(t, a.DeleteMail(t.Context(), "ann-1")) // sent
+	ok(t, a.VoidTokens(t.Context(), "ann@example.com"))
+	ok(t, a.VoidTokens(t.Context(), "ann@example.com"))
+	same(t, links(t, a, "ann@example.com", "ann-1", "ann-2", "ann-3"), 0)
+	same(t, queued(t, a), []string{"bob-1", "other-1"})
+	same(t, links(t, a, "bob@example.com", "bob-1"), 1)
+	same(t, links(t, a, "Ann@example.com", "other-1"), 1)
+	putLink(t, a, "ann@example.com", "ann-2") // asked for afterwards
+	same(t, links(t, a, "ann@example.com", "ann-2"), 1)
+}
+
+// However the calls meet, every token is taken or void in the end.
+func tokenVoidRace(t *testing.T, a authsvc.Adapter) {
+	for i := range workers {
+		putLink(t, a, "ann@example.com", numbered("t", i))
+	}
+	errs := race(workers, func(i int) error {
+		_, err := a.TakeToken(t.Context(), "ann@example.com", numbered("t", i))
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return err
+		}
+		return a.VoidTokens(t.Context(), "ann@example.com")
+	})
+	nWin(t, errs, workers, nil)
+	for i := range workers {
+		same(t, links(t, a, "ann@example.com", numbered("t", i)), 0)
+	}
 }
 
 func tokenFull(t *testing.T, a authsvc.Adapter) {

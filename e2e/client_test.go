@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/chromium"
 )
 
 // A plain is a page without a framework that imports client.js.
@@ -96,94 +97,94 @@ func TestClient(t *testing.T) {
 			p.links(b)
 			p.passwords(b)
 			p.tabs(b)
-			b.quiet()
+			b.Quiet()
 		})
 	}
 }
 
 // visit opens the page and waits for its script.
-func (p *plain) visit(b *tab) {
+func (p *plain) visit(b *chromium.Tab) {
 	p.t.Helper()
-	b.open(p.page)
-	b.wait(`window.auth`)
+	b.Open(p.page)
+	b.Wait(`window.auth`)
 }
 
 // person is the address of the session that the client reads, "" for none.
-func (p *plain) person(b *tab) string {
+func (p *plain) person(b *chromium.Tab) string {
 	p.t.Helper()
-	b.wait(`window.auth`)
-	return eval[string](b, `auth.getSession().then((s) => s?.user?.email ?? "")`)
+	b.Wait(`window.auth`)
+	return chromium.Eval[string](b, `auth.getSession().then((s) => s?.user?.email ?? "")`)
 }
 
-func (p *plain) lists(b *tab) {
+func (p *plain) lists(b *chromium.Tab) {
 	p.t.Helper()
-	providers := eval[map[string]map[string]string](b, `auth.getProviders()`)
+	providers := chromium.Eval[map[string]map[string]string](b, `auth.getProviders()`)
 	if got := providers["op"]; len(providers) != 3 || got["signinUrl"] != p.base+"/signin/op" || got["type"] != "oauth" {
 		p.t.Errorf("providers %v", providers)
 	}
-	first, second := eval[string](b, `auth.getCsrfToken()`), eval[string](b, `auth.getCsrfToken()`)
+	first, second := chromium.Eval[string](b, `auth.getCsrfToken()`), chromium.Eval[string](b, `auth.getCsrfToken()`)
 	if len(first) < 40 || first != second {
 		p.t.Errorf("csrf tokens %q and %q", first, second)
 	}
 	if got := p.person(b); got != "" {
 		p.t.Errorf("session before sign-in: %q", got)
 	}
-	eval[*string](b, `void auth.signIn()`)
-	b.at(p.base + "/signin?callbackUrl=")
+	chromium.Eval[*string](b, `void auth.signIn()`)
+	b.At(p.base + "/signin?callbackUrl=")
 	p.visit(b)
 }
 
 // provider signs in on the provider's page.
-func (p *plain) provider(b *tab) {
+func (p *plain) provider(b *chromium.Tab) {
 	p.t.Helper()
-	eval[*string](b, `void auth.signIn("op", {}, {prompt: "select_account"})`)
+	chromium.Eval[*string](b, `void auth.signIn("op", {}, {prompt: "select_account"})`)
 	p.choose(b, "ada")
-	b.at(p.page)
+	b.At(p.page)
 	if got := p.person(b); got != "ada@example.com" {
 		p.t.Errorf("signed in as %q", got)
 	}
 }
 
 // update renames the person, and signs out without a redirect.
-func (p *plain) update(b *tab) {
+func (p *plain) update(b *chromium.Tab) {
 	p.t.Helper()
 	name := `.then((s) => s?.user?.name ?? "")`
-	if got := eval[string](b, `auth.update({name: "Ada King"})`+name); got != "Ada King" {
+	if got := chromium.Eval[string](b, `auth.update({name: "Ada King"})`+name); got != "Ada King" {
 		p.t.Errorf("update answered %q", got)
 	}
-	if got := eval[string](b, `auth.getSession()`+name); got != "Ada King" {
+	if got := chromium.Eval[string](b, `auth.getSession()`+name); got != "Ada King" {
 		p.t.Errorf("after update the name is %q", got)
 	}
 	bye := strings.Replace(p.page, "/app", "/bye", 1)
-	out := eval[map[string]string](b, `auth.signOut({redirect: false, callbackUrl: `+quote(bye)+`})`)
-	if out["url"] != bye || b.url() != p.page {
-		p.t.Errorf("signOut answered %v at %s", out, b.url())
+	out := chromium.Eval[map[string]string](b, `auth.signOut({redirect: false, callbackUrl: `+chromium.Quote(bye)+`})`)
+	if out["url"] != bye || b.URL() != p.page {
+		p.t.Errorf("signOut answered %v at %s", out, b.URL())
 	}
-	b.wait(`document.getElementById("changed").textContent === "nobody"`)
+	b.Wait(`document.getElementById("changed").textContent === "nobody"`)
 	if got := p.person(b); got != "" {
 		p.t.Errorf("session after sign-out: %q", got)
 	}
 }
 
 // links signs in by mail, and signs out with a redirect.
-func (p *plain) links(b *tab) {
+func (p *plain) links(b *chromium.Tab) {
 	p.t.Helper()
-	bad := eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
+	bad := chromium.Eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
 	if bad.Error == nil || *bad.Error != "EmailSignin" {
 		p.t.Errorf("signIn with a malformed address: %+v", bad)
 	}
-	r := eval[result](b, `auth.signIn("email", {email: "grace@acme.test", redirect: false})`)
+	r := chromium.Eval[result](b, `auth.signIn("email", {email: "grace@acme.test", redirect: false})`)
 	if r.Error != nil || r.Status != http.StatusOK || !r.OK || r.URL == nil || !strings.HasPrefix(*r.URL, p.base+"/verify-request") {
 		p.t.Fatalf("signIn by mail: %+v", r)
 	}
-	b.open(p.mailTo("grace@acme.test"))
-	b.at(p.page)
+	b.Open(p.mailTo("grace@acme.test"))
+	b.At(p.page)
 	if got := p.person(b); got != "grace@acme.test" {
 		p.t.Errorf("signed in as %q", got)
 	}
 	bye := strings.Replace(p.page, "/app", "/bye", 1)
-	eval[*string](b, `void auth.signOut({callbackUrl: `+quote(bye)+`})`)
-	b.at(bye)
+	chromium.Eval[*string](b, `void auth.signOut({callbackUrl: `+chromium.Quote(bye)+`})`)
+	b.At(bye)
 	if got := p.person(b); got != "" {
 		p.t.Errorf("session after sign-out: %q", got)
 	}
@@ -193,10 +194,10 @@ func (p *plain) links(b *tab) {
 // passwords signs in with credentials, which stays on the page. With database
 // sessions the person would have to be a stored user, so there both are
 // refused.
-func (p *plain) passwords(b *tab) {
+func (p *plain) passwords(b *chromium.Tab) {
 	p.t.Helper()
 	try := func(password string) result {
-		return eval[result](b, `auth.signIn("credentials", {username: "ada", password: `+quote(password)+`, redirect: false})`)
+		return chromium.Eval[result](b, `auth.signIn("credentials", {username: "ada", password: `+chromium.Quote(password)+`, redirect: false})`)
 	}
 	if r := try("wrong"); r.Error == nil || *r.Error != "CredentialsSignin" || r.OK || r.Status != http.StatusUnauthorized {
 		p.t.Errorf("wrong password: %+v", r)
@@ -211,23 +212,23 @@ func (p *plain) passwords(b *tab) {
 	if r.Error != nil || !r.OK || p.person(b) != "ada@acme.test" {
 		p.t.Errorf("right password: %+v, signed in as %q", r, p.person(b))
 	}
-	b.wait(`document.getElementById("changed").textContent === "ada@acme.test"`)
-	eval[map[string]string](b, `auth.signOut({redirect: false})`)
+	b.Wait(`document.getElementById("changed").textContent === "ada@acme.test"`)
+	chromium.Eval[map[string]string](b, `auth.signOut({redirect: false})`)
 }
 
 // tabs signs out in one tab and looks at another.
-func (p *plain) tabs(b *tab) {
+func (p *plain) tabs(b *chromium.Tab) {
 	p.t.Helper()
 	p.visit(b)
 	p.provider(b)
-	other := b.sibling()
+	other := b.Sibling()
 	p.visit(other)
 	if got := p.person(other); got != "ada@example.com" {
 		p.t.Errorf("the other tab is signed in as %q", got)
 	}
-	eval[map[string]string](b, `auth.signOut({redirect: false})`)
-	other.wait(`document.getElementById("changed").textContent === "nobody"`)
-	other.quiet()
+	chromium.Eval[map[string]string](b, `auth.signOut({redirect: false})`)
+	other.Wait(`document.getElementById("changed").textContent === "nobody"`)
+	other.Quiet()
 }
 
 // TestClientFromForeignOrigin is the other half of TrustedOrigins: without
@@ -242,14 +243,14 @@ func TestClientFromForeignOrigin(t *testing.T) {
 	pages := httptest.NewServer(mux)
 	t.Cleanup(pages.Close)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { writePage(w, "<title>Other</title>") })
-	b.open(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1))
+	b.Open(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1))
 	for _, route := range []string{"session", "csrf", "providers"} {
-		got := eval[string](b, `fetch("`+s.base+`/`+route+`", {credentials: "include"}).then((r) => r.text(), () => "blocked")`)
+		got := chromium.Eval[string](b, `fetch("`+s.base+`/`+route+`", {credentials: "include"}).then((r) => r.text(), () => "blocked")`)
 		if got != "blocked" {
 			t.Errorf("%s can be read: %q", route, got)
 		}
 	}
-	eval[string](b, `fetch("`+s.base+`/signout", {method: "POST", credentials: "include", body: new URLSearchParams({csrfToken: "x"})}).then(() => "", () => "")`)
+	chromium.Eval[string](b, `fetch("`+s.base+`/signout", {method: "POST", credentials: "include", body: new URLSearchParams({csrfToken: "x"})}).then(() => "", () => "")`)
 	if got := s.email(b); got != "ada@example.com" {
 		t.Errorf("after the foreign page the session is of %q", got)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"authsvc/internal/chromium"
 )
 
 // axe is the source of axe-core, which finds breaches of WCAG.
@@ -33,50 +35,50 @@ func screenshots(t *testing.T) string {
 
 // inspect judges the page in the tab, in light and dark and on narrow
 // screens, and takes its picture. own are the origins that it may load from.
-func inspect(t *testing.T, b *tab, name string, own ...string) {
+func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	t.Helper()
-	if left := foreign(b.loaded(), own...); len(left) > 0 {
+	if left := chromium.Foreign(b.Loaded(), own...); len(left) > 0 {
 		t.Errorf("%s: loaded from elsewhere: %v", name, left)
 	}
-	b.quiet()
+	b.Quiet()
 	dir := screenshots(t)
 	for _, scheme := range []string{"light", "dark"} {
-		b.colours(scheme)
-		b.settle()
+		b.Colours(scheme)
+		settle(b)
 		accessible(t, b, name+" in "+scheme)
 		picture(t, b, dir, name+"."+scheme)
 	}
-	b.colours("light")
-	b.size(390, 844)
-	b.settle()
+	b.Colours("light")
+	b.Size(390, 844)
+	settle(b)
 	picture(t, b, dir, name+".390")
-	b.size(320, 640)
-	if wide := eval[float64](b, `document.documentElement.scrollWidth`); wide > 320 {
+	b.Size(320, 640)
+	if wide := chromium.Eval[float64](b, `document.documentElement.scrollWidth`); wide > 320 {
 		t.Errorf("%s: scrolls sideways at 320 px: %v px wide", name, wide)
 	}
-	b.size(1100, 860)
-	b.trouble() // what axe causes is not the page's
+	b.Size(1100, 860)
+	b.Trouble() // what axe causes is not the page's
 }
 
 // settle ends transitions, which would be measured half way.
-func (b *tab) settle() {
-	b.t.Helper()
-	eval[bool](b, `new Promise((done) => requestAnimationFrame(() => {
+func settle(b *chromium.Tab) {
+	b.T.Helper()
+	chromium.Eval[bool](b, `new Promise((done) => requestAnimationFrame(() => {
 		document.getAnimations().forEach((a) => a.finish())
 		requestAnimationFrame(() => done(true))
 	}))`)
 }
 
 // accessible runs axe with every rule for WCAG 2.2 AA and best practice.
-func accessible(t *testing.T, b *tab, what string) {
+func accessible(t *testing.T, b *chromium.Tab, what string) {
 	t.Helper()
 	source, err := axe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// By the protocol, which the page's policy does not concern.
-	b.do(chromedp.Evaluate[chromedp.Void](string(source) + "; void 0"))
-	violations := eval[[]struct {
+	b.Do(chromedp.Evaluate[chromedp.Void](string(source) + "; void 0"))
+	violations := chromium.Eval[[]struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
 	}](b, `(async () => {
@@ -91,12 +93,12 @@ func accessible(t *testing.T, b *tab, what string) {
 }
 
 // picture writes the whole page as a PNG file.
-func picture(t *testing.T, b *tab, dir, name string) {
+func picture(t *testing.T, b *chromium.Tab, dir, name string) {
 	t.Helper()
 	if dir == "" {
 		return
 	}
-	ctx, cancel := b.limit()
+	ctx, cancel := b.Limit()
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
@@ -108,23 +110,23 @@ func picture(t *testing.T, b *tab, dir, name string) {
 }
 
 // focused fails unless the focus is on an element that matches.
-func focused(t *testing.T, b *tab, css string) {
+func focused(t *testing.T, b *chromium.Tab, css string) {
 	t.Helper()
-	on := fmt.Sprintf(`document.activeElement.matches(%s)`, quote(css))
-	for end := time.Now().Add(5 * time.Second); !eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus comes after loading
+	on := fmt.Sprintf(`document.activeElement.matches(%s)`, chromium.Quote(css))
+	for end := time.Now().Add(5 * time.Second); !chromium.Eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus comes after loading
 		if time.Now().Before(end) {
 			continue
 		}
-		t.Errorf("%s: the focus is on %s, not on %s", b.url(), eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`), css)
+		t.Errorf("%s: the focus is on %s, not on %s", b.URL(), chromium.Eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`), css)
 		return
 	}
 }
 
 // titled fails unless the page has a title, one h1 and this in its text.
-func titled(t *testing.T, b *tab, parts ...string) {
+func titled(t *testing.T, b *chromium.Tab, parts ...string) {
 	t.Helper()
-	if n := eval[int](b, `document.querySelectorAll("h1").length`); n != 1 || eval[string](b, `document.title`) == "" {
-		t.Errorf("%s: %d first headings, title %q", b.url(), n, eval[string](b, `document.title`))
+	if n := chromium.Eval[int](b, `document.querySelectorAll("h1").length`); n != 1 || chromium.Eval[string](b, `document.title`) == "" {
+		t.Errorf("%s: %d first headings, title %q", b.URL(), n, chromium.Eval[string](b, `document.title`))
 	}
-	b.shows(slices.DeleteFunc(parts, func(s string) bool { return s == "" })...)
+	b.Shows(slices.DeleteFunc(parts, func(s string) bool { return s == "" })...)
 }

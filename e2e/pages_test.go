@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/chromium"
 )
 
 // A state is a page of the engine as somebody meets it. reach brings a fresh
 // tab there.
 type state struct {
 	name  string
-	reach func(s *site, b *tab)
+	reach func(s *site, b *chromium.Tab)
 	shows []string
 	focus string // where the focus lands; empty: not looked at
 	tune  func(s *site, c *authsvc.Config)
@@ -22,7 +23,7 @@ type state struct {
 
 // at is a state that is one address away.
 func at(name, path, focus string, shows ...string) state {
-	return state{name: name, focus: focus, shows: shows, reach: func(s *site, b *tab) { b.open(s.base + path) }}
+	return state{name: name, focus: focus, shows: shows, reach: func(s *site, b *chromium.Tab) { b.Open(s.base + path) }}
 }
 
 const (
@@ -33,39 +34,39 @@ const (
 func states() []state {
 	return append(plainStates(),
 		state{name: "signin-marks", shows: []string{"Sign in with GitHub", "Sign in with Google"}, tune: wellKnown,
-			reach: func(s *site, b *tab) { b.open(s.base + "/signin") }},
+			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
-			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signin") }},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
 		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
 		state{name: "signin-bad-address", shows: []string{"could not be sent"}, focus: banner, reach: badAddress},
 		state{name: "signin-not-linked", shows: []string{"same account you used originally"}, focus: banner, reach: notLinked},
 		state{name: "signin-denied-there", shows: []string{"You do not have permission"}, focus: banner, reach: cancelled},
 		state{name: "signout", shows: []string{"Sign out of Acme", "ada@example.com", "Are you sure"},
-			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signout") }},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout") }},
 		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
-			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); b.open(s.base + "/signout?csrf=true") }},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout?csrf=true") }},
 		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink},
 		state{name: "verify-request-again", shows: []string{"We sent you another link"}, focus: "",
-			reach: func(s *site, b *tab) {
+			reach: func(s *site, b *chromium.Tab) {
 				askForLink(s, b)
-				b.click(".card form button")
-				b.wait(`document.querySelector("[role=status]")`)
+				b.Click(".card form button")
+				b.Wait(`document.querySelector("[role=status]")`)
 			}},
 		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "outside the browser"}, reach: linkElsewhere},
 		state{name: "confirm-signed-in", shows: []string{"grace@acme.test", "You are signed in here as ada@example.com"},
-			reach: func(s *site, b *tab) { s.signIn(b, "ada", "/"); linkElsewhere(s, b) }},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); linkElsewhere(s, b) }},
 		state{name: "notice", shows: []string{"Your address is confirmed", "Removed", "Example ID"}, reach: firstProof},
 		state{name: "error-limited", shows: []string{"Please wait a moment", "Try again in"}, focus: banner, reach: limited,
 			tune: func(_ *site, c *authsvc.Config) { c.RateLimit.SignIn = authsvc.Rate{N: 1, Per: time.Minute} }},
 		state{name: "repost", shows: []string{"Signing you in"}, tune: formPost,
-			reach: func(s *site, b *tab) {
-				b.scripts(false)
-				b.open(s.base + "/signin")
-				b.click(".p-post button")
+			reach: func(s *site, b *chromium.Tab) {
+				b.Scripts(false)
+				b.Open(s.base + "/signin")
+				b.Click(".p-post button")
 				s.choose(b, "ada")
-				b.click("noscript button")
-				b.at(s.base + "/callback/post")
-				b.scripts(true) // axe needs them; the page is past its own
+				b.Click("noscript button")
+				b.At(s.base + "/callback/post")
+				b.Scripts(true) // axe needs them; the page is past its own
 			}})
 }
 
@@ -92,73 +93,73 @@ func plainStates() []state {
 	return list
 }
 
-func wrongPassword(s *site, b *tab) {
-	b.open(s.base + "/signin")
-	b.fill("input[name=username]", "ada")
-	b.fill("input[name=password]", "wrong")
-	b.click("form[action$='/callback/credentials'] button")
-	b.at(s.base + "/signin?error=CredentialsSignin")
+func wrongPassword(s *site, b *chromium.Tab) {
+	b.Open(s.base + "/signin")
+	b.Fill("input[name=username]", "ada")
+	b.Fill("input[name=password]", "wrong")
+	b.Click("form[action$='/callback/credentials'] button")
+	b.At(s.base + "/signin?error=CredentialsSignin")
 }
 
 // badAddress is one that the browser lets through and the engine does not.
-func badAddress(s *site, b *tab) {
-	b.open(s.base + "/signin")
-	b.fill("input[name=email]", "ada@localhost")
-	b.click("#submitButton")
-	b.at(s.base + "/signin?error=EmailSignin")
+func badAddress(s *site, b *chromium.Tab) {
+	b.Open(s.base + "/signin")
+	b.Fill("input[name=email]", "ada@localhost")
+	b.Click("#submitButton")
+	b.At(s.base + "/signin?error=EmailSignin")
 }
 
 // notLinked comes from a provider with the address of somebody who is stored.
-func notLinked(s *site, b *tab) {
+func notLinked(s *site, b *chromium.Tab) {
 	if _, err := s.store.CreateUser(s.t.Context(), authsvc.User{ID: "0192c9a4-0000-7000-8000-000000000001", Email: "ada@example.com"}); err != nil {
 		s.t.Fatal(err)
 	}
-	b.open(s.base + "/signin")
-	b.click(".p-op button")
+	b.Open(s.base + "/signin")
+	b.Click(".p-op button")
 	s.choose(b, "ada")
-	b.at(s.base + "/signin?error=OAuthAccountNotLinked")
+	b.At(s.base + "/signin?error=OAuthAccountNotLinked")
 }
 
-func cancelled(s *site, b *tab) {
-	b.open(s.base + "/signin")
-	b.click(".p-op button")
-	b.at(s.op.Issuer())
-	b.click("button[name=cancel]")
-	b.at(s.base + "/error?error=AccessDenied")
+func cancelled(s *site, b *chromium.Tab) {
+	b.Open(s.base + "/signin")
+	b.Click(".p-op button")
+	b.At(s.op.Issuer())
+	b.Click("button[name=cancel]")
+	b.At(s.base + "/error?error=AccessDenied")
 }
 
-func askForLink(s *site, b *tab) {
-	b.open(s.base + "/signin")
-	b.fill("input[name=email]", "grace@acme.test")
-	b.click("#submitButton")
-	b.at(s.base + "/verify-request")
+func askForLink(s *site, b *chromium.Tab) {
+	b.Open(s.base + "/signin")
+	b.Fill("input[name=email]", "grace@acme.test")
+	b.Click("#submitButton")
+	b.At(s.base + "/verify-request")
 }
 
 // linkElsewhere opens a link that another browser asked for.
-func linkElsewhere(s *site, b *tab) {
+func linkElsewhere(s *site, b *chromium.Tab) {
 	askForLink(s, newTab(s.t))
-	b.open(s.mailTo("grace@acme.test"))
-	b.at(s.base + "/callback/email")
+	b.Open(s.mailTo("grace@acme.test"))
+	b.At(s.base + "/callback/email")
 }
 
 // firstProof proves the address of an account that somebody made with a
 // provider who had not verified it.
-func firstProof(s *site, b *tab) {
+func firstProof(s *site, b *chromium.Tab) {
 	s.signIn(newTab(s.t), "alan", "/")
-	b.open(s.base + "/signin")
-	b.fill("input[name=email]", "alan@example.com")
-	b.click("#submitButton")
-	b.at(s.base + "/verify-request")
-	b.open(s.mailTo("alan@example.com"))
-	b.at(s.base + "/callback/email")
+	b.Open(s.base + "/signin")
+	b.Fill("input[name=email]", "alan@example.com")
+	b.Click("#submitButton")
+	b.At(s.base + "/verify-request")
+	b.Open(s.mailTo("alan@example.com"))
+	b.At(s.base + "/callback/email")
 }
 
-func limited(s *site, b *tab) {
+func limited(s *site, b *chromium.Tab) {
 	for range 2 {
-		b.open(s.base + "/signin")
-		b.fill("input[name=email]", "grace@acme.test")
-		b.click("#submitButton")
-		b.wait(`!location.pathname.endsWith("/signin") && document.readyState === "complete"`)
+		b.Open(s.base + "/signin")
+		b.Fill("input[name=email]", "grace@acme.test")
+		b.Click("#submitButton")
+		b.Wait(`!location.pathname.endsWith("/signin") && document.readyState === "complete"`)
 	}
 }
 
@@ -209,9 +210,9 @@ func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	b := newTab(t)
-	b.open(s.base + "/signin?ui_locales=" + url.QueryEscape("de en"))
+	b.Open(s.base + "/signin?ui_locales=" + url.QueryEscape("de en"))
 	titled(t, b, "anmelden")
-	if got := eval[string](b, `document.documentElement.lang`); got != "de" {
+	if got := chromium.Eval[string](b, `document.documentElement.lang`); got != "de" {
 		t.Errorf("lang is %q", got)
 	}
 	inspect(t, b, "signin-german", s.origin)

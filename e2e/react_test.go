@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -14,19 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/internal/chromium"
+	"authsvc/internal/npm"
 )
 
 // bundle is the React application, built once.
-var bundle = sync.OnceValues(func() ([]byte, error) {
-	cmd := exec.Command("node_modules/.bin/esbuild", "src/app.jsx", "--bundle", "--format=iife", "--jsx=automatic",
-		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}")
-	cmd.Dir = webDir
-	out, err := cmd.Output()
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		err = errors.New(string(failed.Stderr))
-	}
-	return out, err
-})
+var bundle = sync.OnceValues(func() ([]byte, error) { return npm.Bundle(webDir, "src/app.jsx") })
 
 // reactSite serves the application at /app.
 func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
@@ -34,7 +25,7 @@ func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
 	needNode(t)
 	script, err := bundle()
 	if err != nil {
-		t.Fatalf("esbuild: %v", err)
+		t.Fatal(err)
 	}
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		c.Session.Strategy, c.Compat = strategy, mode
@@ -81,10 +72,10 @@ func takeNames(s *site, c *authsvc.Config) {
 }
 
 // is waits for the status, name and address that useSession shows.
-func (b *tab) is(status, name, email string) {
-	b.t.Helper()
+func is(b *chromium.Tab, status, name, email string) {
+	b.T.Helper()
 	for id, want := range map[string]string{"status": status, "name": name, "email": email} {
-		b.wait(`document.getElementById("` + id + `")?.textContent === ` + quote(want))
+		b.Wait(`document.getElementById("` + id + `")?.textContent === ` + chromium.Quote(want))
 	}
 }
 
@@ -105,48 +96,48 @@ func TestReact(t *testing.T) {
 				t.Parallel()
 				s := reactSite(t, strategy, mode)
 				b := newTab(t)
-				b.open(s.origin + "/app")
-				b.is("unauthenticated", "", "")
+				b.Open(s.origin + "/app")
+				is(b, "unauthenticated", "", "")
 				reactLists(t, s, b)
 				reactSignIn(t, s, b)
 				reactUpdate(t, s, b)
 				reactSignOut(t, s, b)
 				reactMail(t, s, b)
 				reactTabs(t, s, b)
-				b.quiet()
+				b.Quiet()
 			})
 		}
 	}
 }
 
-func reactLists(t *testing.T, s *site, b *tab) {
+func reactLists(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
-	providers := eval[map[string]map[string]string](b, `auth.getProviders()`)
+	providers := chromium.Eval[map[string]map[string]string](b, `auth.getProviders()`)
 	want := map[string]string{"id": "op", "name": "Example ID", "type": "oauth",
 		"signinUrl": s.base + "/signin/op", "callbackUrl": s.base + "/callback/op"}
 	if diff := cmp.Diff(want, providers["op"]); diff != "" || len(providers) != 3 {
 		t.Errorf("providers %v (-want +got)\n%s", slices.Sorted(maps.Keys(providers)), diff)
 	}
-	first, second := eval[string](b, `auth.getCsrfToken()`), eval[string](b, `auth.getCsrfToken()`)
+	first, second := chromium.Eval[string](b, `auth.getCsrfToken()`), chromium.Eval[string](b, `auth.getCsrfToken()`)
 	if len(first) < 40 || first != second {
 		t.Errorf("csrf tokens %q and %q", first, second)
 	}
-	if s := eval[*map[string]any](b, `auth.getSession()`); s != nil {
+	if s := chromium.Eval[*map[string]any](b, `auth.getSession()`); s != nil {
 		t.Errorf("session before sign-in: %v", *s)
 	}
-	b.click("#list")
-	b.at(s.base + "/signin?callbackUrl=")
-	b.open(s.origin + "/app")
+	b.Click("#list")
+	b.At(s.base + "/signin?callbackUrl=")
+	b.Open(s.origin + "/app")
 }
 
-func reactSignIn(t *testing.T, s *site, b *tab) {
+func reactSignIn(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
-	b.is("unauthenticated", "", "")
-	b.click("#in")
+	is(b, "unauthenticated", "", "")
+	b.Click("#in")
 	s.choose(b, "ada")
-	b.at(s.origin + "/app")
-	b.is("authenticated", "Ada Lovelace", "ada@example.com")
-	session := eval[struct {
+	b.At(s.origin + "/app")
+	is(b, "authenticated", "Ada Lovelace", "ada@example.com")
+	session := chromium.Eval[struct {
 		User    map[string]any
 		Expires string
 	}](b, `auth.getSession()`)
@@ -156,57 +147,57 @@ func reactSignIn(t *testing.T, s *site, b *tab) {
 }
 
 // reactUpdate renames the person, and reads the session again on focus.
-func reactUpdate(t *testing.T, s *site, b *tab) {
+func reactUpdate(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
-	b.click("#rename")
-	b.is("authenticated", "Ada King", "ada@example.com")
-	b.open(s.origin + "/app")
-	b.is("authenticated", "Ada King", "ada@example.com")
+	b.Click("#rename")
+	is(b, "authenticated", "Ada King", "ada@example.com")
+	b.Open(s.origin + "/app")
+	is(b, "authenticated", "Ada King", "ada@example.com")
 	before := s.count("GET /api/auth/session")
-	eval[bool](b, `document.dispatchEvent(new Event("visibilitychange"))`)
+	chromium.Eval[bool](b, `document.dispatchEvent(new Event("visibilitychange"))`)
 	s.eventually(func() bool { return s.count("GET /api/auth/session") > before }, "no session was read on focus")
 }
 
-func reactSignOut(t *testing.T, s *site, b *tab) {
+func reactSignOut(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
-	out := eval[map[string]string](b, `auth.signOut({redirect: false, callbackUrl: "/bye"})`)
+	out := chromium.Eval[map[string]string](b, `auth.signOut({redirect: false, callbackUrl: "/bye"})`)
 	if out["url"] != s.origin+"/bye" {
 		t.Errorf("signOut answered %v", out)
 	}
-	b.is("unauthenticated", "", "")
-	if !strings.HasPrefix(b.url(), s.origin+"/app") {
-		t.Errorf("signOut with redirect: false went to %s", b.url())
+	is(b, "unauthenticated", "", "")
+	if !strings.HasPrefix(b.URL(), s.origin+"/app") {
+		t.Errorf("signOut with redirect: false went to %s", b.URL())
 	}
 }
 
 // reactMail signs in with a link that is opened in the same tab, and signs
 // out with a redirect.
-func reactMail(t *testing.T, s *site, b *tab) {
+func reactMail(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
-	bad := eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
+	bad := chromium.Eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
 	if bad.Error == nil || *bad.Error != "EmailSignin" || bad.URL != nil {
 		t.Errorf("signIn with a malformed address: %+v", bad)
 	}
-	r := eval[result](b, `auth.signIn("email", {email: "Grace@Acme.test", redirect: false})`)
+	r := chromium.Eval[result](b, `auth.signIn("email", {email: "Grace@Acme.test", redirect: false})`)
 	if r.Error != nil || r.Status != http.StatusOK || !r.OK || r.URL == nil || !strings.HasPrefix(*r.URL, s.base+"/verify-request") {
 		t.Fatalf("signIn by mail: %+v", r)
 	}
-	b.open(s.mailTo("grace@acme.test"))
-	b.at(s.origin + "/app")
-	b.is("authenticated", "", "grace@acme.test")
-	b.click("#out")
-	b.at(s.origin + "/bye")
-	b.is("unauthenticated", "", "")
+	b.Open(s.mailTo("grace@acme.test"))
+	b.At(s.origin + "/app")
+	is(b, "authenticated", "", "grace@acme.test")
+	b.Click("#out")
+	b.At(s.origin + "/bye")
+	is(b, "unauthenticated", "", "")
 }
 
 // reactTabs signs out in one tab and looks at another.
-func reactTabs(t *testing.T, s *site, b *tab) {
+func reactTabs(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
 	s.signIn(b, "ada", "/app")
-	other := b.sibling()
-	other.open(s.origin + "/app")
-	other.wait(`document.getElementById("status")?.textContent === "authenticated"`)
-	eval[map[string]string](b, `auth.signOut({redirect: false})`)
-	other.is("unauthenticated", "", "")
-	other.quiet()
+	other := b.Sibling()
+	other.Open(s.origin + "/app")
+	other.Wait(`document.getElementById("status")?.textContent === "authenticated"`)
+	chromium.Eval[map[string]string](b, `auth.signOut({redirect: false})`)
+	is(other, "unauthenticated", "", "")
+	other.Quiet()
 }

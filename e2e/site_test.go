@@ -14,6 +14,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/chromium"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/mail"
@@ -159,7 +160,7 @@ func (s *site) count(route string) int {
 // mailTo waits for a mail to an address and returns the link in it.
 func (s *site) mailTo(address string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
 	defer cancel()
 	m, err := s.mail.Wait(ctx, func(m mailbox.Message) bool { return len(m.To) == 1 && m.To[0] == address })
 	if err != nil {
@@ -172,26 +173,26 @@ func (s *site) mailTo(address string) string {
 }
 
 // signIn brings a tab through the provider's page as one of its people.
-func (s *site) signIn(b *tab, person, callbackURL string) {
+func (s *site) signIn(b *chromium.Tab, person, callbackURL string) {
 	s.t.Helper()
-	b.open(s.base + "/signin?callbackUrl=" + url.QueryEscape(callbackURL))
-	b.click(".p-op button")
+	b.Open(s.base + "/signin?callbackUrl=" + url.QueryEscape(callbackURL))
+	b.Click(".p-op button")
 	s.choose(b, person)
-	b.at(s.origin + callbackURL)
+	b.At(s.origin + callbackURL)
 }
 
 // choose clicks a person on the provider's page.
-func (s *site) choose(b *tab, person string) {
+func (s *site) choose(b *chromium.Tab, person string) {
 	s.t.Helper()
-	b.at(s.op.Issuer())
-	b.click(`button[name=person][value="` + person + `"]`)
+	b.At(s.op.Issuer())
+	b.Click(`button[name=person][value="` + person + `"]`)
 }
 
 // email is the address of the session in a tab, read past its pages.
-func (s *site) email(b *tab) string {
+func (s *site) email(b *chromium.Tab) string {
 	s.t.Helper()
 	v := newVisitor(s.t, s.auth, s.base)
-	v.cookies = b.cookies(s.base)
+	v.cookies = b.Cookies(s.base)
 	address, _ := v.user()["email"].(string)
 	return address
 }
@@ -217,7 +218,7 @@ func (l *lines) String() string {
 // eventually waits for a condition on this side.
 func (s *site) eventually(ok func() bool, otherwise string) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(chromium.Patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatal(otherwise)
 		}

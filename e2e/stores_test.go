@@ -19,6 +19,7 @@ import (
 	"authsvc/adapter/mysql"
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
+	"authsvc/internal/npm"
 	"authsvc/internal/schema"
 	"authsvc/internal/servertest"
 	"authsvc/internal/sqladapter"
@@ -149,7 +150,7 @@ func (p pairing) prisma(database string, args ...string) ([]byte, error) {
 
 // adapters installs the npm packages and generates the Prisma clients.
 var adapters = sync.OnceValue(func() error {
-	if err := install(storesDir); err != nil {
+	if err := npm.Install(storesDir); err != nil {
 		return err
 	}
 	for _, p := range pairings() {

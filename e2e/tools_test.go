@@ -14,13 +14,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"authsvc/internal/npm"
 )
 
 // requested skips unless the run was asked for, saying how to.
@@ -38,25 +38,7 @@ func requested(t *testing.T, tool string) {
 const webDir = "web"
 
 // packages installs those of the web project.
-var packages = sync.OnceValue(func() error { return install(webDir) })
-
-// install installs npm packages if the lock file is newer than they are.
-func install(dir string) error {
-	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
-	if err != nil {
-		return err
-	}
-	done, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json"))
-	if err == nil && !done.ModTime().Before(lock.ModTime()) {
-		return nil
-	}
-	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci in %s: %w\n%s", dir, err, out)
-	}
-	return nil
-}
+var packages = sync.OnceValue(func() error { return npm.Install(webDir) })
 
 // needNode makes Node and the npm packages available, or skips.
 func needNode(t *testing.T) {

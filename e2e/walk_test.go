@@ -5,59 +5,57 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp/kb"
 
 	"authsvc"
+	"authsvc/internal/chromium"
 )
 
 // A hand uses a page: it presses what matches, and types into it.
 type hand interface {
-	press(b *tab, css string)
-	enter(b *tab, css, text string)
+	press(b *chromium.Tab, css string)
+	enter(b *chromium.Tab, css, text string)
 }
 
 type mouse struct{}
 
-func (mouse) press(b *tab, css string)       { b.t.Helper(); b.click(css) }
-func (mouse) enter(b *tab, css, text string) { b.t.Helper(); b.fill(css, text) }
+func (mouse) press(b *chromium.Tab, css string)       { b.T.Helper(); b.Click(css) }
+func (mouse) enter(b *chromium.Tab, css, text string) { b.T.Helper(); b.Fill(css, text) }
 
 // keyboard uses Tab and Enter alone, and demands that the focus can be seen.
 type keyboard struct{}
 
-func (keyboard) press(b *tab, css string) {
-	b.t.Helper()
-	b.reach(css)
-	b.key(kb.Enter)
+func (keyboard) press(b *chromium.Tab, css string) {
+	b.T.Helper()
+	reach(b, css)
+	b.Key(kb.Enter)
 }
 
-func (keyboard) enter(b *tab, css, text string) {
-	b.t.Helper()
-	b.reach(css)
-	b.write(text)
+func (keyboard) enter(b *chromium.Tab, css, text string) {
+	b.T.Helper()
+	reach(b, css)
+	b.Write(text)
 }
 
 // reach presses Tab until the focus is on an element that matches.
-func (b *tab) reach(css string) {
-	b.t.Helper()
-	b.wait(`document.readyState === "complete" && document.querySelector(` + quote(css) + `)`)
+func reach(b *chromium.Tab, css string) {
+	b.T.Helper()
+	b.Wait(`document.readyState === "complete" && document.querySelector(` + chromium.Quote(css) + `)`)
 	for range 60 {
-		if eval[bool](b, `document.activeElement.matches(`+quote(css)+`)`) {
+		if chromium.Eval[bool](b, `document.activeElement.matches(`+chromium.Quote(css)+`)`) {
 			return
 		}
-		b.key(kb.Tab)
-		if !eval[bool](b, `document.activeElement === document.body || (() => {
+		b.Key(kb.Tab)
+		if !chromium.Eval[bool](b, `document.activeElement === document.body || (() => {
 			const s = getComputedStyle(document.activeElement), r = document.activeElement.getBoundingClientRect()
 			return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2 && r.width > 0 && r.top < innerHeight && r.bottom > 0
 		})()`) {
-			b.t.Errorf("%s: the focus cannot be seen on %s", b.url(), eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`))
+			b.T.Errorf("%s: the focus cannot be seen on %s", b.URL(), chromium.Eval[string](b, `document.activeElement.outerHTML.slice(0, 200)`))
 		}
 	}
-	b.t.Fatalf("%s: Tab does not reach %s", b.url(), css)
+	b.T.Fatalf("%s: Tab does not reach %s", b.URL(), css)
 }
 
 // TestWalk goes through every page by mouse and by keyboard, with JavaScript
@@ -74,7 +72,7 @@ func TestWalk(t *testing.T) {
 					formPost(s, c)
 				})
 				b := newTab(t)
-				b.scripts(scripts)
+				b.Scripts(scripts)
 				walkProvider(s, b, h)
 				walkLinking(s, b, h)
 				walkSignOut(s, b, h)
@@ -82,8 +80,8 @@ func TestWalk(t *testing.T) {
 				walkConfirm(s, b, h)
 				walkPassword(s, b, h)
 				walkFormPost(s, b, h, scripts)
-				b.quiet()
-				if left := foreign(b.loaded(), s.origin, s.op.Issuer()); len(left) > 0 {
+				b.Quiet()
+				if left := chromium.Foreign(b.Loaded(), s.origin, s.op.Issuer()); len(left) > 0 {
 					t.Errorf("loaded from elsewhere: %v", left)
 				}
 			})
@@ -91,111 +89,111 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-func walkProvider(s *site, b *tab, h hand) {
+func walkProvider(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
-	b.open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dprovider")
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dprovider")
 	h.press(b, ".p-op button")
-	b.at(s.op.Issuer())
+	b.At(s.op.Issuer())
 	h.press(b, "button[value=ada]")
-	b.at(s.origin + "/?from=provider")
+	b.At(s.origin + "/?from=provider")
 	s.signedInAs(b, "ada@example.com")
 }
 
 // walkLinking adds an identity to the account, then switches to another one.
-func walkLinking(s *site, b *tab, h hand) {
+func walkLinking(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
-	b.open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dadding")
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dadding")
 	h.press(b, ".p-op button[name=link]")
-	b.at(s.op.Issuer())
+	b.At(s.op.Issuer())
 	h.press(b, "button[value=katherine]")
-	b.at(s.origin + "/?from=adding")
+	b.At(s.origin + "/?from=adding")
 	s.signedInAs(b, "ada@example.com")
 
-	b.open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dswitching")
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dswitching")
 	h.press(b, ".p-op button:not([name])")
-	b.at(s.op.Issuer())
+	b.At(s.op.Issuer())
 	h.press(b, "button[value=grace]")
-	b.at(s.origin + "/?from=switching")
+	b.At(s.origin + "/?from=switching")
 	s.signedInAs(b, "grace@example.com")
 }
 
-func walkSignOut(s *site, b *tab, h hand) {
+func walkSignOut(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
-	b.open(s.base + "/signout?callbackUrl=%2F%3Ffrom%3Dsignout")
+	b.Open(s.base + "/signout?callbackUrl=%2F%3Ffrom%3Dsignout")
 	h.press(b, "#submitButton")
-	b.at(s.origin + "/?from=signout")
+	b.At(s.origin + "/?from=signout")
 	s.signedInAs(b, "")
 }
 
 // walkMail asks for a link twice and opens the second.
-func walkMail(s *site, b *tab, h hand) {
+func walkMail(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
-	b.open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dmail")
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dmail")
 	h.enter(b, "input[name=email]", "joan@acme.test")
 	h.press(b, "#submitButton")
-	b.at(s.base + "/verify-request")
+	b.At(s.base + "/verify-request")
 	s.mailTo("joan@acme.test")
 	h.press(b, ".card form button")
-	b.wait(`document.querySelector("[role=status]")`)
-	b.open(s.mailTo("joan@acme.test"))
-	b.at(s.origin + "/?from=mail")
+	b.Wait(`document.querySelector("[role=status]")`)
+	b.Open(s.mailTo("joan@acme.test"))
+	b.At(s.origin + "/?from=mail")
 	s.signedInAs(b, "joan@acme.test")
 }
 
 // walkConfirm opens a link that another browser asked for, while signed in as
 // somebody else: nothing happens before the button.
-func walkConfirm(s *site, b *tab, h hand) {
+func walkConfirm(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	v := newVisitor(s.t, s.auth, s.base)
 	v.post("/signin/email", "email", "mary@acme.test", "callbackUrl", "/?from=confirm")
-	b.open(s.mailTo("mary@acme.test"))
+	b.Open(s.mailTo("mary@acme.test"))
 	s.signedInAs(b, "joan@acme.test")
 	h.press(b, "#submitButton")
-	b.at(s.origin + "/?from=confirm")
+	b.At(s.origin + "/?from=confirm")
 	s.signedInAs(b, "mary@acme.test")
 	walkSignOut(s, b, h)
 }
 
-func walkPassword(s *site, b *tab, h hand) {
+func walkPassword(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
-	b.open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dpassword")
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dpassword")
 	form := "form[action$='/callback/credentials'] "
 	for _, password := range []string{"wrong", "right"} {
 		h.enter(b, "input[name=username]", "ada")
 		h.enter(b, "input[name=password]", password)
 		h.press(b, form+"button")
 		if password == "wrong" {
-			b.at(s.base + "/signin?error=CredentialsSignin")
+			b.At(s.base + "/signin?error=CredentialsSignin")
 			focused(s.t, b, banner)
 		}
 	}
-	b.at(s.origin + "/?from=password")
+	b.At(s.origin + "/?from=password")
 	s.signedInAs(b, "ada@acme.test")
 	walkSignOut(s, b, h)
 }
 
 // walkFormPost signs in with a provider that answers by a POST. Without
 // scripts that takes two more clicks.
-func walkFormPost(s *site, b *tab, h hand, scripts bool) {
+func walkFormPost(s *site, b *chromium.Tab, h hand, scripts bool) {
 	s.t.Helper()
-	b.open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dpost")
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dpost")
 	h.press(b, ".p-post button")
-	b.at(s.op.Issuer())
+	b.At(s.op.Issuer())
 	h.press(b, "button[value=alan]")
 	if !scripts {
-		b.wait(`document.querySelector("noscript button")`)
+		b.Wait(`document.querySelector("noscript button")`)
 		h.press(b, "noscript button")
-		b.at(s.base + "/callback/post")
+		b.At(s.base + "/callback/post")
 		h.press(b, ".card button")
 	}
-	b.at(s.origin + "/?from=post")
+	b.At(s.origin + "/?from=post")
 }
 
 // signedInAs checks the session of the browser; "" is nobody.
-func (s *site) signedInAs(b *tab, address string) {
+func (s *site) signedInAs(b *chromium.Tab, address string) {
 	s.t.Helper()
 	if got := s.email(b); got != address {
-		s.t.Errorf("at %s: signed in as %q, want %q", b.url(), got, address)
+		s.t.Errorf("at %s: signed in as %q, want %q", b.URL(), got, address)
 	}
 }
 
@@ -226,64 +224,21 @@ func TestForeignRedirects(t *testing.T) {
 	b := newTab(t)
 	away := "?callbackUrl=" + url.QueryEscape(outside.URL+"/landed")
 
-	b.open(s.base + "/signin" + away)
-	b.click(".p-far button")
+	b.Open(s.base + "/signin" + away)
+	b.Click(".p-far button")
 	s.choose(b, "ada")
-	b.at(outside.URL + "/landed")
+	b.At(outside.URL + "/landed")
 	s.signedInAs(b, "ada@example.com")
 
-	b.open(s.base + "/signout" + away)
-	b.click("#submitButton")
-	b.at(outside.URL + "/landed")
+	b.Open(s.base + "/signout" + away)
+	b.Click("#submitButton")
+	b.At(outside.URL + "/landed")
 	s.signedInAs(b, "")
 
 	newVisitor(t, s.auth, s.base).post("/signin/email", "email", "mary@acme.test", "callbackUrl", outside.URL+"/landed")
-	b.open(s.mailTo("mary@acme.test"))
-	b.click("#submitButton")
-	b.at(outside.URL + "/landed")
+	b.Open(s.mailTo("mary@acme.test"))
+	b.Click("#submitButton")
+	b.At(outside.URL + "/landed")
 	s.signedInAs(b, "mary@acme.test")
-	b.quiet()
-}
-
-// TestBackAfterSignOut looks for the person in the pages that the back button
-// brings.
-func TestBackAfterSignOut(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	s.mux.Handle("GET /private", s.auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, err := s.auth.Session(r)
-		if err != nil || v == nil {
-			http.Error(w, "no session", http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		writePage(w, "<title>Private</title><h1>Private of "+v.Email+"</h1>")
-	})))
-	b := newTab(t)
-	s.signIn(b, "ada", "/private")
-	b.shows("Private of ada@example.com")
-	b.open(s.base + "/signin")
-	b.shows("ada@example.com")
-	b.open(s.base + "/signout?callbackUrl=%2F%3Fout")
-	b.shows("ada@example.com")
-	b.click("#submitButton")
-	b.at(s.origin + "/?out")
-	for _, path := range []string{"/api/auth/signout", "/api/auth/signin", ""} {
-		back(b)
-		if path != "" {
-			b.at(s.origin + path)
-		} else {
-			b.at(s.base + "/signin?callbackUrl=") // where Require sends strangers
-		}
-		if text := b.text(); strings.Contains(text, "ada@example.com") {
-			t.Errorf("%s shows the person after sign-out:\n%s", b.url(), text)
-		}
-	}
-}
-
-// back presses the back button.
-func back(b *tab) {
-	b.t.Helper()
-	history := send(b, page.GetNavigationHistory, cdp.Empty{})
-	send(b, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: history.Entries[history.CurrentIndex-1].ID})
+	b.Quiet()
 }

@@ -1,6 +1,9 @@
 package mail
 
 import (
+	"errors"
+	"net/textproto"
+
 	"github.com/wneessen/go-mail/smtp"
 )
 
@@ -23,7 +26,10 @@ func (s *server) deliver(c *smtp.Client, e envelope) error {
 		return s.failure("DATA", err)
 	}
 	if err := w.Close(); err != nil {
-		return s.failure("DATA", err)
+		f := s.failure("DATA", err)
+		var reply *textproto.Error
+		f.unsure = !errors.As(err, &reply) // the dot went out, the answer did not come
+		return f
 	}
 	return nil
 }

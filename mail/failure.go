@@ -21,6 +21,7 @@ type failure struct {
 	text   string // of the cause, if not its own
 	mend   string // what to do about it, or empty
 	final  bool   // trying again is of no use
+	unsure bool   // the server may have taken the mail
 }
 
 func (f *failure) Error() string {
@@ -39,10 +40,14 @@ func (f *failure) Error() string {
 	return text
 }
 
-// Unwrap gives the cause, and authsvc.ErrMailRefused for a final refusal.
+// Unwrap gives the cause, and authsvc.ErrMailRefused for a final refusal or
+// authsvc.ErrMailUnconfirmed for an answer that was lost.
 func (f *failure) Unwrap() []error {
-	if f.final {
+	switch {
+	case f.final:
 		return []error{f.cause, authsvc.ErrMailRefused}
+	case f.unsure:
+		return []error{f.cause, authsvc.ErrMailUnconfirmed}
 	}
 	return []error{f.cause}
 }

@@ -54,7 +54,8 @@ type Options struct {
 // final: the server answered MAIL, RCPT or DATA with 5xx, or the message is one
 // that cannot be sent without risk (see authsvc.Message; a field with line
 // breaks where they do not belong, an address that could be read as another
-// one or as several). Any other error may pass. A message that is sent again
+// one or as several). authsvc.ErrMailUnconfirmed: the answer to the whole
+// message was lost. Any other error may pass. A message that is sent again
 // keeps its Message-ID, for the case that the server took it and the answer
 // was lost (RFC 1047). Errors quote the server, shortened and without control
 // characters; they are for the log, not for the browser.

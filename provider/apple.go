@@ -41,6 +41,7 @@ func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
 		Issuer:       "https://appleid.apple.com",
 		Scope:        "openid name email",
 		ResponseMode: "form_post", // Apple asks for it when there are scopes
+		DeniedErrors: []string{"user_cancelled_authorize"},
 		AuthMethod:   "client_secret_post",
 		VerifiedText: true,
 		ClientSecret: mint.secret,

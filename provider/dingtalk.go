@@ -30,7 +30,19 @@ func DingTalk(c authsvc.Client) *authsvc.OAuth {
 	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return dingTalkTokens(ctx, o.TokenURL, x)
 	}
+	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return renew(ctx, x, "dingtalk", authsvc.APIRequest{URL: o.TokenURL, JSON: map[string]string{
+			"grantType": "refresh_token", "refreshToken": x.Tokens.Text("refresh_token"), "clientId": x.Client.ID, "clientSecret": x.Client.Secret,
+		}}, dingTalkSpent)
+	}
 	return o
+}
+
+// dingTalkSpent: the codes are dotted words, such as invalidParameter and then
+// the member that is meant.
+func dingTalkSpent(answer authsvc.Profile) bool {
+	code := strings.ToLower(answer.Text("code"))
+	return strings.Contains(code, "invalid") && strings.Contains(code, "refreshtoken")
 }
 
 // maxAuthCode bounds a code that the engine has not looked at, in bytes.

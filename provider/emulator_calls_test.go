@@ -29,9 +29,14 @@ func (e *emulator) matches(r *http.Request, name string, c *call) bool {
 		r.URL.EscapedPath() == want.EscapedPath() && got.Encode() == want.Query().Encode()
 }
 
-// call checks a request and answers it.
+// call checks a request and answers it. A GET that meets a fault may come three
+// times, and that is all that may.
 func (e *emulator) call(r *http.Request, name string, c *call, body []byte) *reply {
-	if e.called[name]++; e.called[name] > 1 {
+	most := 1
+	if e.fail != nil && r.Method == http.MethodGet && c.Auth != "none" && c.Auth != "oauth1" {
+		most = 3
+	}
+	if e.called[name]++; e.called[name] > most {
 		e.t.Errorf("%s came twice", name)
 	}
 	e.header(r, name, c.Headers)
@@ -113,6 +118,7 @@ func (e *emulator) fill(text []byte) []byte {
 		s = strings.ReplaceAll(s, "{{access_token}}", e.token())
 	}
 	s = strings.ReplaceAll(s, "{{state}}", e.asked.Get("state"))
+	s = strings.ReplaceAll(s, "{{refresh_token}}", e.refresh)
 	if strings.Contains(s, "{{id_token}}") {
 		s = strings.ReplaceAll(s, "{{id_token}}", e.identity())
 	}

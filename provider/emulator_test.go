@@ -34,6 +34,12 @@ type emulator struct {
 	back string // our callback address
 	fail *fault // what goes wrong, if anything
 
+	// later: the person is signed in, with the refresh token given.
+	later   bool
+	refresh string
+
+	bad http.RoundTripper // behind badHost
+
 	mu      sync.Mutex
 	asked   url.Values     // the authorization request
 	called  map[string]int // how often, by "METHOD URL"
@@ -61,6 +67,9 @@ func newEmulator(t *testing.T, rec *recording, back string) *emulator {
 
 // RoundTrip implements [http.RoundTripper].
 func (e *emulator) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == badHost {
+		return e.bad.RoundTrip(r)
+	}
 	var body []byte
 	if r.Body != nil {
 		defer r.Body.Close()
@@ -110,6 +119,9 @@ func (e *emulator) answer(r *http.Request, body []byte) (step string, a *reply) 
 	plain.RawQuery = ""
 	if e.rec.Token.Encoding != "query" && strings.Contains(r.URL.RawQuery, url.QueryEscape(clientSecret)) {
 		e.t.Errorf("%s %s: the client secret is in an address", r.Method, &plain)
+	}
+	if e.later {
+		return e.laterAnswer(r, body)
 	}
 	switch method := r.Method + " "; {
 	case r.URL.String() == e.discoveryURL():

@@ -34,7 +34,18 @@ func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
 	o.ExchangeCode = withCode("lark", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return larkTokens(ctx, o.TokenURL, x)
 	})
+	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return renew(ctx, x, "lark", authsvc.APIRequest{URL: o.TokenURL, JSON: map[string]string{
+			"grant_type": "refresh_token", "refresh_token": x.Tokens.Text("refresh_token"), "client_id": x.Client.ID, "client_secret": x.Client.Secret,
+		}}, larkSpent)
+	}
 	return o
+}
+
+// larkSpent: 20024 is of another client, 20026 unknown, 20037 expired, 20064
+// revoked, 20073 used before.
+func larkSpent(answer authsvc.Profile) bool {
+	return says("code", "20024", "20026", "20037", "20064", "20073")(answer) || says("error", "invalid_grant")(answer)
 }
 
 // larkTokens is the standard request with its parameters in JSON.

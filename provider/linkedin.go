@@ -14,7 +14,9 @@ func LinkedIn(c authsvc.Client) *authsvc.OAuth {
 		Issuer:     "https://www.linkedin.com/oauth",
 		AuthMethod: "client_secret_post",
 		Checks:     []string{"state"},
-		Fields:     authsvc.Fields{Name: "name|{given_name} {family_name}"},
-		Style:      authsvc.Style{Background: "#006699", Text: "#ffffff"},
+		// at its sign-in page, and at that of the permissions
+		DeniedErrors: []string{"user_cancelled_login", "user_cancelled_authorize"},
+		Fields:       authsvc.Fields{Name: "name|{given_name} {family_name}"},
+		Style:        authsvc.Style{Background: "#006699", Text: "#ffffff"},
 	}
 }

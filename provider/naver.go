@@ -31,7 +31,17 @@ func Naver(c authsvc.Client) *authsvc.OAuth {
 	o.ExchangeCode = withCode("naver", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return object(ctx, x, "naver", authsvc.APIRequest{URL: o.TokenURL, Form: withState(x)})
 	})
+	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return renew(ctx, x, "naver", authsvc.APIRequest{URL: o.TokenURL, Form: withRefreshToken(x)}, says("error", "invalid_grant"))
+	}
 	return o
+}
+
+// withRefreshToken is the standard request for new tokens with the client
+// secret in the body.
+func withRefreshToken(x *authsvc.Exchange) url.Values {
+	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {x.Tokens.Text("refresh_token")},
+		"client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}}
 }
 
 // withState is the standard token request with the client secret in the body,

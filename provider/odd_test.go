@@ -81,6 +81,24 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestDeniedErrors: words of a provider's own for "the person said no" are
+// understood, and only that provider's.
+func TestDeniedErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ id, word, page string }{
+		{"apple", "user_cancelled_authorize", "AccessDenied"},
+		{"linkedin", "user_cancelled_authorize", "AccessDenied"}, {"linkedin", "user_cancelled_login", "AccessDenied"},
+		{"linkedin", "access_denied", "AccessDenied"}, {"linkedin", "unauthorized_scope_error", "OAuthCallback"},
+		{"apple", "user_cancelled_login", "OAuthCallback"}, {"github", "user_cancelled_authorize", "OAuthCallback"},
+	} {
+		a := newAttempt(t, entry(t, tt.id), firstCase(t, tt.id))
+		a.start()
+		if page := a.comeBack(map[string]string{"code": "", "error": tt.word}); page != tt.page || a.stored != nil {
+			t.Errorf("%s, %s: the page says %q", tt.id, tt.word, page)
+		}
+	}
+}
+
 // TestLastFMState: a token that comes without the state of this browser, which
 // is how one signs somebody else in, is not even redeemed.
 func TestLastFMState(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 // A recording is what a provider does while somebody signs in, and what comes
 // of it: testdata/ID.json. Texts in it may hold {{client_id}},
 // {{client_secret}}, {{code}}, {{state}}, {{redirect_uri}}, {{access_token}},
-// {{token_secret}} (escaped), {{id_token}} and, as an expectation, {{any}}.
+// {{token_secret}} (escaped), {{refresh_token}}, {{id_token}} and, as an
+// expectation, {{any}}.
 type recording struct {
 	// Cases are JSON merge patches (RFC 7396) of the rest; none: the rest is
 	// the only case.
@@ -47,6 +48,9 @@ type recording struct {
 
 	Calls map[string]*call `json:"calls"` // the rest of the API, by "METHOD URL"
 
+	Refresh *refreshStep `json:"refresh"` // for providers that renew tokens their own way
+	Revoke  *tokenStep   `json:"revoke"`  // and those that revoke them
+
 	Want *outcome `json:"want"` // null: nobody is signed in
 }
 
@@ -75,6 +79,22 @@ type tokenStep struct {
 	Status      int               `json:"status"`
 	ContentType string            `json:"content_type"`
 	Answer      json.RawMessage   `json:"answer"` // a text is sent as it is; default: the standard one
+}
+
+// A refreshStep renews the access token of a sign-in: the standard parameters
+// and Params. The standard answer has {{access_token}} and no refresh token.
+type refreshStep struct {
+	tokenStep
+	Rotated  string             `json:"rotated"` // the refresh token of the answer, if it has one
+	Refusals map[string]refusal `json:"refusals"`
+}
+
+// A refusal is an answer without a token. Spent: the refresh token is not to be
+// presented again.
+type refusal struct {
+	Status int             `json:"status"`
+	Answer json.RawMessage `json:"answer"`
+	Spent  bool            `json:"spent"`
 }
 
 // A call is any other request. It must come exactly once.

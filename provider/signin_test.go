@@ -34,11 +34,13 @@ type attempt struct {
 	last    string      // address that it came back to
 	header  http.Header // of the requests that follow
 	userID  string      // of stored
+	store   authsvc.Adapter
+	lost    int // events TokenRefused
 }
 
-func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
+func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...authsvc.Provider) *attempt {
 	t.Helper()
-	a := &attempt{emulator: newEmulator(t, rec, origin+"/api/auth/callback/"+entry.ID), id: entry.ID, log: &journal{}}
+	a := &attempt{emulator: newEmulator(t, rec, origin+"/api/auth/callback/"+entry.ID), id: entry.ID, log: &journal{}, store: memory.New()}
 	client := authsvc.Client{ID: clientID, Secret: clientSecret}
 	if entry.NoSecret {
 		client.Secret = ""
@@ -57,10 +59,10 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording) *attempt {
 		t.Fatal(err)
 	}
 	a.service, err = authsvc.New(authsvc.Config{
-		URL: origin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: memory.New(),
-		Providers: []authsvc.Provider{p}, Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
+		URL: origin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: a.store,
+		Providers: append(more, p), Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
 		RateLimit: authsvc.RateLimit{Disabled: true}, Logger: slog.New(slog.NewTextHandler(a.log, nil)),
-		Events: authsvc.Events{SignIn: func(_ context.Context, e authsvc.SignInEvent) {
+		Events: authsvc.Events{TokenRefused: func(context.Context, authsvc.Account) { a.lost++ }, SignIn: func(_ context.Context, e authsvc.SignInEvent) {
 			a.userID = e.User.ID
 			a.kept = e.Account.AccessToken
 			a.stored = &outcome{ID: e.Account.ProviderAccountID, Name: e.User.Name, Email: e.User.Email, Image: e.User.Image,
@@ -127,17 +129,23 @@ func (a *attempt) start() {
 // begin returns where the sign-in leads.
 func (a *attempt) begin() *url.URL {
 	a.t.Helper()
+	to, err := a.do(http.MethodPost, "/api/auth/signin/"+a.id, url.Values{"csrfToken": {a.csrf()}}).Location()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return to
+}
+
+// csrf gets the token that a form needs.
+func (a *attempt) csrf() string {
+	a.t.Helper()
 	var csrf struct {
 		CSRFToken string `json:"csrfToken"`
 	}
 	if err := json.NewDecoder(a.do(http.MethodGet, "/api/auth/csrf", nil).Body).Decode(&csrf); err != nil {
 		a.t.Fatal(err)
 	}
-	to, err := a.do(http.MethodPost, "/api/auth/signin/"+a.id, url.Values{"csrfToken": {csrf.CSRFToken}}).Location()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return to
+	return csrf.CSRFToken
 }
 
 // authorize is what the provider makes of the authorization request.

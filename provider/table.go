@@ -345,6 +345,7 @@ func tableA() []Entry {
 			},
 			Notes: []string{
 				"Users of Lark, outside China, sign in with domain: larksuite.com.",
+				"A refresh token comes with scope: offline_access, which the app has to be allowed.",
 			},
 			New: lark},
 		{ID: "lastfm", Name: "Last.fm", Protocol: "custom", Email: EmailAbsent,

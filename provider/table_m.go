@@ -369,6 +369,7 @@ func tableM() []Entry {
 			Notes: []string{
 				"People of other data centres can sign in if the client is enabled for several, with the same secret.",
 				"Ids of other data centres than us have its name before them, such as eu:20061234567; to go on with accounts that NextAuth.js stored for one, set profile.id to ZUID and enable no other.",
+				"A refresh token comes with authorization_params: {access_type: offline}.",
 			},
 			New: zoho},
 		{ID: "zoom", Name: "Zoom", Protocol: "oauth2", Email: EmailClaim,

@@ -2,7 +2,10 @@ package provider
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/url"
 
 	"authsvc"
@@ -32,6 +35,9 @@ func VK(c authsvc.Client) *authsvc.OAuth {
 	o.ExchangeCode = withCode("vk", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return vkTokens(ctx, o.TokenURL, x)
 	})
+	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return vkRefreshed(ctx, o.TokenURL, x)
+	}
 	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return vkUser(ctx, o.UserInfoURL, x)
 	}
@@ -51,8 +57,35 @@ func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsv
 	if err != nil {
 		return nil, err
 	}
-	if state, came := answer["state"]; came && state != x.State {
-		return nil, errors.New("vk: the token answer has another state")
+	if err := vkState(answer, x.State); err != nil {
+		return nil, err
+	}
+	if len(device) <= maxKept {
+		answer["session_state"] = device
+	}
+	return answer, nil
+}
+
+// maxKept bounds what is kept as session_state, in bytes: the column of some
+// databases that moved here is that short.
+const maxKept = 191
+
+// vkRefreshed names the device that signed in, which the account has as its
+// session_state, and a state of its own.
+func vkRefreshed(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
+	device := x.Tokens.Text("session_state")
+	if device == "" {
+		return nil, fmt.Errorf("vk: the device of the sign-in is not stored: %w", authsvc.ErrNoToken)
+	}
+	form := withRefreshToken(x)
+	form.Set("device_id", device)
+	form.Set("state", rand.Text())
+	answer, err := renew(ctx, x, "vk", authsvc.APIRequest{URL: tokenURL, Form: form}, says("error", "invalid_grant", "invalid_token"))
+	if err != nil {
+		return nil, err
+	}
+	if err := vkState(answer, form.Get("state")); err != nil {
+		return nil, err
 	}
 	return answer, nil
 }
@@ -69,4 +102,13 @@ func vkUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (auths
 		return nil, errors.New("vk: the profile is not that of the token")
 	}
 	return profile, nil
+}
+
+// vkState refuses a token answer with another state than that of the request.
+func vkState(answer authsvc.Profile, sent string) error {
+	state, _ := answer["state"].(string)
+	if _, came := answer["state"]; came && subtle.ConstantTimeCompare([]byte(state), []byte(sent)) != 1 {
+		return errors.New("vk: the token answer has another state")
+	}
+	return nil
 }

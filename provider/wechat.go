@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 
 	"authsvc"
 )
@@ -36,10 +37,25 @@ func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
 		q := url.Values{"grant_type": {"authorization_code"}, "code": {x.Code}, "appid": {x.Client.ID}, "secret": {x.Client.Secret}}
 		return object(ctx, x, "wechat", authsvc.APIRequest{URL: o.TokenURL + "?" + q.Encode()})
 	})
+	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		q := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {x.Tokens.Text("refresh_token")}, "appid": {x.Client.ID}}
+		return renew(ctx, x, "wechat", authsvc.APIRequest{URL: weChatRefreshURL(o.TokenURL) + "?" + q.Encode()}, weChatSpent)
+	}
 	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return weChatUser(ctx, o.UserInfoURL, x)
 	}
 	return o
+}
+
+// weChatRefreshURL is the neighbour of the token endpoint.
+func weChatRefreshURL(tokenURL string) string {
+	return tokenURL[:strings.LastIndex(tokenURL, "/")+1] + "refresh_token"
+}
+
+// weChatSpent: 40030 is unknown, 42002 expired, 42007 void since the person
+// changed the password.
+func weChatSpent(answer authsvc.Profile) bool {
+	return says("errcode", "40030", "42002", "42007")(answer)
 }
 
 func weChatAnswer(answer authsvc.Profile) (authsvc.Profile, error) {

@@ -27,14 +27,14 @@ var zohoCentres = map[string]string{
 // Zoho signs in with a Zoho account. region is the data centre where the
 // client is registered: us if empty, or au, ca, eu, in, jp, sa, uk. People of
 // another one are redeemed there, if the client is enabled for it with the
-// same secret; TokenURL and RevocationURL stay those of region. Each data centre
-// has users of its own: ids are ZUID at us and REGION:ZUID elsewhere. Nothing
-// vouches for the address.
+// same secret, and their tokens refreshed and revoked there: the account has the
+// data centre as its session_state. Each has users of its own: ids are ZUID at
+// us and REGION:ZUID elsewhere. Nothing vouches for the address.
 //
 // https://www.zoho.com/accounts/protocol/oauth/sign-in-using-zoho.html
 func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
 	home := zohoCentres[cmp.Or(region, "us")]
-	return &authsvc.OAuth{
+	o := &authsvc.OAuth{
 		ID: "zoho", Name: "Zoho", Client: c,
 		AuthorizationURL: home + "/oauth/v2/auth",
 		TokenURL:         home + "/oauth/v2/token",
@@ -57,6 +57,16 @@ func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#e42527", Text: "#ffffff"},
 	}
+	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		r := authsvc.APIRequest{URL: zohoKept(x, home, o.TokenURL), Form: withRefreshToken(x)}
+		return renew(ctx, x, "zoho", r, says("error", "invalid_code", "invalid_grant"))
+	}
+	o.RevokeToken = func(ctx context.Context, x *authsvc.Exchange, token, hint string) error {
+		_, err := x.Do(ctx, authsvc.APIRequest{URL: zohoKept(x, home, o.RevocationURL), Form: url.Values{"token": {token},
+			"token_type_hint": {hint}, "client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}}})
+		return err
+	}
+	return o
 }
 
 func zohoHosts() []string {
@@ -84,7 +94,7 @@ func zohoTokens(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.
 	if x.Code == "" {
 		return nil, errors.New("zoho: no code")
 	}
-	_, accounts, err := zohoCentre(home, x)
+	region, accounts, err := zohoCentre(home, x)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +111,18 @@ func zohoTokens(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.
 	if !ok {
 		return nil, errors.New("zoho: the token answer is no object")
 	}
+	answer["session_state"] = region
 	return answer, nil
+}
+
+// zohoKept is an endpoint, given at home, at the data centre of a stored
+// account: that of its sign-in, or home for accounts that were stored without
+// one. A word that is not in the table leads nowhere else.
+func zohoKept(x *authsvc.Exchange, home, endpoint string) string {
+	if path, ok := strings.CutPrefix(endpoint, home); ok {
+		return cmp.Or(zohoCentres[x.Tokens.Text("session_state")], home) + path
+	}
+	return endpoint // of the operator's own
 }
 
 // zohoUser asks the same data centre. A number that two of them may have given

@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/arena"
+	"authsvc/internal/chromium"
 	"authsvc/internal/servertest"
 )
 
@@ -141,7 +142,7 @@ func program(names ...string) need {
 	}}
 }
 
-var needsChromium = program("chromium", "chromium-browser", "google-chrome")
+var needsChromium = program(chromium.Names...)
 
 // figures are what a check has to say, each once.
 type figures struct {

@@ -75,7 +75,7 @@ var groups = sync.OnceValue(func() []group {
 		g := all[slices.IndexFunc(all, func(g group) bool { return g.name == name })]
 		c, ok := g.checks[number]
 		if !ok {
-			c = check{title: b.title, once: true, run: func(*T) {}, needs: []need{needsChromium}, alone: b.alone}
+			c = check{title: b.title, once: true, run: func(*T) {}, alone: b.alone, least: ci, needs: append([]need{needsChromium}, b.needs...)}
 		}
 		c.browser = b.run
 		g.checks[number] = c
@@ -202,8 +202,8 @@ func (c check) verify(t *T) {
 		t.report.line(t.id, status, cmp.Or(t.figures.want(), c.title), t.figures.String())
 	})
 	t.require(c)
-	if c.browser != nil && needsChromium.lack() == "" && theScale() >= ci {
-		defer t.Run("browser", c.browser)
+	if c.browser != nil && theScale() >= ci {
+		defer c.inBrowser(t)
 	}
 	if c.once {
 		c.run(t)
@@ -219,6 +219,19 @@ func (c check) verify(t *T) {
 			c.run(inner)
 		})
 	}
+}
+
+// inBrowser runs the part that needs a real browser.
+func (c check) inBrowser(t *T) {
+	lack := needsChromium.lack()
+	if lack == "" {
+		t.Run("browser", c.browser)
+		return
+	}
+	if demanded() {
+		t.Errorf("the part in a browser %s", lack)
+	}
+	t.Figure("without its part in a browser")
 }
 
 // require skips a check for which the scale is too small or something lacks.

@@ -26,9 +26,13 @@ type Adapter struct {
 	permits     map[string]time.Time                 // key to the time paid for
 	leases      map[string]lease                     // by name
 	meta        map[string]string
+	audit       map[string]authsvc.AuditRecord // by id
 }
 
-var _ authsvc.Adapter = (*Adapter)(nil)
+var (
+	_ authsvc.Adapter  = (*Adapter)(nil)
+	_ authsvc.AuditLog = (*Adapter)(nil)
+)
 
 // identity is what an account is unique by.
 type identity struct{ provider, id string }
@@ -51,6 +55,7 @@ func New() *Adapter {
 		permits:     map[string]time.Time{},
 		leases:      map[string]lease{},
 		meta:        map[string]string{},
+		audit:       map[string]authsvc.AuditRecord{},
 	}
 }
 

@@ -50,6 +50,14 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (t au
 	return t, err
 }
 
+// VoidTokens implements [authsvc.Adapter].
+func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
+	return a.do(ctx, func() error {
+		a.removeTokens(identifier)
+		return nil
+	})
+}
+
 // removeTokens voids the links of an address and their mails.
 func (a *Adapter) removeTokens(email string) {
 	for token, t := range a.tokens {

@@ -77,6 +77,16 @@ func duplicate(err error) bool {
 	return mongo.IsDuplicateKeyError(err) || coded(err, 1) && strings.Contains(err.Error(), "UNIQUE constraint failed")
 }
 
+// onlyDuplicates reports that of many inserts none failed but those of
+// documents that are there.
+func onlyDuplicates(err error) bool {
+	var many mongo.BulkWriteException
+	if !errors.As(err, &many) || many.WriteConcernError != nil || len(many.WriteErrors) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(many.WriteErrors, func(e mongo.BulkWriteError) bool { return !duplicate(e.WriteError) })
+}
+
 func coded(err error, codes ...int) bool {
 	var server mongo.ServerError
 	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)

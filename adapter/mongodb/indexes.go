@@ -62,6 +62,7 @@ func (s *Store) indexes() []index {
 		{s.revocations(), []string{"expires"}, false, false},
 		{s.permits(), []string{"expires"}, false, false},
 		{s.leases(), []string{"expires"}, false, false},
+		{s.audit(), []string{"occurred", "_id"}, false, false},
 	}
 }
 

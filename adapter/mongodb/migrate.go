@@ -145,7 +145,7 @@ func (s *Store) down(ctx context.Context, version int64) error {
 			return err
 		}
 	}
-	for _, c := range []*mongo.Collection{s.ownSessions(), s.mails(), s.once(), s.revocations(), s.permits(), s.leases(), s.meta()} {
+	for _, c := range []*mongo.Collection{s.ownSessions(), s.mails(), s.once(), s.revocations(), s.permits(), s.leases(), s.audit(), s.meta()} {
 		if err := c.Drop(ctx); err != nil && !coded(err, codeNoCollection) {
 			return err
 		}

@@ -176,6 +176,7 @@ func TestIndexes(t *testing.T) {
 		"authsvc_revocation":  {"written", "expires"},
 		"authsvc_permit":      {"expires"},
 		"authsvc_lease":       {"expires"},
+		"authsvc_audit":       {"occurred _id"},
 	} {
 		indexes, err := existing(t.Context(), s.db.Collection(name))
 		if err != nil {

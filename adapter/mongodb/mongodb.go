@@ -11,6 +11,7 @@
 //	authsvc_permit     _id: key, expires (milliseconds since 1970)
 //	authsvc_lease      _id: name, holder, expires
 //	authsvc_meta       _id: key, value
+//	authsvc_audit      _id, occurred, name, outcome, code, reason, provider, user, client, agent, request
 //
 // Nothing needs a transaction, so a standalone server will do. Each step of
 // several documents is ordered: until its last write, what it has written
@@ -56,7 +57,10 @@ type Store struct {
 	orphans patrol
 }
 
-var _ authsvc.Adapter = (*Store)(nil)
+var (
+	_ authsvc.Adapter  = (*Store)(nil)
+	_ authsvc.AuditLog = (*Store)(nil)
+)
 
 // Open connects to the database that the URL's path names:
 // mongodb://user:password@host/database or mongodb+srv://…. A server that does
@@ -118,6 +122,7 @@ func (s *Store) revocations() *mongo.Collection { return s.db.Collection("authsv
 func (s *Store) permits() *mongo.Collection     { return s.db.Collection("authsvc_permit") }
 func (s *Store) leases() *mongo.Collection      { return s.db.Collection("authsvc_lease") }
 func (s *Store) meta() *mongo.Collection        { return s.db.Collection("authsvc_meta") }
+func (s *Store) audit() *mongo.Collection       { return s.db.Collection("authsvc_audit") }
 
 // do does one method of the contract, within the time that a call may take. op
 // names it in errors.

@@ -81,8 +81,8 @@ func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) e
 			return nil
 		}
 		if !duplicate(err) {
-			undo(ctx, func(ctx context.Context) { //nolint:errcheck // without its token it is a mail too many
-				s.deleteAll(ctx, s.mails(), by("_id", m.ID, bson.E{Key: "slot", Value: slot}))
+			undo(ctx, func(ctx context.Context) {
+				s.deleteAll(ctx, s.mails(), by("_id", m.ID, bson.E{Key: "slot", Value: slot})) //nolint:errcheck // without its token it is a mail too many
 			})
 			return err
 		}
@@ -132,6 +132,18 @@ func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t auth
 		return err
 	})
 	return t, err
+}
+
+// VoidTokens implements [authsvc.Adapter]. What was interrupted is done again
+// by the next call: a token goes after its mail.
+func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
+	return s.do(ctx, "void tokens", func(ctx context.Context) error {
+		links, err := s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier), options.Find())
+		if err != nil {
+			return err
+		}
+		return s.removeLinks(ctx, links)
+	})
 }
 
 // ClaimMail implements [authsvc.Adapter]. Should the answer be lost, the mail

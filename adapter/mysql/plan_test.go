@@ -62,6 +62,7 @@ func fill(t *testing.T, s shared) {
 		`INSERT INTO authsvc_revocation (id, not_before, written, expires) SELECT i, ` + own + `, ` + own + `, ` + own,
 		`INSERT INTO authsvc_permit (id, expires) SELECT i, ` + own,
 		`INSERT INTO authsvc_lease (id, holder, expires) SELECT i, i, ` + own,
+		`INSERT INTO authsvc_audit (id, occurred, name, outcome, code, reason, provider, user_id, client, agent, request) SELECT i, ` + own + `, 'n', 'success', '', '', '', '', '', '', ''`,
 		`INSERT INTO authsvc_meta (id, value) SELECT i, i`,
 	} {
 		if err := s.exec(t.Context(), text+from); err != nil {

@@ -22,6 +22,7 @@ INSERT INTO authsvc_once SELECT 'once' || i, 1000 * (EPOCH::bigint + i) FROM gen
 INSERT INTO authsvc_revocation SELECT 'rev' || i, 0, 1000 * (EPOCH::bigint + i), 1000 * (EPOCH::bigint + i) FROM generate_series(-20000, 1000) i;
 INSERT INTO authsvc_permit SELECT 'permit' || i, 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_lease SELECT 'lease' || i, 'ann', 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
+INSERT INTO authsvc_audit SELECT 'audit' || i, 1000 * (EPOCH::bigint + i), 'n', 'success', '', '', '', '', '', '', '' FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_meta SELECT 'meta' || i, '' FROM generate_series(1, 2000) i;
 ANALYZE;`
 

@@ -16,7 +16,7 @@ const mendTime = 2 * time.Second
 
 // Beside returns a store that keeps users, accounts and meta in main, and
 // sessions, links, mails, used keys, revocations, permits and leases in store.
-// Closing both is for the caller.
+// Audit events stay in main, if it keeps them. Closing both is for the caller.
 //
 // No step spans two stores. What holds nevertheless, also when the process
 // dies in between:
@@ -34,7 +34,16 @@ const mendTime = 2 * time.Second
 //     first proofs at once, the later may end the session of the earlier.
 //   - Repeating a step that failed finishes it.
 func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
-	return &beside{main, store}
+	b := &beside{main, store}
+	if audit, ok := main.(authsvc.AuditLog); ok {
+		return besideWithAudit{b, audit}
+	}
+	return b
+}
+
+type besideWithAudit struct {
+	*beside
+	authsvc.AuditLog // of main
 }
 
 type beside struct {

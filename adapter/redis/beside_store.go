@@ -39,6 +39,11 @@ func (b *beside) TakeToken(ctx context.Context, identifier, token string) (auths
 	return b.store.TakeToken(ctx, identifier, token)
 }
 
+// VoidTokens implements [authsvc.Adapter].
+func (b *beside) VoidTokens(ctx context.Context, identifier string) error {
+	return b.store.VoidTokens(ctx, identifier)
+}
+
 // ClaimMail implements [authsvc.Adapter].
 func (b *beside) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
 	return b.store.ClaimMail(ctx, now, retry)

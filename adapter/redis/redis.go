@@ -38,7 +38,10 @@ type Store struct {
 	warnings []string
 }
 
-var _ authsvc.Adapter = (*Store)(nil)
+var (
+	_ authsvc.Adapter  = (*Store)(nil)
+	_ authsvc.AuditLog = (*Store)(nil)
+)
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
 

@@ -105,6 +105,8 @@ type suite struct {
 	reopen func(t *testing.T) authsvc.Adapter
 }
 
+func (s suite) Unwrap() authsvc.Adapter { return s.Adapter }
+
 func (s suite) Reopen(t *testing.T) authsvc.Adapter { return s.reopen(t) }
 
 func whole(url string) func(*testing.T) authsvc.Adapter {

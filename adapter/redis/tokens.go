@@ -16,6 +16,7 @@ var errPayload = errors.New("redis: mail payload exceeds 64 KiB")
 var (
 	tokenPut   = once("token_put")
 	tokenTake  = once("token_take")
+	tokenVoid  = again("token_void")
 	mailClaim  = once("mail_claim")
 	mailDelay  = again("mail_delay")
 	mailDelete = again("mail_delete")
@@ -38,6 +39,11 @@ func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsv
 		return authsvc.VerificationToken{}, err
 	}
 	return row{list}.link(), nil
+}
+
+// VoidTokens implements [authsvc.Adapter].
+func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
+	return s.do(ctx, tokenVoid, []string{s.key("links", identifier)}, identifier)
 }
 
 // ClaimMail implements [authsvc.Adapter].

@@ -30,6 +30,7 @@ func one(t *testing.T, s *Store, expires time.Time) {
 		s.UseOnce(t.Context(), "k", expires),
 		s.Revoke(t.Context(), authsvc.Revocation{Key: "k", Written: now, Expires: expires}),
 		s.Lease(t.Context(), "k", "h", now, expires),
+		s.PutAudit(t.Context(), []authsvc.AuditRecord{{ID: "a", AuditEvent: authsvc.AuditEvent{Name: "n", Time: now}}}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +43,7 @@ var dying = map[string]bool{
 	"session": true, "session-id": true, "session-digest": true, "sessions": true, "link": true, "links": true, "mail": true,
 	"once": true, "revocation": true, "permit": true, "lease": true,
 	"user": false, "users": false, "email": false, "account": false, "account-id": false, "accounts": false, "meta": false,
-	"schema": false, "queue": false, "revocations": false, "expiry": false,
+	"schema": false, "audit": false, "queue": false, "revocations": false, "expiry": false,
 }
 
 // lives checks the time to live of every key: none, or a day after expires.

@@ -92,7 +92,7 @@ func ensureFile(ctx context.Context, path string) error {
 		return fmt.Errorf("sqlite: create: %w", err)
 	}
 	if walErr == nil && wal.Size() > 0 {
-		os.Remove(path)
+		_ = os.Remove(path) // an empty file that is left is refused at the next start
 		return fmt.Errorf("sqlite: %s is missing, but its log %s-wal is there: restore the file, or remove the log to start anew", path, path)
 	}
 	return nil

@@ -54,7 +54,7 @@ func statements(t *testing.T, store, text, id string) string {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, file := range []string{"user", "account", "session", "verificationtoken", "own.up", "leases.up"} {
+	for _, file := range []string{"user", "account", "session", "verificationtoken", "own.up", "leases.up", "audit.up"} {
 		raw, err := os.ReadFile(filepath.Join("..", "..", "adapter", store, "schema", file+".sql"))
 		if err != nil {
 			t.Fatal(err)

@@ -26,12 +26,12 @@ type front struct {
 	scheme  string
 	service http.Handler
 	log     *slog.Logger
-	ready   readiness
+	ready   *readiness
 	foreign sync.Once // says why a host is refused, once
 }
 
 func newFront(s *config.Settings, service http.Handler, a authsvc.Adapter) *front {
-	f := &front{address: publicAddress(s.Engine.URL), service: service, log: s.Engine.Logger}
+	f := &front{address: publicAddress(s.Engine.URL), service: service, log: s.Engine.Logger, ready: &readiness{}}
 	f.scheme = f.origin[:len(f.origin)-len("://")-len(f.host)]
 	f.ready.ping = func(context.Context) error { return nil }
 	if a != nil {

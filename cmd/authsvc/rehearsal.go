@@ -59,5 +59,16 @@ func (*rehearsal) Lease(context.Context, string, string, time.Time, time.Time) e
 // Release implements [authsvc.Adapter].
 func (*rehearsal) Release(context.Context, string, string) error { return nil }
 
+// PutAudit implements [authsvc.AuditLog], and so do the two below.
+func (*rehearsal) PutAudit(context.Context, []authsvc.AuditRecord) error { return nil }
+
+// ListAudit finds none.
+func (*rehearsal) ListAudit(context.Context, time.Time, string, int) ([]authsvc.AuditRecord, error) {
+	return nil, nil
+}
+
+// SweepAudit deletes none.
+func (*rehearsal) SweepAudit(context.Context, time.Time, int) (int, error) { return 0, nil }
+
 // Sweep implements [authsvc.Adapter].
 func (*rehearsal) Sweep(context.Context, time.Time, int) (int, error) { return 0, nil }

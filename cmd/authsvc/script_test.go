@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -35,12 +38,10 @@ func TestScripts(t *testing.T) {
 		Dir:      "testdata/script",
 		Deadline: time.Now().Add(90 * time.Second), // a script that waits for what never comes
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// terminate sends SIGTERM to what runs in the background.
-			"terminate": func(ts *testscript.TestScript, _ bool, _ []string) {
-				for _, c := range ts.BackgroundCmds() {
-					ts.Check(c.Process.Signal(syscall.SIGTERM))
-				}
-			},
+			// terminate sends SIGTERM, and hangup SIGHUP, to what runs in the
+			// background.
+			"terminate": signalAll(syscall.SIGTERM),
+			"hangup":    signalAll(syscall.SIGHUP),
 		},
 		Setup: func(e *testscript.Env) error {
 			for _, name := range []string{"PORT", "IDP"} {
@@ -50,6 +51,9 @@ func TestScripts(t *testing.T) {
 				}
 				e.Setenv(name, strconv.Itoa(port))
 			}
+			if err := guard(e.WorkDir); err != nil {
+				return err
+			}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector sleeps 1 s at each exit
 			e.Setenv("SECRET", "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")
 			return nil
@@ -57,9 +61,32 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// guard keeps the files of a script, which hold secrets, from others.
+func guard(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o600)
+	})
+}
+
+func signalAll(s syscall.Signal) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, _ []string) {
+		for _, c := range ts.BackgroundCmds() {
+			ts.Check(c.Process.Signal(s))
+		}
+	}
+}
+
 // get prints the status, the Location and the body of an address. It waits for
-// the server to listen. A second argument is the Host to name.
+// the server to listen. A second argument is the Host to name. After -until it
+// takes a word that the body has to hold, and asks again until it does.
 func get() {
+	if len(os.Args) > 3 && os.Args[1] == "-until" {
+		until(os.Args[2], os.Args[3])
+		return
+	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	req, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
 	if err != nil {
@@ -80,6 +107,23 @@ func get() {
 		fail(err)
 	}
 	fmt.Printf("%d %s\n%s\n", resp.StatusCode, resp.Header.Get("Location"), body)
+}
+
+// until asks until the body holds a word, for 10 s at most.
+func until(word, url string) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		res, err := http.Get(url)
+		if err != nil {
+			fail(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err == nil && strings.Contains(string(body), word) {
+			fmt.Printf("%s\n", body)
+			return
+		}
+	}
+	fail(fmt.Errorf("%s never says %s", url, word))
 }
 
 // provide runs an OpenID provider on the port IDP.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,10 +19,6 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// drainTime is how long requests in flight and mails in hand may take after a
-// signal to stop.
-const drainTime = 15 * time.Second
-
 type serveCommand struct {
 	Listen string `placeholder:"HOST:PORT" help:"Where to listen, over the configuration."`
 	URL    string `name:"url" placeholder:"URL" help:"The public address, over the configuration."`
@@ -29,11 +26,15 @@ type serveCommand struct {
 
 // Run starts the service and returns when it has stopped.
 func (c *serveCommand) Run(p *program) error {
-	s, err := p.load(given(map[string]string{"listen": c.Listen, "url": c.URL}))
+	flags := given(map[string]string{"listen": c.Listen, "url": c.URL})
+	s, err := p.load(flags)
 	if err != nil {
 		return err
 	}
-	s.Engine.Logger = newLogger(p.stderr, s.Log)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
+	sink := newLogSink(p.stderr, func(w io.Writer) *slog.Logger { return newLogger(w, s.Log) })
+	defer sink.close()
+	s.Engine.Logger = newLogger(sink, s.Log)
 	logRedis(s.Engine.Logger)
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
@@ -43,7 +44,7 @@ func (c *serveCommand) Run(p *program) error {
 		return err
 	}
 	defer listener.Close()
-	return p.serve(s, listener)
+	return p.serve(s, flags, listener)
 }
 
 // given leaves out flags that were not.
@@ -70,54 +71,85 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // quickly is how long requests wait to be accepted while the store opens;
-// after that they are told.
-const quickly = time.Second
+// after that, or when it cannot be reached, they are told.
+const quickly = 5 * time.Second
+
+// live is a server from its first request to its last.
+type live struct {
+	stage
+	flags  map[string]string
+	log    *slog.Logger
+	conns  *connections
+	server *http.Server
+	accept func() // requests from now on
+	served chan error
+	stop   chan os.Signal // to end; a second one, at once
+	renew  chan os.Signal // to read the configuration again
+}
+
+func newLive(s *config.Settings, flags map[string]string, listener net.Listener) *live {
+	l := &live{flags: flags, conns: newConnections(listener, connectionLimit(fileLimit())),
+		served: make(chan error, 1), stop: make(chan os.Signal, 2), renew: make(chan os.Signal, 1)}
+	l.crowded = l.conns.crowded
+	l.log = slog.New(follower{&l.stage, s.Engine.Logger.Handler()})
+	l.server = newServer(&l.stage, l.log)
+	l.server.ConnState = l.conns.note
+	l.accept = sync.OnceFunc(func() { go func() { l.served <- l.server.Serve(l.conns) }() })
+	return l
+}
 
 // serve answers until a signal comes: with the engine as soon as the store is
 // open, and until then that it is not ready.
-func (p *program) serve(s *config.Settings, listener net.Listener) (err error) {
-	stop := make(chan os.Signal, 2)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stop)
-	l := &live{log: s.Engine.Logger, addr: listener.Addr(), stop: stop, served: make(chan error, 1)}
-	l.server = newServer(&l.stage, l.log)
-	l.accept = sync.OnceFunc(func() { go func() { l.served <- l.server.Serve(listener) }() })
+func (p *program) serve(s *config.Settings, flags map[string]string, listener net.Listener) (err error) {
+	l := newLive(s, flags, listener)
+	signal.Notify(l.stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(l.stop)
+	signal.Notify(l.renew, syscall.SIGHUP)
+	defer signal.Stop(l.renew)
 	defer time.AfterFunc(quickly, l.accept).Stop()
 
-	ctx, cancel := context.WithCancel(p.ctx)
-	defer cancel()
-	opened := make(chan error, 1)
-	var st *store
-	go func() {
-		var err error
-		st, err = awaitStore(ctx, s, l.log)
-		opened <- err
-	}()
-	select {
-	case err = <-opened:
-	case sig := <-stop:
-		l.log.Info("stopping before the store could be reached", "signal", sig.String())
-		cancel()
-		<-opened
-	}
+	st, err := p.await(s, l)
 	if st != nil {
-		defer func() { err = errors.Join(err, st.close()) }()
+		defer func() { err = errors.Join(err, within(closeTime, st.close)) }()
 	}
-	if err != nil || ctx.Err() != nil {
+	if err != nil || st == nil {
 		return errors.Join(err, l.server.Close())
 	}
 	return p.answer(s, st, l)
 }
 
-// live is a server from its first request to its last.
-type live struct {
-	stage
-	log    *slog.Logger
-	addr   net.Addr
-	server *http.Server
-	accept func() // requests from now on
-	served chan error
-	stop   chan os.Signal
+// await opens the store. It returns neither store nor error if a signal to
+// stop came first.
+func (p *program) await(s *config.Settings, l *live) (*store, error) {
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	var st *store
+	opened := make(chan error, 1)
+	go func() {
+		var err error
+		st, err = awaitStore(ctx, s, l.log, l.accept)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		return st, err
+	case sig := <-l.stop:
+		l.log.Info("stopping before the store could be reached", "signal", sig.String())
+	}
+	cancel()
+	select {
+	case err := <-opened:
+		if st != nil {
+			err = within(closeTime, st.close)
+		} else if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		return nil, err
+	case <-time.After(drainTime):
+		return nil, errors.New("the store could not be left in time")
+	case <-l.stop:
+		return nil, errForced
+	}
 }
 
 // answer builds the engine over an open store and lets it answer.
@@ -131,19 +163,23 @@ func (p *program) answer(s *config.Settings, st *store, l *live) error {
 		return errors.Join(s.Explain(err), l.server.Close())
 	}
 	f := newFront(s, service, st.Adapter)
-	l.front.Store(f)
+	l.show(&generation{front: f, settings: s, service: service})
 	l.accept()
 	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
-		f.origin, f.path, l.addr, describeStorage(s), providerNames(s))
+		f.origin, f.path, l.conns.Addr(), describeStorage(s), providerNames(s))
+	g := p.generations(st, l)
 	select {
 	case err := <-l.served:
-		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(service))
+		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(g))
 	case <-p.ctx.Done():
 	case sig := <-l.stop:
 		l.log.Info("stopping", "signal", sig.String())
 	}
 	f.drain()
-	return p.shutdown(l.server, service, l.stop)
+	if err := l.farewell(); err != nil {
+		return err
+	}
+	return p.shutdown(l.server, g, l.stop)
 }
 
 // newServer bounds what one client can hold.
@@ -170,33 +206,6 @@ func lastIfChunked(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-// shutdown stops listening, lets requests in flight finish, then closes the
-// engine. A second signal gives up at once.
-func (p *program) shutdown(server *http.Server, service *authsvc.Service, again <-chan os.Signal) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		err := server.Shutdown(ctx)
-		if err != nil {
-			err = fmt.Errorf("requests were still running after %v: %w", drainTime, errors.Join(err, server.Close()))
-		}
-		done <- errors.Join(err, service.Close(ctx))
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-again:
-		return errors.New("stopped at once by a second signal")
-	}
-}
-
-func (p *program) close(service *authsvc.Service) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
-	defer cancel()
-	return service.Close(ctx)
 }
 
 func providerNames(s *config.Settings) string {

@@ -12,11 +12,27 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/plainlog"
 )
 
 // load reads the settings and has the engine judge them, without touching the
 // store or the network: what is wrong comes out all at once.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
+	s, err := p.judge(flags)
+	if err == nil {
+		return s, nil
+	}
+	if s != nil {
+		for _, w := range s.Warnings { // one of them may be the cause
+			fmt.Fprintln(p.stderr, "warning:", w)
+		}
+	}
+	return nil, err
+}
+
+// judge is load without a word. With mistakes, the settings have the warnings
+// that go with them.
+func (p *program) judge(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
 	var found, later config.Mistakes
 	if errors.As(err, &found); s == nil {
@@ -32,10 +48,7 @@ func (p *program) load(flags map[string]string) (*config.Settings, error) {
 		}
 	}
 	if all := found.And(later); len(all) > 0 {
-		for _, w := range s.Warnings { // one of them may be the cause
-			fmt.Fprintln(p.stderr, "warning:", w)
-		}
-		return nil, all
+		return s, all
 	}
 	return s, nil
 }
@@ -62,9 +75,9 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
 }
 
 // address is the public address of the service, taken apart.

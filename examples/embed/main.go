@@ -66,8 +66,9 @@ func run(ctx context.Context) error {
 		<-ctx.Done()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		server.Shutdown(ctx)
-		auth.Close(ctx)
+		if err := errors.Join(server.Shutdown(ctx), auth.Close(ctx)); err != nil {
+			log.Print(err)
+		}
 	}()
 	log.Print("open http://localhost:8080")
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {

@@ -63,7 +63,7 @@ func Enter(t testing.TB, tune func(*authsvc.Config)) *World {
 
 func newOnline(t testing.TB) *World {
 	t.Helper()
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: redirectURIs()}}})
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: RedirectURIs()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,8 @@ func onlyAda(ctx context.Context, f map[string]string) (authsvc.User, error) {
 	return u, err
 }
 
-func redirectURIs() []string {
+// RedirectURIs are the callbacks of the providers that tests have.
+func RedirectURIs() []string {
 	var list []string
 	for _, base := range []string{Origin, "http://localhost:3000", "https://app.example.com"} {
 		for _, id := range []string{"op", "op2", "plain", "apple", "old"} {

@@ -60,7 +60,7 @@ func (l *Ledger) Written() []string {
 func (l *Ledger) Lasting() string {
 	var list []string
 	for _, e := range l.Written() {
-		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") {
+		if !strings.HasPrefix(e, "UseOnce") && !strings.HasPrefix(e, "TakeToken") && !strings.HasPrefix(e, "VoidTokens") {
 			list = append(list, e)
 		}
 	}
@@ -283,5 +283,10 @@ func (l *Ledger) Lease(ctx context.Context, name, holder string, now, until time
 
 func (l *Ledger) Release(ctx context.Context, name, holder string) error {
 	_, err := step(l, "Release", false, nil, func() (any, error) { return nil, l.Behind.Release(ctx, name, holder) })
+	return err
+}
+
+func (l *Ledger) VoidTokens(ctx context.Context, identifier string) error {
+	_, err := step(l, "VoidTokens", true, identifier, func() (nothing, error) { return only(l.Behind.VoidTokens(ctx, identifier)) })
 	return err
 }

@@ -3,6 +3,7 @@ package arena
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -66,4 +67,15 @@ func (w *World) NoEffect(t testing.TB, victim *Browser, attack func() *Answer) *
 		t.Errorf("the victim was %q and is %q", before, now)
 	}
 	return a
+}
+
+// Together runs n copies of f at once.
+func Together(n int, f func(i int)) {
+	var all sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		all.Go(func() { <-gate; f(i) })
+	}
+	close(gate)
+	all.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,9 @@ type Process struct {
 	Dir  string // its working directory, with authsvc.yaml
 	Logs *LogBuffer
 
+	// Through is a command that runs the binary, as "prlimit", "--nofile=64".
+	Through []string
+
 	t    testing.TB
 	args []string
 	env  []string
@@ -31,7 +35,7 @@ type Process struct {
 	err  error         // of Wait, after done
 }
 
-var binary struct {
+var built struct {
 	once sync.Once
 	path string
 	err  error
@@ -40,12 +44,12 @@ var binary struct {
 func build() {
 	dir, err := os.MkdirTemp("", "authsvc-binary-")
 	if err != nil {
-		binary.err = err
+		built.err = err
 		return
 	}
-	binary.path = filepath.Join(dir, "authsvc")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", binary.path, "authsvc/cmd/authsvc").CombinedOutput(); err != nil {
-		binary.err = fmt.Errorf("go build: %w\n%s", err, out)
+	built.path = filepath.Join(dir, "authsvc")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", built.path, "authsvc/cmd/authsvc").CombinedOutput(); err != nil {
+		built.err = fmt.Errorf("go build: %w\n%s", err, out)
 	}
 }
 
@@ -53,16 +57,16 @@ func build() {
 // calls RemoveBinary at the end.
 func Binary(t testing.TB) string {
 	t.Helper()
-	if binary.once.Do(build); binary.err != nil {
-		t.Fatal(binary.err)
+	if built.once.Do(build); built.err != nil {
+		t.Fatal(built.err)
 	}
-	return binary.path
+	return built.path
 }
 
 // RemoveBinary removes what Binary has built, if anything.
 func RemoveBinary() {
-	if binary.path != "" {
-		os.RemoveAll(filepath.Dir(binary.path))
+	if built.path != "" {
+		os.RemoveAll(filepath.Dir(built.path))
 	}
 }
 
@@ -111,7 +115,8 @@ func (p *Process) Configure(config string) {
 // Start runs the binary; it may be called again after the process has ended.
 func (p *Process) Start() {
 	p.t.Helper()
-	p.cmd = exec.Command(Binary(p.t), p.args...)
+	line := slices.Concat(p.Through, []string{Binary(p.t)}, p.args)
+	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Dir, p.cmd.Env = p.Dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}, p.env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.Logs, p.Logs
 	if err := p.cmd.Start(); err != nil {
@@ -203,3 +208,10 @@ func (p *Process) Command(args ...string) (string, int) {
 	}
 	return string(out), cmd.ProcessState.ExitCode()
 }
+
+// Setenv adds a variable "NAME=value" for starts to come, in place of an
+// earlier value.
+func (p *Process) Setenv(variable string) { p.env = append(slices.Clip(p.env), variable) }
+
+// Env are the variables of the process.
+func (p *Process) Env() []string { return p.env }

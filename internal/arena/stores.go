@@ -46,8 +46,8 @@ func Stores() []Kind {
 			return opened(t)(mysql.Open(t.Context(), servertest.MySQL(t), mysql.Options{Migrate: true}))
 		}, variable(servertest.MySQL)},
 		{"mongodb", func(t testing.TB) authsvc.Adapter {
-			return opened(t)(mongodb.Open(t.Context(), servertest.MongoDB(t), mongodb.Options{Migrate: true}))
-		}, variable(servertest.MongoDB)},
+			return opened(t)(mongodb.Open(t.Context(), mongoURL(t), mongodb.Options{Migrate: true}))
+		}, variable(mongoURL)},
 		{"redis", func(t testing.TB) authsvc.Adapter {
 			url, prefix := servertest.Redis(t)
 			return opened(t)(redis.Open(t.Context(), url, redis.Options{Prefix: prefix}))
@@ -56,6 +56,12 @@ func Stores() []Kind {
 			return []string{"AUTHSVC_STORAGE_URL=" + url, "AUTHSVC_STORAGE_PREFIX=" + prefix}
 		}},
 	}
+}
+
+// mongoURL is that of a MongoDB, or of a FerretDB as if it were one.
+func mongoURL(t testing.TB) string {
+	t.Helper()
+	return InTurn(t, servertest.MongoDB(t))
 }
 
 func variable(database func(testing.TB) string) func(testing.TB, string) []string {

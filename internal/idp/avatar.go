@@ -31,7 +31,7 @@ func (p *Provider) avatar(w http.ResponseWriter, r *http.Request) {
 	sum := sha256.Sum256([]byte(sub))
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	avatarImage.Execute(w, map[string]any{
+	_ = avatarImage.Execute(w, map[string]any{ // the browser is gone
 		"Hue": int(sum[0]) * 360 / 256, "Initials": initials(person.Name),
 	})
 }

@@ -102,7 +102,7 @@ type counter = atomic.Int64
 // whether the request is dealt with.
 func (f Fault) misbehave(e Endpoint, w http.ResponseWriter, r *http.Request) bool {
 	if d := f.Delay[e]; d > 0 {
-		r.ParseForm() // the server notices that a client has left once the body is read
+		_ = r.ParseForm() // the server notices that a client has left once the body is read
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {

@@ -4,7 +4,7 @@ package oauth1
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // the protocol has no other; HMAC does not rest on collisions
+	"crypto/sha1" // #nosec G505 -- the protocol has no other; HMAC does not rest on collisions
 	"encoding/base64"
 	"errors"
 	"net/url"

@@ -25,6 +25,7 @@ var (
 // repeated for retryAfter.
 type cached[T any] struct {
 	fetch func(context.Context) (T, error)
+	stale func(error) // if set, is told when a fetch fails while an older document serves, once until one succeeds
 
 	mu      sync.Mutex
 	value   T
@@ -116,10 +117,18 @@ func (c *cached[T]) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	value, err := c.fetchSafely(ctx)
+	if c.end(value, err) && c.stale != nil {
+		c.stale(err)
+	}
+}
 
+// end records what came of a fetch, and reports whether it is news that an older
+// document has to serve.
+func (c *cached[T]) end(value T, err error) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
+	news = err != nil && c.failure == nil && !c.fetched.IsZero()
 	if c.failure = err; err == nil {
 		c.value, c.fetched = value, now
 	} else {
@@ -127,6 +136,7 @@ func (c *cached[T]) run(ctx context.Context) {
 	}
 	close(c.running)
 	c.running = nil
+	return news
 }
 
 // fetchSafely turns a panic into a failure: this goroutine is nobody's request,

@@ -30,15 +30,24 @@ type Call struct {
 	Token string
 }
 
+// A Refusal is an answer with a status of 400 to 499 other than 429.
+type Refusal struct {
+	Status int
+	Answer any // as Call would return it; nil if it cannot be read
+}
+
+// Error implements error. What the provider wrote is left out.
+func (r *Refusal) Error() string { return statusError(r.Status).Error() }
+
 // Call makes a request and returns the JSON that is answered with a status of
 // 200 to 299: what a member of [Claims] may be. A form is an object of strings,
 // an empty answer nil. The host must be among those of the configuration,
 // Config.Hosts or the userinfo endpoint, so neither the token nor a secret goes
-// anywhere new.
+// anywhere new. What the provider does not want is a [Refusal].
 func (p *Party) Call(ctx context.Context, c Call) (any, error) {
 	a, err := p.call(ctx, c)
-	if err == nil && (a.status < 200 || a.status > 299) {
-		err = statusError(a.status)
+	if err == nil {
+		err = refusal(a)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("further request: %w", err)
@@ -48,6 +57,21 @@ func (p *Party) Call(ctx context.Context, c Call) (any, error) {
 		return nil, fmt.Errorf("further request: %w", err)
 	}
 	return v, nil
+}
+
+// refusal is nil for a status of success.
+func refusal(a *answer) error {
+	switch {
+	case a.status >= 200 && a.status <= 299:
+		return nil
+	case a.status < 400 || passing(a.status):
+		return statusError(a.status)
+	}
+	r := &Refusal{Status: a.status}
+	if v, err := decodeAnswer(a); err == nil {
+		r.Answer = v
+	}
+	return r
 }
 
 // Picture makes a request for something that is not JSON, and returns what was
@@ -85,7 +109,9 @@ func (p *Party) call(ctx context.Context, c Call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.send(req)
+	// Without the token it may hold a code, or a signature whose nonce is good
+	// once (RFC 5849, section 3.3).
+	return p.ask(req, c.Token != "")
 }
 
 // mayCall knows the hosts of the configuration, and the discovered userinfo

@@ -1,6 +1,8 @@
 package oidc
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,5 +43,41 @@ func TestCall(t *testing.T) {
 	}
 	if other.count("/emails") != 0 {
 		t.Error("the token went to a host that the configuration does not name")
+	}
+}
+
+// TestRefusal: a status of 400 to 499 has its answer beside it, and nothing of
+// it in the text; what may pass has not.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   any
+		no     bool // it is no Refusal
+	}{
+		"JSON":    {400, `{"error":"spent"}`, map[string]any{"error": "spent"}, false},
+		"form":    {401, "error=spent", map[string]any{"error": "spent"}, false},
+		"HTML":    {403, "<p>spent</p>", nil, false},
+		"busy":    {429, `{"error":"spent"}`, nil, true},
+		"down":    {503, `{"error":"spent"}`, nil, true},
+		"success": {204, "", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newProvider(t)
+			o.on("/api", reply(c.status, "", c.body))
+			_, err := o.party(t).Call(t.Context(), Call{URL: o.URL + "/api"})
+			var got *Refusal
+			if errors.As(err, &got) == c.no || (err == nil) != (c.status == 204) {
+				t.Fatalf("%v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "spent") {
+				t.Errorf("%v repeats the answer", err)
+			}
+			if got != nil && (got.Status != c.status || !cmp.Equal(c.want, got.Answer)) {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }

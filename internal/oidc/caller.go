@@ -42,7 +42,7 @@ func NewCaller(c CallerConfig) (*Party, error) {
 		return nil, err
 	}
 	addresses := slices.DeleteFunc(slices.Collect(maps.Values(c.URLs)), func(u string) bool { return u == "" })
-	p := &Party{hosts: hostsOf(addresses, c.Hosts), client: guardedClient(c.HTTP, addresses), algs: algorithms(nil), static: &Metadata{}}
+	p := &Party{hosts: hostsOf(addresses, c.Hosts), client: guardedClient(c.HTTP, addresses), algs: algorithms(nil), static: &Metadata{}, slots: newSlots()}
 	p.keys.fetch = p.fetchKeys
 	return p, nil
 }
@@ -50,7 +50,7 @@ func NewCaller(c CallerConfig) (*Party, error) {
 // Fetch is [Party.Call] for an answer that is neither JSON nor a form by its
 // content type: it returns the body of an answer with status 200.
 func (p *Party) Fetch(ctx context.Context, c Call) ([]byte, error) {
-	a, err := p.call(ctx, c)
+	a, err := p.token.do(func() (*answer, error) { return p.call(ctx, c) })
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (p *Party) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	a, err := p.send(req)
+	a, err := p.token.do(func() (*answer, error) { return p.ask(req, false) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}

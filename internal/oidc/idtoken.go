@@ -32,6 +32,10 @@ type IDTokenCheck struct {
 	Refreshed bool
 }
 
+// ErrMisaddressed: a token whose signature holds is of another issuer or for
+// another client.
+var ErrMisaddressed = errors.New("another's token")
+
 // VerifyIDToken decides whether raw is an ID token of this provider for this
 // client and this sign-in (OpenID Connect Core 1.0, section 3.1.3.7), and
 // returns its claims. The signature is required although the token came over

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func (c *claimsCheck) issuer() error {
 	iss, _ := c.claims["iss"].(string)
 	tenant, ok := c.party.matchIssuer(iss)
 	if !ok {
-		return errors.New("iss is not the provider")
+		return fmt.Errorf("%w: iss is not the provider", ErrMisaddressed)
 	}
 	if c.party.cfg.multiTenant() && c.claims["tid"] != tenant {
 		return errors.New("iss and tid are of different tenants")
@@ -77,7 +78,7 @@ func (c *claimsCheck) audience() error {
 		}
 	}
 	if !slices.Contains(audiences, any(id)) {
-		return errors.New("aud is not this client")
+		return fmt.Errorf("%w: aud is not this client", ErrMisaddressed)
 	}
 	azp, present := c.claims["azp"]
 	if (present || len(audiences) > 1) && azp != id {
@@ -101,17 +102,17 @@ func (c *claimsCheck) times() error {
 		return err
 	}
 	if !c.now.Before(exp.Add(leeway)) {
-		return errors.New("expired")
+		return expired(c.now.Sub(exp))
 	}
 	iat, err := c.date("iat")
 	if err != nil {
 		return err
 	}
 	if iat.After(c.now.Add(leeway)) {
-		return errors.New("issued in the future: clocks differ")
+		return fmt.Errorf("issued in the future, by %v: clocks differ", seconds(iat.Sub(c.now)))
 	}
 	if c.now.Sub(iat) > maxTokenAge {
-		return errors.New("issued too long ago")
+		return fmt.Errorf("issued too long ago, %v by the clock of this machine", seconds(c.now.Sub(iat)))
 	}
 	if c.claims["nbf"] == nil {
 		return nil
@@ -121,10 +122,17 @@ func (c *claimsCheck) times() error {
 		return err
 	}
 	if nbf.After(c.now.Add(leeway)) {
-		return errors.New("not valid yet: clocks differ")
+		return fmt.Errorf("not valid yet, but in %v: clocks differ", seconds(nbf.Sub(c.now)))
 	}
 	return nil
 }
+
+// expired says how long ago, so that whoever reads the log thinks of the clock.
+func expired(ago time.Duration) error {
+	return fmt.Errorf("expired %v ago by the clock of this machine", seconds(ago))
+}
+
+func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }
 
 func (c *claimsCheck) authTime() error {
 	if c.want.MaxAge <= 0 {
@@ -134,7 +142,10 @@ func (c *claimsCheck) authTime() error {
 	if err != nil {
 		return err
 	}
-	if at.After(c.now.Add(leeway)) || c.now.Sub(at) > c.want.MaxAge+leeway {
+	if at.After(c.now.Add(leeway)) {
+		return errors.New("auth_time is in the future: clocks differ")
+	}
+	if c.now.Sub(at) > c.want.MaxAge+leeway {
 		return errors.New("the user signed in at the provider too long ago")
 	}
 	return nil

@@ -123,7 +123,7 @@ func (c *claimsCheck) optionalTimes() error {
 		case err != nil:
 			return err
 		case name == "exp" && !c.now.Before(at.Add(leeway)):
-			return errors.New("expired")
+			return expired(c.now.Sub(at))
 		case name != "exp" && at.After(c.now.Add(leeway)):
 			return errors.New("not valid yet: clocks differ")
 		}

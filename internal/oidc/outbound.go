@@ -152,6 +152,8 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		MaxConnsPerHost:        64, // one hanging provider cannot take every socket
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
+		// A connection whose other end is gone without a word is not used for ever.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 	}
 }
 
@@ -159,6 +161,7 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 type dialRule struct {
 	allow    []netip.Prefix
 	internal bool
+	resolver *net.Resolver // nil: the system's
 }
 
 func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -167,7 +170,8 @@ func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, errAddress
 	}
 	d := net.Dialer{
-		Timeout: 5 * time.Second,
+		Timeout:  5 * time.Second, // name lookup included
+		Resolver: r.resolver,
 		ControlContext: func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 			return r.check(host, resolved)
 		},

@@ -70,6 +70,10 @@ type Config struct {
 	// accepted only when listed here; "none" never is.
 	Algs []string
 
+	// Stale, if not nil, is told when a document, "metadata" or "keys", cannot be
+	// fetched while an older one serves: once, until a fetch succeeds.
+	Stale func(document string, err error)
+
 	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
 	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
 	HTTP *http.Client
@@ -97,6 +101,9 @@ type Party struct {
 	metadata cached[*Metadata]
 	keys     cached[[]jose.JSONWebKey]
 	foreign  keySets // of VerifyJWT
+	slots    slots
+	token    breaker
+	userinfo breaker
 }
 
 // New checks the configuration, reporting all mistakes together. It does no
@@ -109,7 +116,7 @@ func New(c Config) (*Party, error) {
 	c.TokenParams = maps.Clone(c.TokenParams)
 	c.TokenHeaders = maps.Clone(c.TokenHeaders)
 	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
-	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts()}
+	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts(), slots: newSlots()}
 	p.place, _ = parseTokenPlace(c.UserInfoAuth) // checked
 	p.client = c.client()
 	if !c.needsDiscovery() {
@@ -125,6 +132,10 @@ func New(c Config) (*Party, error) {
 	}
 	p.metadata.fetch = p.fetchMetadata
 	p.keys.fetch = p.fetchKeys
+	if c.Stale != nil {
+		p.metadata.stale = func(err error) { c.Stale("metadata", err) }
+		p.keys.stale = func(err error) { c.Stale("keys", err) }
+	}
 	return p, nil
 }
 

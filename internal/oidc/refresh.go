@@ -47,7 +47,7 @@ func (p *Party) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refresh request: %w", err)
 	}
-	a, err := p.send(req)
+	a, err := p.token.do(func() (*answer, error) { return p.ask(req, false) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
@@ -111,7 +111,7 @@ func (p *Party) Revoke(ctx context.Context, token, hint, secret string) error {
 	if err != nil {
 		return fmt.Errorf("revocation request: %w", err)
 	}
-	a, err := p.send(req)
+	a, err := p.ask(req, false)
 	switch {
 	case err != nil:
 		return fmt.Errorf("revocation endpoint: %w", err)

@@ -18,10 +18,19 @@ var ErrUnavailable = errors.New("identity provider unavailable")
 
 var errTooLarge = errors.New("answer is too large")
 
+// Faults of the network after which a GET may be tried again.
+var (
+	errNoName       = fmt.Errorf("%w: name not resolved", ErrUnavailable)
+	errNoConnection = fmt.Errorf("%w: no connection", ErrUnavailable)
+	errBroken       = fmt.Errorf("%w: connection or HTTP protocol broken", ErrUnavailable)
+	errCutShort     = fmt.Errorf("%w: answer cut short", ErrUnavailable)
+)
+
 // answer is a response read to its end.
 type answer struct {
 	status      int
 	contentType string
+	retryAfter  string
 	body        []byte
 }
 
@@ -37,7 +46,21 @@ func (p *Party) send(req *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, transportError(err)
 	}
-	return &answer{resp.StatusCode, resp.Header.Get("Content-Type"), body}, nil
+	return &answer{resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Retry-After"), body}, nil
+}
+
+// ask is send within the bounds of what may be under way. A GET that again says
+// so is repeated: not every GET is safe to, since some providers have codes
+// redeemed by one.
+func (p *Party) ask(req *http.Request, again bool) (*answer, error) {
+	if err := p.slots.take(req.Context()); err != nil {
+		return nil, err
+	}
+	defer p.slots.free()
+	if again && req.Method == http.MethodGet {
+		return p.sendAgain(req)
+	}
+	return p.send(req)
 }
 
 // setHeaders sets what every request says, and then headers over it.
@@ -56,7 +79,7 @@ func (p *Party) get(ctx context.Context, from string) ([]byte, error) {
 		return nil, errors.New("malformed url")
 	}
 	setHeaders(req, nil)
-	a, err := p.send(req)
+	a, err := p.sendAgain(req)
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +125,13 @@ func transportError(err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("%w: timed out", ErrUnavailable)
 	case errors.As(err, &dns):
-		return fmt.Errorf("%w: name not resolved", ErrUnavailable)
+		return errNoName
 	case errors.As(err, &cert):
 		return fmt.Errorf("%w: certificate is not trusted, has expired or is for another name", ErrUnavailable)
 	case errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("%w: no connection", ErrUnavailable)
+		return errNoConnection
 	case errors.As(err, &op), errors.As(err, &call):
-		return fmt.Errorf("%w: connection or HTTP protocol broken", ErrUnavailable)
+		return errBroken
 	}
-	return fmt.Errorf("%w: answer cut short", ErrUnavailable)
+	return errCutShort
 }

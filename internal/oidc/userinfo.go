@@ -38,7 +38,7 @@ func (p *Party) userInfo(ctx context.Context, from, token string) (Claims, error
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.send(req)
+	a, err := p.userinfo.do(func() (*answer, error) { return p.ask(req, true) })
 	if err != nil {
 		return nil, err
 	}

@@ -151,6 +151,6 @@ func (e explainer) check(t *testing.T, when string) {
 func (e explainer) scans(line string) bool {
 	_, after, found := strings.Cut(line, e.scan)
 	table, how, _ := strings.Cut(strings.ReplaceAll(after, `"`, ""), " ")
-	empty := []string{"authsvc_mail", "authsvc_revocation", "authsvc_lease", "authsvc_meta", "CONSTANT"}
+	empty := []string{"authsvc_mail", "authsvc_revocation", "authsvc_lease", "authsvc_audit", "authsvc_meta", "CONSTANT"}
 	return found && !slices.Contains(empty, table) && !strings.Contains(how, "USING") || strings.Contains(line, "AUTOMATIC")
 }

@@ -167,3 +167,24 @@ func TestKIDConfusion(t *testing.T) {
 		}
 	}
 }
+
+// TestHeaderSelects: a token is opened only with a key of its encryption, and
+// of its kid if both have one.
+func TestHeaderSelects(t *testing.T) {
+	t.Parallel()
+	own := &key{header: header{enc: a256gcm, kid: "a", hasKID: true}}
+	for name, c := range map[string]struct {
+		h    header
+		want bool
+	}{
+		"the same":           {header{enc: a256gcm, kid: "a", hasKID: true}, true},
+		"no kid":             {header{enc: a256gcm}, true},
+		"another kid":        {header{enc: a256gcm, kid: "b", hasKID: true}, false},
+		"another encryption": {header{enc: a256cbcHS512, kid: "a", hasKID: true}, false},
+		"both":               {header{enc: a256cbcHS512}, false},
+	} {
+		if got := c.h.selects(own); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

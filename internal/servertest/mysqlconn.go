@@ -87,6 +87,6 @@ func (c mysqlConn) showCreate(ctx context.Context, table string) (create string,
 
 // close ends the connection too, which the pool does not while it is out.
 func (c mysqlConn) close() {
-	c.Conn.Close()
+	c.Conn.Close() //nolint:errcheck // of a test
 	c.db.Close()
 }

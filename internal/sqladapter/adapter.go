@@ -12,6 +12,7 @@
 //	authsvc_permit     id (key), expires
 //	authsvc_lease      id (key), holder, expires
 //	authsvc_meta       id (key), value
+//	authsvc_audit      id (key), occurred, name, outcome, code, reason, provider, user_id, client, agent, request
 //
 // The schema, not this package, enforces uniqueness, compares bytes and
 // cascades: User to Account and Session, Session and User to authsvc_session.
@@ -45,7 +46,10 @@ type Adapter struct {
 	prepared  atomic.Bool
 }
 
-var _ authsvc.Adapter = (*Adapter)(nil)
+var (
+	_ authsvc.Adapter  = (*Adapter)(nil)
+	_ authsvc.AuditLog = (*Adapter)(nil)
+)
 
 // New writes all statements for a database. Statements that change something
 // go to writer, all others to reader; they may be one pool. New does not

@@ -92,12 +92,13 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 	}{
 		{a.deleteAccountsOf, p.UserID},
 		{a.deleteSessionsOf, p.UserID},
-		{a.deleteMailsFor, p.Email}, // finds mails by their tokens
-		{a.deleteTokensFor, p.Email},
 	} {
 		if _, err := r.exec(ctx, remove.s, remove.arg); err != nil {
 			return nil, err
 		}
+	}
+	if err := a.removeTokens(ctx, r, p.Email); err != nil {
+		return nil, err
 	}
 	return removed, a.writeRevocation(ctx, r, p.Revoke)
 }

@@ -23,6 +23,7 @@ type statements struct {
 	sessionStatements
 	tokenStatements
 	ownStatements
+	auditStatements
 	sweeps []*statement // each: now, now, limit
 }
 
@@ -32,6 +33,7 @@ func build(b *builder) statements {
 		sessionStatements: buildSessions(b),
 		tokenStatements:   buildTokens(b),
 		ownStatements:     buildOwn(b),
+		auditStatements:   buildAudit(b),
 		sweeps:            buildSweeps(b),
 	}
 }

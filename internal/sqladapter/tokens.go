@@ -81,6 +81,20 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (auth
 	return t, nil
 }
 
+// VoidTokens implements [authsvc.Adapter].
+func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
+	return a.step(ctx, "void tokens", func(ctx context.Context, r runner) error { return a.removeTokens(ctx, r, identifier) })
+}
+
+// removeTokens removes mails first, which are found by their tokens.
+func (a *Adapter) removeTokens(ctx context.Context, r runner, identifier string) error {
+	if _, err := r.exec(ctx, a.deleteMailsFor, identifier); err != nil {
+		return err
+	}
+	_, err := r.exec(ctx, a.deleteTokensFor, identifier)
+	return err
+}
+
 func scanMail(m *authsvc.Mail) []any {
 	return []any{text{&m.ID}, &m.Payload, millis{&m.Due}, millis{&m.Expires}, &m.Attempts}
 }

@@ -29,6 +29,7 @@ func migrations() []migration {
 	return []migration{
 		{1, "initial", (*Database).upInitial, (*Database).downInitial},
 		{2, "permits and leases", (*Database).upLeases, (*Database).downLeases},
+		{3, "audit events", (*Database).upAudit, (*Database).downAudit},
 	}
 }
 
@@ -74,6 +75,15 @@ func (d *Database) upLeases(ctx context.Context, q Querier) error {
 
 func (d *Database) downLeases(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "leases.down.sql")
+}
+
+// upAudit adds the events of Config.Audit.Store.
+func (d *Database) upAudit(ctx context.Context, q Querier) error {
+	return d.exec(ctx, q, "audit.up.sql")
+}
+
+func (d *Database) downAudit(ctx context.Context, q Querier) error {
+	return d.exec(ctx, q, "audit.down.sql")
 }
 
 // exec runs the statements of a file one by one.

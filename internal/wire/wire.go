@@ -223,6 +223,7 @@ var usual = map[string]string{
 	"Cache-Control": "private, no-cache, no-store", "Pragma": "no-cache", "Expires": "0",
 	"X-Content-Type-Options": "nosniff", "Referrer-Policy": "*", "Cross-Origin-Resource-Policy": "same-origin",
 	"Content-Security-Policy": "*", "X-Frame-Options": "DENY", "Vary": "*",
+	"Cross-Origin-Opener-Policy": "same-origin", "Permissions-Policy": "*",
 	"Date": "*", "Content-Length": "*", "Connection": "*",
 }
 

@@ -184,6 +184,7 @@ func steps() []step {
 			_, err := a.TakeToken(ctx, "ann@example.com", "link")
 			return err
 		}},
+		{"VoidTokens", func(ctx context.Context, a authsvc.Adapter) error { return a.VoidTokens(ctx, "ann@example.com") }},
 		{"ClaimMail", func(ctx context.Context, a authsvc.Adapter) error {
 			_, err := a.ClaimMail(ctx, at(1), at(2))
 			return err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"authsvc"
 )
@@ -33,6 +34,7 @@ type Settings struct {
 	Warnings []string
 
 	sources
+	holdsSecret bool // the file does
 }
 
 // Storage says where records are kept.
@@ -93,13 +95,13 @@ type Input struct {
 // Load reads the settings. The error is a [Mistakes] unless the file cannot be
 // read.
 func Load(in Input) (*Settings, error) {
-	raw, info, name, err := read(in)
+	raw, name, loose, err := read(in)
 	if err != nil {
 		return nil, err
 	}
 	s, err := compile(in, name, raw)
-	if s != nil && len(s.written) > 0 && openToOthers(info) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s holds %s and can be read by group or others; run chmod 600 on it, or write ${NAME} in its place", printable(name), s.written[0]))
+	if s != nil && s.holdsSecret && loose {
+		s.Warnings = append(s.Warnings, printable(name)+" holds a secret and can be read by group or others; run chmod 600 on it, or move its secrets into variables")
 	}
 	return s, err
 }
@@ -110,7 +112,10 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	root := l.parse(name, raw)
 	s := l.settings(root)
 	l.strayVariables()
-	s.Warnings, s.sources = l.warnings, l.sources
+	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
+		l.warn("log.level is debug at a public address: the log tells more about people than it has to; set it to info when you are done")
+	}
+	s.Warnings, s.sources, s.holdsSecret = l.warnings, l.sources, l.holdsSecret
 	switch {
 	case len(l.mistakes) == 0:
 		return s, nil
@@ -120,13 +125,9 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	return s, l.mistakes
 }
 
-// openToOthers: others than the owner may read a file.
-func openToOthers(info fs.FileInfo) bool {
-	return info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0
-}
-
-// read returns the file and what to call it; "" if there is none.
-func read(in Input) (raw []byte, info fs.FileInfo, name string, err error) {
+// read returns the file and what to call it; "" if there is none. It is loose
+// if group or others can read it.
+func read(in Input) (raw []byte, name string, loose bool, err error) {
 	name = in.Path
 	if name == "" {
 		name = in.Env["AUTHSVC_CONFIG"]
@@ -135,14 +136,14 @@ func read(in Input) (raw []byte, info fs.FileInfo, name string, err error) {
 	if !wanted {
 		name = DefaultPath
 	}
-	raw, info, err = readFile(name, maxFile)
+	raw, info, err := readFile(name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
-		return nil, nil, "", nil
+		return nil, "", false, nil
 	case err != nil:
-		return nil, nil, "", Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Mend: "name the file with --config or AUTHSVC_CONFIG"}}
+		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Mend: "name the file with --config or AUTHSVC_CONFIG"}}
 	}
-	return raw, info, name, nil
+	return raw, name, info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0, nil
 }
 
 // readFile reads at most limit bytes of anything but a directory.

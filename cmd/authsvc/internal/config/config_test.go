@@ -42,7 +42,7 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit,
 	}
 	want := map[string]any{
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
@@ -60,6 +60,7 @@ func TestFull(t *testing.T) {
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
 		"pages":    authsvc.Pages{SignIn: "/in", SignOut: "/out", Error: "/error", VerifyRequest: "/sent", NewUser: "/welcome"},
 		"log":      Log{Format: "json", Level: "debug"},
+		"audit":    authsvc.AuditOptions{Store: true, Keep: 9600 * time.Hour},
 		"networks": []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
@@ -68,7 +69,7 @@ func TestFull(t *testing.T) {
 	acme := c.Providers[1].(*authsvc.OAuth)
 	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
 		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, Checks: []string{"pkce", "state", "nonce"},
-		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post",
+		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post", DeniedErrors: []string{"cancelled"},
 		DiscoveryURL: "https://meta.acme.example/openid", Tenants: []string{"one", "two"}, Hosts: []string{"api.acme.example", "*.users.acme.example"},
 		RevocationURL: "https://id.acme.example/revoke", EndSessionURL: "https://id.acme.example/logout", AuthorizationFragment: "start",
 		TokenParams: map[string]string{"audience": "api"}, ClientIDParam: "app_id", UserInfoMethod: "POST", UserInfoBody: "{}",

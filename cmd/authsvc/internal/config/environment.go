@@ -57,7 +57,7 @@ func (l *loader) secretFile(variable, name string) (value, bool) {
 		l.fail(variable, "", "names "+printable(name)+", which cannot be read: "+err.Error(), "name a readable file that holds nothing but the secret")
 		return value{}, false
 	}
-	if openToOthers(info) {
+	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 		l.warn("%s: %s can be read by group or others; run chmod 600 on it", variable, printable(name))
 	}
 	return value{shape: scalar, place: variable, raw: "", text: strings.TrimRight(string(raw), "\r\n")}, true

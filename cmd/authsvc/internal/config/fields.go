@@ -28,6 +28,7 @@ func (s *Settings) fields() []field {
 		{key: "trusted_origins", into: texts(&c.TrustedOrigins)},
 		{key: "allow_insecure_url", into: truth(&c.DangerousInsecureURL)},
 		{key: "allow_short_secret", into: truth(&c.DangerousShortSecret)},
+		{key: "hsts", into: duration(&c.HSTS)},
 		{key: "first_proof", into: text(&c.FirstProof)},
 		{key: "show_refusal", into: truth(&c.ShowRefusal)},
 		{key: "session.strategy", into: text(&c.Session.Strategy)},
@@ -42,6 +43,8 @@ func (s *Settings) fields() []field {
 		{key: "cookies.csrf", into: text(&c.Cookies.CSRF)},
 		{key: "cookies.callback_url", into: text(&c.Cookies.CallbackURL)},
 		{key: "outbound.allow_networks", into: networks(&c.Outbound.AllowNetworks)},
+		{key: "audit.store", into: truth(&c.Audit.Store)},
+		{key: "audit.keep", into: duration(&c.Audit.Keep)},
 		{key: "log.format", into: word(&s.Log.Format, "text", "json")},
 		{key: "log.level", into: word(&s.Log.Level, "debug", "info", "warn", "error")},
 	})

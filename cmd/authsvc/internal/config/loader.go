@@ -13,6 +13,8 @@ type loader struct {
 	mistakes Mistakes
 	warnings []string
 	used     map[string]bool // environment variables that mean something
+	// holdsSecret: a secret is written in the file, and not as ${NAME}.
+	holdsSecret bool
 }
 
 func (l *loader) fail(place, key, problem, mend string) {
@@ -76,9 +78,6 @@ func (l *loader) walk(prefix, at string, members []member, fields []field, overr
 				l.places[prefix+key] = m.place
 			}
 			if !overridden[key] && m.value.shape != absent {
-				if fields[i].secret && m.value.literal() {
-					l.written = append(l.written, prefix+key)
-				}
 				l.take(fields[i], prefix+key, l.expand(prefix+key, m.value))
 			}
 		case inside && (m.value.shape == mapping || m.value.shape == absent):
@@ -92,11 +91,25 @@ func (l *loader) walk(prefix, at string, members []member, fields []field, overr
 	}
 }
 
+// literal reports whether a value has text of its own, beside variables.
+func (v value) literal() bool {
+	for _, item := range v.items {
+		if item.literal() {
+			return true
+		}
+	}
+	raw := strings.TrimSpace(v.raw)
+	return raw != "" && !(strings.HasPrefix(raw, "${") && strings.Index(raw, "}") == len(raw)-1)
+}
+
 // take gives a value to its field.
 func (l *loader) take(f field, key string, v value) {
 	l.places[key] = v.place
 	for i, item := range v.items {
 		l.places[fmt.Sprintf("%s[%d]", key, i)] = item.place
+	}
+	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.literal() {
+		l.holdsSecret = true
 	}
 	before := len(l.mistakes)
 	if problem := f.into.set(v); problem != "" && len(l.mistakes) == before {

@@ -89,7 +89,6 @@ type sources struct {
 	file      string            // "" without one
 	places    map[string]string // by key: file:line, variable or flag
 	variables map[string]string // by key: the environment variable that could give it
-	written   []string          // keys of secrets that the file itself holds
 }
 
 func (s sources) name() string {

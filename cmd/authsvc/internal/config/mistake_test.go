@@ -10,12 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/provider"
 )
 
 // TestMistakes: what is wrong, where, and the mend. F stands for the file.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	const ok = "url: https://a.example\n"
+	apple, _ := provider.Lookup("apple")
+	appleKey := strings.ReplaceAll(apple.Options[2].Example, "\n", `\n`)
 	bomb := "a: &a [x,x]\n"
 	for i := range 20 {
 		bomb += fmt.Sprintf("b%d: &b%d [*a,*a]\n", i, i)
@@ -77,21 +80,26 @@ func TestMistakes(t *testing.T) {
 		"steam":             {file: "providers: [{id: steam, api_key: a, name: Steam, style: {background: \"#000000\"}}]\n"},
 		"steam client":      {file: "providers: [{id: steam, api_key: a, client_id: b}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
 		"steam keyless":     {file: "providers: [{id: steam}]\n", want: []string{"F:1: providers[0].api_key is missing; write the key of the Steam Web API, from steamcommunity.com/dev/apikey (or set AUTHSVC_STEAM_API_KEY)"}},
-		"credentials":       {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
-		"near provider":     {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is no provider of this version; did you mean google?`}},
-		"foreign option":    {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
-		"option missing":    {file: "providers: [{id: bungie, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].api_key is missing; write the API key of the application at bungie.net (or set AUTHSVC_BUNGIE_API_KEY)"}},
-		"options missing":   {file: "providers: [{id: netsuite, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].account_id is missing", "F:1: providers[0].userinfo is missing"}},
-		"option wrong":      {file: "providers: [{id: netsuite, client_id: a, client_secret: b, account_id: x.evil, userinfo: https://a.example}]\n", want: []string{"F:1: providers[0].account_id is no account id; write it as NetSuite shows it"}},
-		"option as list":    {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: [a]}]\n", want: []string{"F:1: providers[0].issuer is no text; write one value"}},
-		"option":            {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
-		"alias":             {file: "providers: [{id: polis, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
-		"one of several":    {file: "providers: [{id: workos, client_id: a, client_secret: b, connection: c}]\n"},
-		"discontinued":      {file: "providers: [{id: medium, client_id: a, client_secret: b}]\n", want: []string{`F:1: providers[0] names provider "medium", which was discontinued: the API has had no support since March 2023 and takes no new applications; there is no successor`}},
-		"key of e-mail":     {file: "providers: [{id: email, type: email, client_id: a}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
-		"near client id":    {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
-		"profile":           {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},
-		"many":              {file: "a: 1\nsecret: {}\nlog: {level: x}\n", want: []string{`F:1: key "a" is not known`, "F:2: secret", "F:3: log.level"}},
+		"apple secret": {file: "providers: [{id: apple, client_id: a, client_secret: hunter2, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
+			want: []string{"F:1: providers[0].client_secret is given, but apple takes none; remove it; client secrets are made from private_key"}},
+		"apple secret in the environment": {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
+			env: map[string]string{"AUTHSVC_APPLE_SECRET": "hunter2"}, want: []string{"AUTHSVC_APPLE_SECRET: providers[0].client_secret is given, but apple takes none"}},
+		"apple without":   {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
+		"credentials":     {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
+		"near provider":   {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is no provider of this version; did you mean google?`}},
+		"foreign option":  {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
+		"option missing":  {file: "providers: [{id: bungie, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].api_key is missing; write the API key of the application at bungie.net (or set AUTHSVC_BUNGIE_API_KEY)"}},
+		"options missing": {file: "providers: [{id: netsuite, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].account_id is missing", "F:1: providers[0].userinfo is missing"}},
+		"option wrong":    {file: "providers: [{id: netsuite, client_id: a, client_secret: b, account_id: x.evil, userinfo: https://a.example}]\n", want: []string{"F:1: providers[0].account_id is no account id; write it as NetSuite shows it"}},
+		"option as list":  {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: [a]}]\n", want: []string{"F:1: providers[0].issuer is no text; write one value"}},
+		"option":          {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
+		"alias":           {file: "providers: [{id: polis, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
+		"one of several":  {file: "providers: [{id: workos, client_id: a, client_secret: b, connection: c}]\n"},
+		"discontinued":    {file: "providers: [{id: medium, client_id: a, client_secret: b}]\n", want: []string{`F:1: providers[0] names provider "medium", which was discontinued: the API has had no support since March 2023 and takes no new applications; there is no successor`}},
+		"key of e-mail":   {file: "providers: [{id: email, type: email, client_id: a}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
+		"near client id":  {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
+		"profile":         {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},
+		"many":            {file: "a: 1\nsecret: {}\nlog: {level: x}\n", want: []string{`F:1: key "a" is not known`, "F:2: secret", "F:3: log.level"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

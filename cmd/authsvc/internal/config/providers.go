@@ -64,6 +64,7 @@ func (e *entry) oauthFields() []field {
 		{key: "client_id_param", into: text(&o.ClientIDParam)},
 		{key: "auth_method", into: text(&o.AuthMethod)},
 		{key: "response_mode", into: text(&o.ResponseMode)},
+		{key: "denied_errors", into: texts(&o.DeniedErrors)},
 		{key: "signing_algs", into: texts(&o.SigningAlgs)},
 		{key: "checks", into: texts(&o.Checks)},
 		{key: "no_pkce", into: truth(&o.NoPKCE)},
@@ -301,6 +302,10 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 	own := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !isOwn(m.key) })
 	rest := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return isOwn(m.key) })
 	l.section(e.key+".", variablesOf(e.id), own, fields)
+	if known.NoSecret && client.Secret != "" {
+		key := e.key + ".client_secret"
+		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, "is given, but "+known.ID+" takes none", noSecretMend(known))
+	}
 	made, err := known.New(client, options)
 	if err != nil {
 		l.optionMistakes(e, known, options, err)
@@ -309,6 +314,16 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 	others := slices.DeleteFunc(e.adopt(made), func(f field) bool { return isOwn(f.key) })
 	l.section(e.key+".", variablesOf(e.id), l.withoutForeign(e.key, known.ID, rest, others), others, ownKeys...)
 	s.Engine.Providers = append(s.Engine.Providers, made)
+}
+
+// noSecretMend says what a provider has in place of a client secret.
+func noSecretMend(known provider.Entry) string {
+	for _, o := range known.Options {
+		if o.Secret {
+			return "remove it; client secrets are made from " + o.Key
+		}
+	}
+	return "remove it"
 }
 
 // adopt gives what New made the id of the entry and returns the keys that

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -119,6 +120,15 @@ func pause(p *time.Duration) target {
 		}
 		return ok
 	})
+}
+
+// Duration reads what a key of that type takes, such as 30d or 10m.
+func Duration(s string) (time.Duration, error) {
+	d, ok := parseDuration(s)
+	if !ok {
+		return 0, errors.New(durationMend)
+	}
+	return d, nil
 }
 
 func parseDuration(s string) (time.Duration, bool) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,17 +30,6 @@ type value struct {
 	items   []value
 	members []member
 }
-
-// literal: somebody wrote at least a part of the value itself, not a variable
-// that holds it.
-func (v value) literal() bool {
-	if v.shape == list {
-		return slices.ContainsFunc(v.items, value.literal)
-	}
-	return v.shape == scalar && v.raw != "" && !onlyVariables.MatchString(v.raw)
-}
-
-var onlyVariables = regexp.MustCompile(`^(\$\{\w+\})+$`)
 
 type member struct {
 	key, place string

@@ -1,0 +1,3 @@
+-- ARGV: identifier
+void_links(ARGV[2])
+return 'OK'

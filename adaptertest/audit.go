@@ -1,0 +1,110 @@
+package adaptertest
+
+import (
+	"fmt"
+	"testing"
+
+	"authsvc"
+)
+
+// auditTests judge adapters that are an authsvc.AuditLog too.
+func auditTests() []test {
+	return []test{
+		{"Audit/comes back as it was", auditFields},
+		{"Audit/order and pages", auditPages},
+		{"Audit/again", auditAgain},
+		{"Audit/concurrent", auditRace},
+		{"Audit/sweep", auditSweep},
+	}
+}
+
+func auditLog(t *testing.T, a authsvc.Adapter) authsvc.AuditLog {
+	t.Helper()
+	if w, wraps := a.(Unwrapper); wraps {
+		a = w.Unwrap()
+	}
+	l, keeps := a.(authsvc.AuditLog)
+	if !keeps {
+		t.Skip("the adapter is no authsvc.AuditLog")
+	}
+	return l
+}
+
+func auditRecord(id string, seconds int) authsvc.AuditRecord {
+	return authsvc.AuditRecord{ID: id, AuditEvent: authsvc.AuditEvent{Name: "sign_in.succeeded", Time: at(seconds), Outcome: authsvc.AuditSuccess}}
+}
+
+func listed(t *testing.T, l authsvc.AuditLog, since int, after string, limit int, want ...authsvc.AuditRecord) {
+	t.Helper()
+	got, err := l.ListAudit(t.Context(), at(since), after, limit)
+	ok(t, err)
+	same(t, got, want)
+}
+
+func auditFields(t *testing.T, a authsvc.Adapter) {
+	l := auditLog(t, a)
+	full := authsvc.AuditRecord{ID: "full", AuditEvent: authsvc.AuditEvent{Name: "sign_in.refused", Time: at(1), Outcome: authsvc.AuditRefused,
+		Code: authsvc.OAuthCallback, Reason: `"quoted" \ '; DROP TABLE x; -- <é> 𝛑`, Provider: "github", UserID: "user-1", ClientIP: "2001:db8::1",
+		UserAgent: long("é")[:200], RequestID: "0123456789ab"}}
+	bare := auditRecord("bare", 2)
+	ok(t, l.PutAudit(t.Context(), nil))
+	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{full, bare}))
+	listed(t, l, 0, "", 10, full, bare)
+
+	late := auditRecord("late", 3)
+	late.Time = late.Time.Add(999_999) // below milliseconds is left out
+	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{late}))
+	listed(t, l, 3, "", 10, auditRecord("late", 3))
+}
+
+func auditPages(t *testing.T, a authsvc.Adapter) {
+	l := auditLog(t, a)
+	one, two, three, last := auditRecord("1", 5), auditRecord("2", 5), auditRecord("3", 5), auditRecord("0", 6)
+	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{last, two}))
+	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{three, one}))
+	listed(t, l, 0, "", 10, one, two, three, last)
+	listed(t, l, 0, "", 2, one, two)
+	listed(t, l, 5, "2", 2, three, last)
+	listed(t, l, 5, "3", 2, last)
+	listed(t, l, 4, "9", 1, one) // after is about the time since only
+	listed(t, l, 6, "0", 2)
+	listed(t, l, 7, "", 2)
+	listed(t, l, 0, "", 0)
+}
+
+func auditAgain(t *testing.T, a authsvc.Adapter) {
+	l := auditLog(t, a)
+	one, two := auditRecord("1", 5), auditRecord("2", 5)
+	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{one}))
+	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{one, two, one}))
+	listed(t, l, 0, "", 10, one, two)
+}
+
+func auditRace(t *testing.T, a authsvc.Adapter) {
+	l := auditLog(t, a)
+	nWin(t, race(workers, func(i int) error {
+		return l.PutAudit(t.Context(), []authsvc.AuditRecord{auditRecord(fmt.Sprintf("%03d", i/2), i/2), auditRecord("shared", 0)})
+	}), workers, nil)
+	got, err := l.ListAudit(t.Context(), at(0), "", 10*workers)
+	ok(t, err)
+	same(t, len(got), workers/2+1)
+}
+
+func auditSweep(t *testing.T, a authsvc.Adapter) {
+	l := auditLog(t, a)
+	var all []authsvc.AuditRecord
+	for i := range 6 {
+		all = append(all, auditRecord(fmt.Sprint(i), i))
+	}
+	ok(t, l.PutAudit(t.Context(), all))
+	for _, step := range []struct{ before, limit, swept int }{{4, 0, 0}, {4, 3, 3}, {4, 3, 1}, {4, 3, 0}} {
+		n, err := l.SweepAudit(t.Context(), at(step.before), step.limit)
+		ok(t, err)
+		same(t, n, step.swept)
+	}
+	listed(t, l, 0, "", 10, all[4:]...)
+	n, err := a.Sweep(t.Context(), at(1000), 100) // is about what expires
+	ok(t, err)
+	same(t, n, 0)
+	listed(t, l, 0, "", 10, all[4:]...)
+}

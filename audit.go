@@ -1,0 +1,258 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+	"unicode/utf8"
+
+	"authsvc/internal/oidc"
+	"authsvc/internal/plainlog"
+)
+
+// AuditOptions say what becomes of audit events beside the log, where each is
+// a line.
+type AuditOptions struct {
+	// Store also keeps them in the Adapter, which then has to be an AuditLog.
+	Store bool
+	// Keep is how long they stay there, default 8760 h, at least 1 h.
+	Keep time.Duration
+}
+
+// An AuditEvent is one security-relevant fact: a line in the log with the
+// message "audit", a call of Events.Audit and, with Config.Audit.Store, a
+// record in the store. It holds no secret, no token, no cookie and no e-mail
+// address. Texts have no characters that are not printed, and at most 255
+// bytes. docs/audit.md lists the names.
+type AuditEvent struct {
+	Name      string       `json:"name"` // such as "sign_in.refused"
+	Time      time.Time    `json:"time"` // UTC, milliseconds
+	Outcome   AuditOutcome `json:"outcome"`
+	Code      ErrorCode    `json:"code,omitempty"`
+	Reason    string       `json:"reason,omitempty"` // fixed words of the engine
+	Provider  string       `json:"provider,omitempty"`
+	UserID    string       `json:"user,omitempty"` // whom it is about, where that is known
+	ClientIP  string       `json:"client,omitempty"`
+	UserAgent string       `json:"agent,omitempty"` // at most 200 bytes
+	RequestID string       `json:"request,omitempty"`
+}
+
+// AuditOutcome is how something ended. It follows from the name of the event.
+type AuditOutcome string
+
+// The outcomes.
+const (
+	AuditSuccess AuditOutcome = "success"
+	AuditRefused AuditOutcome = "refused" // a rule said no
+	AuditFailed  AuditOutcome = "failed"  // something did not work
+)
+
+// auditKind is what one name of events stands for.
+type auditKind struct {
+	name    string
+	outcome AuditOutcome
+	meaning string // one line of docs/audit.md
+}
+
+// auditKinds lists every event, in the order of docs/audit.md.
+var auditKinds = []auditKind{
+	{"sign_in.succeeded", AuditSuccess, "A session began. The reason tells whether the user was created by it."},
+	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person or by the signIn callback."},
+	{"sign_in.failed", AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
+	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
+	{"csrf.refused", AuditRefused, "A POST had no CSRF token or not that of its cookie."},
+	{"request.cross_site", AuditRefused, "A POST came from an origin that is neither ours nor trusted."},
+	{"request.limited", AuditRefused, "A rate limit refused the request."},
+	{"request.failed", AuditFailed, "The request ended by a panic."},
+	{"email.requested", AuditSuccess, "A sign-in link was asked for and its mail was queued."},
+	{"email.refused", AuditRefused, "A link was asked for, and the signIn callback let no mail go out. The answer did not show that."},
+	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
+	{"email.given_up", AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
+	{"email.first_proof", AuditSuccess, "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
+	{"account.linked", AuditSuccess, "An account was added to a user who existed."},
+	{"account.link_refused", AuditRefused, "An account was not added: it is another user's, or the session changed meanwhile."},
+	{"account.not_linked", AuditRefused, "A sign-in was refused since the address is that of a user (named here) without this account."},
+	{"account.unlinked", AuditSuccess, "An account was removed, by the application or by a first proof."},
+	{"account.unlink_refused", AuditRefused, "UnlinkAccount refused: no such account, or the last way to sign in."},
+	{"account.unlink_failed", AuditFailed, "UnlinkAccount failed: the store, or another replica held it up."},
+	{"sign_out.succeeded", AuditSuccess, "A person ended their session."},
+	{"sign_out.failed", AuditFailed, "The session could not be ended."},
+	{"sign_out.return_refused", AuditRefused, "A browser came back from a sign-out at a provider without its state."},
+	{"sessions.ended", AuditSuccess, "EndSessions ended all sessions of a user."},
+	{"sessions.end_failed", AuditFailed, "EndSessions failed."},
+	{"user.deleted", AuditSuccess, "DeleteUser removed a user with sessions and accounts."},
+	{"user.delete_failed", AuditFailed, "DeleteUser failed, or there is no such user. Sessions may have ended."},
+	{"session.ended_by_provider", AuditSuccess, "A provider's logout token ended the sessions that a user began by it, or would have: the reason tells."},
+	{"backchannel_logout.refused", AuditRefused, "A logout token was not valid or was used before."},
+	{"backchannel_logout.failed", AuditFailed, "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
+	{"token.refused", AuditRefused, "A provider does not honour the refresh token of an account any more."},
+	{"token.refresh_failed", AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
+	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
+	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
+	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
+	{"configuration.change_failed", AuditFailed, "Another configuration could not be taken over; the one before holds."},
+	{"service.started", AuditSuccess, "New started a service. It is told before New returns, and not by Renew."},
+	{"service.stopped", AuditSuccess, "Close ended a service that no other took over from by Renew."},
+}
+
+func outcomeOf(name string) AuditOutcome {
+	for i := range auditKinds {
+		if auditKinds[i].name == name {
+			return auditKinds[i].outcome
+		}
+	}
+	return AuditFailed // a test knows every name that is in use
+}
+
+// Limits of the texts of an event, in bytes.
+const (
+	maxAuditText = 255
+	maxAgent     = 200
+)
+
+// audit records what came of a request. Each request has at most one such
+// event; note is for facts on the way.
+func (rq *request) audit(name string, code ErrorCode, reason string) {
+	rq.audited = true
+	rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.who})
+}
+
+// note records a fact with where the request came from.
+func (rq *request) note(e AuditEvent) {
+	if e.Provider == "" {
+		e.Provider = rq.providerID()
+	}
+	if ip := rq.clientIP(); ip.IsValid() {
+		e.ClientIP = ip.String()
+	}
+	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
+	rq.record(rq.ctx, e)
+}
+
+// record writes an audit event to the log and to the store, and tells it.
+func (s *Service) record(ctx context.Context, e AuditEvent) {
+	e.Time, e.Outcome = time.Now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
+	e.plain()
+	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
+	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID},
+		{"client", e.ClientIP}, {"agent", e.UserAgent}, {"request", e.RequestID}} {
+		if a[1] != "" {
+			attrs = append(attrs, slog.String(a[0], a[1]))
+		}
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
+	if s.trail != nil {
+		s.trail.add(AuditRecord{ID: newID(), AuditEvent: e})
+	}
+	s.emit("audit", func() { s.events.Audit(ctx, e) }, s.events.Audit != nil)
+}
+
+// plain makes the texts of an event printable and bounds them.
+func (e *AuditEvent) plain() {
+	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText,
+		&e.ClientIP: maxAuditText, &e.RequestID: maxAuditText, &e.UserAgent: maxAgent} {
+		*text = shortened(plainlog.Text(shortened(*text, limit)), limit)
+	}
+	e.Code = ErrorCode(shortened(plainlog.Text(string(e.Code)), maxAuditText))
+}
+
+// shortened cuts a text between two characters.
+func shortened(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	s = s[:limit]
+	for len(s) > 0 {
+		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size != 1 {
+			return s
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// because is a cause in fixed words of the engine: audit events repeat it.
+type because string
+
+func (b because) Error() string { return string(b) }
+
+// auditRefusal records what a refusal was: a failure, if something did not
+// work that should.
+func (rq *request) auditRefusal(e *Error) {
+	if rq.audited {
+		return
+	}
+	verb := ".refused"
+	if failed(e) {
+		verb = ".failed"
+	}
+	if rq.signsOut {
+		rq.audit("sign_out.failed", e.Code, reason(e))
+		return
+	}
+	rq.audit("sign_in"+verb, e.Code, reason(e))
+}
+
+// failed tells a fault, of ours or of somebody whom we asked, from a refusal.
+func failed(e *Error) bool {
+	var why because
+	switch {
+	case errors.Is(e.Err, errStore), errors.Is(e.Err, oidc.ErrUnavailable), e.Code == Configuration, e.Code == OAuthCreateAccount, e.Code == EmailCreateAccount:
+		return true
+	case e.Code == OAuthSignin:
+		return true
+	case e.Code == Callback:
+		return !errors.As(e.Err, &why)
+	}
+	return false
+}
+
+func reason(e *Error) string {
+	var why because
+	switch {
+	case errors.Is(e.Err, errStore):
+		return "the store could not be asked"
+	case errors.Is(e.Err, oidc.ErrUnavailable):
+		return "the provider could not be asked"
+	case errors.As(e.Err, &why):
+		return string(why)
+	}
+	return "the log line of this request says why"
+}
+
+// ConfigurationChanged records that the program has taken over another
+// configuration or, with an error, that it could not. The error is not part of
+// the event, since it may quote what is configured: log it.
+func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})
+		return
+	}
+	s.record(ctx, AuditEvent{Name: "configuration.changed"})
+}
+
+// checkAudit also makes the log plain: all lines of the engine go through it.
+func checkAudit(b *builder, s *Service) {
+	s.log = slog.New(plainlog.Handler(s.log.Handler()))
+	o := b.config.Audit
+	keep := o.Keep
+	if keep == 0 {
+		keep = 8760 * time.Hour
+	}
+	if keep < time.Hour {
+		b.fail("audit.keep", "is under an hour", "use a duration such as 8760h")
+	}
+	if !o.Store {
+		return
+	}
+	store, ok := s.adapter.(AuditLog)
+	switch {
+	case s.adapter == nil:
+		b.fail("audit.store", "is set, but there is no storage", "set storage.url (Config.Adapter), or leave the events to the log")
+	case !ok:
+		b.fail("audit.store", "is set, but the storage keeps no audit events", "use an Adapter that is an AuditLog, or leave the events to the log")
+	default:
+		s.trail = newTrail(store, s.log, keep)
+	}
+}

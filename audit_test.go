@@ -1,0 +1,579 @@
+package authsvc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/idp"
+)
+
+// An auditStore is a store in memory of which single methods can be made to
+// fail, or to panic.
+type auditStore struct {
+	*memory.Adapter
+	broken atomic.Value // name of a method
+}
+
+func (s *auditStore) breaks(method string) error {
+	switch s.broken.Load() {
+	case method:
+		return errBroken
+	case "panic in " + method:
+		panic("of the test")
+	}
+	return nil
+}
+
+func (s *auditStore) GetUserByAccount(ctx context.Context, provider, id string) (authsvc.User, error) {
+	if err := s.breaks("GetUserByAccount"); err != nil {
+		return authsvc.User{}, err
+	}
+	return s.Adapter.GetUserByAccount(ctx, provider, id)
+}
+
+func (s *auditStore) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	if err := s.breaks("GetUserByEmail"); err != nil {
+		return authsvc.User{}, err
+	}
+	return s.Adapter.GetUserByEmail(ctx, email)
+}
+
+func (s *auditStore) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
+	if err := s.breaks("DeleteSession"); err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return s.Adapter.DeleteSession(ctx, token)
+}
+
+func (s *auditStore) EndSessions(ctx context.Context, id string, r *authsvc.Revocation) (int, error) {
+	if err := s.breaks("EndSessions"); err != nil {
+		return 0, err
+	}
+	return s.Adapter.EndSessions(ctx, id, r)
+}
+
+func (s *auditStore) CreateSession(ctx context.Context, r authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	if err := s.breaks("CreateSession"); err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return s.Adapter.CreateSession(ctx, r)
+}
+
+func (s *auditStore) ListAccounts(ctx context.Context, id string) ([]authsvc.Account, error) {
+	if err := s.breaks("ListAccounts"); err != nil {
+		return nil, err
+	}
+	return s.Adapter.ListAccounts(ctx, id)
+}
+
+// audited is a world whose audit events are collected.
+type audited struct {
+	*world
+	store *auditStore
+	mu    sync.Mutex
+	told  []authsvc.AuditEvent
+	mark  int
+}
+
+func startAudited(t *testing.T, tune func(*authsvc.Config)) *audited {
+	t.Helper()
+	w := &audited{store: &auditStore{Adapter: memory.New()}}
+	w.broken("")
+	w.world = start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Audit.Store = w.store, true
+		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.told = append(w.told, e)
+		}
+		if tune != nil {
+			tune(c)
+		}
+	})
+	return w
+}
+
+func (w *audited) broken(method string) { w.store.broken.Store(method) }
+
+// events are those since prepared was called.
+func (w *audited) events() []authsvc.AuditEvent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.told[w.mark:])
+}
+
+func (w *audited) prepared() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark = len(w.told)
+}
+
+// user is the id of the user with an address.
+func (w *audited) user(address string) string {
+	u, err := w.store.Adapter.GetUserByEmail(context.Background(), address)
+	if err != nil {
+		return "no user " + address
+	}
+	return u.ID
+}
+
+// await waits for an event that comes beside requests.
+func (w *audited) await(name string) {
+	for range 1000 {
+		if slices.ContainsFunc(w.events(), func(e authsvc.AuditEvent) bool { return e.Name == name }) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Errorf("%s did not come", name)
+}
+
+// brief are the fields that cases name; User is an address.
+type brief struct {
+	Name     string
+	Code     authsvc.ErrorCode
+	Reason   string // a part of it
+	Provider string
+	User     string
+	Apart    bool // of no request
+}
+
+const (
+	ada    = "ada@example.com" // of the provider
+	mailed = "mail@app.test"
+)
+
+type auditCase struct {
+	tune    func(*authsvc.Config)
+	prepare func(w *audited, b *browser)
+	run     func(w *audited, b *browser)
+	want    []brief
+}
+
+func limits(set func(*authsvc.RateLimit)) func(*authsvc.Config) {
+	return func(c *authsvc.Config) { set(&c.RateLimit) }
+}
+
+func refusing(a authsvc.SignInAttempt, to string, err error) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		c.Callbacks.SignIn = func(_ context.Context, got authsvc.SignInAttempt) (string, error) {
+			if got.VerificationRequest == a.VerificationRequest {
+				return to, err
+			}
+			return "", nil
+		}
+	}
+}
+
+func viaOp(w *audited, b *browser)    { b.signIn(w.op, "ada") }
+func viaLink(w *audited, b *browser)  { b.signInByMail(w.world, mailed) }
+func asksLink(_ *audited, b *browser) { b.post("/api/auth/signin/email", "email", mailed) }
+func wrongToken(path string) func(*audited, *browser) {
+	return func(_ *audited, b *browser) { b.post(path, "csrfToken", "wrong") }
+}
+
+// unproved stores a user with an account whose address nobody has proved.
+func unproved(w *audited, _ *browser) {
+	u, err := w.store.CreateUser(w.t.Context(), authsvc.User{ID: "unproved", Email: mailed})
+	if err == nil {
+		_, err = w.store.LinkAccount(w.t.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *audited) logout(sub string, set map[string]any) {
+	w.world.told(w.t, "op", url.Values{"logout_token": {w.logoutToken(w.t, sub, set)}})
+}
+
+func (w *audited) accessToken(answer string) {
+	w.refreshing(func(*http.Request) string { return answer })
+	w.browser().signIn(w.op, "ada")
+	w.prepared()
+	for range 3 {
+		if _, err := w.AccessToken(w.t.Context(), w.user(ada), "op"); errors.Is(err, authsvc.ErrNotFound) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+var auditCases = map[string]auditCase{
+	"OAuth, first":   {run: viaOp, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada}}},
+	"OAuth, again":   {prepare: viaOp, run: viaOp, want: []brief{{Name: "sign_in.succeeded", Provider: "op", User: ada}}},
+	"OAuth, cookies": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: viaOp, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada}}},
+	"e-mail, first": {run: viaLink, want: []brief{{Name: "email.requested", Provider: "email"},
+		{Name: "sign_in.succeeded", Reason: "created", Provider: "email", User: mailed}}},
+	"e-mail, again": {prepare: viaLink, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
+		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
+	"e-mail, first proof": {prepare: unproved, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
+		{Name: "email.first_proof", Reason: "removed", Provider: "email", User: mailed},
+		{Name: "account.unlinked", Reason: "first proof", Provider: "op", User: mailed},
+		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
+	"credentials": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *audited, b *browser) { b.login("ada") },
+		want: []brief{{Name: "sign_in.succeeded", Provider: "credentials", User: "=ada-id"}}},
+	"credentials, wrong": {run: func(_ *audited, b *browser) { b.login("nobody") },
+		want: []brief{{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "Authorize", Provider: "credentials"}}},
+	"credentials, no stored user": {run: func(_ *audited, b *browser) { b.login("ada") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.CredentialsSignin, Reason: "no such user", Provider: "credentials"}}},
+
+	"no CSRF token, sign-in":     {run: wrongToken("/api/auth/signin/op"), want: []brief{{Name: "csrf.refused", Provider: "op"}}},
+	"no CSRF token, sign-out":    {prepare: viaOp, run: wrongToken("/api/auth/signout"), want: []brief{{Name: "csrf.refused"}}},
+	"no CSRF token, session":     {prepare: viaOp, run: wrongToken("/api/auth/session"), want: []brief{{Name: "csrf.refused"}}},
+	"no CSRF token, credentials": {run: wrongToken("/api/auth/callback/credentials"), want: []brief{{Name: "csrf.refused", Provider: "credentials"}}},
+	"no CSRF token, link":        {run: wrongToken("/api/auth/callback/email"), want: []brief{{Name: "csrf.refused", Provider: "email"}}},
+	"another site": {run: func(_ *audited, b *browser) {
+		b.header["Origin"] = []string{"https://evil.test"}
+		b.post("/api/auth/signin/op")
+	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "op"}}},
+	"another site, credentials": {run: func(_ *audited, b *browser) {
+		b.header["Origin"] = []string{"https://evil.test"}
+		b.post("/api/auth/callback/credentials")
+	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "credentials"}}},
+	"no state": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/op?code=x") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "no state", Provider: "op"}}},
+	"foreign state": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/op?code=x&state=y") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "state is not one of this browser's", Provider: "op"}}},
+	"state of before": {run: func(w *audited, b *browser) {
+		old, to := b.clone(), b.approve(w.op, b.begin("op"), "ada")
+		old.cookies = b.clone().cookies
+		b.get(to)
+		old.get(to)
+	}, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada},
+		{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "finished before", Provider: "op"}}},
+	"the person says no": {run: func(w *audited, b *browser) {
+		state := mustURL(w.t, b.begin("op")).Query().Get("state")
+		b.get("/api/auth/callback/op?error=access_denied&state=" + url.QueryEscape(state))
+	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "said no", Provider: "op"}}},
+	"provider down, start": {run: func(w *audited, b *browser) {
+		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
+		b.post("/api/auth/signin/op")
+	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.OAuthSignin, Reason: "provider could not be asked", Provider: "op"}}},
+	"provider down, return": {run: func(w *audited, b *browser) {
+		to := b.approve(w.op, b.begin("op"), "ada")
+		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
+		b.get(to)
+	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.OAuthCallback, Reason: "provider could not be asked", Provider: "op"}}},
+	"store down": {run: func(w *audited, b *browser) { w.broken("GetUserByAccount"); b.signIn(w.op, "ada") },
+		want: []brief{{Name: "sign_in.failed", Code: authsvc.Callback, Reason: "the store", Provider: "op"}}},
+	"store down, session": {prepare: viaOp, run: func(w *audited, b *browser) { w.broken("CreateSession"); b.signIn(w.op, "ada") },
+		want: []brief{{Name: "sign_in.failed", Code: authsvc.Callback, Reason: "the store", Provider: "op", User: ada}}},
+	"store down, e-mail": {run: func(w *audited, b *browser) { w.broken("GetUserByEmail"); asksLink(w, b) },
+		want: []brief{{Name: "sign_in.failed", Code: authsvc.EmailSignin, Reason: "the store", Provider: "email"}}},
+	"panic": {run: func(w *audited, b *browser) { w.broken("panic in GetUserByEmail"); asksLink(w, b) },
+		want: []brief{{Name: "request.failed", Reason: "a panic", Provider: "email"}}},
+
+	"callback refuses": {tune: refusing(authsvc.SignInAttempt{}, "", authsvc.ErrAccessDenied), run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the signIn callback", Provider: "op"}}},
+	"callback leads elsewhere": {tune: refusing(authsvc.SignInAttempt{}, "/sorry", nil), run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Reason: "led elsewhere", Provider: "op"}}},
+	"callback refuses a mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied), run: asksLink,
+		want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Reason: "by the signIn callback", Provider: "email"}}},
+	"callback refuses a mail, shown": {tune: func(c *authsvc.Config) {
+		refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied)(c)
+		c.ShowRefusal = true
+	}, run: asksLink, want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Provider: "email"}}},
+	"callback leads elsewhere, mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "/sorry", nil), run: asksLink,
+		want: []brief{{Name: "email.refused", Reason: "led elsewhere", Provider: "email"}}},
+
+	"malformed address": {run: func(_ *audited, b *browser) { b.post("/api/auth/signin/email", "email", "nobody") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.EmailSignin, Provider: "email"}}},
+	"link, used": {run: func(w *audited, b *browser) {
+		asksLink(w, b)
+		to := link(w.t, w.mail.next(w.t))
+		again := b.clone()
+		b.get(to)
+		again.get(to)
+	}, want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "sign_in.succeeded", Reason: "created", Provider: "email", User: mailed},
+		{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "unknown or was used", Provider: "email"}}},
+	"link without token": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/email?email=" + mailed) },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "no token", Provider: "email"}}},
+	"mail refused for good": {tune: func(c *authsvc.Config) {
+		c.Providers[1].(*authsvc.Email).Send = func(context.Context, authsvc.Message) error { return authsvc.ErrMailRefused }
+	}, run: func(w *audited, b *browser) { asksLink(w, b); w.await("email.given_up") },
+		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.given_up", Reason: "refused for good", Provider: "email"}}},
+
+	"limit of sign-ins": {tune: limits(func(r *authsvc.RateLimit) { r.SignIn = authsvc.Rate{N: 1, Per: time.Hour} }),
+		prepare: func(_ *audited, b *browser) { b.begin("op") }, run: func(_ *audited, b *browser) { b.post("/api/auth/signin/op") },
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "op"}}},
+	"limit of credentials": {tune: limits(func(r *authsvc.RateLimit) { r.CredentialsPerAccount = authsvc.Rate{N: 1, Per: time.Hour} }),
+		prepare: func(_ *audited, b *browser) { b.login("nobody") }, run: func(_ *audited, b *browser) {
+			waits, done := b.clone(), make(chan struct{}) // one late attempt of a client may wait
+			go func() { waits.login("nobody"); close(done) }()
+			time.Sleep(300 * time.Millisecond)
+			b.login("nobody")
+			<-done
+		},
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "credentials"},
+			{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "by Authorize", Provider: "credentials"}}},
+	"limit of a mailbox": {tune: limits(func(r *authsvc.RateLimit) { r.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
+		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "one mailbox", Provider: "email"}}},
+	"limit of mails": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
+		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "in all", Provider: "email"}}},
+	"limit and refusal": {tune: func(c *authsvc.Config) {
+		refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied)(c)
+		c.RateLimit.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour}
+	}, prepare: asksLink, run: asksLink, want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Provider: "email"}}},
+	"limit of logout tokens": {tune: limits(func(r *authsvc.RateLimit) { r.BackchannelLogout = authsvc.Rate{N: 1, Per: time.Hour} }),
+		prepare: func(w *audited, _ *browser) { w.logout("ada", nil) }, run: func(w *audited, _ *browser) { w.logout("ada", nil) },
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Reason: "logout tokens", Provider: "op"}}},
+
+	"link": {prepare: viaLink, run: func(w *audited, b *browser) { b.signIn(w.op, "ada", "link", "true") },
+		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
+	"link, somebody else's": {prepare: func(w *audited, b *browser) { viaOp(w, w.browser()); viaLink(w, b) },
+		run:  func(w *audited, b *browser) { b.signIn(w.op, "ada", "link", "true") },
+		want: []brief{{Name: "account.link_refused", Code: authsvc.OAuthAccountNotLinked, Reason: "another user's", Provider: "op", User: mailed}}},
+	"link without session": {run: func(_ *audited, b *browser) { b.post("/api/auth/signin/op", "link", "true") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.SessionRequired, Reason: "without a session", Provider: "op"}}},
+	"address is somebody's": {prepare: func(w *audited, _ *browser) { w.browser().signInByMail(w.world, ada) }, run: viaOp,
+		want: []brief{{Name: "account.not_linked", Code: authsvc.OAuthAccountNotLinked, Provider: "op", User: ada}}},
+
+	"sign-out":           {prepare: viaOp, run: func(_ *audited, b *browser) { b.post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out, cookies":  {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, prepare: viaOp, run: func(_ *audited, b *browser) { b.post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out of nobody": {run: func(_ *audited, b *browser) { b.post("/api/auth/signout") }},
+	"sign-out, store down": {prepare: viaOp, run: func(w *audited, b *browser) { w.broken("DeleteSession"); b.post("/api/auth/signout") },
+		want: []brief{{Name: "sign_out.failed", Code: authsvc.Configuration, Reason: "the store"}}},
+	"sign-out, foreign return": {run: func(_ *audited, b *browser) { b.get("/api/auth/signout/return?state=x") },
+		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
+
+	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *browser) { w.EndSessions(w.t.Context(), w.user(ada)) },
+		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},
+	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *browser) { w.broken("EndSessions"); w.EndSessions(w.t.Context(), w.user(ada)) },
+		want: []brief{{Name: "sessions.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"deletion": {run: func(w *audited, _ *browser) {
+		w.store.CreateUser(w.t.Context(), authsvc.User{ID: "gone"})
+		w.DeleteUser(w.t.Context(), "gone")
+	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
+	"deletion of nobody": {run: func(w *audited, _ *browser) { w.DeleteUser(w.t.Context(), "nobody") },
+		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"unlink": {prepare: viaOp, run: func(w *audited, _ *browser) { w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "ada") },
+		want: []brief{{Name: "account.unlinked", Reason: "application", Provider: "op", User: ada, Apart: true}}},
+	"unlink, not there": {prepare: viaOp, run: func(w *audited, _ *browser) { w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "grace") },
+		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", Provider: "op", User: ada, Apart: true}}},
+	"unlink, last": {tune: func(c *authsvc.Config) { c.Providers = c.Providers[:1] }, prepare: viaOp,
+		run:  func(w *audited, _ *browser) { w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "ada") },
+		want: []brief{{Name: "account.unlink_refused", Reason: "last way", Provider: "op", User: ada, Apart: true}}},
+	"unlink, store down": {prepare: viaOp, run: func(w *audited, _ *browser) {
+		w.broken("ListAccounts")
+		w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "ada")
+	}, want: []brief{{Name: "account.unlink_failed", Provider: "op", User: ada, Apart: true}}},
+
+	"logout token": {prepare: viaOp, run: func(w *audited, _ *browser) { w.logout("ada", nil) },
+		want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada}}},
+	"logout token of a stranger": {run: func(w *audited, _ *browser) { w.logout("ada", nil) },
+		want: []brief{{Name: "session.ended_by_provider", Reason: "no account here", Provider: "op"}}},
+	"logout token, not valid": {prepare: viaOp, run: func(w *audited, _ *browser) { w.logout("ada", map[string]any{"aud": "x"}) },
+		want: []brief{{Name: "backchannel_logout.refused", Reason: "not valid", Provider: "op"}}},
+	"logout token, again": {prepare: viaOp, run: func(w *audited, _ *browser) {
+		raw := url.Values{"logout_token": {w.logoutToken(w.t, "ada", nil)}}
+		w.world.told(w.t, "op", raw)
+		w.world.told(w.t, "op", raw)
+	}, want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada},
+		{Name: "backchannel_logout.refused", Reason: "used before", Provider: "op", User: ada}}},
+	"logout token, store down": {prepare: viaOp, run: func(w *audited, _ *browser) { w.broken("GetUserByAccount"); w.logout("ada", nil) },
+		want: []brief{{Name: "backchannel_logout.failed", Provider: "op"}}},
+	"logout token, later": {prepare: viaOp, run: func(w *audited, _ *browser) {
+		w.broken("DeleteSession")
+		w.logout("ada", nil)
+		w.broken("")
+		w.await("session.ended_by_provider")
+	}, want: []brief{{Name: "backchannel_logout.failed", Reason: "as soon as", Provider: "op", User: ada},
+		{Name: "session.ended_by_provider", Reason: "later", Provider: "op", User: ada, Apart: true}}},
+
+	"refresh failed": {run: func(w *audited, _ *browser) { w.accessToken(`{"nonsense":1}`) },
+		want: []brief{{Name: "token.refresh_failed", Provider: "op", User: ada, Apart: true}}},
+	"refresh of somebody else": {run: func(w *audited, _ *browser) {
+		raw, err := w.op.Sign("JWT", map[string]any{"iss": w.op.Issuer(), "aud": "app", "sub": "grace", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
+	}, want: []brief{{Name: "token.wrong_subject", Provider: "op", User: ada, Apart: true}}},
+	"refresh for another client": {run: func(w *audited, _ *browser) {
+		raw, err := w.op.Sign("JWT", map[string]any{"iss": w.op.Issuer(), "aud": "other", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
+	}, want: []brief{{Name: "token.misaddressed", Provider: "op", User: ada, Apart: true}}},
+
+	"configuration": {run: func(w *audited, _ *browser) { w.ConfigurationChanged(w.t.Context(), nil) },
+		want: []brief{{Name: "configuration.changed", Apart: true}}},
+	"configuration, wrong": {run: func(w *audited, _ *browser) { w.ConfigurationChanged(w.t.Context(), errors.New("password=x")) },
+		want: []brief{{Name: "configuration.change_failed", Apart: true}}},
+
+	"nothing to tell": {run: func(_ *audited, b *browser) {
+		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {
+			b.get("/api/auth" + path)
+		}
+		b.begin("op")
+		b.post("/api/auth/_log", "message", "hello")
+	}},
+}
+
+// TestAuditEvents: everything that is to be told is told exactly once, with
+// who, what, when, from where and how it ended; the log and the store have the
+// same.
+func TestAuditEvents(t *testing.T) {
+	t.Parallel()
+	for name, c := range auditCases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startAudited(t, c.tune)
+			b := w.browser()
+			b.header["User-Agent"] = []string{"test agent"}
+			if c.prepare != nil {
+				c.prepare(w, b)
+			}
+			w.prepared()
+			began := time.Now().Add(-time.Millisecond)
+			c.run(w, b)
+			w.broken("")
+			if err := w.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			w.judge(t, c.want, began)
+		})
+	}
+}
+
+func (w *audited) judge(t *testing.T, want []brief, began time.Time) {
+	t.Helper()
+	got := w.events()
+	if last := len(got) - 1; last < 0 || got[last].Name != "service.stopped" || w.told[0].Name != "service.started" {
+		t.Fatalf("no start or no end: %+v", w.told)
+	} else {
+		got = got[:last]
+	}
+	if len(got) != len(want) {
+		t.Fatalf("want %d events, got %+v", len(want), got)
+	}
+	for i, e := range got {
+		w.judgeOne(t, e, want[i], began)
+	}
+	stored, err := w.store.ListAudit(t.Context(), time.Time{}, "", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []authsvc.AuditEvent
+	for _, r := range stored {
+		kept = append(kept, r.AuditEvent)
+	}
+	byRequest := cmpopts.SortSlices(func(a, b authsvc.AuditEvent) bool { return a.Name+a.RequestID < b.Name+b.RequestID })
+	if diff := cmp.Diff(w.told, kept, byRequest); diff != "" {
+		t.Errorf("stored (-told +stored):\n%s", diff)
+	}
+	if n := strings.Count(w.logs.String(), " msg=audit event="); n != len(w.told) {
+		t.Errorf("%d lines of %d events", n, len(w.told))
+	}
+}
+
+func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began time.Time) {
+	t.Helper()
+	user := ""
+	if literal, ok := strings.CutPrefix(want.User, "="); ok {
+		user = literal
+	} else if want.User != "" {
+		user = w.user(want.User)
+	}
+	if e.Name != want.Name || e.Code != want.Code || !strings.Contains(e.Reason, want.Reason) || e.Provider != want.Provider || e.UserID != user {
+		t.Errorf("got  %+v\nwant %+v, user %q", e, want, user)
+	}
+	if e.Time.Location() != time.UTC || e.Time.Before(began.Truncate(time.Millisecond)) || e.Time.After(time.Now()) {
+		t.Errorf("%s at %v", e.Name, e.Time)
+	}
+	from := [2]string{"203.0.113.7", "test agent"}
+	if want.Apart || e.Name == "email.given_up" {
+		from = [2]string{}
+	} else if e.Name == "session.ended_by_provider" || strings.HasPrefix(e.Name, "backchannel_logout.") || strings.Contains(e.Reason, "logout tokens") {
+		from[1] = "" // the provider's server
+	}
+	if got := [2]string{e.ClientIP, e.UserAgent}; got != from || (len(e.RequestID) == 12) == want.Apart {
+		t.Errorf("%s from %q, request %q", e.Name, got, e.RequestID)
+	}
+	for _, suffix := range []string{"refused", "limited", "cross_site", "not_linked", "wrong_subject", "misaddressed"} {
+		if strings.HasSuffix(e.Name, suffix) != (e.Outcome == authsvc.AuditRefused) && strings.HasSuffix(e.Name, suffix) {
+			t.Errorf("%s is %s", e.Name, e.Outcome)
+		}
+	}
+	if failed := strings.HasSuffix(e.Name, "failed") || e.Name == "email.given_up"; failed != (e.Outcome == authsvc.AuditFailed) {
+		t.Errorf("%s is %s", e.Name, e.Outcome)
+	}
+}
+
+// TestAuditTokenRefused: see TestRefreshRefused for the name of the event; the
+// provider of the harness has to answer 400.
+func TestAuditTokenRefused(t *testing.T) {
+	t.Parallel()
+	w := startAudited(t, nil)
+	w.op.SetFault(idp.Fault{
+		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
+		Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{
+			idp.EndpointToken: func(rw http.ResponseWriter, r *http.Request) bool {
+				if r.ParseForm(); r.PostForm.Get("grant_type") != "refresh_token" {
+					return false
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				rw.WriteHeader(http.StatusBadRequest)
+				rw.Write([]byte(`{"error":"invalid_grant"}`)) //nolint:errcheck
+				return true
+			},
+		},
+	})
+	w.browser().signIn(w.op, "ada")
+	w.prepared()
+	began := time.Now().Add(-time.Millisecond)
+	for range 3 {
+		if _, err := w.AccessToken(t.Context(), w.user(ada), "op"); !errors.Is(err, authsvc.ErrTokenRefused) {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	w.judge(t, []brief{{Name: "token.refused", Reason: "revoked", Provider: "op", User: ada, Apart: true}}, began)
+}
+
+// TestAuditHoldsNoSecret: events have no address, link, code, cookie or token.
+func TestAuditHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	w := startAudited(t, nil)
+	b := w.browser()
+	viaLink(w, b)
+	back := b.approve(w.op, b.begin("op", "link", "true"), "ada")
+	b.get(back)
+	b.login("nobody", "csrfToken", b.csrf())
+	w.world.told(t, "op", url.Values{"logout_token": {w.logoutToken(t, "ada", nil)}})
+	secrets := []string{mailed, ada, "ada@", "right", testSecret, clientSecret, mustURL(t, back).Query().Get("code"), mustURL(t, back).Query().Get("state")}
+	for _, v := range b.cookies {
+		secrets = append(secrets, v)
+	}
+	var lines bytes.Buffer
+	for line := range strings.Lines(w.logs.String()) {
+		if strings.Contains(line, "msg=audit ") {
+			lines.WriteString(line)
+		}
+	}
+	for _, secret := range secrets {
+		if len(secret) > 3 && strings.Contains(lines.String(), secret) {
+			t.Errorf("%q is in an event", secret)
+		}
+	}
+	if n := len(w.events()); n < 5 {
+		t.Errorf("only %d events", n)
+	}
+}

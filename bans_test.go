@@ -1,0 +1,249 @@
+package authsvc_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// bannedImports are packages that programs of this kind go wrong with, and the
+// files that import them with reason. A folder stands for what is in it.
+var bannedImports = map[string]map[string]string{
+	"math/rand":    {},
+	"unsafe":       {},
+	"crypto/des":   {},
+	"crypto/rc4":   {},
+	"crypto/dsa":   {}, //nolint:staticcheck // a name
+	"plugin":       {},
+	"encoding/gob": {},
+	"math/rand/v2": {
+		"adapter/redis/call.go":          "pauses between tries",
+		"internal/oidc/retry.go":         "pauses between tries",
+		"late.go":                        "how long late attempts wait, and which goes when there are too many",
+		"adapter/mongodb/errors.go":      "pauses between tries",
+		"adapter/mongodb/tokens.go":      "the order in which slots of the mail queue are tried",
+		"internal/sqladapter/adapter.go": "pauses between tries",
+		"internal/freeport/":             "ports of test servers",
+		"internal/scale/":                "people of a measurement, the same each time",
+	},
+	"text/template": {
+		"mailtext.go": "the plain text of mails, which is not HTML",
+	},
+	"os/exec": {
+		"internal/servertest/": "starts database servers for tests, which alone import it",
+		"internal/arena/":      "starts the built binary for tests, which alone import it",
+		"internal/chromium/":   "starts a browser for tests, which alone import it",
+		"internal/npm/":        "installs and bundles what tests run in browsers",
+		"internal/webdriver/":  "starts browsers for tests, which alone import it",
+		"internal/tools/":      "runs the go command; no program imports it",
+	},
+	"crypto/md5": {
+		"provider/lastfm.go": "the service's signature has no other hash",
+	},
+	"crypto/sha1": {
+		"internal/oauth1/oauth1.go": "HMAC-SHA1 is the protocol's signature",
+		"adapter/redis/step.go":     "Redis names scripts by it",
+	},
+}
+
+// bannedSettings are fields that may not be set to true.
+var bannedSettings = map[string]map[string]string{
+	"InsecureSkipVerify": {
+		"adapter/mysql/url.go": "tls=skip-verify, which the person who configures asks for by name",
+	},
+}
+
+// harmlessComparisons of what is named like a secret, by file and text, tell an
+// attacker nothing.
+var harmlessComparisons = map[string]string{
+	"accesstoken.go: a.RefreshToken == refusedToken":       "a fixed word in place of a token",
+	"unlink.go: t[0] == refusedToken":                      "a fixed word in place of a token",
+	"vault.go: a.RefreshToken == refusedToken":             "a fixed word in place of a token",
+	"cmd/authsvc/connections.go: state == http.StateNew":   "the state of a connection",
+	"cmd/authsvc/connections.go: state == http.StateIdle":  "the state of a connection",
+	"cookie.go: name == n.csrf":                            "the name of a cookie",
+	"transaction.go: rq.txName(tx.State) == p.name":        "a digest, and its own browser's cookie",
+	"transaction.go: tx.State != state":                    "found by its digest, so it is equal; its MAC decides",
+	"refresh.go: now.RefreshToken == renewed.RefreshToken": "both are of the store",
+	"refresh.go: now.AccessToken == renewed.AccessToken":   "both are of the store",
+	"refresh.go: now.RefreshToken != r.old.RefreshToken":   "both are of the store",
+}
+
+// secretNames are the last words of names whose values an attacker would guess
+// byte by byte if comparing them took longer the more of them is right.
+var secretNames = []string{"secret", "token", "mac", "hmac", "signature", "sig", "password", "verifier", "csrf", "csrftoken", "nonce", "state"}
+
+// TestBans walks the programs' source, tests excluded, for what is banned.
+func TestBans(t *testing.T) {
+	t.Parallel()
+	b := bans{t: t, set: token.NewFileSet(), used: map[string]bool{}}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (slices.Contains([]string{"node_modules", "testdata", "ferretdb"}, d.Name()) || strings.HasPrefix(d.Name(), ".") && path != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(b.set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		b.file(filepath.ToSlash(path), f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.unused()
+}
+
+type bans struct {
+	t    *testing.T
+	set  *token.FileSet
+	used map[string]bool // exceptions that something needs
+}
+
+func (b *bans) file(path string, f *ast.File) {
+	for _, spec := range f.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value)
+		exceptions, banned := bannedImports[name]
+		if !banned || name == "os/exec" && strings.HasPrefix(path, "cmd/") {
+			continue
+		}
+		if !b.excepted(name, path, exceptions) {
+			b.t.Errorf("%s imports %s", path, name)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		b.settings(path, n)
+		b.comparison(path, n)
+		return true
+	})
+}
+
+// excepted marks the exception that covers path.
+func (b *bans) excepted(rule, path string, exceptions map[string]string) bool {
+	for place := range exceptions {
+		if place == path || strings.HasSuffix(place, "/") && strings.HasPrefix(path, place) {
+			b.used[rule+" "+place] = true
+			return true
+		}
+	}
+	return false
+}
+
+// settings finds F: true in a literal and x.F = true.
+func (b *bans) settings(path string, n ast.Node) {
+	var name string
+	var value ast.Expr
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		name, value = lastName(n.Key), n.Value
+	case *ast.AssignStmt:
+		if len(n.Lhs) == 1 {
+			name, value = lastName(n.Lhs[0]), n.Rhs[0]
+		}
+	}
+	exceptions, banned := bannedSettings[name]
+	if id, ok := value.(*ast.Ident); banned && (!ok || id.Name != "false") && !b.excepted(name, path, exceptions) {
+		b.t.Errorf("%s: %s is set", b.set.Position(n.Pos()), name)
+	}
+}
+
+// comparison finds secrets that ==, != or bytes.Equal compares. Comparing with
+// a constant, such as "", tells nothing about a secret.
+func (b *bans) comparison(path string, n ast.Node) {
+	var x, y ast.Expr
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.EQL || n.Op == token.NEQ {
+			x, y = n.X, n.Y
+		}
+	case *ast.CallExpr:
+		if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Equal" && len(n.Args) == 2 && lastName(s.X) == "bytes" {
+			x, y = n.Args[0], n.Args[1]
+		}
+	}
+	if x == nil || constant(x) || constant(y) || !secret(x) && !secret(y) {
+		return
+	}
+	var text strings.Builder
+	_ = printer.Fprint(&text, b.set, n)
+	key := path + ": " + text.String()
+	if _, ok := harmlessComparisons[key]; !ok {
+		b.t.Errorf("%q compares a secret in time that depends on it; use crypto/subtle", key)
+	}
+	b.used[key] = true
+}
+
+// constant reports whether the text of e is a literal, nil, true, false, or a
+// length.
+func constant(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return true
+	case *ast.Ident:
+		return e.Name == "nil" || e.Name == "true" || e.Name == "false"
+	case *ast.CallExpr:
+		return lastName(e.Fun) == "len"
+	}
+	return false
+}
+
+func secret(e ast.Expr) bool {
+	name := strings.ToLower(lastName(e))
+	return slices.ContainsFunc(secretNames, func(word string) bool { return strings.HasSuffix(name, word) })
+}
+
+// lastName is the C of a.b.C, "" if e is not of that form. Of a[i], a call and
+// a conversion it is the name of what is inside.
+func lastName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.IndexExpr:
+		if lit, ok := e.Index.(*ast.BasicLit); ok {
+			name, _ := strconv.Unquote(lit.Value)
+			return name
+		}
+		return lastName(e.X)
+	case *ast.StarExpr:
+		return lastName(e.X)
+	case *ast.CallExpr:
+		if len(e.Args) == 1 && lastName(e.Fun) != "len" {
+			return lastName(e.Args[0])
+		}
+		return lastName(e.Fun)
+	}
+	return ""
+}
+
+// unused tells of exceptions that nothing needs any more.
+func (b *bans) unused() {
+	for _, rules := range []map[string]map[string]string{bannedImports, bannedSettings} {
+		for rule, exceptions := range rules {
+			for place := range exceptions {
+				if !b.used[rule+" "+place] {
+					b.t.Errorf("nothing needs the exception of %s for %s", place, rule)
+				}
+			}
+		}
+	}
+	for key := range harmlessComparisons {
+		if !b.used[key] {
+			b.t.Errorf("nothing needs the exception of %q", key)
+		}
+	}
+}

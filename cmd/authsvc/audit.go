@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/plainlog"
+)
+
+type auditCommand struct {
+	Since string `default:"24h" placeholder:"DURATION" help:"How far back, such as 90m or 30d. Default: 24h."`
+	User  string `placeholder:"ID" help:"Only events about this user."`
+	JSON  bool   `name:"json" help:"One JSON object a line."`
+}
+
+// auditPage is how many events are read at once.
+const auditPage = 500
+
+// Run prints events of the store, the oldest first.
+func (c *auditCommand) Run(p *program) error {
+	back, err := config.Duration(c.Since)
+	if err != nil {
+		return fmt.Errorf("--since: %w", err)
+	}
+	return p.withStore(false, func(s *config.Settings, st *store) error {
+		log, keeps := st.Adapter.(authsvc.AuditLog)
+		if !keeps {
+			return fmt.Errorf("storage %s keeps no audit events", describeStorage(s))
+		}
+		if !s.Engine.Audit.Store {
+			fmt.Fprintln(p.stderr, "warning: audit.store is not set: no new events are stored")
+		}
+		return c.print(p, log, time.Now().Add(-back))
+	})
+}
+
+func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) error {
+	user, after := plainlog.Text(c.User), ""
+	for {
+		page, err := log.ListAudit(p.ctx, since, after, auditPage)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			if c.User != "" && r.UserID != user {
+				continue
+			}
+			if err := c.line(p, r); err != nil {
+				return err
+			}
+		}
+		if len(page) < auditPage {
+			return nil
+		}
+		last := page[len(page)-1]
+		since, after = last.Time, last.ID
+	}
+}
+
+// line prints one event. What is stored is not trusted to be plain: other
+// programs may write there.
+func (c *auditCommand) line(p *program, r authsvc.AuditRecord) error {
+	if c.JSON {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(p.stdout, plainlog.Text(string(raw)))
+		return err
+	}
+	columns := []string{r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), string(r.Outcome), r.Name}
+	for _, v := range [][2]string{{"user", r.UserID}, {"provider", r.Provider}, {"client", r.ClientIP}, {"code", string(r.Code)},
+		{"request", r.RequestID}, {"reason", r.Reason}, {"agent", r.UserAgent}} {
+		if v[1] != "" {
+			columns = append(columns, v[0]+"="+quoted(v[1]))
+		}
+	}
+	_, err := fmt.Fprintln(p.stdout, plainlog.Text(strings.Join(columns, "  ")))
+	return err
+}
+
+// quoted marks where a value ends that has blanks.
+func quoted(s string) string {
+	if strings.ContainsAny(s, " =\"") {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}

@@ -1,0 +1,198 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"authsvc/internal/servertest"
+)
+
+// TestConnectionLimit: what is left of the files that may be open.
+func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
+	for files, want := range map[uint64]int{0: 8192, 1: 1, 64: 32, 100: 68, 256: 192, 1024: 768, 20000: 8192, 1 << 40: 8192} {
+		if got := connectionLimit(files); got != want {
+			t.Errorf("%d files: %d connections, want %d", files, got, want)
+		}
+	}
+}
+
+// limitFiles starts the program with few files.
+func limitFiles(l *life, files uint64) {
+	l.cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec -a authsvc "$0" "$@"`, files), l.cmd.Path}, l.cmd.Args[1:]...)
+	l.cmd.Path = "/bin/bash"
+}
+
+func ask1(t *testing.T, conn net.Conn, request string) string {
+	t.Helper()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(conn, request); err != nil {
+		return ""
+	}
+	line, _ := bufio.NewReader(conn).ReadString('\n')
+	return line
+}
+
+const health1 = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// TestIdleConnections: any number of connections that are kept, or that never
+// said a word, leaves room for the next request.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	var own syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	const files = 512
+	n := min(4*files, int(own.Cur)/4) // of which every client needs one here too
+	op, addr := openProvider(t), freeAddress(t)
+	origin := "http://" + addr
+	l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op))
+	limitFiles(l, files)
+	l.start()
+	var most int
+	for i := range n {
+		conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer conn.Close()
+		if i%2 == 0 {
+			if got := ask1(t, conn, health1); !strings.Contains(got, "200") {
+				t.Fatalf("connection %d: %q", i, got)
+			}
+		}
+		most = max(most, filesOf(t, l))
+	}
+	if most > files-64 {
+		t.Errorf("%d files were open", most)
+	}
+	if code, _ := statusOf(t, origin+"/healthz"); code != http.StatusOK {
+		t.Errorf("health: %d", code)
+	}
+	if err := newPerson(origin, op, &http.Transport{}).signIn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d connections, %d files at most, memory %s", n, most, memoryOf(t, l))
+	l.terminate()
+}
+
+// TestFewFiles: with 64 files and more clients than that, load is shed, and
+// when it is over everything works.
+func TestFewFiles(t *testing.T) {
+	t.Parallel()
+	servertest.Long(t)
+	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	origin := "http://" + addr
+	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	limitFiles(l, 64)
+	l.start()
+	people := gather(t, 100, func(ctx context.Context, _ int) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		return newPerson(origin, op, &http.Transport{DisableKeepAlives: true}).signIn(ctx)
+	})
+	eventually(t, "signing in", func() bool { return people.count() > 150 })
+	if people.stop(); len(people.failed) > 0 {
+		t.Logf("the first who did not: %v", people.failed[0])
+	}
+	t.Logf("%d signed in, %d did not", people.count(), len(people.failed))
+	for range 10 {
+		if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
+	l.terminate()
+	again := prepare(t, dir, addr, lifeConfig(origin, op))
+	again.start() // which looks for damage
+	again.terminate()
+}
+
+// TestSlowClients: whoever sends or reads too slowly is cut off, and costs
+// nothing afterwards.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	servertest.Long(t)
+	op, addr := openProvider(t), freeAddress(t)
+	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
+	l.start()
+	before := filesOf(t, l)
+	const post = "POST /api/auth/signin/op HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\n"
+	for name, c := range map[string]struct {
+		first string
+		more  string // every 100 ms
+		limit time.Duration
+	}{
+		"headers": {"GET /healthz HTTP/1.1\r\nX: ", "a", 10 * time.Second},
+		"nothing": {"", "", 10 * time.Second},
+		"body":    {fmt.Sprintf(post, addr), "a", 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			begun, closed := time.Now(), make(chan struct{})
+			go func() { io.Copy(io.Discard, conn); close(closed) }()
+			io.WriteString(conn, c.first)
+			for {
+				select {
+				case <-closed:
+					t.Logf("cut off after %v", time.Since(begun).Round(time.Millisecond))
+					return
+				case <-time.After(100 * time.Millisecond):
+					io.WriteString(conn, c.more)
+				}
+				if time.Since(begun) > c.limit {
+					t.Fatalf("not cut off after %v", c.limit)
+				}
+			}
+		})
+	}
+	eventually(t, "all closed", func() bool { return filesOf(t, l) <= before+1 })
+	l.terminate()
+}
+
+// TestLargeHeaders: 431 for what is over the limit, which is under 64 KB.
+func TestLargeHeaders(t *testing.T) {
+	t.Parallel()
+	op, addr := openProvider(t), freeAddress(t)
+	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
+	l.start()
+	for size, want := range map[int]string{20 << 10: "200", 64 << 10: "431"} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask1(t, conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("a", size)+"\r\n\r\n"); !strings.Contains(got, want) {
+			t.Errorf("%d bytes: %q, want %s", size, got, want)
+		}
+		conn.Close()
+	}
+	// No HTTP/2 in clear: neither by prior knowledge nor by an upgrade.
+	for name, request := range map[string]string{
+		"prior knowledge": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"upgrade":         "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask1(t, conn, request); !strings.HasPrefix(got, "HTTP/1.1 ") || strings.Contains(got, "101") {
+			t.Errorf("%s: %q", name, got)
+		}
+		conn.Close()
+	}
+	l.terminate()
+}

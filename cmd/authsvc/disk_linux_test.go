@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"authsvc/adapter/sqlite"
+)
+
+// TestDiskIsFull: who is signed in stays so and pages answer, sign-ins fail
+// without a lie, and when there is room again they work. The log is on the
+// same disk, so it has no room either.
+func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	op, addr := openProvider(t), freeAddress(t)
+	origin := "http://" + addr
+	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	l.cmd.Stdout, l.cmd.Stderr = log, log
+	l.start()
+	ctx, person := t.Context(), newPerson(origin, op, nil)
+	if err := person.signIn(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err == nil {
+		t.Fatal("the disk did not fill up")
+	}
+	refused := false
+	for range 50 { // a few may find room in pages that were there
+		if refused = newPerson(origin, op, nil).signIn(ctx) != nil; refused {
+			break
+		}
+	}
+	if !refused {
+		t.Error("sign-ins need no room")
+	}
+	if err := person.signedIn(ctx); err != nil {
+		t.Errorf("a session on a full disk: %v", err)
+	}
+	for _, path := range []string{"/readyz", "/api/auth/signin"} {
+		if code, _ := statusOf(t, origin+path); code != http.StatusOK {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := newPerson(origin, op, nil).signIn(ctx); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	l.terminate()
+	sound(t, filepath.Join(dir, "authsvc.db"))
+}
+
+// TestLogCannotBeWritten: that keeps nobody from signing in.
+func TestLogCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	op, addr := openProvider(t), freeAddress(t)
+	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
+	l.cmd.Stdout, l.cmd.Stderr = full, full
+	l.start()
+	if err := newPerson("http://"+addr, op, nil).signIn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	l.terminate()
+}
+
+// sound opens a database, which looks for damage.
+func sound(t *testing.T, path string) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOnlineBackup: as the page of SQLite says, while people sign in: the copy
+// is sound, and who was signed in before is signed in when it is served.
+func TestOnlineBackup(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("sqlite3 is not installed")
+	}
+	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	origin := "http://" + addr
+	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	l.start()
+	ctx, person := t.Context(), newPerson(origin, op, nil)
+	if err := person.signIn(ctx); err != nil {
+		t.Fatal(err)
+	}
+	people := gather(t, 4, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
+	for i, statement := range []string{".backup 'authsvc-backup%d.db'", "VACUUM INTO 'authsvc-backup%d.db'"} {
+		done := people.count()
+		eventually(t, "signing in", func() bool { return people.count() > done+10 })
+		backup := exec.CommandContext(ctx, program, "authsvc.db", ".timeout 5000", fmt.Sprintf(statement, i))
+		backup.Dir = dir
+		if out, err := backup.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", statement, err, out)
+		}
+	}
+	people.faultless(t)
+	late := newPerson(origin, op, nil)
+	if err := late.signIn(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.terminate()
+	for i := range 2 {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := os.Remove(filepath.Join(dir, "authsvc.db"+suffix)); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(filepath.Join(dir, fmt.Sprintf("authsvc-backup%d.db", i)), filepath.Join(dir, "authsvc.db")); err != nil {
+			t.Fatal(err)
+		}
+		restored := prepare(t, dir, addr, lifeConfig(origin, op))
+		restored.start()
+		if err := person.signedIn(ctx); err != nil {
+			t.Errorf("who signed in before backup %d: %v", i, err)
+		}
+		if i == 0 {
+			if err := late.signedIn(ctx); err == nil || !strings.Contains(err.Error(), "200 {}") {
+				t.Errorf("who signed in after the backup: %v", err)
+			}
+		}
+		if err := newPerson(origin, op, nil).signIn(ctx); err != nil {
+			t.Errorf("after a restore: %v", err)
+		}
+		restored.terminate()
+	}
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLooseFile: a configuration that others can read is warned about when it
+// holds a secret, and only then. A directory in place of a secret is an error.
+func TestLooseFile(t *testing.T) {
+	t.Parallel()
+	const held = "url: http://localhost:3000\nsecret: " + testSecret + "\n"
+	const named = "url: http://localhost:3000\nsecret: ${S}\nproviders: [{id: github, client_id: a, client_secret: \"${S}\"}]\n"
+	for _, c := range []struct {
+		file string
+		mode os.FileMode
+		want bool
+	}{
+		{held, 0o600, false}, {held, 0o640, true}, {held, 0o604, true}, {named, 0o644, false},
+		{strings.Replace(named, `"${S}"`, `"x${S}"`, 1), 0o644, true},
+		{strings.Replace(held, testSecret, "["+testSecret+"]", 1), 0o644, true},
+	} {
+		path := write(t, c.file)
+		if err := os.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Load(Input{Path: path, Env: map[string]string{"S": testSecret}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(strings.Join(s.Warnings, "\n"), "holds a secret and can be read"); warned != c.want {
+			t.Errorf("mode %v of\n%s: warnings %q, want one: %t", c.mode, c.file, s.Warnings, c.want)
+		}
+	}
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(testSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "secret"), link); err != nil {
+		t.Skip(err)
+	}
+	env := map[string]string{"AUTHSVC_URL": "http://localhost:3000", "AUTHSVC_SECRET_FILE": link}
+	if s, err := Load(Input{Env: env}); err != nil || s.Engine.Secrets[0] != testSecret {
+		t.Errorf("a symbolic link, as orchestrators make them: %v", err)
+	}
+	env["AUTHSVC_SECRET_FILE"] = dir
+	if _, err := Load(Input{Env: env}); err == nil || !strings.Contains(err.Error(), "it is a directory") {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
+// TestDebugWarns: at a public address only.
+func TestDebugWarns(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]bool{"https://app.example.com": true, "http://localhost:3000": false} {
+		s, err := Load(Input{Path: write(t, "url: "+url+"\nsecret: "+testSecret+"\nlog: {level: debug}\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(strings.Join(s.Warnings, "\n"), "log.level is debug"); warned != want {
+			t.Errorf("%s: %q", url, s.Warnings)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"net"
+	"os"
+	"syscall"
+)
+
+// refuseNew has the kernel drop requests for new connections, and reports
+// whether it does. Those whose handshake has begun can then be accepted before
+// the listener closes, which would reset them. The others try again after a
+// second and find nobody listening.
+func refuseNew(l net.Listener) bool {
+	const flags, synAck, syn = 13, 0x12, 0x02 // RFC 9293 §3.1
+	filter := []syscall.SockFilter{           // of segments, from the TCP header on
+		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
+		{Code: syscall.BPF_ALU | syscall.BPF_AND | syscall.BPF_K, K: synAck},
+		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: syn},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 18},
+	}
+	done := false
+	control(l, func(fd int) {
+		done = syscall.AttachLsf(fd, filter) == nil //lint:ignore SA1019 two packages more would do the same
+	})
+	return done
+}
+
+// acceptWaiting accepts the connections that are ready.
+func acceptWaiting(l net.Listener) (list []net.Conn) {
+	control(l, func(fd int) {
+		for {
+			accepted, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+			if err == syscall.EINTR || err == syscall.ECONNABORTED { //nolint:errorlint // of a system call
+				continue
+			}
+			if err != nil {
+				return
+			}
+			f := os.NewFile(uintptr(accepted), "")
+			if c, err := net.FileConn(f); err == nil {
+				list = append(list, c)
+			}
+			f.Close()
+		}
+	})
+	return list
+}
+
+func control(l net.Listener, do func(fd int)) {
+	s, ok := l.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := s.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { do(int(fd)) }) // a closed listener has nothing to do
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+// retireTime bounds how long a generation lives on for its requests, which end
+// by the deadlines of the server, and for the mail in hand.
+const retireTime = 2 * time.Minute
+
+// maxRetiring is how many generations may be ending at a time. A reload waits
+// for one of them to go.
+const maxRetiring = 16
+
+// A renewer replaces the generation on the stage when it is asked to.
+type renewer struct {
+	*program
+	stage    *stage
+	store    *store
+	flags    map[string]string // of the command line, which still rank first
+	retiring chan struct{}     // has an element for each generation that is ending
+}
+
+// run reloads once for each element of asked until ctx ends. Signals that come
+// during a reload are one.
+func (n *renewer) run(ctx context.Context, asked <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case n.retiring <- struct{}{}:
+		}
+		if !n.reload(ctx) {
+			<-n.retiring
+		}
+	}
+}
+
+// reload reads file and environment and shows what they describe. If there is
+// anything wrong with that, nothing changes and the log says all of it.
+func (n *renewer) reload(ctx context.Context) bool {
+	before := n.stage.generation()
+	next, err := n.succeed(before)
+	if err != nil {
+		n.refuse(ctx, before, err)
+		return false
+	}
+	n.stage.show(next)
+	go func() {
+		defer func() { <-n.retiring }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTime)
+		defer cancel()
+		if err := before.retire(ctx); err != nil {
+			next.front.log.Warn("what began before the reload did not end in time", "err", err)
+		}
+	}()
+	next.front.log.Info("configuration reloaded", "providers", providerNames(next.settings))
+	next.service.ConfigurationChanged(ctx, nil)
+	return true
+}
+
+// succeed makes the generation after the given one.
+func (n *renewer) succeed(before *generation) (*generation, error) {
+	s, err := n.judge(n.flags)
+	if err == nil {
+		err = fixed(before.settings, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Engine.Logger, s.Engine.Adapter = newLogger(n.stderr, s.Log), n.store.Adapter
+	for _, w := range s.Warnings {
+		s.Engine.Logger.Warn(w)
+	}
+	service, err := before.service.Renew(s.Engine)
+	if err != nil {
+		return nil, s.Explain(err)
+	}
+	f := newFront(s, service, n.store.Adapter)
+	f.ready = before.ready
+	return &generation{front: f, settings: s, service: service}, nil
+}
+
+// refuse says why a configuration does not come into force.
+func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
+	log := current.front.log
+	var mistakes config.Mistakes
+	if !errors.As(err, &mistakes) {
+		mistakes = config.Mistakes{{Problem: oneLine(err)}}
+	}
+	for _, m := range mistakes {
+		log.LogAttrs(ctx, slog.LevelError, "not reloaded: "+m.String())
+	}
+	log.Error(fmt.Sprintf("not reloaded: the configuration from before stays in force (mistakes: %d)", len(mistakes)))
+	current.service.ConfigurationChanged(ctx, err)
+}
+
+// fixed refuses changes that only a restart can make.
+func fixed(old, next *config.Settings) error {
+	var mistakes config.Mistakes
+	for _, c := range []struct {
+		key  string
+		same bool
+	}{
+		{"listen", old.Listen == next.Listen},
+		{"compat", same(old.Engine.Compat, next.Engine.Compat)},
+		{"storage.url", old.Storage.URL == next.Storage.URL},
+		{"storage.prefix", old.Storage.Prefix == next.Storage.Prefix},
+		{"storage.naming", reflect.DeepEqual(old.Storage.Naming, next.Storage.Naming)},
+		{"session.store", old.Storage.Sessions == next.Storage.Sessions},
+	} {
+		if !c.same {
+			mistakes = append(mistakes, next.Mistake(c.key, "was changed, which takes a restart", "restart the service, or change it back"))
+		}
+	}
+	if len(mistakes) > 0 {
+		return mistakes
+	}
+	return nil
+}
+
+// same compares modes; the empty one is the default.
+func same(a, b authsvc.Compat) bool {
+	return a == b || (a == "" || a == authsvc.CompatNone) && (b == "" || b == authsvc.CompatNone)
+}
+
+// ended waits until no generation is ending, or ctx ends.
+func (n *renewer) ended(ctx context.Context) {
+	for range cap(n.retiring) {
+		select {
+		case n.retiring <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// generations begins to reload when it is asked to, until Close.
+func (p *program) generations(st *store, l *live) *generations {
+	ctx, cancel := context.WithCancel(p.ctx)
+	g := &generations{stop: cancel, done: make(chan struct{}), renewer: &renewer{program: p, stage: &l.stage, store: st,
+		flags: l.flags, retiring: make(chan struct{}, maxRetiring)}}
+	go func() {
+		defer close(g.done)
+		g.run(ctx, l.renew)
+	}()
+	return g
+}
+
+// generations are all that the engine was since the start.
+type generations struct {
+	*renewer
+	stop context.CancelFunc
+	done chan struct{} // no more of them
+}
+
+// Close ends the current generation and those before it.
+func (g *generations) Close(ctx context.Context) error {
+	g.stop()
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+	}
+	err := g.stage.generation().service.Close(ctx)
+	g.ended(ctx)
+	return err
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"authsvc/internal/idp"
+)
+
+// TestReload: providers come and go and secrets change without a restart, and
+// who is on the way at the provider comes back.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]string{"database": "", "jwt": "session: {strategy: jwt}", "no store": "storage: {url: none}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, op, addr := t.Context(), openProvider(t), freeAddress(t)
+			origin := "http://" + addr
+			config := lifeConfig(origin, op, more)
+			l := prepare(t, t.TempDir(), addr, config)
+			l.start()
+			person, absent := newPerson(origin, op, nil), newPerson(origin, op, nil)
+			if err := absent.signIn(ctx); err != nil {
+				t.Fatal(err)
+			}
+			at, err := person.leave(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			providers := func() string { _, body := statusOf(t, origin+"/api/auth/providers"); return body }
+
+			l.reload(strings.Replace(config, "providers:\n", "providers:\n  - {id: github, client_id: a, client_secret: b}\n", 1))
+			if got := providers(); !strings.Contains(got, `"github"`) || !strings.Contains(got, `"op"`) {
+				t.Errorf("with one more: %s", got)
+			}
+			if err := person.comeBack(ctx, at); err != nil {
+				t.Errorf("a sign-in across a reload: %v", err)
+			}
+			l.reload(strings.Replace(config, lifeSecret, "[NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH, "+lifeSecret+"]", 1))
+			if got := providers(); strings.Contains(got, "github") {
+				t.Errorf("with one less: %s", got)
+			}
+			if err := person.signedIn(ctx); err != nil {
+				t.Errorf("under the second secret: %v", err)
+			}
+			if err := newPerson(origin, op, nil).signIn(ctx); err != nil {
+				t.Errorf("under the first secret: %v", err)
+			}
+			l.reload(strings.Replace(config, lifeSecret, "NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH", 1))
+			if name == "jwt" || name == "no store" {
+				if err := absent.signedIn(ctx); err == nil {
+					t.Error("a session that was sealed under a secret that is gone")
+				}
+			}
+			if err := person.signedIn(ctx); err != nil {
+				t.Errorf("sealed anew while both secrets were there: %v", err)
+			}
+			l.terminate()
+		})
+	}
+}
+
+// TestReloadRefused: what is wrong is logged in the words of the start, what
+// takes a restart is named, no secret is shown, and the service goes on as it
+// was.
+func TestReloadRefused(t *testing.T) {
+	t.Parallel()
+	op, addr := openProvider(t), freeAddress(t)
+	origin := "http://" + addr
+	good := lifeConfig(origin, op, "storage: {url: 'sqlite:a.db'}")
+	l := prepare(t, t.TempDir(), addr, good)
+	l.start()
+	for i, c := range []struct {
+		config string
+		want   []string
+	}{
+		{"urll: x\nsecret: short\nproviders: []", []string{`is not known`, "secret ", "providers is empty", "url is missing"}},
+		{strings.Replace(good, "a.db", "b.db", 1) + "compat: next-auth-v4\n", []string{"storage.url was changed, which takes a restart", "compat was changed, which takes a restart"}},
+		{good + "session: {store: 'redis://:hunter2@127.0.0.1:1/0'}\n", []string{"session.store was changed, which takes a restart"}},
+		{strings.Replace(good, "'sqlite:a.db'", "'sqlite:a.db', naming: snake", 1), []string{"storage.naming was changed, which takes a restart"}},
+		{strings.Replace(good, "sqlite:a.db", "postgres://ada:hunter2@127.0.0.1/x", 1), []string{"storage.url was changed"}},
+		{"url: [", []string{"not reloaded: "}},
+	} {
+		l.write(c.config)
+		l.signal(syscall.SIGHUP)
+		l.says("event=configuration.change_failed", i+1)
+		for _, want := range c.want {
+			if !strings.Contains(strings.ReplaceAll(l.out.String(), `\"`, `"`), want) {
+				t.Errorf("%s: not said: %s", c.config, want)
+			}
+		}
+		if code, _ := statusOf(t, origin+"/api/auth/signin"); code != http.StatusOK {
+			t.Errorf("after a reload that was refused: %d", code)
+		}
+	}
+	// The address is added to the file by write.
+	file := filepath.Join(l.dir, addrFile(addr))
+	if err := os.WriteFile(file, []byte(good+"listen: 127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.signal(syscall.SIGHUP)
+	l.says("listen was changed, which takes a restart", 1)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	l.signal(syscall.SIGHUP)
+	l.says("cannot be read", 1)
+	l.reload(good)
+	if said := l.out.String(); strings.Contains(said, "hunter2") || strings.Contains(said, lifeSecret) {
+		t.Errorf("a secret was logged:\n%s", said)
+	}
+	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	l.terminate()
+}
+
+// TestReloadCounts: a rate limit goes on counting, and a new one is in force.
+func TestReloadCounts(t *testing.T) {
+	t.Parallel()
+	for _, storage := range []string{"memory:", "none"} {
+		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
+			op, addr := openProvider(t), freeAddress(t)
+			origin := "http://" + addr
+			config := func(rate string) string {
+				return strings.Replace(lifeConfig(origin, op, "storage: {url: '"+storage+"'}"), "enabled: false", "sign_in: "+rate, 1)
+			}
+			l := prepare(t, t.TempDir(), addr, config("2/h"))
+			l.start()
+			begun := func() bool {
+				_, err := newPerson(origin, op, nil).leave(t.Context())
+				return err == nil
+			}
+			if first, second, third := begun(), begun(), begun(); !first || !second || third {
+				t.Error("2/h does not hold")
+			}
+			l.reload(config("2/h"))
+			if begun() {
+				t.Error("a reload forgets what was counted")
+			}
+			if storage == "none" { // the store keeps what was paid for under the old rate
+				l.reload(config("2/s"))
+				eventually(t, "under 2/s", begun)
+			}
+			l.terminate()
+		})
+	}
+}
+
+// TestReloadUnderLoad: 100 signals a second while people sign in; nobody
+// notices, and nothing is left behind. Signals that come during a reload are
+// one.
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	signals := 100
+	if os.Getenv("AUTHSVC_E2E") == "1" {
+		signals = 1000
+	}
+	op, addr := openProvider(t), freeAddress(t)
+	op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: 50 * time.Millisecond}})
+	origin := "http://" + addr
+	config := lifeConfig(origin, op)
+	l := prepare(t, t.TempDir(), addr, config)
+	l.start()
+	people := gather(t, 8, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
+	eventually(t, "signing in", func() bool { return people.count() > 10 })
+	before := filesOf(t, l)
+	for i := range signals {
+		if i%2 == 0 {
+			l.write(strings.Replace(config, "name: Op", "name: Operator", 1))
+		} else {
+			l.write(config)
+		}
+		l.signal(syscall.SIGHUP)
+		time.Sleep(10 * time.Millisecond)
+	}
+	people.faultless(t)
+	eventually(t, "all closed", func() bool { return filesOf(t, l) <= before+10 })
+	t.Logf("%d reloads for %d signals, memory %s", strings.Count(l.out.String(), "configuration.changed"), signals, memoryOf(t, l))
+	if strings.Count(l.out.String(), "configuration.changed") < 3 || strings.Contains(l.out.String(), "level=ERROR") {
+		t.Error("not as many reloads as there should be, or errors")
+	}
+	l.terminate()
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"authsvc/internal/servertest"
+)
+
+// A balancer passes requests to backends in turn. It tries the next one when
+// no connection can be made, and never otherwise.
+type balancer struct {
+	*httptest.Server
+	backends []string
+	next     atomic.Int64
+	refused  atomic.Int64
+}
+
+func newBalancer(t *testing.T, backends []string) *balancer {
+	t.Helper()
+	b := &balancer{backends: backends}
+	b.Server = httptest.NewServer(&httputil.ReverseProxy{
+		Transport: b,
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host, r.Out.URL.Scheme = r.In.Host, "http" },
+	})
+	t.Cleanup(b.Close)
+	return b
+}
+
+// keptAlive has connections that are kept.
+var keptAlive = &http.Transport{MaxIdleConnsPerHost: 50}
+
+// RoundTrip implements [http.RoundTripper].
+func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
+	var body []byte
+	if r.Body != nil { // an attempt closes it
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	first := int(b.next.Add(1))
+	for i := range 2 * len(b.backends) {
+		if r.Body != nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		r.URL.Host = b.backends[(first+i)%len(b.backends)]
+		if res, err = keptAlive.RoundTrip(r); !undialled(err) {
+			return res, err
+		}
+		b.refused.Add(1)
+	}
+	return res, err
+}
+
+// TestRollingDeploy: replicas are replaced one by one while people sign in,
+// some of them on the way at the provider for longer than a replica lives.
+// Nobody fails.
+func TestRollingDeploy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		replicas int
+		storage  func(t *testing.T) string
+	}{
+		{"postgres", 3, func(t *testing.T) string { return servertest.Postgres(t) }},
+		{"sqlite", 2, func(t *testing.T) string { return "sqlite:shared.db" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			storage, op, dir := "AUTHSVC_STORAGE_URL="+c.storage(t), openProvider(t), t.TempDir()
+			var backends []string
+			for range c.replicas {
+				backends = append(backends, freeAddress(t))
+			}
+			front := newBalancer(t, backends)
+			u, err := url.Parse(front.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			origin := "http://" + u.Host
+			replica := func(addr string) *life {
+				l := prepare(t, dir, addr, lifeConfig(origin, op), storage)
+				l.start()
+				return l
+			}
+			var running []*life
+			for _, addr := range backends {
+				running = append(running, replica(addr))
+			}
+			away := map[*person]string{}
+			for range 20 {
+				p := newPerson(origin, op, nil)
+				if away[p], err = p.leave(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			people := gather(t, 6, func(ctx context.Context, _ int) error {
+				p := newPerson(origin, op, nil)
+				at, err := p.leave(ctx)
+				if err == nil {
+					time.Sleep(100 * time.Millisecond) // at the provider
+					err = p.comeBack(ctx, at)
+				}
+				return err
+			})
+			for i, old := range running {
+				done := people.count()
+				eventually(t, "signing in", func() bool { return people.count() > done+10 })
+				old.terminate()
+				running[i] = replica(old.addr)
+			}
+			for p, at := range away {
+				if err := p.comeBack(t.Context(), at); err != nil {
+					t.Errorf("who left before: %v", err)
+				}
+			}
+			people.faultless(t)
+			t.Logf("%d attempts went on to another replica", front.refused.Load())
+			for _, l := range running {
+				l.terminate()
+			}
+		})
+	}
+}

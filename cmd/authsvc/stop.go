@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Times of the end.
+const (
+	// drainTime is how long requests in flight and mails in hand may take after
+	// a signal to stop.
+	drainTime = 15 * time.Second
+	// lingerTime is how long connections are given to bring one more request,
+	// whose answer tells the client that it was the last; they are not waited
+	// for when none came for quietTime.
+	lingerTime = time.Second
+	quietTime  = 100 * time.Millisecond
+	// closeTime is how long the store may take to close.
+	closeTime = 2 * time.Second
+)
+
+var errForced = errors.New("stopped at once by a second signal")
+
+// A closer ends what is behind the requests.
+type closer interface {
+	Close(ctx context.Context) error
+}
+
+// farewell stops listening and lets the clients whose connections are open find
+// out by an answer, rather than by a reset of the request that they send next.
+func (l *live) farewell() error {
+	l.draining.Store(true)
+	begun := time.Now()
+	l.asked.Store(begun.UnixNano())
+	var waiting []net.Conn
+	if refuseNew(l.conns.Listener) {
+		if err := l.pause(func() bool { return time.Since(begun) > quietTime }); err != nil { // handshakes end
+			return err
+		}
+		waiting = acceptWaiting(l.conns.Listener)
+	}
+	if err := l.conns.Close(); err != nil {
+		return fmt.Errorf("cannot stop listening: %w", err)
+	}
+	select {
+	case <-l.served: // the last one that it accepted is counted
+	case <-l.stop:
+		return errForced
+	}
+	_ = l.server.Serve(&last{l.conns, waiting}) // which ends after them
+	return l.pause(func() bool {
+		asked := time.Unix(0, l.asked.Load())
+		return l.conns.none() || time.Since(asked) > quietTime || time.Since(begun) > lingerTime
+	})
+}
+
+// last is a listener that has these connections, and no others.
+type last struct {
+	*connections
+	waiting []net.Conn
+}
+
+// Accept implements [net.Listener].
+func (l *last) Accept() (net.Conn, error) {
+	if len(l.waiting) == 0 {
+		return nil, net.ErrClosed
+	}
+	first := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return l.hold(first), nil
+}
+
+// Close implements [net.Listener].
+func (l *last) Close() error { return nil }
+
+// pause waits until something is so, or for the second signal.
+func (l *live) pause(is func() bool) error {
+	for !is() {
+		select {
+		case <-l.stop:
+			return errForced
+		case <-time.After(quietTime / 10):
+		}
+	}
+	return nil
+}
+
+// shutdown lets requests in flight finish, then closes the engine. A second
+// signal gives up at once.
+func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		err := server.Shutdown(ctx)
+		if err != nil {
+			err = fmt.Errorf("requests were still running after %v: %w", drainTime, errors.Join(err, server.Close()))
+		}
+		done <- errors.Join(err, engine.Close(ctx))
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-again:
+		return errForced
+	}
+}
+
+func (p *program) close(engine closer) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
+	defer cancel()
+	return engine.Close(ctx)
+}
+
+// within runs what may hang, and leaves it behind after d.
+func within(d time.Duration, run func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- run() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d):
+		return fmt.Errorf("the store did not close within %v", d)
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"authsvc/internal/idp"
+	"authsvc/internal/servertest"
+)
+
+// TestStopUnderLoad: with callbacks that wait for a slow provider, and with
+// connections that are kept and that are not, SIGTERM resets nothing: requests
+// get their answer, and who comes later is refused the connection.
+func TestStopUnderLoad(t *testing.T) {
+	t.Parallel()
+	const slow = time.Second
+	for name, transport := range map[string]*http.Transport{"kept": {MaxIdleConnsPerHost: 100}, "one request each": {DisableKeepAlives: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			op, addr := openProvider(t), freeAddress(t)
+			op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: slow}})
+			origin := "http://" + addr
+			l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op))
+			l.start()
+			// The callbacks of some are in flight all the time.
+			callbacks := gather(t, 5, func(ctx context.Context, _ int) error {
+				p := newPerson(origin, op, transport)
+				at, err := p.leave(ctx)
+				if err != nil {
+					return err
+				}
+				_, _, _, err = p.do(ctx, "GET", at, nil)
+				return err
+			})
+			pages := gather(t, 10, func(ctx context.Context, _ int) error {
+				defer time.Sleep(20 * time.Millisecond)
+				p := newPerson(origin, op, transport)
+				_, _, _, err := p.do(ctx, "POST", p.base+"/signout", nil)
+				return err
+			})
+			eventually(t, "answering", func() bool { return callbacks.count() >= 5 && pages.count() >= 100 })
+			eventually(t, "waiting for the provider", func() bool { return op.Calls(idp.EndpointToken) > callbacks.count() })
+			l.signal(syscall.SIGTERM)
+			begun := time.Now()
+			if code := l.ended(15 * time.Second); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			t.Logf("ended in %v", time.Since(begun).Round(time.Millisecond))
+			callbacks.faultless(t)
+			pages.faultless(t)
+		})
+	}
+}
+
+// TestStopTwice: the second signal ends the process at once and says so by its
+// code, whatever hangs; the store is whole.
+func TestStopTwice(t *testing.T) {
+	t.Parallel()
+	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	origin := "http://" + addr
+	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	l.start()
+	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hang(t, l, origin, op)
+	l.signal(syscall.SIGTERM)
+	l.says("msg=stopping", 1)
+	time.Sleep(300 * time.Millisecond) // well within the time for requests
+	begun := time.Now()
+	l.signal(syscall.SIGTERM)
+	if code := l.ended(5 * time.Second); code != exitFailed || time.Since(begun) > 4*time.Second {
+		t.Errorf("exit code %d after %v", code, time.Since(begun))
+	}
+	l.says("second signal", 1)
+	op.SetFault(idp.Fault{})
+	again := prepare(t, dir, addr, lifeConfig(origin, op))
+	again.start() // which looks for damage
+	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	again.terminate()
+}
+
+// hang starts a callback that the provider does not answer.
+func hang(t *testing.T, l *life, origin string, op *idp.Server) {
+	t.Helper()
+	op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: time.Minute}})
+	p := newPerson(origin, op, nil)
+	at, err := p.leave(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Bool
+	go func() { calls.Store(true); p.do(context.WithoutCancel(t.Context()), "GET", at, nil) }()
+	before := op.Calls(idp.EndpointToken)
+	eventually(t, "hanging", func() bool {
+		return calls.Load() && op.Calls(idp.EndpointToken) > before-1 && op.Calls(idp.EndpointToken) > 0
+	})
+}
+
+// TestStopWithHungStore: a store that answers nothing holds the end up for no
+// longer than the time for requests and for closing.
+func TestStopWithHungStore(t *testing.T) {
+	t.Parallel()
+	servertest.Long(t)
+	server := servertest.OwnPostgres(t)
+	op, addr := openProvider(t), freeAddress(t)
+	origin := "http://" + addr
+	l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op), "AUTHSVC_STORAGE_URL="+server.URL)
+	l.start()
+	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	people := gather(t, 4, func(ctx context.Context, _ int) error { newPerson(origin, op, nil).signIn(ctx); return nil })
+	server.Freeze()
+	time.Sleep(time.Second)
+	l.signal(syscall.SIGTERM)
+	begun := time.Now()
+	code := l.ended(drainTime + lingerTime + closeTime + 2*time.Second)
+	t.Logf("exit code %d after %v", code, time.Since(begun).Round(time.Millisecond))
+	server.Thaw()
+	people.stop()
+	if strings.Contains(l.out.String(), "panic") {
+		t.Error("panicked")
+	}
+}

@@ -1,0 +1,47 @@
+package authsvc_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"sync"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// Blocking somebody is the application's decision: the callback refuses new
+// sign-ins, EndSessions ends those that are there.
+func ExampleService_EndSessions() {
+	var blocked sync.Map // of user ids; a column of your own in real life
+	store := memory.New()
+	auth, err := authsvc.New(authsvc.Config{
+		URL:     "http://localhost:8080",
+		Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, // make your own: authsvc secret
+		Adapter: store,
+		Providers: []authsvc.Provider{&authsvc.OAuth{
+			ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
+			Client: authsvc.Client{ID: "app", Secret: "from-acme"},
+		}},
+		Callbacks: authsvc.Callbacks{SignIn: func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+			if _, is := blocked.Load(a.User.ID); is {
+				return "", authsvc.ErrAccessDenied
+			}
+			return "", nil
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	defer auth.Close(ctx)
+	eve, err := store.CreateUser(ctx, authsvc.User{ID: "eve", Name: "Eve"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	blocked.Store(eve.ID, true)         // first, so that nobody slips in behind
+	err = auth.EndSessions(ctx, eve.ID) // and now what there is
+	fmt.Println(err)
+	// Output: <nil>
+}

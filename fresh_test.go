@@ -1,0 +1,231 @@
+package authsvc_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/idp"
+)
+
+// withIDP adds an OpenID provider "op" to the credentials.
+func withIDP(t *testing.T, tune func(*authsvc.Config, *authsvc.OAuth)) (*idp.Server, *authsvc.Service, func(string) *guest) {
+	t.Helper()
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "a-secret", RedirectURIs: []string{guestOrigin + "/api/auth/callback/op"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { op.Close() })
+	s, at := guests(t, func(c *authsvc.Config) {
+		o := &authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "a-secret"}}
+		c.Providers = append(c.Providers, o)
+		if tune != nil {
+			tune(c, o)
+		}
+	})
+	return op, s, at
+}
+
+func TestRequireFresh(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"jwt", "database"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New()
+				for _, name := range []string{"ada", "eve"} {
+					if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "id of " + name}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s, at := guests(t, func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = store, strategy })
+				inside := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					v, err := s.Session(r)
+					fmt.Fprint(w, v.UserID, " by ", v.Provider, err)
+				})
+				g := at("203.0.113.9:1")
+				ask := func(h http.Handler, accept string) *reply {
+					g.h = h
+					defer func() { g.h = s }()
+					r := httptest.NewRequest(http.MethodGet, guestOrigin+"/pay?to=bob", nil)
+					r.Header.Set("Accept", accept)
+					return g.do(r)
+				}
+				fresh, plain := s.RequireFresh(5*time.Minute)(inside), s.Require(inside)
+				if r := ask(fresh, "application/json"); r.StatusCode != http.StatusUnauthorized {
+					t.Errorf("nobody: %d", r.StatusCode)
+				}
+				g.login("ada", "right")
+				time.Sleep(5 * time.Minute)
+				if r := ask(fresh, "text/html"); r.text != "id of ada by credentials<nil>" {
+					t.Errorf("after five minutes: %d %q", r.StatusCode, r.text)
+				}
+				time.Sleep(time.Second)
+				r := ask(fresh, "text/html")
+				if back := guestOrigin + "/pay?to=bob"; r.StatusCode != http.StatusFound ||
+					!strings.HasPrefix(r.Header.Get("Location"), guestOrigin+"/api/auth/signin?") || !strings.Contains(r.Header.Get("Location"), url.QueryEscape(back)) {
+					t.Errorf("stale, a person: %d %s", r.StatusCode, r.Header.Get("Location"))
+				}
+				if r := ask(fresh, "application/json"); r.StatusCode != http.StatusUnauthorized || !strings.Contains(r.text, "again") {
+					t.Errorf("stale, a script: %d %q", r.StatusCode, r.text)
+				}
+				if r := ask(plain, "text/html"); r.StatusCode != http.StatusOK {
+					t.Errorf("twin, Require: %d", r.StatusCode)
+				}
+				if g.login("ada", "wrong"); ask(fresh, "application/json").StatusCode != http.StatusUnauthorized {
+					t.Error("a wrong password made it fresh")
+				}
+				if g.login("ada", "right"); ask(fresh, "text/html").StatusCode != http.StatusOK {
+					t.Error("twin: signed in again")
+				}
+			})
+		})
+	}
+}
+
+// A session that another program began says nothing about when the person
+// proved anything, although it gets a start when it is first seen.
+func TestRequireFreshForeignSession(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, at := guests(t, func(c *authsvc.Config) { c.Adapter, c.Compat = store, authsvc.NextAuthV4 })
+	const token = "a-token-of-the-other-program"
+	if _, err := store.CreateSession(t.Context(), authsvc.SessionRecord{ID: "s", SessionToken: token, Digest: "d", UserID: u.ID, Expires: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	g := at("203.0.113.9:1")
+	g.cookies["__Secure-next-auth.session-token"] = token
+	inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") })
+	if g.h = s.RequireFresh(time.Hour)(inside); g.get("/").StatusCode != http.StatusUnauthorized {
+		t.Error("it is taken for fresh")
+	}
+	if g.h = s.Require(inside); g.get("/").text != "in" {
+		t.Error("twin: it is no session at all")
+	}
+}
+
+func TestMaxAgeIsChecked(t *testing.T) {
+	t.Parallel()
+	authTime := func(v any) idp.Fault {
+		return idp.Fault{IDToken: func(c map[string]any) {
+			if v == nil {
+				delete(c, "auth_time")
+			} else {
+				c["auth_time"] = v
+			}
+		}}
+	}
+	ago := func(d time.Duration) any { return time.Now().Add(-d).Unix() }
+	for name, tt := range map[string]struct {
+		query, configured string
+		fault             idp.Fault
+		in                bool
+	}{
+		"not asked for, absent":     {"", "", authTime(nil), true},
+		"not asked for, old":        {"", "", authTime(ago(time.Hour)), true},
+		"asked for, new":            {"?max_age=300", "", idp.Fault{}, true},
+		"asked for, absent":         {"?max_age=300", "", authTime(nil), false},
+		"asked for, no number":      {"?max_age=300", "", authTime("now"), false},
+		"asked for, too old":        {"?max_age=300", "", authTime(ago(7 * time.Minute)), false},
+		"asked for, within leeway":  {"?max_age=300", "", authTime(ago(330 * time.Second)), true},
+		"asked for, in the future":  {"?max_age=300", "", authTime(ago(-time.Hour)), false},
+		"zero, new":                 {"?max_age=0", "", idp.Fault{}, true},
+		"zero, old":                 {"?max_age=0", "", authTime(ago(2 * time.Minute)), false},
+		"zero, absent":              {"?max_age=0", "", authTime(nil), false},
+		"configured, old":           {"", "300", authTime(ago(7 * time.Minute)), false},
+		"configured, new":           {"", "300", idp.Fault{}, true},
+		"configured, not overruled": {"?max_age=86400", "300", authTime(ago(7 * time.Minute)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			op, _, at := withIDP(t, func(_ *authsvc.Config, o *authsvc.OAuth) {
+				if tt.configured != "" {
+					o.AuthorizationParams = map[string]string{"max_age": tt.configured}
+				}
+			})
+			op.SetFault(tt.fault)
+			g := at("203.0.113.9:1")
+			start := g.post("/api/auth/signin/op" + tt.query)
+			back, err := op.Approve(start.Header.Get("Location"), "ada")
+			if err != nil {
+				t.Fatalf("%s: %v", start.Header.Get("Location"), err)
+			}
+			if r := g.get(back.URL()); r.in() != tt.in || !tt.in && !strings.Contains(r.Header.Get("Location"), "error=OAuthCallback") {
+				t.Errorf("%d %s", r.StatusCode, r.Header.Get("Location"))
+			}
+		})
+	}
+}
+
+func TestMaxAgeIsANumber(t *testing.T) {
+	t.Parallel()
+	_, _, at := withIDP(t, nil)
+	for _, age := range []string{"-1", "1e3", "now", "99999999999"} {
+		if r := at("203.0.113.9:1").post("/api/auth/signin/op?max_age=" + age); !strings.Contains(r.Header.Get("Location"), "error=OAuthSignin") {
+			t.Errorf("%s: %s", age, r.Header.Get("Location"))
+		}
+	}
+	_, err := authsvc.New(authsvc.Config{URL: guestOrigin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
+		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: "https://op.test",
+			Client: authsvc.Client{ID: "app", Secret: "s"}, AuthorizationParams: map[string]string{"max_age": "5m"}}}})
+	if list := authsvc.ConfigErrors(err); len(list) != 1 || list[0].Key != "providers[0].authorization_params.max_age" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSecurityHeaders(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		url  string
+		hsts time.Duration
+		want string
+		key  string // of the mistake
+	}{
+		"off":               {guestOrigin, 0, "", ""},
+		"on":                {guestOrigin, 8760 * time.Hour, "max-age=31536000", ""},
+		"under a second":    {guestOrigin, time.Millisecond, "", "hsts"},
+		"negative":          {guestOrigin, -time.Hour, "", "hsts"},
+		"over http":         {"http://localhost:3000", time.Hour, "", "hsts"},
+		"off is fine there": {"http://localhost:3000", 0, "", ""},
+	} {
+		c := authsvc.Config{URL: tt.url, HSTS: tt.hsts, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
+			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) {
+				return authsvc.User{}, authsvc.ErrAccessDenied
+			}}}}
+		s, err := authsvc.New(c)
+		if list := authsvc.ConfigErrors(err); tt.key != "" {
+			if len(list) != 1 || list[0].Key != tt.key {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &guest{t: t, h: s, ip: "203.0.113.9:1", cookies: map[string]string{}}
+		for path, html := range map[string]bool{"signin": true, "error?error=AccessDenied": true, "session": false, "client.js": false} {
+			h := g.get(tt.url + "/api/auth/" + path).Header
+			if got := h.Get("Strict-Transport-Security"); got != tt.want {
+				t.Errorf("%s, %s: %q", name, path, got)
+			}
+			if got := h.Get("Cross-Origin-Opener-Policy") == "same-origin" && strings.Contains(h.Get("Permissions-Policy"), "camera=()"); got != html {
+				t.Errorf("%s, %s: %v", name, path, h)
+			}
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package arena
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A Proxy stands between a service and a server of any kind.
+type Proxy struct {
+	Addr string // host:port, of this side
+
+	upstream string
+	hole     atomic.Bool
+	pass     func(n int64) bool // of the n-th piece to the server; nil: all
+	pieces   atomic.Int64
+}
+
+// NewProxy listens before upstream, a host:port, until t ends. pass, which may
+// be nil, says whether the server gets the n-th piece of all that clients send;
+// a piece is what one read returns. Of a connection that has lost one, all
+// later ones are lost as well.
+func NewProxy(t testing.TB, upstream string, pass func(n int64) bool) *Proxy {
+	t.Helper()
+	p := &Proxy{upstream: upstream, pass: pass}
+	p.Addr = forward(t, p.serve)
+	return p
+}
+
+// forward serves connections to an address of this machine, which it returns.
+func forward(t testing.TB, serve func(client net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// Blackhole loses all that is sent either way from now on, or stops doing so
+// for new connections. Nothing is closed.
+func (p *Proxy) Blackhole(on bool) { p.hole.Store(on) }
+
+func (p *Proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.upstream)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		p.copy(client, server, nil)
+		client.Close()
+	}()
+	p.copy(server, client, p.pass)
+}
+
+func (p *Proxy) copy(to io.Writer, from io.Reader, pass func(int64) bool) {
+	buffer, lost := make([]byte, 64<<10), false
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		lost = lost || p.hole.Load() || pass != nil && !pass(p.pieces.Add(1))
+		if lost {
+			continue // a stream with a gap is of no use later either
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// InTurn returns the URL of a MongoDB behind which commands are done one at a
+// time: what MongoDB does with one document FerretDB 1 does not, it may lose
+// one of two changes.
+func InTurn(t testing.TB, storage string) string {
+	t.Helper()
+	u, err := url.Parse(storage)
+	if err != nil {
+		t.Fatal("the URL of MongoDB cannot be read")
+	}
+	upstream, one := u.Host, &sync.Mutex{}
+	u.Host = forward(t, func(client net.Conn) { inTurn(client, upstream, one) })
+	return u.String()
+}
+
+func inTurn(client net.Conn, upstream string, one *sync.Mutex) {
+	defer client.Close()
+	server, err := net.Dial("tcp", upstream)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	for {
+		m, err := mongoMessage(client)
+		if err != nil {
+			return
+		}
+		one.Lock()
+		if _, err = server.Write(m); err == nil {
+			m, err = mongoMessage(server)
+		}
+		one.Unlock()
+		if err != nil {
+			return
+		}
+		if _, err := client.Write(m); err != nil {
+			return
+		}
+	}
+}
+
+// mongoMessage reads one message, whose first four bytes are its length.
+func mongoMessage(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(length[:])
+	if n < 16 || n > 48<<20 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	m := make([]byte, n)
+	copy(m, length[:])
+	_, err := io.ReadFull(r, m[4:])
+	return m, err
+}

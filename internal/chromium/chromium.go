@@ -1,0 +1,122 @@
+// Package chromium drives a real Chromium in tests. Tabs report what goes
+// wrong in their pages, and fail the test that they belong to when a step does
+// not come about.
+package chromium
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// Names are those of the program, in the order of preference.
+var Names = []string{"chromium", "chromium-browser", "google-chrome"}
+
+// ErrMissing says that there is no such program.
+var ErrMissing = errors.New("chromium is not in the PATH")
+
+// A Browser is one browser process.
+type Browser struct {
+	ctx  context.Context
+	stop func()
+}
+
+// Options change how the browser runs; the zero value is a headless one that
+// verifies certificates.
+type Options struct {
+	// TrustKeys are base64 SHA-256 digests of public keys whose certificates
+	// pass, whoever has signed them.
+	TrustKeys string
+
+	// Preferences are those of the profile, as JSON; empty for the usual ones.
+	Preferences string
+}
+
+// Start runs the browser, headless, with a profile that ends with it. It
+// returns ErrMissing where there is none.
+func Start(o Options) (*Browser, error) {
+	path, err := program()
+	if err != nil {
+		return nil, err
+	}
+	profile, err := os.MkdirTemp("", "authsvc-chromium-")
+	if err != nil {
+		return nil, err
+	}
+	if err := prefer(profile, o.Preferences); err != nil {
+		os.RemoveAll(profile)
+		return nil, err
+	}
+	alloc, cancelAlloc := chromedp.NewExecAllocator(context.Background(), flags(path, profile, o)...)
+	ctx, cancel := chromedp.NewContext(alloc)
+	b := &Browser{ctx: ctx, stop: func() {
+		cancel()
+		cancelAlloc()
+		os.RemoveAll(profile)
+	}}
+	if err := chromedp.Do(ctx); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// prefer writes preferences where the browser reads them at its start.
+func prefer(profile, preferences string) error {
+	if preferences == "" {
+		return nil
+	}
+	dir := filepath.Join(profile, "Default")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "Preferences"), []byte(preferences), 0o600)
+}
+
+func program() (string, error) {
+	for _, name := range Names {
+		if p, err := exec.LookPath(name); err == nil {
+			return p, nil
+		}
+	}
+	return "", ErrMissing
+}
+
+func flags(path, profile string, o Options) []chromedp.ExecAllocatorOption {
+	list := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-features", "AutofillServerCommunication,OptimizationHints,MediaRouter,Translate"),
+		chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("disable-background-timer-throttling", true),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-US"),
+	}
+	if o.TrustKeys != "" {
+		list = append(list, chromedp.Flag("ignore-certificate-errors-spki-list", o.TrustKeys))
+	}
+	return list
+}
+
+// Close ends the process and removes its profile.
+func (b *Browser) Close() { b.stop() }
+
+// Tab opens a tab with a profile of its own: no cookies, no history. It ends
+// with t.
+func (b *Browser) Tab(t testing.TB) *Tab {
+	t.Helper()
+	return openTab(t, b.ctx, chromedp.WithNewBrowserContext())
+}
+
+// TabBehind is Tab with a proxy, "host:port", for all but loopback addresses.
+func (b *Browser) TabBehind(t testing.TB, proxy string) *Tab {
+	t.Helper()
+	return openTab(t, b.ctx, chromedp.WithNewBrowserContext(
+		func(p *target.CreateBrowserContextParams) { p.ProxyServer = "http://" + proxy }))
+}

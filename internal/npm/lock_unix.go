@@ -1,0 +1,11 @@
+//go:build unix
+
+package npm
+
+import (
+	"os"
+	"syscall"
+)
+
+// lockFile waits until no other process holds the file; closing it lets go.
+func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }

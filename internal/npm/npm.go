@@ -1,0 +1,53 @@
+// Package npm installs the packages that tests of other languages' clients
+// need, and bundles their scripts.
+package npm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Install installs the npm packages of a directory if its lock file is newer
+// than they are. Tests of several packages run at once and may share the
+// directory: one installs, the others wait.
+func Install(dir string) error {
+	path := filepath.Join(dir, "package-lock.json")
+	held, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if err := lockFile(held); err != nil {
+		return err
+	}
+	lock, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	done, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json"))
+	if err == nil && !done.ModTime().Before(lock.ModTime()) {
+		return nil
+	}
+	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci in %s: %w\n%s", dir, err, out)
+	}
+	return nil
+}
+
+// Bundle makes one script out of entry, a path in dir, with esbuild, which must
+// be among the packages there.
+func Bundle(dir, entry string) ([]byte, error) {
+	cmd := exec.Command("node_modules/.bin/esbuild", entry, "--bundle", "--format=iife", "--jsx=automatic",
+		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("esbuild: %s", failed.Stderr)
+	}
+	return out, err
+}

@@ -1,0 +1,69 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	maxTries      = 3                      // of one GET
+	retryPause    = 200 * time.Millisecond // after the first try, doubled after the next
+	maxRetryAfter = 2 * time.Second        // nobody waits longer in front of a blank page
+)
+
+// sendAgain is send for a GET that is safe to repeat (RFC 9110, section 9.2.2): a fault that may pass is tried
+// again, twice at most, while the time of the request's context lasts.
+func (p *Party) sendAgain(req *http.Request) (*answer, error) {
+	for try := 1; ; try++ {
+		a, err := p.send(req.Clone(req.Context()))
+		wait, again := retryAt(a, err, try)
+		if !again || try == maxTries || !pause(req.Context(), wait) {
+			return a, err
+		}
+	}
+}
+
+// retryAt tells whether a GET is worth another try, and after how long. A
+// timeout is not: it took the time that was left. Neither is a 429 that does
+// not say when to come back.
+func retryAt(a *answer, err error, try int) (time.Duration, bool) {
+	wait := retryPause<<(try-1)/2 + rand.N(retryPause<<(try-1)) // jitter: half to one and a half
+	switch {
+	case err != nil:
+		return wait, errors.Is(err, errNoName) || errors.Is(err, errNoConnection) || errors.Is(err, errBroken) || errors.Is(err, errCutShort)
+	case !passing(a.status):
+		return 0, false
+	case a.retryAfter == "":
+		return wait, a.status != http.StatusTooManyRequests
+	}
+	asked, ok := readRetryAfter(a.retryAfter)
+	return max(asked, wait), ok && asked <= maxRetryAfter
+}
+
+// readRetryAfter reads seconds or a date (RFC 9110, section 10.2.3).
+func readRetryAfter(s string) (time.Duration, bool) {
+	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
+		return time.Duration(n) * time.Second, true
+	}
+	at, err := http.ParseTime(s)
+	return time.Until(at), err == nil
+}
+
+// pause waits; false: ctx ended, or would before the wait is over.
+func pause(ctx context.Context, wait time.Duration) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,71 @@
+package sqladapter
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"authsvc"
+)
+
+type auditStatements struct {
+	insertAudit, listAudit, sweepAudit *statement
+}
+
+const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_id, client, agent, request`
+
+func buildAudit(b *builder) auditStatements {
+	return auditStatements{
+		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OrNothing),
+		// The first condition is the one that the index serves everywhere.
+		listAudit: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE occurred >= ? AND (occurred > ? OR id > ?) ` +
+			`ORDER BY occurred, id LIMIT ?`),
+		sweepAudit: b.sweep(`authsvc_audit`, `id`, `occurred`),
+	}
+}
+
+func scanAudit(r *authsvc.AuditRecord) []any {
+	return []any{text{&r.ID}, millis{&r.Time}, text{&r.Name}, text{(*string)(&r.Outcome)}, text{(*string)(&r.Code)}, text{&r.Reason},
+		text{&r.Provider}, text{&r.UserID}, text{&r.ClientIP}, text{&r.UserAgent}, text{&r.RequestID}}
+}
+
+// PutAudit implements [authsvc.AuditLog].
+func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
+	return a.step(ctx, "put audit", func(ctx context.Context, r runner) error {
+		for _, e := range list {
+			if _, err := r.exec(ctx, a.insertAudit, e.ID, ms(e.Time), e.Name, string(e.Outcome), string(e.Code), e.Reason,
+				e.Provider, e.UserID, e.ClientIP, e.UserAgent, e.RequestID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ListAudit implements [authsvc.AuditLog].
+func (a *Adapter) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
+	err = a.run(ctx, "list audit", func(ctx context.Context, r runner) error {
+		list = nil
+		return r.rows(ctx, a.listAudit, []any{ms(since), ms(since), after, limit}, func(rows *sql.Rows) error {
+			var e authsvc.AuditRecord
+			if err := rows.Scan(scanAudit(&e)...); err != nil {
+				return err
+			}
+			list = append(list, e)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// SweepAudit implements [authsvc.AuditLog].
+func (a *Adapter) SweepAudit(ctx context.Context, before time.Time, limit int) (n int, err error) {
+	err = a.run(ctx, "sweep audit", func(ctx context.Context, r runner) error {
+		n, err = r.exec(ctx, a.sweepAudit, ms(before), ms(before), limit)
+		return err
+	})
+	return n, err
+}

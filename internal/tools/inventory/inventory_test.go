@@ -1,0 +1,79 @@
+package main
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+const (
+	mitText = "Permission is hereby granted, free\n of charge, to any person … The above copyright notice and this permission notice shall be included"
+	bsdText = "Redistribution and use in source and binary forms, with or without modification"
+)
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, file, text, want string
+		ok                     bool
+	}{
+		{"MIT", "LICENSE", mitText, "MIT", true},
+		{"two clauses", "LICENSE", bsdText, "BSD-2-Clause", true},
+		{"three clauses", "LICENSE", bsdText + " endorse or promote products", "BSD-3-Clause", true},
+		{"two licences in a file", "LICENSE", bsdText + mitText, "BSD-2-Clause AND MIT", true},
+		{"a notice", "NOTICE", "anything", "", true},
+		{"unknown", "LICENSE", "all rights reserved", "", false},
+		{"GPL", "COPYING", "GNU General\nPublic License version 3", "", false},
+		{"GPL beside MIT", "LICENSE", mitText + " GNU Affero General Public License", "", false},
+		{"for no business", "LICENSE", mitText + " with the Commons Clause", "", false},
+		{"MPL, which names the GPL", "LICENSE", "Mozilla Public License Version 2.0 … GNU General Public License", "MPL-2.0", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := classify(tt.file, tt.text)
+			if got != tt.want || (err == nil) != tt.ok {
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	tree := []module{{path: "example.com/a", version: "v1.0.0", licences: []licence{{id: "MIT"}}}}
+	for _, tt := range []struct {
+		name string
+		deps []*debug.Module
+		ok   bool
+	}{
+		{"the same", []*debug.Module{{Path: "example.com/a", Version: "v1.0.0"}}, true},
+		{"another version", []*debug.Module{{Path: "example.com/a", Version: "v1.0.1"}}, false},
+		{"one more", []*debug.Module{{Path: "example.com/a", Version: "v1.0.0"}, {Path: "example.com/b"}}, false},
+		{"one less", nil, false},
+		{"replaced", []*debug.Module{{Path: "example.com/a", Version: "v1.0.0", Replace: &debug.Module{}}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b, err := describe(&debug.BuildInfo{GoVersion: "go1.27.2", Deps: tt.deps}, tree)
+			if (err == nil) != tt.ok {
+				t.Fatalf("error %v", err)
+			}
+			if tt.ok && (len(b.Components) != 2 || !strings.Contains(b.Components[1].PURL, "example.com/a@v1.0.0")) {
+				t.Errorf("components %+v", b.Components)
+			}
+		})
+	}
+}
+
+// TestProgramsLicences holds the modules of this tree against the list of
+// licences, without the file, which CI compares.
+func TestProgramsLicences(t *testing.T) {
+	t.Chdir("../../..")
+	modules, err := linked(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(modules) < 30 {
+		t.Errorf("%d modules", len(modules))
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// A module is one whose code is in the program.
+type module struct {
+	path, version string
+	indirect      bool
+	licences      []licence
+}
+
+// A licence is a file of a module and what it says.
+type licence struct{ file, id, text string }
+
+// linked lists the modules whose packages the program imports, our own not,
+// sorted by path. The answer is for Linux on amd64, wherever it is asked.
+func linked(ctx context.Context) ([]module, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module", program)
+	cmd.Stderr = os.Stderr
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	raw, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	found := map[string]module{}
+	for dec := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var p struct {
+			Module *struct {
+				Path, Version, Dir string
+				Main, Indirect     bool
+			}
+		}
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		if p.Module == nil || p.Module.Main || found[p.Module.Path].path != "" {
+			continue
+		}
+		m := module{path: p.Module.Path, version: p.Module.Version, indirect: p.Module.Indirect}
+		if m.licences, err = licencesOf(p.Module.Dir); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.path, err)
+		}
+		found[m.path] = m
+	}
+	return sorted(found), nil
+}
+
+func sorted(found map[string]module) []module {
+	modules := make([]module, 0, len(found))
+	for _, m := range found {
+		modules = append(modules, m)
+	}
+	slices.SortFunc(modules, func(a, b module) int { return cmp.Compare(a.path, b.path) })
+	return modules
+}
+
+// licenceName are the files that licences and their notices are in.
+var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
+
+// licencesOf reads the licence files at the root of a module.
+func licencesOf(dir string) ([]licence, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []licence
+	for _, e := range entries {
+		if e.IsDir() || !licenceName.MatchString(e.Name()) {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		id, err := classify(e.Name(), string(raw))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, licence{file: e.Name(), id: id, text: string(raw)})
+	}
+	if !slices.ContainsFunc(all, func(l licence) bool { return l.id != "" }) {
+		return nil, errors.New("no licence file")
+	}
+	return all, nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTable holds every mutation against the source, so that the table does
+// not rot between the long runs.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, m := range mutations {
+		if names[m.name] {
+			t.Errorf("%s: two mutations have this name", m.name)
+		}
+		names[m.name] = true
+		source, err := os.ReadFile(filepath.Join("..", "..", "..", m.file))
+		if err != nil {
+			t.Errorf("%s: %v", m.name, err)
+			continue
+		}
+		if _, err := m.apply(string(source)); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if len(mutations) < 100 {
+		t.Errorf("%d mutations, want at least 100", len(mutations))
+	}
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, source, want string
+		ok                 bool
+	}{
+		{"once", "a check b", "a nothing b", true},
+		{"gone", "a b", "", false},
+		{"twice", "check check", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := mutation{find: "check", replacement: "nothing"}.apply(tt.source)
+			if got != tt.want || (err == nil) != tt.ok {
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+		})
+	}
+	if _, err := (mutation{find: "check", replacement: "check"}).apply("check"); err == nil {
+		t.Error("a mutation that changes nothing was applied")
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	failed := exec.CommandContext(t.Context(), "go", "no-such-command").Run()
+	over, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	for _, tt := range []struct {
+		name, out, by string
+		ctx           context.Context
+		failed        error
+		ok            bool
+	}{
+		{"survived", "ok  \tauthsvc", "", t.Context(), nil, true},
+		{"killed", "=== RUN\n    --- FAIL: TestX/y (0.00s)\nFAIL", "TestX/y", t.Context(), failed, true},
+		{"panicked", "panic: boom", "a failure outside of tests", t.Context(), failed, true},
+		{"hangs", "", "the time limit: the tests hang", over, failed, true},
+		{"does not compile", "FAIL\tauthsvc [build failed]", "", t.Context(), failed, false},
+		{"has no tests", "?   \tauthsvc [no test files]", "", t.Context(), nil, false},
+		{"no go command", "", "", t.Context(), errors.New("not found"), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			by, err := verdict(tt.ctx, tt.out, tt.failed)
+			if by != tt.by || (err == nil) != tt.ok {
+				t.Errorf("got %q, %v; want %q", by, err, tt.by)
+			}
+		})
+	}
+}
+
+// TestOverlay leaves the source alone.
+func TestOverlay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.go")
+	if err := os.WriteFile(file, []byte("check"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := mutation{file: file, find: "check", replacement: "nothing"}.overlay(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(raw), file) {
+		t.Errorf("overlay %s, %v", raw, err)
+	}
+	if source, err := os.ReadFile(file); err != nil || string(source) != "check" {
+		t.Errorf("the source is %q, %v", source, err)
+	}
+}

@@ -1,0 +1,88 @@
+package authsvc
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc/internal/seal"
+)
+
+// A knownBrowser is what a browser keeps of the accounts that it signed in to
+// with credentials, sealed. Its attempts at those count by themselves, so that
+// a stranger's failures do not keep the owner out. It proves nothing else:
+// whoever copies the cookie may try passwords at the same rate as everybody.
+type knownBrowser struct {
+	Device   string         `json:"d"` // random, names the browser's own counts
+	Accounts []knownAccount `json:"a"` // the one used last comes last
+}
+
+type knownAccount struct {
+	Account string `json:"a"` // see accountKey
+	Until   int64  `json:"u"` // seconds since 1970
+}
+
+const (
+	knownLifetime    = 180 * 24 * time.Hour
+	maxKnownAccounts = 5
+	maxKnownCookie   = 2 << 10 // bytes; five accounts need half of it
+	maxAccountName   = 1 << 10 // bytes that tell accounts apart
+)
+
+// accountKey names the account of a credentials provider in limits and in the
+// cookie. Spellings that applications take for one account share it.
+func accountKey(provider, name string) string {
+	name = strings.TrimSpace(name)
+	name = strings.ToValidUTF8(name[:min(len(name), maxAccountName)], "")
+	name = strings.TrimSpace(strings.ToLower(norm.NFKC.String(name)))
+	name = norm.NFKC.String(name) // lower-casing may denormalise
+	return seal.Digest(provider + "\x00" + name)
+}
+
+// knownBrowser opens the cookie; the zero value is an unknown browser.
+func (rq *request) knownBrowser() (k knownBrowser) {
+	value, ok := rq.jar.get(rq.names.known)
+	if !ok || len(value) > maxKnownCookie {
+		return knownBrowser{}
+	}
+	raw, _, err := rq.knownSeal.Open(value)
+	if err != nil || json.Unmarshal(raw, &k) != nil || k.Device == "" {
+		return knownBrowser{}
+	}
+	k.Accounts = slices.DeleteFunc(k.Accounts, func(a knownAccount) bool { return rq.now.Unix() >= a.Until })
+	return k
+}
+
+// accountBucket names what an attempt at an account counts against: the
+// browser's own count if it signed in to that account before, else the one
+// that all others share.
+func (rq *request) accountBucket(account string) string {
+	k := rq.knownBrowser()
+	if slices.ContainsFunc(k.Accounts, func(a knownAccount) bool { return a.Account == account }) {
+		return "known\x00" + k.Device + "\x00" + account
+	}
+	return account
+}
+
+// rememberAccount makes this browser known to the account that it signed in
+// to. The account used longest ago makes room.
+func (rq *request) rememberAccount(account string) {
+	k := rq.knownBrowser()
+	if k.Device == "" {
+		k.Device = seal.Token()
+	}
+	until := rq.now.Add(knownLifetime)
+	list := slices.DeleteFunc(k.Accounts, func(a knownAccount) bool { return a.Account == account })
+	list = append(list, knownAccount{Account: account, Until: until.Unix()})
+	k.Accounts = list[max(0, len(list)-maxKnownAccounts):]
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return
+	}
+	if value, err := rq.knownSeal.Seal(raw); err == nil {
+		rq.setCookie(cookie{name: rq.names.known, value: value, expires: until})
+	}
+}

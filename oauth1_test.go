@@ -1,0 +1,195 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/internal/idp"
+)
+
+// oauth1Client is the client of a provider with OAuth 1.0a.
+func oauth1Client(op *idp.Server) *authsvc.OAuth1 {
+	return &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "app", Secret: clientSecret},
+		RequestTokenURL: op.Issuer() + "/oauth1/initiate", AuthorizationURL: op.Issuer() + "/oauth1/authorize",
+		AccessTokenURL: op.Issuer() + "/oauth1/token", UserInfoURL: op.Issuer() + "/oauth1/user?a=b%20c&a=%2B",
+		Fields: authsvc.Fields{ID: "token.user_id"}}
+}
+
+// enterOAuth1 adds such a provider, "old", to the arena.
+func enterOAuth1(t *testing.T, tune func(*authsvc.OAuth1)) *arena {
+	t.Helper()
+	other, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: clientSecret, RedirectURIs: redirectURIs()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	w := enter(t, func(c *authsvc.Config) {
+		o := oauth1Client(other)
+		if tune != nil {
+			tune(o)
+		}
+		c.Providers = append(c.Providers, o)
+	})
+	w.op = other
+	return w
+}
+
+func TestOAuth1Linking(t *testing.T) {
+	t.Parallel()
+	w := enterOAuth1(t, nil)
+	b := w.browser()
+	b.get(b.approve(w.op, b.begin("old"), "grace"))
+	if to := w.browser().begin("old", "link", "true"); !strings.Contains(to, "error=SessionRequired") {
+		t.Errorf("a link without a session leads to %s", to)
+	}
+	if a := b.get(b.approve(w.op, b.begin("old", "link", "true"), "alan")); a.location() != origin || b.email() != "grace@example.com" {
+		t.Errorf("twin: %s as %q", a.location(), b.email())
+	}
+	back := b.approve(w.op, b.begin("old", "link", "true"), "katherine")
+	stolen := b.clone()
+	b.post("/api/auth/signout")
+	w.mustRefuse(t, func() *answer { return b.get(back) })
+	w.mustRefuse(t, func() *answer { return stolen.get(back) })
+}
+
+// TestOAuth1Functions: the hatches are fenced as those of OAuth are, and sign
+// what they send.
+func TestOAuth1Functions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tune func(*authsvc.OAuth1)
+		want string // part of where it leads; empty: signed in
+	}{
+		"none": {tune: func(*authsvc.OAuth1) {}},
+		"default request": {tune: func(o *authsvc.OAuth1) {
+			o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) { return x.UserInfo(ctx) }
+		}},
+		"headers": {tune: func(o *authsvc.OAuth1) { o.Headers = map[string]string{"X-Client": "{client_id}"} }},
+		"map": {tune: func(o *authsvc.OAuth1) {
+			o.MapProfile = func(p authsvc.Profile) (authsvc.User, error) {
+				return authsvc.User{ID: "7", Email: "grace@example.com"}, nil
+			}
+		}},
+		"no id": {tune: func(o *authsvc.OAuth1) { o.Fields.ID = "nothing" }, want: "OAuthCallback"},
+		"panics": {tune: func(o *authsvc.OAuth1) {
+			o.UserInfo = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("of the test") }
+		}, want: "OAuthCallback"},
+		"denies": {tune: func(o *authsvc.OAuth1) {
+			o.UserInfo = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, authsvc.ErrAccessDenied }
+		}, want: "AccessDenied"},
+		"another host": {tune: func(o *authsvc.OAuth1) {
+			o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				_, err := x.Get(ctx, "https://evil.test/x")
+				return authsvc.Profile{}, err
+			}
+		}, want: "OAuthCallback"},
+		"own signature": {tune: func(o *authsvc.OAuth1) {
+			url := o.UserInfoURL
+			o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				_, err := x.Do(ctx, authsvc.APIRequest{URL: url, WithToken: true, Header: map[string]string{"authorization": "OAuth x"}})
+				if err == nil {
+					return nil, errors.New("sent")
+				}
+				return authsvc.Profile{"id": "7"}, nil
+			}
+		}},
+		"unsigned": {tune: func(o *authsvc.OAuth1) {
+			url := o.UserInfoURL
+			o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				_, err := x.Do(ctx, authsvc.APIRequest{URL: url})
+				return authsvc.Profile{}, err
+			}
+		}, want: "OAuthCallback"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := enterOAuth1(t, c.tune)
+			b := w.browser()
+			a := b.get(b.approve(w.op, b.begin("old"), "grace"))
+			if c.want == "" && a.location() != origin || c.want != "" && !strings.Contains(a.location(), "error="+c.want) {
+				t.Errorf("%s\n%s", a.location(), w.logs)
+			}
+			if signedIn := b.session()["user"] != nil; signedIn != (c.want == "") {
+				t.Errorf("signed in: %v", signedIn)
+			}
+		})
+	}
+}
+
+// TestOAuth1Down: a provider that does not answer costs this attempt only.
+func TestOAuth1Down(t *testing.T) {
+	t.Parallel()
+	w := enterOAuth1(t, nil)
+	for endpoint, word := range map[idp.Endpoint]string{idp.EndpointOAuth1Initiate: "OAuthSignin", idp.EndpointOAuth1Token: "OAuthCallback", idp.EndpointOAuth1User: "OAuthCallback"} {
+		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{endpoint: 503}})
+		b := w.browser()
+		to := b.begin("old")
+		if !strings.Contains(to, "error=") {
+			to = b.get(b.approve(w.op, to, "grace")).location()
+		}
+		if !strings.Contains(to, "error="+word) || b.email() != "" {
+			t.Errorf("%s: %s", endpoint, to)
+		}
+		for name := range b.cookies {
+			if strings.Contains(name, ".tx.") {
+				t.Errorf("%s: %s is left", endpoint, name)
+			}
+		}
+		w.op.SetFault(idp.Fault{})
+		if a := b.get(b.approve(w.op, b.begin("old"), "grace")); a.location() != origin {
+			t.Errorf("%s: the next try: %s\n%s", endpoint, a.location(), w.logs)
+		}
+	}
+}
+
+// TestOldProtocolMistakes: what is missing or refused is said by key.
+func TestOldProtocolMistakes(t *testing.T) {
+	t.Parallel()
+	oauth1 := func(tune func(*authsvc.OAuth1)) authsvc.Provider {
+		o := &authsvc.OAuth1{ID: "old", Client: authsvc.Client{ID: "a", Secret: "b"}, RequestTokenURL: "https://old.test/r",
+			AuthorizationURL: "https://old.test/a", AccessTokenURL: "https://old.test/t", UserInfoURL: "https://old.test/u"}
+		tune(o)
+		return o
+	}
+	openID := func(tune func(*authsvc.OpenID2)) authsvc.Provider {
+		o := &authsvc.OpenID2{ID: "old", Endpoint: "https://old.test/openid", ClaimedIDPrefix: "https://old.test/id/"}
+		tune(o)
+		return o
+	}
+	for key, p := range map[string]authsvc.Provider{
+		"":                         oauth1(func(*authsvc.OAuth1) {}),
+		"client_id":                oauth1(func(o *authsvc.OAuth1) { o.Client.ID = "" }),
+		"client_secret":            oauth1(func(o *authsvc.OAuth1) { o.Client.Secret = "" }),
+		"request_token_url":        oauth1(func(o *authsvc.OAuth1) { o.RequestTokenURL = "" }),
+		"request_token_url http":   oauth1(func(o *authsvc.OAuth1) { o.RequestTokenURL = "http://old.test/r" }),
+		"authorization_url":        oauth1(func(o *authsvc.OAuth1) { o.AuthorizationURL = "" }),
+		"authorization_url script": oauth1(func(o *authsvc.OAuth1) { o.AuthorizationURL = "javascript:alert(1)" }),
+		"access_token_url":         oauth1(func(o *authsvc.OAuth1) { o.AccessTokenURL = "" }),
+		"userinfo_url":             oauth1(func(o *authsvc.OAuth1) { o.UserInfoURL = "" }),
+		"userinfo_url user":        oauth1(func(o *authsvc.OAuth1) { o.UserInfoURL = "https://a:b@old.test/u" }),
+		"hosts":                    oauth1(func(o *authsvc.OAuth1) { o.Hosts = []string{"*"} }),
+		"headers":                  oauth1(func(o *authsvc.OAuth1) { o.Headers = map[string]string{"authorization": "x"} }),
+		"profile.id":               oauth1(func(o *authsvc.OAuth1) { o.Fields.ID = "a[" }),
+		" ":                        openID(func(*authsvc.OpenID2) {}),
+		"endpoint":                 openID(func(o *authsvc.OpenID2) { o.Endpoint = "" }),
+		"endpoint http":            openID(func(o *authsvc.OpenID2) { o.Endpoint = "http://old.test/openid" }),
+		"claimed_id_prefix":        openID(func(o *authsvc.OpenID2) { o.ClaimedIDPrefix = "" }),
+		"claimed_id_prefix bare":   openID(func(o *authsvc.OpenID2) { o.ClaimedIDPrefix = "https://old.test" }),
+		"hosts ":                   openID(func(o *authsvc.OpenID2) { o.Hosts = []string{"https://old.test"} }),
+		"headers ":                 openID(func(o *authsvc.OpenID2) { o.Headers = map[string]string{"Host": "x"} }),
+		"profile.name":             openID(func(o *authsvc.OpenID2) { o.Fields.Name = "{" }),
+	} {
+		s, err := authsvc.New(authsvc.Config{URL: origin, Secrets: []string{testSecret}, Providers: []authsvc.Provider{p}})
+		if s != nil {
+			s.Close(t.Context())
+		}
+		want, _, _ := strings.Cut(key, " ")
+		mistakes := authsvc.ConfigErrors(err)
+		if want == "" && err != nil || want != "" && (len(mistakes) != 1 || mistakes[0].Key != "providers[0]."+want || mistakes[0].Mend == "") {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}

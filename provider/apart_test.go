@@ -1,0 +1,72 @@
+package provider_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+
+	"authsvc"
+)
+
+// badHost is where a provider misbehaves.
+const badHost = "bad.example"
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestApart: a provider that hangs, or answers nonsense, leaves the others as
+// they are: people sign in there while many wait for it.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	for name, hangs := range map[string]bool{"hangs": true, "nonsense": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bad := &authsvc.OAuth{ID: "bad", OpenID: true, Issuer: "https://" + badHost, Client: authsvc.Client{ID: "c", Secret: "s"}}
+			a := newAttempt(t, entry(t, "gitlab"), firstCase(t, "gitlab"), bad)
+			asked, release := make(chan struct{}, 1), make(chan struct{})
+			a.bad = roundTripper(func(r *http.Request) (*http.Response, error) {
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+				if hangs {
+					<-release
+				}
+				return (&reply{http.StatusOK, "text/html", []byte("<title>Maintenance</title>")}).response(r), nil
+			})
+			var waiting sync.WaitGroup
+			var unlock sync.Once
+			free := func() { unlock.Do(func() { close(release) }); waiting.Wait() }
+			defer free()
+			for range 40 {
+				ask := a.beginRequest("bad")
+				waiting.Go(func() {
+					w := httptest.NewRecorder()
+					a.service.ServeHTTP(w, ask)
+					if word := errorOf(t, w.Result()); word != "OAuthSignin" {
+						t.Errorf("at the bad one: %q", word)
+					}
+				})
+			}
+			<-asked
+			a.start()
+			if word := a.comeBack(nil); word != "" || a.stored == nil {
+				t.Errorf("at the other: %q\n%s", word, a.log)
+			}
+			free()
+		})
+	}
+}
+
+// beginRequest is a sign-in at a provider, ready to be sent.
+func (a *attempt) beginRequest(id string) *http.Request {
+	a.t.Helper()
+	r := a.request(http.MethodPost, "/api/auth/signin/"+id, url.Values{"csrfToken": {a.csrf()}})
+	for _, c := range a.jar.Cookies(r.URL) {
+		r.AddCookie(c)
+	}
+	return r
+}

@@ -1,0 +1,37 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	"authsvc"
+)
+
+// renew makes the request that renews an access token. spent looks for the
+// service's own words for a refresh token that is good for nothing any more, in
+// answers with any status; without them it may be presented again later.
+func renew(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRequest, spent func(authsvc.Profile) bool) (authsvc.Profile, error) {
+	answer, err := object(ctx, x, id, r)
+	said := answer
+	var refused *authsvc.RefusedError
+	if errors.As(err, &refused) {
+		said, _ = refused.Answer.(map[string]any)
+	}
+	if said != nil && spent(said) {
+		return nil, authsvc.ErrTokenRefused
+	}
+	return answer, err
+}
+
+// says is a spent of renew: a member of the answer is one of words.
+func says(member string, words ...string) func(authsvc.Profile) bool {
+	return func(answer authsvc.Profile) bool {
+		got := answer.Text(member)
+		for _, word := range words {
+			if got == word {
+				return true
+			}
+		}
+		return false
+	}
+}

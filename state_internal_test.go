@@ -1,0 +1,44 @@
+package authsvc
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"authsvc/internal/seal"
+)
+
+// TestVerifyState: the state alone says whose and for how long it is, behind
+// the sealed cookie by whose name it was found.
+func TestVerifyState(t *testing.T) {
+	t.Parallel()
+	ring, err := seal.NewRing("qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rq := &request{Service: &Service{stateMAC: ring.MAC("state")}, now: time.Now()}
+	fresh := func() transaction {
+		tx := transaction{Provider: "op", CSRF: []string{"hash"}, Expires: rq.now.Add(txLifetime).Unix()}
+		random := b64(seal.Random(18))
+		tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.CSRF[0], tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+		return tx
+	}
+	for name, change := range map[string]func(tx *transaction, state *string){
+		"another attempt's":  func(_ *transaction, state *string) { *state = fresh().State },
+		"another provider":   func(tx *transaction, _ *string) { tx.Provider = "op2" },
+		"another CSRF token": func(tx *transaction, _ *string) { tx.CSRF = []string{"other"} },
+		"a longer life":      func(tx *transaction, _ *string) { tx.Expires++ },
+		"no MAC":             func(tx *transaction, state *string) { tx.State = "x."; *state = "x." },
+		"no dot":             func(tx *transaction, state *string) { tx.State = "x"; *state = "x" },
+		"nothing":            func(tx *transaction, state *string) { tx.State, *state = "", "" },
+	} {
+		tx := fresh()
+		state := tx.State
+		if !rq.verifyState(&tx, state) {
+			t.Fatalf("%s: twin: a fresh state does not verify", name)
+		}
+		if change(&tx, &state); rq.verifyState(&tx, state) {
+			t.Errorf("%s: verifies", name)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package advisories
+
+import (
+	"fmt"
+	"testing"
+
+	"authsvc"
+	"authsvc/internal/arena"
+)
+
+// An advisory is a class of hole that other products have had, by the number
+// under which it was published, and what would show it here.
+type advisory struct {
+	ids   string // CVE and GHSA numbers, or the issue where there is none
+	title string
+	run   func(t *testing.T, w *arena.World)
+}
+
+// TestAdvisories tries holes that other authentication products have had, one
+// of each class, against the default configuration: e-mail, credentials and an
+// OpenID provider on a memory store, rate limits on.
+func TestAdvisories(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]advisory{redirectAdvisories, mailAdvisories, oauthAdvisories, sessionAdvisories, requestAdvisories} {
+		for _, a := range list {
+			t.Run(a.ids, func(t *testing.T) {
+				t.Parallel()
+				t.Log(a.title)
+				a.run(t, arena.Start(t, nil))
+			})
+		}
+	}
+}
+
+// clients are browsers with an address each, since limits count by address.
+func clients(w *arena.World) func() *arena.Browser {
+	n := 0
+	return func() *arena.Browser {
+		n++
+		b := w.Browser()
+		b.IP = fmt.Sprintf("198.51.%d.%d:4711", n/250, n%250+1)
+		return b
+	}
+}
+
+// jwt makes a second world with strategy jwt, for holes of sealed cookies.
+func jwt(t *testing.T) *arena.World {
+	t.Helper()
+	return arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
+}

@@ -1,0 +1,244 @@
+package verify
+
+import (
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/arena"
+	"authsvc/internal/servertest"
+)
+
+// A crashSite is a service with a database server of its own, and somebody who
+// is signed in there.
+type crashSite struct {
+	name   string
+	server *servertest.Server
+	p      *arena.Process
+	book   *crashBook
+	ada    *arena.Visitor
+
+	mu     sync.Mutex
+	probes []crashProbe
+	down   []time.Time // when the server was killed
+	up     []time.Time // and when it answered again
+}
+
+// A crashProbe is one request of somebody who is signed in.
+type crashProbe struct {
+	begun  time.Time
+	took   time.Duration
+	status int
+	right  bool
+}
+
+// probe asks for the session until the channel is closed.
+func (s *crashSite) probe(end <-chan struct{}) {
+	for {
+		select {
+		case <-end:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		begun := time.Now()
+		a, err := s.ada.Get("/api/auth/session")
+		one := crashProbe{begun: begun, took: time.Since(begun)}
+		if err == nil {
+			one.status, one.right = a.StatusCode, strings.Contains(a.Text, "ada@example.com")
+		}
+		s.mu.Lock()
+		s.probes = append(s.probes, one)
+		s.mu.Unlock()
+	}
+}
+
+// crashRecovers is how soon all is well after the server answers again.
+const crashRecovers = 5 * time.Second
+
+// crashTold is how soon a request is refused while the server is away. With
+// MongoDB a request waits for an election to end, 5 s at most, as its page says.
+func crashTold(store string) time.Duration {
+	if store == "mongodb" {
+		return 5500 * time.Millisecond
+	}
+	return 2 * time.Second
+}
+
+// judge: 200 with the right person or 503, never another answer; 503 soon, and
+// an end to it soon after the server is back.
+func (s *crashSite) judge(t *T) {
+	t.Helper()
+	var refused, felt int // felt: refused, or made to wait
+	var longest, back time.Duration
+	for _, p := range s.probes {
+		if p.status != http.StatusOK || p.took > 500*time.Millisecond {
+			felt++
+		}
+		switch {
+		case p.status == http.StatusOK && p.right:
+		case p.status == http.StatusServiceUnavailable:
+			refused++
+			longest = max(longest, p.took)
+			back = max(back, s.late(p.begun))
+		default:
+			t.Errorf("%s: %d, the right person %v, after %v", s.name, p.status, p.right, p.took)
+		}
+	}
+	if felt == 0 || len(s.probes) < 50 {
+		t.Errorf("%s: %d of %d probes felt anything: the server was never away", s.name, felt, len(s.probes))
+	}
+	if longest > crashTold(s.name) || back > crashRecovers {
+		t.Errorf("%s: 503 after %v at most, recovered after %v", s.name, longest, back)
+	}
+	t.Figure("%s: %d of %d refused, after %d ms at most, well again within %d ms", s.name, refused, len(s.probes), longest.Milliseconds(), back.Milliseconds())
+}
+
+// late is how long after its server was back a request began, 0 if the server
+// was away then.
+func (s *crashSite) late(at time.Time) time.Duration {
+	for i := len(s.up) - 1; i >= 0; i-- {
+		if at.After(s.up[i]) {
+			if i+1 < len(s.down) && at.After(s.down[i+1]) {
+				return 0
+			}
+			return at.Sub(s.up[i])
+		}
+	}
+	return 0
+}
+
+// crash04 kills all servers and starts them again, each below its own service.
+func crash04(t *T) {
+	length := time.Duration(t.Scale("seconds of restarts", 0, 20, 600)) * time.Second
+	var sites []*crashSite
+	for _, s := range crashPresent(t) {
+		sites = append(sites, newCrashSite(t, s))
+	}
+	end := make(chan struct{})
+	var all sync.WaitGroup
+	var stops []func()
+	for _, s := range sites {
+		all.Go(func() { s.probe(end) })
+		stops = append(stops, s.book.load(1))
+	}
+	for begun := time.Now(); time.Since(begun) < length; {
+		time.Sleep(1500 * time.Millisecond)
+		for _, s := range sites {
+			s.server.Kill()
+			s.down = append(s.down, time.Now())
+		}
+		time.Sleep(1500 * time.Millisecond)
+		for _, s := range sites {
+			s.server.Start()
+			s.up = append(s.up, time.Now())
+		}
+	}
+	time.Sleep(crashRecovers)
+	close(end)
+	all.Wait()
+	for i, s := range sites {
+		stops[i]()
+		s.p.Ready(5 * time.Second)
+		s.book.all()
+		s.judge(t)
+	}
+}
+
+func newCrashSite(t *T, kind crashServer) *crashSite {
+	t.Helper()
+	near, server := arena.NewNeighbours(t), kind.start(t)
+	p := arena.Serve(t, near.YAML(""), crashEnv(t, server)...)
+	s := &crashSite{name: kind.name, server: server, p: p, book: newCrashBook(t, near, p)}
+	s.book.strict = false
+	s.ada = s.book.visitor()
+	if err := s.ada.SignIn(near.OP, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// crashSpare are goroutines more than before that are no sign of a leak: those
+// of connections to the store.
+const crashSpare = 15
+
+// crashDeadline is when a request has ended, whatever the store does.
+const crashDeadline = 15 * time.Second
+
+// crash05 stops each server where it is, and then loses all that is sent to
+// PostgreSQL.
+func crash05(t *T) {
+	length := time.Duration(t.Scale("seconds without an answer", 0, 8, 60)) * time.Second
+	crashEach(t, func(t *T, s crashServer) {
+		server := s.start(t)
+		crashHang(t, crashEnv(t, server), length, server.Freeze, server.Thaw)
+	})
+	t.Run("blackhole", func(t *T) {
+		server := servertest.OwnPostgres(t)
+		u := arena.MustURL(t, server.URL)
+		proxy := arena.NewProxy(t, u.Host, nil)
+		u.Host = proxy.Addr
+		crashHang(t, []string{"AUTHSVC_STORAGE_URL=" + u.String()}, length, func() { proxy.Blackhole(true) }, func() { proxy.Blackhole(false) })
+	})
+}
+
+// crashHang sends requests to a service whose store hangs. Each has ended by
+// its deadline, without an answer that is wrong, and nothing is left of them.
+func crashHang(t *T, env []string, length time.Duration, hang, goOn func()) {
+	t.Helper()
+	w := t.Enter(func(c *authsvc.Config) { c.Adapter = storeAt(t, env) })
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	if b.Email() != "ada@example.com" {
+		t.Fatal("twin: not signed in")
+	}
+	together(20, func(int) { // as many connections as there will be
+		for range 5 {
+			b.Clone().Get("/api/auth/session")
+		}
+	})
+	base := runtime.NumGoroutine()
+	hang()
+	begun := time.Now()
+	var all sync.WaitGroup
+	longest := make(chan time.Duration, 1000)
+	for range 20 {
+		all.Go(func() {
+			for time.Since(begun) < length {
+				start := time.Now()
+				a := b.Clone().Get("/api/auth/session")
+				longest <- time.Since(start)
+				if a.StatusCode != http.StatusServiceUnavailable {
+					t.Errorf("while the store hangs: %d %s", a.StatusCode, a.Text)
+				}
+			}
+		})
+	}
+	all.Wait()
+	goOn()
+	close(longest)
+	most := time.Duration(0)
+	for d := range longest {
+		most = max(most, d)
+	}
+	if most > crashDeadline {
+		t.Errorf("a request took %v", most)
+	}
+	for thawed := time.Now(); !strings.Contains(b.Get("/api/auth/session").Text, "ada@example.com"); time.Sleep(50 * time.Millisecond) {
+		if time.Since(thawed) > crashDeadline {
+			t.Fatalf("it does not go on\n%.3000s", w.Logs)
+		}
+	}
+	left := 0
+	for deadline := time.Now().Add(crashDeadline); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if left = runtime.NumGoroutine(); left <= base+crashSpare {
+			break
+		}
+	}
+	if left > base+crashSpare {
+		t.Errorf("%d goroutines before, %d after", base, left)
+	}
+	t.Figure("%d goroutines before, %d after; requests ended after %.1f s at most", base, left, most.Seconds())
+}

@@ -1,0 +1,87 @@
+package verify
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"authsvc/internal/arena"
+)
+
+// A crashRetry is a client of replicas, in turn. What a connection breaks it
+// sends once more, to the next one.
+type crashRetry struct {
+	http.Transport
+	all    []*arena.Process
+	turn   atomic.Int64
+	broken atomic.Int64 // requests that a replica may have done without an answer
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *crashRetry) RoundTrip(r *http.Request) (res *http.Response, err error) {
+	first := int(c.turn.Add(1))
+	for try := range 2 {
+		again := r.Clone(r.Context())
+		again.Host, again.URL.Host = r.URL.Host, c.all[(first+try)%len(c.all)].Addr
+		if r.GetBody != nil {
+			if again.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		if res, err = c.whole(again); err == nil {
+			return res, nil
+		}
+		if !lifecycleUndialled(err) {
+			c.broken.Add(1)
+		}
+	}
+	return nil, err
+}
+
+// whole sends a request and reads the answer to its end.
+func (c *crashRetry) whole(r *http.Request) (*http.Response, error) {
+	res, err := c.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	res.Body = io.NopCloser(strings.NewReader(string(body)))
+	return res, err
+}
+
+// crashReplicas kills one of two replicas, again and again. After the retry no
+// request fails, and no sign-in but those whose request was in flight.
+func crashReplicas(t *T, env []string, kills int) {
+	t.Helper()
+	near := arena.NewNeighbours(t)
+	one := arena.Serve(t, near.YAML(""), env...)
+	two := arena.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", one.URL), env...)
+	b := newCrashBook(t, near, one)
+	client := &crashRetry{all: []*arena.Process{one, two}}
+	client.DisableKeepAlives = true // on a kept connection net/http repeats requests by itself, uncounted
+	b.net = client
+	var refused atomic.Int64
+	b.excused = func(err error) bool {
+		var lost *url.Error
+		return !errors.As(err, &lost) && refused.Add(1) <= client.broken.Load()
+	}
+	stop := b.load(4)
+	for i := range kills {
+		time.Sleep(100*time.Millisecond + rand.N(300*time.Millisecond))
+		p := client.all[i%2]
+		p.Kill()
+		time.Sleep(100 * time.Millisecond)
+		p.Start()
+		p.Ready(30 * time.Second)
+	}
+	stop()
+	b.all()
+	storeWhole(t, storeAt(t, env))
+	t.Figure("one of two replicas killed: %d requests in flight, %d sign-ins repeated; %s", client.broken.Load(), refused.Load(), b.size())
+}

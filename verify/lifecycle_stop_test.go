@@ -1,0 +1,214 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"authsvc/internal/arena"
+	"authsvc/internal/idp"
+)
+
+// lifecycleUndialled reports that no connection could be made: nothing was
+// accepted that could be lost.
+func lifecycleUndialled(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
+}
+
+// lifecycle01 stops a service with slow callbacks in flight.
+func lifecycle01(t *T) {
+	rounds := t.Scale("stops under load", 1, 4, 50)
+	for range rounds {
+		near := arena.NewNeighbours(t)
+		p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
+		near.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: 300 * time.Millisecond}})
+		b := newCrashBook(t, near, p)
+		b.excused = lifecycleUndialled
+		stop := b.load(8)
+		time.Sleep(time.Second)
+		begun := time.Now()
+		p.Signal(syscall.SIGTERM)
+		if code := p.Wait(17 * time.Second); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+		t.Figure("ended after %d ms", time.Since(begun).Milliseconds())
+		stop()
+		near.OP.SetFault(idp.Fault{})
+		p.Start()
+		p.Ready(20 * time.Second)
+		if len(b.alive) == 0 {
+			t.Error("nobody signed in")
+		}
+		b.all()
+	}
+}
+
+// lifecycle02 replaces replicas one by one. Clients dial the next one when a
+// connection is refused. Both builds are this one.
+func lifecycle02(t *T) {
+	rounds := t.Scale("times all replicas are replaced", 0, 2, 20)
+	kind := arena.Stores()[2] // postgres
+	if lack := lackOf(kind.Name); lack != "" {
+		t.lacks(lack)
+	}
+	near, env := arena.NewNeighbours(t), kind.Env(t, t.TempDir())
+	all := []*arena.Process{arena.Serve(t, near.YAML(""), env...)}
+	for range 2 {
+		all = append(all, arena.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", all[0].URL), env...))
+	}
+	b := newCrashBook(t, near, all[0])
+	b.net = lifecycleBalancer(all)
+	b.excused = func(error) bool { return false }
+	away := map[*arena.Visitor]string{}
+	for range 10 {
+		v := b.visitor()
+		a, err := v.Post("/api/auth/signin/op")
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := near.OP.Approve(a.Location(), "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		away[v] = back.URL()
+	}
+	stop := b.load(6)
+	for range rounds {
+		for _, p := range all {
+			time.Sleep(300 * time.Millisecond)
+			p.Signal(syscall.SIGTERM)
+			if code := p.Wait(20 * time.Second); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+			p.Start()
+			p.Ready(20 * time.Second)
+		}
+	}
+	stop()
+	for v, link := range away {
+		if err := v.Open(link); err != nil {
+			t.Errorf("who left before: %v", err)
+		}
+	}
+	b.all()
+	t.Figure("%s", b.size())
+}
+
+// lifecycleBalancer dials replicas in turn, and the next one when one refuses.
+func lifecycleBalancer(all []*arena.Process) *http.Transport {
+	var turn atomic.Int64
+	return &http.Transport{MaxIdleConnsPerHost: 20, DialContext: func(ctx context.Context, network, _ string) (c net.Conn, err error) {
+		first := int(turn.Add(1))
+		for i := range 2 * len(all) {
+			if c, err = (&net.Dialer{}).DialContext(ctx, network, all[(first+i)%len(all)].Addr); err == nil {
+				return c, nil
+			}
+		}
+		return nil, err
+	}}
+}
+
+// lifecycle03 stops a service twice while a request hangs.
+func lifecycle03(t *T) {
+	near, dir := arena.NewNeighbours(t), t.TempDir()
+	p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
+	ada := arena.NewVisitor(p.URL, nil)
+	if err := ada.SignIn(near.OP, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	before := near.OP.Calls(idp.EndpointToken)
+	near.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: time.Minute}})
+	ended := make(chan error, 1)
+	go func() { ended <- arena.NewVisitor(p.URL, nil).SignIn(near.OP, "grace") }()
+	for deadline := time.Now().Add(10 * time.Second); near.OP.Calls(idp.EndpointToken) == before && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.Signal(syscall.SIGTERM)
+	time.Sleep(300 * time.Millisecond)
+	if !p.Running() {
+		t.Error("the first signal did not wait for the request")
+	}
+	begun := time.Now()
+	p.Signal(syscall.SIGTERM)
+	if code := p.Wait(5 * time.Second); code == 0 || code == -1 {
+		t.Errorf("exit %d", code)
+	}
+	t.Figure("ended %d ms after the second", time.Since(begun).Milliseconds())
+	if err := <-ended; err == nil {
+		t.Error("the request that hung succeeded")
+	}
+	near.OP.SetFault(idp.Fault{})
+	crashIntegrity(t, dir+"/auth.db")
+	p.Start()
+	p.Ready(20 * time.Second)
+	if got, err := ada.Email(); got != "ada@example.com" || err != nil {
+		t.Errorf("after it: %q, %v", got, err)
+	}
+}
+
+// lifecycle04 reloads: a provider more and less, another secret, a bad file,
+// and as many signals as fit while people sign in.
+func lifecycle04(t *T) {
+	signals := t.Scale("reloads under load, 100 a second", 20, 200, 1000)
+	near := arena.NewNeighbours(t)
+	good := near.YAML("")
+	p := arena.Serve(t, good, "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
+	b := newCrashBook(t, near, p)
+	b.excused = func(error) bool { return false }
+	v := b.visitor()
+	a, err := v.Post("/api/auth/signin/op")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := near.OP.Approve(a.Location(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload := func(config, said string) {
+		t.Helper()
+		before := strings.Count(p.Logs.String(), said)
+		p.Configure(config)
+		p.Signal(syscall.SIGHUP)
+		for deadline := time.Now().Add(10 * time.Second); strings.Count(p.Logs.String(), said) == before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it does not say %q\n%s", said, p.Logs)
+			}
+		}
+	}
+	has := func(id string) bool {
+		a, err := b.visitor().Get("/api/auth/providers")
+		return err == nil && strings.Contains(a.Text, `"`+id+`"`)
+	}
+	reload(strings.Replace(good, "providers:\n", "providers:\n  - {id: github, client_id: a, client_secret: b}\n", 1), "configuration.changed")
+	if !has("github") || !has("op") {
+		t.Error("the provider that was added is not there")
+	}
+	reload("url: [", "configuration.change_failed")
+	if !has("github") || strings.Contains(p.Logs.String(), arena.Secret) {
+		t.Error("a bad file changed something, or a secret was logged")
+	}
+	other := "NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH"
+	reload(strings.Replace(good, arena.Secret, "["+other+", "+arena.Secret+"]", 1), "configuration.changed")
+	if has("github") {
+		t.Error("the provider that was removed is there")
+	}
+	if err := v.Open(back.URL()); err != nil {
+		t.Errorf("a sign-in across reloads: %v", err)
+	}
+	stop := b.load(4)
+	for range signals {
+		p.Signal(syscall.SIGHUP)
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	b.all()
+	if got, err := v.Email(); got != "ada@example.com" || err != nil {
+		t.Errorf("signed in across reloads: %q, %v", got, err)
+	}
+}

@@ -1,0 +1,90 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/arena"
+	"authsvc/internal/idp"
+)
+
+// A raceRotation makes an identity provider rotate refresh tokens: each is
+// good once, and one that comes twice ends them all.
+type raceRotation struct {
+	mu        sync.Mutex
+	n         int // generation of the refresh token that is good
+	refreshes int
+	ended     bool
+}
+
+func (r *raceRotation) fault() idp.Fault {
+	return idp.Fault{
+		TokenAnswer: func(answer map[string]any) { answer["refresh_token"], answer["expires_in"] = "rt-0", 30 },
+		Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{idp.EndpointToken: func(w http.ResponseWriter, q *http.Request) bool {
+			if q.PostFormValue("grant_type") != "refresh_token" {
+				return false
+			}
+			time.Sleep(20 * time.Millisecond) // all others come meanwhile
+			status, answer := r.refresh(q.PostFormValue("refresh_token"))
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			json.NewEncoder(w).Encode(answer)
+			return true
+		}},
+	}
+}
+
+func (r *raceRotation) refresh(token string) (int, map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refreshes++
+	if r.ended || token != fmt.Sprintf("rt-%d", r.n) {
+		r.ended = true
+		return http.StatusBadRequest, map[string]any{"error": "invalid_grant"}
+	}
+	r.n++
+	return http.StatusOK, map[string]any{"access_token": fmt.Sprintf("at-%d", r.n), "refresh_token": fmt.Sprintf("rt-%d", r.n),
+		"token_type": "Bearer", "expires_in": 3600}
+}
+
+// race05 lets clients at three replicas ask for a provider's token that is due.
+func race05(t *T) {
+	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store", 1, 5, 200)
+	t.Stores(func(t *T, kind arena.Kind) {
+		w := raceEnter(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
+		rotation := &raceRotation{}
+		w.OP.SetFault(rotation.fault())
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		user := w.Person(t, b)
+		for n := 1; n <= rounds; n++ {
+			want := fmt.Sprintf("at-%d", n)
+			together(crowd, func(i int) {
+				if got, err := w.services[i%raceReplicas].AccessToken(t.Context(), user, "op"); got != want || err != nil {
+					t.Errorf("%q, want %q; %v", got, want, err)
+				}
+			})
+			raceDue(t, w, user)
+		}
+		if rotation.refreshes != rounds || rotation.ended || b.Email() != "ada@example.com" {
+			t.Errorf("%d refreshes in %d rounds, a reuse %v, signed in as %q", rotation.refreshes, rounds, rotation.ended, b.Email())
+		}
+	})
+}
+
+// raceDue makes the stored access token one that ends in 30 s.
+func raceDue(t *T, w *raceWorld, user string) {
+	t.Helper()
+	list, err := w.Store.ListAccounts(t.Context(), user)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	list[0].ExpiresAt = time.Now().Add(30 * time.Second).Unix()
+	if err := w.Store.RefreshAccount(t.Context(), list[0]); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,172 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/sqlite"
+	"authsvc/internal/arena"
+)
+
+// raceProgram has a data race.
+const raceProgram = `package main
+
+func main() {
+	n, done := 0, make(chan bool)
+	go func() { n++; done <- true }()
+	n++
+	<-done
+	println(n)
+}
+`
+
+// race09: whoever runs all tests runs them with the race detector, shuffled,
+// and it works here. What it finds fails that run.
+func race09(t *T) {
+	for _, target := range []string{"test", "e2e"} {
+		out, err := exec.Command("make", "-n", "-C", "..", target).CombinedOutput()
+		line := string(out)
+		if err != nil || !strings.Contains(line, "go test -race -shuffle=on") || !strings.Contains(line, "./...") {
+			t.Errorf("make %s: %s, %v", target, line, err)
+		}
+	}
+	run, err := os.ReadFile("../.ci/run")
+	if err != nil || !strings.Contains(string(run), "make --no-print-directory e2e") {
+		t.Errorf(".ci/run does not run make e2e: %v", err)
+	}
+	if demanded() && !raceBuild() {
+		t.Error("everything is demanded, and this was not built with -race")
+	}
+	if theScale() == quick {
+		return
+	}
+	raceDetects(t)
+}
+
+// raceBuild reports whether this program has the detector.
+func raceBuild() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// raceDetects: a race is found where there is one.
+func raceDetects(t *T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(raceProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "run", "-race", file).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "WARNING: DATA RACE") {
+		t.Errorf("the race detector finds nothing: %v\n%s", err, out)
+	}
+}
+
+// race10 is in testdata/pending.txt: nobody is refused, but the slowest of 64
+// writers wait for two seconds, since [database/sql] hands its one connection
+// to any of those who wait, not to the first.
+var _ = race10
+
+// race10 renews sessions, each a write, at services of their own connections
+// to one file, while somebody else reads it all the time.
+func race10(t *T) {
+	each := t.Scale("writes of each of 64 clients", 3, 30, 1000)
+	path := filepath.Join(t.TempDir(), "auth.db")
+	open := func() authsvc.Adapter {
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	w := &raceWorld{World: t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.UpdateAge = open(), -1 })}
+	other := w.Config
+	other.Adapter = open()
+	second, err := authsvc.New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { second.Close(context.WithoutCancel(t.Context())) })
+	w.services = []*authsvc.Service{w.Service, second}
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	defer raceReader(t, path)()
+
+	// Two services have no queue in common: SQLite lets one of them sleep and
+	// ask again. Nobody is refused, but some wait long, which is only printed.
+	_, shared := raceWriters(t, w, b, each)
+	w.services = w.services[:1]
+	median, p99 := raceWriters(t, w, b, each)
+	// On a busy machine all wait long. What waits for a lock waits much longer
+	// than the others.
+	limit := max(raceWrite, 4*median)
+	t.Figure("p99 %d ms, median %d ms; with two services on the file p99 %d ms", p99.Milliseconds(), median.Milliseconds(), shared.Milliseconds())
+	if p99 > limit && !raceBuild() {
+		t.Errorf("p99 of a write is %v, the median %v", p99, median)
+	}
+	if strings.Contains(w.Logs.String(), "locked") {
+		t.Errorf("a client met a lock:\n%.2000s", w.Logs)
+	}
+	if n := len(w.Ledger.Written()); n < crowd*each/4 { // it sees one of the two services
+		t.Errorf("%d writes: the reads did not write", n)
+	}
+}
+
+// raceWrite is how long 99 of 100 writes may take.
+const raceWrite = 500 * time.Millisecond
+
+// raceWriters lets 64 clients write at once and returns how long a write took.
+func raceWriters(t *T, w *raceWorld, b *arena.Browser, each int) (median, p99 time.Duration) {
+	t.Helper()
+	var mu sync.Mutex
+	var took []time.Duration
+	together(crowd, func(i int) {
+		c := w.at(i, b.Clone())
+		for range each {
+			begun := time.Now()
+			a := c.Get("/api/auth/session")
+			d := time.Since(begun)
+			if a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "ada@example.com") {
+				t.Errorf("%d %s", a.StatusCode, a.Text)
+			}
+			mu.Lock()
+			took = append(took, d)
+			mu.Unlock()
+		}
+	})
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)*99/100]
+}
+
+// raceReader holds a read transaction open until the returned function is
+// called, so that the log cannot be emptied.
+func raceReader(t *T, path string) (end func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := tx.QueryRow(`SELECT COUNT(*) FROM Session`).Scan(&n); err != nil || n != 1 {
+		t.Fatalf("%d sessions, %v", n, err)
+	}
+	return func() {
+		tx.Rollback()
+		db.Close()
+	}
+}

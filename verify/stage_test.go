@@ -1,0 +1,379 @@
+package verify
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/arena"
+	"authsvc/internal/chromium"
+	"authsvc/internal/idp"
+	"authsvc/internal/sites"
+)
+
+// The sites of an attacker: one beside the service, whose pages are on the
+// same site, and one far from it.
+const (
+	subSite  = "https://sub.app.test"
+	evilSite = "https://evil.test"
+)
+
+// oldSite is where people approve with the provider of OAuth 1.0a, whose server
+// has no pages.
+const oldSite = "https://old.test"
+
+// eachEvil runs f for both.
+func eachEvil(t *T, f func(t *T, evil string)) {
+	for _, origin := range []string{evilSite, subSite} {
+		t.Run(strings.TrimPrefix(origin, "https://"), func(t *T) { f(t, origin) })
+	}
+}
+
+// A stage is a world that real browsers reach at https://app.test. Its
+// providers are op, plain (OAuth 2), old (OAuth 1.0a), apple (form_post),
+// email and credentials.
+type stage struct {
+	*arena.World
+	t   *T
+	net *sites.Sites
+	app *http.ServeMux // pages of the application
+
+	mu   sync.Mutex
+	seen []visit
+}
+
+// A visit is a request to the service or its application, and what came of it.
+type visit struct {
+	route   string // "METHOD /path"
+	referer string
+	status  int
+}
+
+const base = arena.Origin + "/api/auth"
+
+// stage starts one, changed by tune, which may be nil.
+func (t *T) stage(tune func(*authsvc.Config)) *stage {
+	t.Helper()
+	s := &stage{t: t, net: sites.Start(t), app: http.NewServeMux()}
+	s.World = t.Enter(func(c *authsvc.Config) {
+		c.Providers = append(c.Providers, moreProviders(c.Providers[0].(*authsvc.OAuth))...)
+		if tune != nil {
+			tune(c)
+		}
+	})
+	s.app.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { writePage(w, "<title>Acme</title><h1>Acme</h1>") })
+	s.net.Serve(arena.Origin, http.HandlerFunc(s.answer))
+	s.net.Serve(oldSite, http.HandlerFunc(s.oldPages))
+	for _, origin := range []string{subSite, evilSite} {
+		s.serves(origin, "<title>Evil</title>")
+	}
+	return s
+}
+
+func moreProviders(op *authsvc.OAuth) []authsvc.Provider {
+	plain, apple, issuer := *op, *op, op.Issuer
+	apple.ID, apple.Name, apple.ResponseMode = "apple", "Apple-like", "form_post"
+	plain.ID, plain.Name, plain.OpenID, plain.Issuer = "plain", "Plain", false, ""
+	plain.AuthorizationURL, plain.TokenURL, plain.UserInfoURL = issuer+"/oauth2/authorize", issuer+"/oauth2/token", issuer+"/oauth2/user"
+	plain.Fields = authsvc.Fields{ID: "id", Image: "avatar_url"}
+	old := &authsvc.OAuth1{ID: "old", Name: "Old", Client: op.Client,
+		RequestTokenURL: issuer + "/oauth1/initiate", AuthorizationURL: oldSite + "/authorize",
+		AccessTokenURL: issuer + "/oauth1/token", UserInfoURL: issuer + "/oauth1/user", Fields: authsvc.Fields{ID: "token.user_id"}}
+	return []authsvc.Provider{&plain, old, &apple}
+}
+
+// oldPages ask who it is that approves a request token, and send them back.
+func (s *stage) oldPages(w http.ResponseWriter, r *http.Request) {
+	if person := r.FormValue("person"); person != "" {
+		http.Redirect(w, r, s.approve(oldSite+"/authorize?oauth_token="+url.QueryEscape(r.FormValue("oauth_token")), person), http.StatusFound)
+		return
+	}
+	page := `<title>Old</title><form method="post"><input type="hidden" name="oauth_token" value="` + html.EscapeString(r.FormValue("oauth_token")) + `">`
+	for _, p := range s.OP.People() {
+		page += `<button name="person" value="` + html.EscapeString(p.Sub) + `">` + html.EscapeString(p.Name) + `</button>`
+	}
+	writePage(w, page+"</form>")
+}
+
+// approve is the callback of an authorization URL.
+func (s *stage) approve(authorizationURL, sub string) string {
+	s.t.Helper()
+	a, err := s.OP.Approve(strings.Replace(authorizationURL, oldSite, s.OP.Issuer()+"/oauth1", 1), sub)
+	if err != nil {
+		s.t.Errorf("approve %s: %v", authorizationURL, err)
+	}
+	return a.URL()
+}
+
+// answer is the origin's: the service below its path, else the application.
+func (s *stage) answer(w http.ResponseWriter, r *http.Request) {
+	kept := &statusWriter{ResponseWriter: w}
+	if strings.HasPrefix(r.URL.Path, "/api/auth") {
+		s.ServeHTTP(kept, r)
+	} else {
+		s.app.ServeHTTP(kept, r)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, visit{r.Method + " " + r.URL.Path, r.Referer(), cmp.Or(kept.status, http.StatusOK)})
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// visits are those so far, and forgets them.
+func (s *stage) visits() []visit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.seen
+	s.seen = nil
+	return seen
+}
+
+// comes waits for a request of a route, such as "POST /api/auth/signout", and
+// returns its status.
+func (s *stage) comes(route string) int {
+	s.t.Helper()
+	for end := time.Now().Add(chromium.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for _, v := range s.visits() {
+			if v.route == route {
+				return v.status
+			}
+		}
+	}
+	s.t.Fatalf("no request %s", route)
+	return 0
+}
+
+// writePage writes an HTML document.
+func writePage(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprint(w, `<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">`+body)
+}
+
+// serves makes every page of an origin this one.
+func (s *stage) serves(origin, body string) {
+	s.net.Serve(origin, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writePage(w, body) }))
+}
+
+// browser is the one Chromium of all checks.
+var browser struct {
+	once sync.Once
+	*chromium.Browser
+	err error
+}
+
+// closeBrowsers ends what the checks have started.
+func closeBrowsers() {
+	if browser.Browser != nil {
+		browser.Close()
+	}
+}
+
+// tab opens a tab of Chromium with a profile of its own, in which the sites of
+// the stage are.
+func (s *stage) tab() *chromium.Tab {
+	s.t.Helper()
+	browser.once.Do(func() { browser.Browser, browser.err = chromium.Start(chromium.Options{TrustKeys: sites.Key()}) })
+	if browser.err != nil {
+		s.t.Fatal(browser.err)
+	}
+	return browser.TabBehind(s.t, s.net.Proxy())
+}
+
+// A surfer is a browser, whichever.
+type surfer interface {
+	Open(url string)
+	URL() string
+	At(prefix string)
+	Click(css string)
+	Fill(css, text string)
+	Script(expression string, into any)
+	Cookies(url string) map[string]string
+}
+
+// jar is a browser of the arena with the cookies of a real one.
+func (s *stage) jar(b surfer) *arena.Browser {
+	s.t.Helper()
+	c := s.Browser()
+	c.T, c.Cookies = s.t, maps.Clone(b.Cookies(base))
+	return c
+}
+
+// email is the address of who is signed in, "" of nobody.
+func (s *stage) email(b surfer) string {
+	s.t.Helper()
+	return s.jar(b).Email()
+}
+
+// is fails unless this is who is signed in.
+func (s *stage) is(b surfer, address string) {
+	s.t.Helper()
+	if got := s.email(b); got != address {
+		s.t.Errorf("signed in as %q, want %q", got, address)
+	}
+}
+
+// named fails unless this is the name of who is signed in.
+func (s *stage) named(b surfer, name string) {
+	s.t.Helper()
+	user, _ := s.jar(b).Session()["user"].(map[string]any)
+	if user["name"] != name {
+		s.t.Errorf("signed in as %v, want %s", user["name"], name)
+	}
+}
+
+// begin presses a provider's button on the sign-in page.
+func (s *stage) begin(b surfer, provider, callbackURL string) {
+	s.t.Helper()
+	b.Open(base + "/signin?callbackUrl=" + callbackURL)
+	b.Click(".p-" + provider + " button:not([name])")
+	b.At(map[bool]string{true: oldSite, false: s.OP.Issuer()}[provider == "old"])
+}
+
+// choose presses the button of a person on the provider's page.
+func (s *stage) choose(b surfer, person string) {
+	s.t.Helper()
+	b.Click(`button[name=person][value="` + person + `"]`)
+}
+
+// signIn goes through a provider's page as one of its people.
+func (s *stage) signIn(b surfer, provider, person string) {
+	s.t.Helper()
+	s.begin(b, provider, "/home")
+	s.choose(b, person)
+	b.At(arena.Origin + "/home")
+}
+
+// signOut presses the button of the sign-out page.
+func (s *stage) signOut(b surfer) {
+	s.t.Helper()
+	b.Open(base + "/signout?callbackUrl=/bye")
+	b.Click("#submitButton")
+	b.At(arena.Origin + "/bye")
+}
+
+// askForLink fills the form and returns the link out of the mail.
+func (s *stage) askForLink(b surfer, address string) string {
+	s.t.Helper()
+	b.Open(base + "/signin?callbackUrl=/home")
+	b.Fill("input[name=email]", address)
+	b.Click("#submitButton")
+	b.At(base + "/verify-request")
+	return arena.Link(s.t, s.Mail.Next(s.t))
+}
+
+// unharmed is NoEffect in a browser: whatever the attack does there, the
+// victim is who they were, nothing that lasts has changed, and no token
+// endpoint was called.
+func (s *stage) unharmed(victim surfer, attack func()) {
+	s.t.Helper()
+	who, effects, calls := s.email(victim), s.Ledger.Lasting(), s.TokenCalls()
+	attack()
+	s.is(victim, who)
+	if now := s.Ledger.Lasting(); now != effects {
+		s.t.Errorf("effects of an attack: %s", strings.TrimPrefix(now, effects))
+	}
+	if got := s.TokenCalls() - calls; got != 0 {
+		s.t.Errorf("%d token calls", got)
+	}
+}
+
+// ofAttacker is the callback with the attacker's own code and state.
+func (s *stage) ofAttacker(provider string) (own *arena.Browser, callback string) {
+	s.t.Helper()
+	own = s.Browser()
+	return own, s.approve(own.Begin(provider), "grace")
+}
+
+// stolen is the victim's CSRF token, as if the attacker had read it.
+func (s *stage) stolen(b surfer) string {
+	s.t.Helper()
+	b.Open(arena.Origin + "/home")
+	var v struct{ CSRFToken string }
+	b.Script(`fetch("/api/auth/csrf").then((r) => r.json())`, &v)
+	return v.CSRFToken
+}
+
+// form is a page that posts as soon as it is opened.
+func form(action string, fields ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<form method="post" action="%s">`, html.EscapeString(action))
+	for i := 0; i+1 < len(fields); i += 2 {
+		fmt.Fprintf(&b, `<input type="hidden" name="%s" value="%s">`, html.EscapeString(fields[i]), html.EscapeString(fields[i+1]))
+	}
+	return b.String() + `</form><script>document.forms[0].submit()</script>`
+}
+
+// embed loads an address in every way that a page can without a click. Its
+// title is "embedded" at the end.
+func embed(target string) string {
+	u := html.EscapeString(target)
+	return `<title>Evil</title><link rel="prefetch" href="` + u + `"><link rel="prerender" href="` + u + `"><link rel="stylesheet" href="` + u + `">
+<script type="speculationrules">{"prefetch": [{"urls": [` + chromium.Quote(target) + `]}]}</script>
+<img src="` + u + `"><iframe src="` + u + `"></iframe><object data="` + u + `"></object><video src="` + u + `"></video>
+<script src="` + u + `"></script><script type="module">
+addEventListener("load", async () => {
+	await fetch(` + chromium.Quote(target) + `, {mode: "no-cors", credentials: "include"}).catch(() => {})
+	document.title = "embedded"
+})
+</script>`
+}
+
+// lures opens a page of the attacker that embeds an address, and then leads
+// the victim there.
+func (s *stage) lures(b *chromium.Tab, evil, target string) {
+	s.t.Helper()
+	s.serves(evil, embed(target))
+	b.Open(evil)
+	b.Wait(`document.title === "embedded"`)
+	b.Open(target)
+}
+
+// notLinked fails if an identity belongs to anybody.
+func (s *stage) notLinked(t testing.TB, provider, sub string) {
+	t.Helper()
+	if u, err := s.Store.GetUserByAccount(t.Context(), provider, sub); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("%s/%s belongs to %q: %v", provider, sub, u.ID, err)
+	}
+}
+
+// authorizations counts what the identity provider was asked for.
+func (s *stage) authorizations() int { return s.OP.Calls(idp.EndpointAuthorize) }
+
+// onlyOwn fails if the tab has asked any origin but these.
+func onlyOwn(t testing.TB, b *chromium.Tab, origins ...string) {
+	t.Helper()
+	if left := chromium.Foreign(b.Loaded(), origins...); len(left) > 0 {
+		t.Errorf("loaded from elsewhere: %v", slices.Compact(left))
+	}
+}
+
+// eventually waits for a condition on this side.
+func (s *stage) eventually(ok func() bool, otherwise string) {
+	s.t.Helper()
+	for end := time.Now().Add(chromium.Patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal(otherwise)
+		}
+	}
+}

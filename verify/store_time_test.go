@@ -1,0 +1,93 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/arena"
+)
+
+// storeInstants are hard to keep: fractions of a second, changes of summer
+// time, 2038, 2106 and the far future.
+var storeInstants = []time.Time{
+	time.Date(2030, 3, 31, 1, 59, 59, 999e6, time.UTC), time.Date(2030, 3, 31, 2, 30, 0, 0, time.UTC), time.Date(2030, 10, 27, 1, 30, 0, 1e6, time.UTC),
+	time.Date(2038, 1, 19, 3, 14, 7, 999e6, time.UTC), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC), time.Date(2106, 2, 7, 6, 28, 16, 500e6, time.UTC),
+	time.Date(2199, 12, 31, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 11, 1, 6, 30, 0, 123e6, time.UTC),
+}
+
+// store05 writes instants in every zone and reads them, then lets processes in
+// different zones share a store.
+func store05(t *T) {
+	t.Stores(func(t *T, kind arena.Kind) {
+		s := kind.Open(t)
+		u, err := s.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "u@app.test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, at := range storeInstants {
+			for j, zone := range []string{"UTC", "America/New_York", "Asia/Kathmandu", "Pacific/Apia"} {
+				name := fmt.Sprintf("%d-%d", i, j)
+				in, err := time.LoadLocation(zone)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Half a millisecond more must not be rounded up.
+				written := at.Add(500 * time.Microsecond).In(in)
+				rec := authsvc.SessionRecord{ID: name, SessionToken: name, Digest: name, UserID: u.ID, Expires: written.Truncate(time.Millisecond), AuthTime: at.In(in)}
+				if _, err := s.CreateSession(t.Context(), rec); err != nil {
+					t.Fatal(err)
+				}
+				got, _, err := s.GetSession(t.Context(), name, name)
+				if err != nil || !got.Expires.Equal(at) || !got.AuthTime.Equal(at) {
+					t.Errorf("%v in %s: read %v and %v, %v", at, zone, got.Expires, got.AuthTime, err)
+				}
+				if err := s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: name, Token: name, Expires: at.In(in)}, authsvc.Mail{ID: name, Due: at, Expires: at}, 1e6); err != nil {
+					t.Fatal(err)
+				}
+				link, err := s.TakeToken(t.Context(), name, name)
+				if err != nil || !link.Expires.Equal(at) {
+					t.Errorf("%v in %s: link until %v, %v", at, zone, link.Expires, err)
+				}
+			}
+		}
+		if kind.Name != "memory" && theScale() >= ci {
+			storeZones(t, kind)
+		}
+	})
+}
+
+// storeZones signs in at a process far east and reads the session at one far
+// west: the same person until the same moment.
+func storeZones(t *T, kind arena.Kind) {
+	t.Helper()
+	near, env := arena.NewNeighbours(t), kind.Env(t, t.TempDir())
+	east := arena.Serve(t, near.YAML(""), append(env, "TZ=Pacific/Apia")...)
+	config := strings.ReplaceAll(near.YAML(""), "{origin}", east.URL)
+	west := arena.Serve(t, config, append(env, "TZ=America/Adak")...)
+	v := arena.NewVisitor(east.URL, nil)
+	if err := v.SignIn(near.OP, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	expires := func(p *arena.Process) time.Time {
+		t.Helper()
+		at := arena.NewVisitor(east.URL, storeRedirect{p.Addr, east.Addr})
+		at.Client.Jar = v.Client.Jar
+		a, err := at.Get("/api/auth/session")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(a.Text, `"expires":"`)
+		text, _, _ = strings.Cut(text, `"`)
+		when, err := time.Parse(time.RFC3339, text)
+		if err != nil || !strings.Contains(a.Text, "ada@example.com") {
+			t.Errorf("%d %s: %v", a.StatusCode, a.Text, err)
+		}
+		return when
+	}
+	one, other := expires(east), expires(west)
+	if !one.Equal(other) || time.Until(one) > 30*24*time.Hour || time.Until(one) < 29*24*time.Hour {
+		t.Errorf("%s: a session of 30 days ends %v and %v", kind.Name, one, other)
+	}
+}
