@@ -48,15 +48,34 @@ func httpwireUsers(t testing.TB, p *arena.Process, rps int, span time.Duration) 
 // it was without an attack.
 const httpwireNoise = 25 * time.Millisecond
 
+// httpwire05 tries three times before it blames the slow ones: whatever else
+// the machine does in these seconds is in the figure too.
 func httpwire05(t *T) {
 	p, _ := httpwireServe(t)
 	slow := t.Scale("slow connections", 100, 3000, 5000)
 	users := time.Duration(t.Scale("s of 50 users a second, twice", 1, 7, 12)) * time.Second
-	clean := httpwireUsers(t, p, 50, users)
+	for try := range 3 {
+		clean := httpwireUsers(t, p, 50, users)
+		attacked, longest := httpwireSlowHeaders(t, p, slow, users)
+		if longest > 10*time.Second {
+			t.Errorf("a slow connection lived %v", longest)
+		}
+		t.Figure("p99 %v, beside slow ones %v, which live %v at most", clean.Round(10*time.Microsecond), attacked.Round(10*time.Microsecond), longest.Round(time.Millisecond))
+		if attacked <= max(2*clean, httpwireNoise) {
+			return
+		}
+		if try == 2 {
+			t.Errorf("p99 of real users is %v beside slow ones, %v without", attacked, clean)
+		}
+	}
+}
+
+// httpwireSlowHeaders opens n slow connections, and returns the p99 of real
+// users beside them and how long one of them lived at most.
+func httpwireSlowHeaders(t *T, p *arena.Process, n int, users time.Duration) (p99, longest time.Duration) {
 	var mu sync.Mutex
-	var longest time.Duration
 	var all sync.WaitGroup
-	for range slow {
+	for range n {
 		c := rawDial(t, p.Addr)
 		all.Go(func() {
 			defer c.Close()
@@ -68,15 +87,9 @@ func httpwire05(t *T) {
 			longest = max(longest, time.Since(began))
 		})
 	}
-	attacked := httpwireUsers(t, p, 50, users)
+	p99 = httpwireUsers(t, p, 50, users)
 	all.Wait()
-	t.Figure("p99 %v, beside slow ones %v, which live %v at most", clean.Round(10*time.Microsecond), attacked.Round(10*time.Microsecond), longest.Round(time.Millisecond))
-	if longest > 10*time.Second {
-		t.Errorf("a slow connection lived %v", longest)
-	}
-	if attacked > max(2*clean, httpwireNoise) {
-		t.Errorf("p99 of real users is %v beside slow ones, %v without", attacked, clean)
-	}
+	return p99, longest
 }
 
 // trickle sends one byte at a time until the connection ends.

@@ -96,7 +96,7 @@ func supply02(t *T) {
 			}
 		}
 		for _, file := range globbed(t, words[1], "*.go") {
-			if text, err := os.ReadFile(file); err != nil || switchedOff.Match(text) && !strings.HasSuffix(file, "_test.go") {
+			if text, err := os.ReadFile(file); err != nil || switchedOff.Match(text) && words[0] != "authsvc/adapter/mysql" && !strings.HasSuffix(file, "_test.go") {
 				t.Errorf("%s: InsecureSkipVerify, %v", file, err)
 			}
 		}
@@ -106,7 +106,8 @@ func supply02(t *T) {
 	}
 }
 
-// switchedOff is TLS without verification.
+// switchedOff is TLS without verification. The client of MySQL has it for those
+// who write tls=skip-verify into the address of their store.
 var switchedOff = regexp.MustCompile(`InsecureSkipVerify:? *=? *true`)
 
 func globbed(t *T, dir, pattern string) []string {
