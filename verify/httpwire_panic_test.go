@@ -26,7 +26,7 @@ const panicWord = "canary-8c1f at /srv/app/hooks.go"
 var httpwirePanics = map[string]func(){
 	"value":   func() { panic(panicWord) },
 	"error":   func() { panic(errors.New(panicWord)) },
-	"nil map": func() { var m map[string]int; m["a"] = 1 },
+	"nil map": func() { m := map[bool]map[string]int{}; m[true]["a"] = 1 },
 	"index":   func() { var l []int; _ = l[len(panicWord)] },
 	"nil":     func() { var u *authsvc.User; u.ID = panicWord },
 }
