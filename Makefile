@@ -3,7 +3,7 @@ export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt vet lint audit vuln modules licences sbom reproducible supply mutate servers test e2e verify bench figures scale build release dev clean
+.PHONY: help check fmt vet lint audit vuln modules licences sbom reproducible supply mutate servers test e2e verify bench figures scale fuzz build release dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ figures: ## hold GET session to its floor (no -race)
 USERS = 100000
 scale: ## GET session and the sweep in stores of USERS=1000000 (default 100000)
 	AUTHSVC_SCALE=$(USERS) go test -count 1 -timeout 30m -run Scale -v ./internal/scale | awk '!/ rows\/s$$/'
+
+FUZZTIME = 10s
+fuzz: ## every fuzz target for FUZZTIME=30m (default 10s)
+	.ci/fuzz $(FUZZTIME)
 
 build: ## the static binary ./authsvc
 	CGO_ENABLED=0 GOFLAGS= go build -trimpath -ldflags '-s -w' -o authsvc ./cmd/authsvc

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -286,30 +285,6 @@ func TestAttackEmailLife(t *testing.T) {
 			w.mustRefuse(t, func() *answer { return b.post("/api/auth/callback/email", formOf(t, l)...) }) // the token is spent
 			if b.get(w.ask(t, b, "ada@app.test")); b.email() != "ada@app.test" {
 				t.Error("twin: a new link does not work")
-			}
-		})
-	})
-}
-
-func TestAttackMailQueue(t *testing.T) {
-	t.Parallel()
-	t.Run("httpwire-14 a sender that panics", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var calls atomic.Int64
-			sent := newOutbox()
-			w := enterOffline(t, func(c *authsvc.Config) {
-				c.Providers[0] = &authsvc.Email{From: "Acme <no-reply@app.test>", Send: func(ctx context.Context, m authsvc.Message) error {
-					if calls.Add(1) == 1 {
-						panic("sender")
-					}
-					return sent.send(ctx, m)
-				}}
-			})
-			w.browser().post("/api/auth/signin/email", "email", "ada@app.test")
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			if calls.Load() != 2 || sent.count() != 1 {
-				t.Errorf("%d calls, %d mails", calls.Load(), sent.count())
 			}
 		})
 	})

@@ -1,7 +1,6 @@
 package authsvc_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -29,24 +28,6 @@ func twoProviders(t *testing.T) (*arena, *idp.Server) {
 		c.Providers = append(c.Providers, &o, &p)
 	})
 	return w, evil
-}
-
-func query(t *testing.T, raw string, change func(url.Values)) string {
-	t.Helper()
-	u := mustURL(t, raw)
-	q := u.Query()
-	change(q)
-	u.RawQuery = q.Encode()
-	return u.String()
-}
-
-// flip changes the character at i.
-func flip(s string, i int) string {
-	c := "A"
-	if s[i] == 'A' {
-		c = "B"
-	}
-	return s[:i] + c + s[i+1:]
 }
 
 func TestAttackStartFlows(t *testing.T) {

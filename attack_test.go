@@ -110,17 +110,6 @@ func (b *browser) form(path string, fields url.Values, header ...string) *answer
 	return b.do(r)
 }
 
-// sessionCookies are the names of the session cookie and its chunks in a jar.
-func sessionCookies(b *browser) []string {
-	var names []string
-	for name := range b.cookies {
-		if strings.Contains(name, "session") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 const sessionName = "__Host-authsvc.session"
 
 // isRefusal: 4xx, or a redirect to a page that says why with a fixed word.
@@ -194,25 +183,4 @@ func (w *world) person(t *testing.T, b *browser) string {
 		return ""
 	}
 	return s.UserID
-}
-
-const csrfName = "__Host-authsvc.csrf"
-
-// raw posts a body as it is.
-func (b *browser) raw(path, contentType, body string) *answer {
-	b.t.Helper()
-	r := httptest.NewRequest(http.MethodPost, b.abs(path), strings.NewReader(body))
-	if contentType != "" {
-		r.Header.Set("Content-Type", contentType)
-	}
-	return b.clone().do(r)
-}
-
-func with(v url.Values, name, value string) url.Values {
-	out := url.Values{}
-	for k, list := range v {
-		out[k] = list
-	}
-	out.Set(name, value)
-	return out
 }

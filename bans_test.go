@@ -37,6 +37,7 @@ var bannedImports = map[string]map[string]string{
 		"mailtext.go": "the plain text of mails, which is not HTML",
 	},
 	"os/exec": {
+		"internal/proxytest/":  "starts the proxies that tests go through",
 		"internal/servertest/": "starts database servers for tests, which alone import it",
 		"internal/arena/":      "starts the built binary for tests, which alone import it",
 		"internal/chromium/":   "starts a browser for tests, which alone import it",

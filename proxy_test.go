@@ -25,6 +25,11 @@ func TestClientAddress(t *testing.T) {
 		"two trusted proxies":    {"10.0.0.1:1", "1.2.3.4, 198.51.100.4, 10.0.0.2", "198.51.100.4", false},
 		"nonsense":               {"10.0.0.1:1", "1.2.3.4, what", "10.0.0.1", false},
 		"an address in brackets": {"[2001:db8::1]:1", "", "2001:db8::1", false},
+		"with a port":            {"10.0.0.1:1", "198.51.100.4:4711", "198.51.100.4", false},
+		"IPv6 with a port":       {"10.0.0.1:1", "[2001:db8::2]:4711", "2001:db8::2", false},
+		"IPv4 in IPv6":           {"[::ffff:10.0.0.1]:1", "::ffff:198.51.100.4", "198.51.100.4", false},
+		"a zone":                 {"10.0.0.1:1", "fe80::1%eth0", "fe80::1", false},
+		"a port without address": {"10.0.0.1:1", "198.51.100.4, :80", "10.0.0.1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -161,14 +161,23 @@ func (rq *request) clientIP() netip.Addr {
 				rq.warnProxy(ip)
 				return ip
 			}
-			next, err := netip.ParseAddr(hop)
-			if err != nil {
+			next, ok := parseHop(hop)
+			if !ok {
 				return ip
 			}
 			ip = next.Unmap().WithZone("")
 		}
 	}
 	return ip
+}
+
+// parseHop reads an address; some proxies add the port.
+func parseHop(hop string) (netip.Addr, bool) {
+	if ip, err := netip.ParseAddr(hop); err == nil {
+		return ip, true
+	}
+	ap, err := netip.ParseAddrPort(hop)
+	return ap.Addr(), err == nil
 }
 
 // warnProxy says, once, why everybody may share one address: a proxy in front

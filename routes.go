@@ -60,7 +60,7 @@ func (rq *request) find() (*route, outcome) {
 			return nil, rq.unknown()
 		}
 		rt = routes[name+"/:provider"]
-	case two && name == "error" && len(segment) <= 40:
+	case two && name == "error" && segment != "" && len(segment) <= 40:
 		rq.code = segment
 		rt = routes["error/:code"]
 	case two && rt != nil: // signout/return

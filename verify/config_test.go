@@ -7,7 +7,15 @@ import (
 )
 
 var configChecks = checks{
+	"01": {title: "a bad configuration starts nothing", once: true, run: config01},
+	"02": {title: "no configuration prints its secrets", once: true, run: config02},
+	"03": {title: "loose files are warned about or refused", once: true, run: config03},
+	"04": {title: "log level debug logs no secret", run: config04},
 	"05": {title: "no debugging endpoint on the public port", once: true, run: config05},
+	"06": {title: "http beyond loopback starts nothing", once: true, run: config06},
+	"07": {title: "tokens of providers are sealed in the store", run: config07, except: map[string]string{
+		modeV4: "NextAuth.js reads the rows: tokens are plain unless storage.encrypt_tokens says otherwise",
+		modeV5: "Auth.js reads the rows: tokens are plain unless storage.encrypt_tokens says otherwise"}},
 }
 
 func config05(t *T) {
@@ -15,6 +23,8 @@ func config05(t *T) {
 	v := arena.NewVisitor(p.URL, nil)
 	for path, want := range map[string]int{
 		"/debug/pprof/": http.StatusNotFound, "/debug/vars": http.StatusNotFound, "/metrics": http.StatusNotFound,
+		"/debug/pprof/heap": http.StatusNotFound, "/debug/pprof/cmdline": http.StatusNotFound, "/debug": http.StatusNotFound, "/config": http.StatusNotFound, "/.env": http.StatusNotFound,
+		"/authsvc.yaml": http.StatusNotFound, "/authsvc.db": http.StatusNotFound, "/api/auth/metrics": http.StatusNotFound,
 		"/api/auth/debug/pprof/": http.StatusNotFound, "/api/auth/providers": http.StatusOK, "/healthz": http.StatusOK,
 	} {
 		if a, err := v.Get(path); err != nil || a.StatusCode != want {

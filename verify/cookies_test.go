@@ -27,6 +27,7 @@ var cookiesChecks = checks{
 	"08": {title: "chunks out of order", run: cookies08},
 	"09": {title: "hostile chunk sets", run: cookies09, alone: true},
 	"10": {title: "stale chunks after a session shrank", run: cookies10},
+	"11": {title: "the largest session through real proxies", once: true, run: cookies11},
 	"12": {title: "cookie bomb", once: true, run: cookies12, alone: true},
 	"13": {title: "CSRF cookie evicted by others", run: cookies13},
 	"14": {title: "late transaction", run: cookies14},

@@ -19,6 +19,7 @@ import (
 
 var logoutChecks = checks{
 	"01": {title: "return from the provider's sign-out (rp-init-logout, -other-state, -no-state)", run: logout01},
+	"02": {title: "id_token_hint in the address", not: "not met: the ID token of the sign-in, with name and address if the provider puts them there, goes to that provider in the query of a GET, since not all of them take POST; it is sent only where logout_at_provider is set, and not logged here"},
 	"03": {title: "forged logout token (rp-backchannel-rpinitlogout-alg-none, -wrong-alg, -wrong-iss, -wrong-aud, -no-event, -wrong-event, -with-nonce)", run: logout03},
 	"04": {title: "valid logout token (rp-backchannel-rpinitlogout)", run: logout04},
 	"05": {title: "flood of logout tokens", run: logout05},

@@ -23,7 +23,7 @@ var redirectChecks = checks{
 	"05": {title: "address reflected into a page", run: redirect05},
 	"06": {title: "Host poisoning", run: redirect06},
 	"07": {title: "protocol spoof", run: redirect07},
-	"08": {title: "client address spoof", once: true, run: redirect08},
+	"08": {title: "client address spoof, behind real proxies too", once: true, run: func(t *T) { redirect08(t); t.Run("proxies", redirect08Proxies) }},
 	"09": {title: "credentials leak onward", run: redirect09},
 	"10": {title: "covert redirect", run: redirect10},
 	"11": {title: "body posted again", run: redirect11},

@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/arena"
+	"authsvc/internal/proxytest"
 	"authsvc/internal/seal"
 )
 
@@ -33,6 +34,7 @@ var sessionChecks = checks{
 	"12": {title: "endless sliding", run: session12},
 	"13": {title: "client-side expiry trusted", run: session13},
 	"14": {title: "over-exposure", run: session14},
+	"15": {title: "a shared cache crosses nobody", once: true, needs: []need{{func() string { return proxytest.Missing("nginx") }}}, run: session15},
 	"16": {title: "write amplification", run: session16},
 	"17": {title: "mass assignment", run: session17},
 	"18": {title: "token from other places", run: session18},

@@ -185,7 +185,7 @@ func (p *program) answer(s *config.Settings, st *store, l *live) error {
 // newServer bounds what one client can hold.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           h,
+		Handler:           lastIfChunked(h),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -193,6 +193,19 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+}
+
+// lastIfChunked ends a connection after a request with Transfer-Encoding. The
+// server takes one that has a Content-Length too and does not tell; whoever
+// stands in front may see its end elsewhere, so nothing that follows on the
+// connection is to be read as a request (RFC 9112 §6.1).
+func lastIfChunked(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func providerNames(s *config.Settings) string {

@@ -163,7 +163,7 @@ func onlyAda(ctx context.Context, f map[string]string) (authsvc.User, error) {
 // RedirectURIs are the callbacks of the providers that tests have.
 func RedirectURIs() []string {
 	var list []string
-	for _, base := range []string{Origin, "http://localhost:3000"} {
+	for _, base := range []string{Origin, "http://localhost:3000", "https://app.example.com"} {
 		for _, id := range []string{"op", "op2", "plain", "apple", "old"} {
 			list = append(list, base+"/api/auth/callback/"+id)
 		}

@@ -70,15 +70,7 @@ func (l *Ledger) Lasting() string {
 // step runs one call of the store; write tells whether it changes anything.
 func step[T any](l *Ledger, method string, write bool, args any, call func() (T, error)) (T, error) {
 	var none T
-	how := Works
-	if !background[method] {
-		l.mu.Lock()
-		l.calls++
-		if l.fault != nil {
-			how = l.fault(l.calls, method)
-		}
-		l.mu.Unlock()
-	}
+	how := l.judge(method)
 	if how == FailBefore {
 		return none, ErrBroken
 	}
@@ -92,6 +84,19 @@ func step[T any](l *Ledger, method string, write bool, args any, call func() (T,
 		return none, ErrBroken
 	}
 	return v, err
+}
+
+// judge says how a call fails. A fault may panic.
+func (l *Ledger) judge(method string) Failure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if background[method] {
+		return Works
+	}
+	if l.calls++; l.fault == nil {
+		return Works
+	}
+	return l.fault(l.calls, method)
 }
 
 type nothing struct{}

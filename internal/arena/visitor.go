@@ -23,10 +23,11 @@ type Neighbours struct {
 }
 
 // NewNeighbours starts an identity provider, whose client "app" has
-// ClientSecret and any redirect URI, and a mail server; both end with t.
-func NewNeighbours(t testing.TB) *Neighbours {
+// ClientSecret and these redirect URIs, by default all of loopback hosts, and a
+// mail server; both end with t.
+func NewNeighbours(t testing.TB, redirectURIs ...string) *Neighbours {
 	t.Helper()
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret}}})
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: redirectURIs}}})
 	if err != nil {
 		t.Fatal(err)
 	}

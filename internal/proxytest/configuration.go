@@ -1,0 +1,82 @@
+package proxytest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Blocks are the code blocks of a language in a page of the documentation.
+func Blocks(t testing.TB, page, language string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for rest := string(raw); ; {
+		_, after, found := strings.Cut(rest, "\n```"+language+"\n")
+		if !found {
+			break
+		}
+		block, tail, closed := strings.Cut(after, "\n```\n")
+		if !closed {
+			t.Fatalf("%s has a code block without an end", page)
+		}
+		blocks, rest = append(blocks, block+"\n"), tail
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no %s", page, language)
+	}
+	return blocks
+}
+
+// configure makes a whole configuration out of what the documentation shows.
+func configure(program string, port int, dir string, o Options) string {
+	replace := []string{"127.0.0.1:3000", o.Backend, "/etc/ssl/", dir + "/"}
+	both := fmt.Sprintf("127.0.0.1:%d", port)
+	switch program {
+	case "nginx":
+		replace = append(replace, "listen 443 ssl;", fmt.Sprintf("listen %s ssl; listen [::1]:%d ssl;", both, port))
+	case "haproxy":
+		replace = append(replace, "bind :443", fmt.Sprintf("bind %s,[::1]:%d", both, port))
+	case "caddy":
+		replace = append(replace, Host+" {", fmt.Sprintf("https://%s:%d {\n\tbind 127.0.0.1 ::1\n\ttls %s %s", Host, port,
+			filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile)))
+	}
+	site := strings.NewReplacer(replace...).Replace(o.Site)
+	switch program {
+	case "nginx":
+		return fmt.Sprintf(nginxMain, userLine(), dir) + o.Outer + site + "}\n"
+	case "caddy":
+		return "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + o.Outer + site
+	}
+	return o.Outer + site
+}
+
+// nginxMain has the files that Debian's nginx keeps in /var in a directory of
+// the test.
+const nginxMain = `%sdaemon off;
+pid %[2]s/pid;
+error_log stderr warn;
+worker_processes 1;
+events { worker_connections 4096; }
+http {
+access_log off;
+client_body_temp_path %[2]s/body;
+proxy_temp_path %[2]s/proxy;
+fastcgi_temp_path %[2]s/fastcgi;
+uwsgi_temp_path %[2]s/uwsgi;
+scgi_temp_path %[2]s/scgi;
+`
+
+// userLine: nginx as root gives its workers to a user who cannot enter the
+// directory of the test.
+func userLine() string {
+	if os.Geteuid() == 0 {
+		return "user root;\n"
+	}
+	return ""
+}

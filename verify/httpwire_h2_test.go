@@ -1,0 +1,199 @@
+package verify
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// An h2 is a connection that speaks frames.
+type h2 struct {
+	*http2.Framer
+	conn  *tls.Conn
+	block bytes.Buffer
+	enc   *hpack.Encoder
+}
+
+func h2Dial(t testing.TB, server *httptest.Server) *h2 {
+	t.Helper()
+	c, err := tls.Dial("tcp", server.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(60 * time.Second))
+	if _, err := c.Write([]byte(http2.ClientPreface)); err != nil {
+		t.Fatal(err)
+	}
+	h := &h2{Framer: http2.NewFramer(c, c), conn: c}
+	h.enc, h.ReadMetaHeaders = hpack.NewEncoder(&h.block), hpack.NewDecoder(4096, nil)
+	if err := h.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// fields encodes a request with further fields, names and values.
+func (h *h2) fields(more ...string) []byte {
+	h.block.Reset()
+	all := append([]string{":method", "GET", ":scheme", "https", ":authority", "app.test", ":path", "/api/auth/session"}, more...)
+	for i := 0; i+1 < len(all); i += 2 {
+		h.enc.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}) //nolint:errcheck // into memory
+	}
+	return bytes.Clone(h.block.Bytes())
+}
+
+func (h *h2) request(stream uint32, end bool, more ...string) error {
+	return h.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h.fields(more...), EndStream: true, EndHeaders: end})
+}
+
+// answer reads frames until the stream has headers, and returns the status; 0
+// if it or the connection ends.
+func (h *h2) answer(stream uint32) int {
+	for {
+		f, err := h.ReadFrame()
+		if err != nil {
+			return 0
+		}
+		switch f := f.(type) {
+		case *http2.MetaHeadersFrame:
+			if f.StreamID == stream {
+				status, _ := strconv.Atoi(f.PseudoValue("status"))
+				return status
+			}
+		case *http2.RSTStreamFrame:
+			if f.StreamID == stream {
+				return 0
+			}
+		case *http2.GoAwayFrame:
+			return 0
+		}
+	}
+}
+
+// until writes until the other side ends the connection or n were written, and
+// returns how many were.
+func until(n int, write func(i int) error) int {
+	for i := range n {
+		if write(i) != nil {
+			return i
+		}
+	}
+	return n
+}
+
+func heapNow() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// httpwire13 floods a TLS server that has the engine as its handler. The binary
+// speaks no HTTP/2; httpwire-19 says so.
+func httpwire13(t *T) {
+	w := t.Enter(nil)
+	server := httptest.NewUnstartedServer(w)
+	server.EnableHTTP2 = true
+	server.Config.MaxHeaderBytes = 32 << 10
+	server.Config.ErrorLog = nil
+	server.StartTLS()
+	defer server.Close()
+	others := func(t *T) {
+		t.Helper()
+		began := time.Now()
+		res, err := server.Client().Get(server.URL + "/api/auth/session")
+		if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 || time.Since(began) > 2*time.Second {
+			t.Errorf("others: %v after %v", err, time.Since(began))
+			return
+		}
+		res.Body.Close()
+	}
+	others(t)
+	calm := runtime.NumGoroutine()
+	n := t.Scale("frames at most per flood", 20_000, 500_000, 3_000_000)
+	ended := func(t *T, what string, sent int) {
+		t.Helper()
+		if sent >= n {
+			t.Errorf("%d %s and the connection lives", sent, what)
+		}
+		t.Figure("%s: ended after %d", what, sent)
+		others(t)
+	}
+	t.Run("rapid reset", func(t *T) {
+		h := h2Dial(t, server)
+		go func() { // answers are read
+			for {
+				if _, err := h.ReadFrame(); err != nil {
+					return
+				}
+			}
+		}()
+		streams := min(n, 100_000)
+		sent := until(streams, func(i int) error {
+			id := uint32(2*i + 1)
+			if err := h.request(id, true); err != nil {
+				return err
+			}
+			return h.WriteRSTStream(id, http2.ErrCodeCancel)
+		})
+		t.Figure("%d streams reset", sent)
+		others(t)
+		if now := runtime.NumGoroutine(); now > calm+500 {
+			t.Errorf("%d goroutines, %d before", now, calm)
+		}
+	})
+	t.Run("CONTINUATION", func(t *T) {
+		h := h2Dial(t, server)
+		if err := h.request(1, false); err != nil {
+			t.Fatal(err)
+		}
+		junk := h.fields("x-junk", strings.Repeat("x", 1000))
+		ended(t, "CONTINUATION frames", until(n, func(int) error { return h.WriteContinuation(1, false, junk) }))
+	})
+	if theScale() >= ci {
+		t.Run("SETTINGS, answers unread", func(t *T) {
+			// One acknowledgement stands for all that are due, so nothing piles
+			// up and the connection may live.
+			h, before := h2Dial(t, server), heapNow()
+			sent := until(n, func(int) error { return h.WriteSettings() })
+			grown := (int64(heapNow()) - int64(before)) >> 20
+			if grown > 16 {
+				t.Errorf("%d MB more", grown)
+			}
+			t.Figure("%d SETTINGS: %d MB more", sent, grown)
+			others(t)
+		})
+		t.Run("PING, answers unread", func(t *T) {
+			h := h2Dial(t, server)
+			ended(t, "PINGs", until(n, func(int) error { return h.WritePing(false, [8]byte{}) }))
+		})
+	}
+	for _, field := range [][2]string{{"x-a", "b\r\nx-c: d"}, {"x-a", "b\nc"}, {"x-a", "b\x00c"}, {"x-a\r\nx-b", "c"}, {"X-Upper", "a"}, {"connection", "close"}, {"transfer-encoding", "chunked"}, {":path", "/again"}} {
+		h := h2Dial(t, server)
+		if err := h.request(1, true, field[0], field[1]); err != nil {
+			t.Fatal(err)
+		}
+		if status := h.answer(1); status != 0 && status != 400 {
+			t.Errorf("%q is answered with %d", field, status)
+		}
+	}
+	if h := h2Dial(t, server); h.request(1, true, "x-a", "b") != nil || h.answer(1) != 200 {
+		t.Error("twin: a field in order is not answered")
+	}
+	server.CloseClientConnections()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > calm+10; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%d goroutines are left, %d before", runtime.NumGoroutine(), calm)
+			break
+		}
+	}
+}

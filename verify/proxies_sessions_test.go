@@ -1,0 +1,190 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+
+	"authsvc"
+	"authsvc/internal/arena"
+	"authsvc/internal/proxytest"
+)
+
+// cookies11 takes the largest session through each proxy, together with all
+// cookies that attempts to sign in leave: one cookie through the proxy as
+// documented, five with the settings for large sessions.
+func cookies11(t *T) {
+	var pad atomic.Int64
+	w := t.Enter(func(c *authsvc.Config) {
+		c.URL, c.Session.Strategy = site, "jwt"
+		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
+			p.Claims["pad"] = strings.Repeat("x", int(pad.Load()))
+			return p.Claims, nil
+		}
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/", w)
+	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {}) // HAProxy asks
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	eachProxy(t, func(t *T, program string, blocks []string) {
+		for _, chunks := range []int{1, 5} {
+			t.Run(fmt.Sprintf("%d cookies", chunks), func(t *T) {
+				o := proxytest.Options{Site: blocks[0], Backend: server.Listener.Addr().String()}
+				pad.Store(int64(largestPad(t, w, &pad, chunks)))
+				if chunks > 1 && len(blocks) > 1 {
+					if _, err := largeJourney(t, w, proxytest.Start(t, program, o)); err == nil {
+						t.Error("the settings for large sessions are not needed")
+					}
+					o.Site, o.Outer = strings.Replace(o.Site, "proxy_buffer_size 8k;", "", 1), blocks[1]
+				}
+				bytes, err := largeJourney(t, w, proxytest.Start(t, program, o))
+				if err != nil {
+					t.Error(err)
+				}
+				t.Figure("%s: %d cookies, Cookie header of %d bytes", program, chunks, bytes)
+				if chunks == 1 && bytes > 8<<10 {
+					t.Errorf("%d bytes", bytes)
+				}
+			})
+		}
+	})
+}
+
+// largestPad is how much a callback can add to a session of so many cookies.
+func largestPad(t *T, w *arena.World, pad *atomic.Int64, chunks int) int {
+	t.Helper()
+	low, high := 0, 20_000 // fits, does not
+	for high-low > 16 {
+		middle := (low + high) / 2
+		pad.Store(int64(middle))
+		b := w.Browser()
+		a := b.Login("ada")
+		if n := len(b.SessionCookies()); n > 0 && n <= chunks && !strings.Contains(a.Location(), "error") {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low - 300 // a person of the provider has an image and a longer address
+}
+
+// largeJourney signs in, begins all other ways to sign in, completes one, and
+// reads the session, all through a proxy. It returns the largest Cookie header.
+func largeJourney(t *T, w *arena.World, p *proxytest.Proxy) (int, error) {
+	v := arena.NewVisitor(site, p.Transport("127.0.0.1"))
+	largest := 0
+	v.Client.Transport = watched{v.Client.Transport, func(r *http.Request) { largest = max(largest, len(r.Header.Get("Cookie"))) }}
+	steps := []func() (*arena.Answer, error){
+		func() (*arena.Answer, error) {
+			return v.Post("/api/auth/callback/credentials", "username", "ada", "password", "right")
+		},
+		func() (*arena.Answer, error) { return v.Post("/api/auth/signin/op", "callbackUrl", "/a") },
+		func() (*arena.Answer, error) { return v.Post("/api/auth/signin/op", "callbackUrl", "/b") },
+		func() (*arena.Answer, error) { return v.Post("/api/auth/signin/email", "email", "ada@app.test") },
+	}
+	for i, step := range steps {
+		if a, err := step(); err != nil || a.StatusCode != http.StatusFound || strings.Contains(a.Location(), "error") {
+			return largest, fmt.Errorf("step %d: %+v, %w", i, a, err)
+		}
+	}
+	if err := v.SignIn(w.OP, "ada"); err != nil {
+		return largest, err
+	}
+	email, err := v.Email()
+	if err == nil && email != "ada@example.com" {
+		err = fmt.Errorf("signed in as %q", email)
+	}
+	return largest, err
+}
+
+// watched looks at every request.
+type watched struct {
+	http.RoundTripper
+	see func(*http.Request)
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.see(r)
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// sharedCache makes nginx a content delivery network: it stores what Cache-Control
+// permits, whoever asked and whatever cookies were set, and forgets the query.
+const sharedCache = `proxy_cache_path %s keys_zone=cdn:1m;
+proxy_cache cdn;
+proxy_cache_key $scheme$host$uri;
+proxy_cache_methods GET HEAD;
+proxy_cache_valid 200 301 302 404 1m;
+proxy_ignore_headers Set-Cookie Vary;
+add_header X-Cache $upstream_cache_status always;
+`
+
+// session15 has two people use one shared cache.
+func session15(t *T) {
+	n := arena.NewNeighbours(t, site+"/api/auth/callback/op")
+	p := arena.Serve(t, strings.Replace(n.YAML("trusted_proxies: [127.0.0.1/32]"), `"{origin}"`, site, 1), "AUTHSVC_STORAGE_URL=memory:")
+	proxy := proxytest.Start(t, "nginx", proxytest.Options{Site: proxytest.Blocks(t, proxyPage, "nginx")[0], Backend: p.Addr, Outer: fmt.Sprintf(sharedCache, t.TempDir())})
+	s := &proxied{p, n, proxy}
+	ada, grace, nobody := s.visitor("127.0.0.2"), s.visitor("127.0.0.3"), s.visitor("127.0.0.4")
+	signIn := func(v *arena.Visitor, who string) {
+		t.Helper()
+		if err := v.SignIn(n.OP, who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	are := func(want ...string) {
+		t.Helper()
+		for i, v := range []*arena.Visitor{ada, grace, nobody} {
+			if email, err := v.Email(); email != want[i] || err != nil {
+				t.Errorf("visitor %d is %q, want %q; %v", i, email, want[i], err)
+			}
+		}
+	}
+	are("", "", "")
+	signIn(ada, "ada")
+	are("ada@example.com", "", "")
+	signIn(grace, "grace")
+	for range 3 {
+		are("ada@example.com", "grace@example.com", "")
+	}
+	tokens := map[string]bool{}
+	for _, v := range []*arena.Visitor{ada, grace, nobody} {
+		token, err := v.CSRF()
+		if err != nil || tokens[token] {
+			t.Errorf("a token is shared: %v", err)
+		}
+		tokens[token] = true
+	}
+	for _, path := range append(httpwirePaths, "/error?error=AccessDenied", "/callback/op?code=x&state=y", "/nothing") {
+		for range 2 {
+			for _, v := range []*arena.Visitor{ada, nobody, grace} {
+				a, err := v.Get("/api/auth" + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if hit := a.Header.Get("X-Cache"); hit == "HIT" && path != "/client.js" {
+					t.Errorf("%s comes out of the cache", path)
+				}
+				if cc := a.Header.Get("Cache-Control"); path != "" && path != "/client.js" && // nginx answers the first
+					(!strings.Contains(cc, "no-store") || !strings.Contains(cc, "private")) {
+					t.Errorf("%s: Cache-Control %q", path, cc)
+				}
+				if v != ada && strings.Contains(a.Text, "ada@") {
+					t.Errorf("%s shows somebody else: %s", path, a.Text)
+				}
+			}
+		}
+	}
+	if err := ada.SignOut(); err != nil {
+		t.Fatal(err)
+	}
+	are("", "grace@example.com", "") // and the way back shows nothing that was kept
+	if a, err := nobody.Get("/api/auth/client.js"); err != nil || a.Header.Get("X-Cache") != "HIT" {
+		t.Errorf("twin: the cache keeps nothing: %v", err)
+	}
+}
