@@ -90,9 +90,9 @@ func TestMailAttempts(t *testing.T) {
 			}
 			return hang(ctx)
 		}, [2]int{9, 9}, "email: its link is over, or will be before the next attempt"},
-		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: the mail server refused it for good"},
+		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: it was refused for good"},
 		"refuses later": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: refused}[n < 3] }, [2]int{3, 3},
-			"email: the mail server refused it for good"},
+			"email: it was refused for good"},
 		"loses one answer":   {func(_ context.Context, n int) error { return map[bool]error{true: unsure}[n == 1] }, [2]int{2, 2}, ""},
 		"loses every answer": {func(context.Context, int) error { return unsure }, [2]int{2, 2}, "email: it was sent twice or more and not confirmed"},
 		"is busy, then loses answers": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: unsure}[n < 3] }, [2]int{3, 3},
