@@ -35,7 +35,7 @@ type smtpfaultServer struct {
 	mu                sync.Mutex
 	began             []time.Time
 	ended             time.Time // last of all
-	open, most        int       // connections
+	open, most        int       // pipes, until the client closes them
 	mails             []smtpfaultMail
 	inClear, received strings.Builder
 	arrived           chan smtpfaultMail
@@ -51,16 +51,33 @@ func smtpfaultNew() *smtpfaultServer {
 	return &smtpfaultServer{reply: func(int, string) string { return "" }, arrived: make(chan smtpfaultMail, 100_000)}
 }
 
-// loopbackPipe says that it leads to this machine.
-type smtpfaultPipe struct{ net.Conn }
+// A smtpfaultPipe says that it leads to this machine, and counts as open until
+// the client closes it.
+type smtpfaultPipe struct {
+	net.Conn
+	closed func()
+}
+
+func (p smtpfaultPipe) Close() error {
+	p.closed()
+	return p.Conn.Close()
+}
 
 func (smtpfaultPipe) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 25} }
 
 // dial is a mail.Options.DialContext.
 func (s *smtpfaultServer) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
+	s.mu.Lock()
+	s.open++
+	s.most = max(s.most, s.open)
+	s.mu.Unlock()
 	go s.serve(server)
-	return smtpfaultPipe{client}, nil
+	return smtpfaultPipe{client, sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open--
+	})}, nil
 }
 
 // listen serves an address of this machine, "" for any, until t ends.
@@ -123,8 +140,6 @@ type smtpfaultTalk struct {
 func (s *smtpfaultServer) serve(c net.Conn) {
 	s.mu.Lock()
 	s.began = append(s.began, time.Now())
-	s.open++
-	s.most = max(s.most, s.open)
 	k := &smtpfaultTalk{smtpfaultServer: s, n: len(s.began), conn: c, r: bufio.NewReader(c)}
 	s.mu.Unlock()
 	for verb := "CONNECT"; k.answer(verb); {
@@ -138,7 +153,6 @@ func (s *smtpfaultServer) serve(c net.Conn) {
 	k.conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open--
 	s.ended = time.Now()
 }
 
