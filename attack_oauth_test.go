@@ -274,23 +274,4 @@ func TestAttackAuthorizationRequest(t *testing.T) {
 			t.Errorf("%s\n%s", a.location(), w.logs)
 		}
 	})
-	t.Run("abuse-06 start-flow spam", func(t *testing.T) {
-		before := len(w.led.written())
-		b := w.browser()
-		for range 50 {
-			b.begin("op")
-		}
-		if n := len(w.led.written()) - before; n != 0 {
-			t.Errorf("%d writes", n)
-		}
-		pending, size := 0, 0
-		for name, v := range b.cookies {
-			if size += len(name) + len(v) + 3; strings.Contains(name, ".tx.") {
-				pending++
-			}
-		}
-		if pending > 5 || size > 8<<10 {
-			t.Errorf("%d attempts are kept, %d bytes of cookies", pending, size)
-		}
-	})
 }
