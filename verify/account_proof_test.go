@@ -170,8 +170,8 @@ func account13(t *T) {
 }
 
 func account16(t *T) {
-	w, _ := accountWorld(t, nil)
 	for _, sub := range []string{"alan", "katherine"} { // an address that nobody proved, and none
+		w, _ := accountWorld(t, nil)
 		b := w.Browser()
 		b.SignIn(w.OP, sub)
 		me := w.Person(t, b)
@@ -181,8 +181,8 @@ func account16(t *T) {
 		if err := w.UnlinkAccount(t.Context(), me, "op", "nobody"); err == nil {
 			t.Error("an account that is not there was removed")
 		}
-		if accountVia(b, w.OP, "plain", sub, "link", "true"); !accountHas(t, w, me, "plain") {
-			t.Fatal("not linked")
+		if a := accountVia(b, w.OP, "plain", sub, "link", "true"); !accountHas(t, w, me, "plain") {
+			t.Fatalf("%s is not linked: %s\n%.1500s", sub, a.Location(), w.Logs)
 		}
 		if err := w.UnlinkAccount(t.Context(), me, "op", sub); err != nil || accountOwner(t, w, "op", sub) != "" {
 			t.Errorf("twin: one of two: %v", err)

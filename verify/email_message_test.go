@@ -101,6 +101,8 @@ func email09(t *T) {
 				c.tune(&config, e)
 			}
 			config.Providers, config.Adapter = []authsvc.Provider{e}, memory.New()
+			given := make(chan struct{}, 1)
+			config.Events.Audit = emailGivenUp(&config, given)
 			service, err := authsvc.New(config)
 			if err != nil {
 				if e.From == "Acme <no-reply@app.test>" || !strings.Contains(err.Error(), ".from ") {
@@ -129,7 +131,16 @@ func email09(t *T) {
 			if a := b.Do(r); !strings.Contains(a.Location(), "/verify-request") {
 				t.Fatalf("%d %s", a.StatusCode, a.Location())
 			}
-			emailIntact(t, s.next(t))
+			select {
+			case m := <-s.arrived:
+				emailIntact(t, m)
+			case <-given: // package mail does not send what could be read in two ways
+				if name != "encoded word in the name" {
+					t.Errorf("not sent: %s", w.Logs)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("no mail came")
+			}
 		})
 	}
 }
