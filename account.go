@@ -53,7 +53,7 @@ func (l *login) link(userID string) outcome {
 		return storeFailed(Callback, err)
 	}
 	a := l.keptAccount()
-	a.UserID = u.ID
+	a.ID, a.UserID = newID(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
 	}

@@ -170,8 +170,12 @@ func account13(t *T) {
 }
 
 func account16(t *T) {
+	emailStores(t, func(t *T, kind arena.Kind) { account16Store(t, kind) })
+}
+
+func account16Store(t *T, kind arena.Kind) {
+	w, _ := accountWorld(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 	for _, sub := range []string{"alan", "katherine"} { // an address that nobody proved, and none
-		w, _ := accountWorld(t, nil)
 		b := w.Browser()
 		b.SignIn(w.OP, sub)
 		me := w.Person(t, b)

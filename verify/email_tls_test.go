@@ -187,7 +187,7 @@ func email19Injection(t *T) {
 		t.Errorf("in clear: %q", s.inClear.String())
 	}
 	s.mu.Unlock()
-	s.reply = func(int, string) string { return "" }
+	s.says(nil)
 	if err := s.sender(t, "smtp://mail.app.test", options)(t.Context(), message); err != nil {
 		t.Errorf("twin: %v", err)
 	}

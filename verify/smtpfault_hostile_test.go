@@ -98,7 +98,7 @@ func smtpfault06(t *T) {
 						t.Errorf("%s repeats the server", path)
 					}
 				}
-				s.reply = func(int, string) string { return "" }
+				s.says(nil)
 				smtpfaultAsk(t, b, "ada@app.test")
 				if b.Get(smtpfaultLink(t, smtpfaultLast(t, s))); b.Email() != "ada@app.test" {
 					t.Error("twin: the server is well, and the link does not work")
@@ -140,8 +140,8 @@ func smtpfault05(t *T) {
 			p.Kill()
 			s.mu.Lock()
 			early := len(s.mails)
-			s.reply = func(int, string) string { return "" }
 			s.mu.Unlock()
+			s.says(nil)
 			p.Start()
 			p.Ready(30 * time.Second)
 			_, mails := s.attempts()

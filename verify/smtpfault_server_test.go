@@ -188,7 +188,10 @@ func (k *smtpfaultTalk) answer(verb string) bool {
 	if good == "" {
 		good = "250 ok"
 	}
-	said := k.reply(k.n, verb)
+	k.mu.Lock()
+	reply := k.reply
+	k.mu.Unlock()
+	said := reply(k.n, verb)
 	switch said {
 	case "":
 		said = good
@@ -224,12 +227,15 @@ func (k *smtpfaultTalk) answer(verb string) bool {
 }
 
 func (k *smtpfaultTalk) say(text string) bool {
-	if k.pace == 0 {
+	k.mu.Lock()
+	pace := k.pace
+	k.mu.Unlock()
+	if pace == 0 {
 		_, err := k.conn.Write([]byte(text + "\r\n"))
 		return err == nil
 	}
 	for _, c := range []byte(text + "\r\n") {
-		time.Sleep(k.pace)
+		time.Sleep(pace)
 		if _, err := k.conn.Write([]byte{c}); err != nil {
 			return false
 		}
@@ -258,6 +264,23 @@ func (k *smtpfaultTalk) keep() {
 	k.mails = append(k.mails, m)
 	k.mu.Unlock()
 	k.arrived <- m
+}
+
+// says changes what it replies; nil is a good server.
+func (s *smtpfaultServer) says(reply func(n int, verb string) string) {
+	if reply == nil {
+		reply = func(int, string) string { return "" }
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply, s.pace = reply, 0
+}
+
+// last is when the last connection ended.
+func (s *smtpfaultServer) last() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
 }
 
 // next waits for the next mail.
