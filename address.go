@@ -3,6 +3,7 @@ package authsvc
 import (
 	"encoding/base64"
 	"errors"
+	"net/netip"
 	"regexp"
 	"strings"
 	"unicode"
@@ -18,8 +19,9 @@ var errAddress = errors.New("not an e-mail address that can be used")
 
 // normaliseAddress brings an address into the form in which it is stored,
 // looked up and mailed: NFKC, trimmed, lower case. It refuses what mail
-// programs read differently from one another: several @ (also after
-// normalisation), quotes, comments, lists, spaces, literals, dotless domains.
+// programs read differently from one another, and so what package mail does not
+// send to: several @ (also after normalisation), quotes, comments, lists,
+// spaces, literals, symbols, dotless domains.
 func normaliseAddress(s string) (string, error) {
 	if len(s) > 4*maxAddress || !utf8.ValidString(s) {
 		return "", errAddress
@@ -33,13 +35,36 @@ func normaliseAddress(s string) (string, error) {
 	if strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(s, "..") || strings.Contains(s, "=?") {
 		return "", errAddress
 	}
-	for _, r := range s {
-		if r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]%!`, r) ||
-			unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+	for _, r := range local {
+		if !isLetter(r) && !strings.ContainsRune(".#$&'*+-/=?^_`{|}~", r) {
 			return "", errAddress
 		}
 	}
+	if _, err := netip.ParseAddr(domain); err == nil {
+		return "", errAddress
+	}
 	return s, checkDomain(domain)
+}
+
+// isLetter accepts letters, marks and digits of any script.
+func isLetter(r rune) bool {
+	return r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+}
+
+// keepsMailbox reports whether normalisation leaves an address that of the same
+// mailbox. The Kelvin sign, for one, becomes a k: who has the mailbox with the
+// sign has proved nothing about the one with the letter.
+func keepsMailbox(s string) bool {
+	for _, r := range s {
+		if r <= unicode.MaxASCII {
+			continue
+		}
+		folded := norm.NFKC.String(strings.ToLower(norm.NFKC.String(string(r))))
+		if norm.NFC.String(string(r)) != norm.NFKC.String(string(r)) || strings.ContainsFunc(folded, func(r rune) bool { return r <= unicode.MaxASCII }) {
+			return false
+		}
+	}
+	return true
 }
 
 func checkDomain(domain string) error {
@@ -51,7 +76,7 @@ func checkDomain(domain string) error {
 			return errAddress
 		}
 		for _, r := range label {
-			if r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			if r != '-' && !isLetter(r) {
 				return errAddress
 			}
 		}

@@ -123,20 +123,14 @@ func isRefusal(a *answer) bool {
 }
 
 // mustRefuse is the oracle of every attack: the answer is a refusal, sets no
-// session, calls no token endpoint unless allowed, changes nothing that lasts,
+// session, calls no token endpoint, changes nothing that lasts,
 // and is one audit event unless the request itself was malformed.
 func (w *arena) mustRefuse(t *testing.T, attack func() *answer) *answer {
 	t.Helper()
-	return w.refuse(t, false, attack)
+	return w.refuse(t, attack)
 }
 
-// mustRefuseLate also lets the token endpoint be called.
-func (w *arena) mustRefuseLate(t *testing.T, attack func() *answer) *answer {
-	t.Helper()
-	return w.refuse(t, true, attack)
-}
-
-func (w *arena) refuse(t *testing.T, tokenCall bool, attack func() *answer) *answer {
+func (w *arena) refuse(t *testing.T, attack func() *answer) *answer {
 	t.Helper()
 	effects, audits, calls := w.led.lasting(), w.audits.Load(), w.tokenCalls()
 	a := attack()
@@ -151,7 +145,7 @@ func (w *arena) refuse(t *testing.T, tokenCall bool, attack func() *answer) *ans
 	if now := w.led.lasting(); now != effects {
 		t.Errorf("a refusal has effects: %s", strings.TrimPrefix(now, effects))
 	}
-	if got := w.tokenCalls() - calls; got != 0 && !tokenCall {
+	if got := w.tokenCalls() - calls; got != 0 {
 		t.Errorf("%d token calls", got)
 	}
 	malformed := map[int]bool{400: true, 404: true, 405: true, 413: true, 415: true}

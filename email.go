@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"strings"
 	"time"
+	"unicode"
 
 	"authsvc/internal/seal"
 )
@@ -102,14 +103,14 @@ func (f *emailFlow) request(rq *request, address string, kept AuditEvent) outcom
 	}
 	m := Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
 	if !send {
-		m.Payload, m.Due = nil, expires
+		m.Payload = nil // it leaves the queue as if it had been sent
 	}
 	err = rq.adapter.PutToken(rq.ctx, VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
 	if err != nil {
 		return storeFailed(EmailSignin, err)
 	}
+	rq.mails.wake()
 	if send {
-		rq.mails.wake()
 		kept.Name = "email.requested"
 	}
 	rq.audit(kept.Name, kept.Code, kept.Reason)
@@ -246,7 +247,7 @@ func (e *Email) build(b *builder) flow {
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("max_age", "is out of range", "use 1m to 24h; 10m is the default")
 	}
-	if _, err := mail.ParseAddress(e.From); err != nil || strings.ContainsAny(e.From, "\r\n") {
+	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // also encoded ones
 		b.fail("from", "is not a mail address", `write "Acme <no-reply@example.com>"`)
 	}
 	if _, _, ok := parseHTTPURL(e.InboxURL); e.InboxURL != "" && !ok {

@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -97,8 +98,8 @@ func (s *Service) linkProvider(id string) (in info) {
 // nothing and writes one bounded line.
 func logBeacon(rq *request) outcome {
 	if _, ok := rq.limits.link.allow("log "+rq.clientKey(), rq.now); ok {
-		rq.log.Debug("reported by a browser", "level", printable(rq.body.get("level"), 10),
-			"code", printable(rq.body.get("code"), 60), "message", printable(rq.body.get("message"), 200))
+		rq.log.Debug("reported by a browser", slog.Group("browser", // not to be taken for the line's own level
+			"level", printable(rq.body.get("level"), 10), "code", printable(rq.body.get("code"), 60), "message", printable(rq.body.get("message"), 200)))
 	}
 	return noContent{200}
 }

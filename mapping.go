@@ -60,7 +60,7 @@ func (m *mapping) user(rq *request, from roots) (u User, id string, verified boo
 		verified = m.vouched(m.paths.emailVerified.value(from))
 	}
 	u.EmailVerified = User{}.EmailVerified
-	return u, id, verified || m.trustEmail, nil
+	return u, id, (verified || m.trustEmail) && keepsMailbox(u.Email), nil
 }
 
 // vouched judges the value at Fields.EmailVerified.

@@ -13,6 +13,7 @@ func (o *OAuth1) build(b *builder) flow {
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: originOfString(o.AuthorizationURL)}
 	known := len(b.mistakes)
 	f.checkFields(b)
+	b.warnLinking(o.ID, o.LinkVerifiedEmail)
 	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail})
 	for name, value := range o.Headers {
 		f.headers[name] = strings.ReplaceAll(value, "{client_id}", o.Client.ID)

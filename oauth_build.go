@@ -24,6 +24,7 @@ func (o *OAuth) build(b *builder) flow {
 	}
 	known := len(b.mistakes)
 	f.checkFields(b)
+	b.warnLinking(o.ID, o.LinkVerifiedEmail)
 	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText})
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
 	f.mint = newMint(o)
@@ -42,6 +43,13 @@ func (o *OAuth) build(b *builder) flow {
 		b.failParty(err, known)
 	}
 	return f
+}
+
+// warnLinking says what it means that a provider links by address.
+func (b *builder) warnLinking(id string, on bool) {
+	if on {
+		b.warn("a provider links to existing users by e-mail address (link_verified_email): it can sign in as any user whose address it vouches for", "provider", id)
+	}
 }
 
 // tellStale is the line in the log about a provider whose documents get old.

@@ -1,3 +1,391 @@
 package verify
 
-var abuseChecks = checks{}
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
+)
+
+var abuseChecks = checks{
+	"01": {title: "no limiter", run: abuse01, once: true},
+	"02": {title: "lock-out as weapon", run: abuse02},
+	"03": {title: "limiter memory", run: abuse03, once: true, alone: true},
+	"04": {title: "limiter per replica", run: abuse04, once: true},
+	"05": {title: "limiter store down", run: abuse05},
+	"06": {title: "start-flow spam", run: abuse06},
+}
+
+func abuseLimited(c *authsvc.Config) { c.RateLimit.Disabled = false }
+
+// abuseClient is an address of its own per i.
+func abuseClient(i int) string { return fmt.Sprintf("10.%d.%d.%d:1", i>>16&255, i>>8&255, i&255) }
+
+// abuseRoutes are the POSTs that guess or spam, as the i-th attempt of many.
+var abuseRoutes = map[string]func(b *arena.Browser, i int, more ...string) *arena.Answer{
+	"/signin/email": func(b *arena.Browser, i int, more ...string) *arena.Answer {
+		return b.Post("/api/auth/signin/email", append(more, "email", fmt.Sprintf("someone%d@app.test", i))...)
+	},
+	"/callback/credentials": func(b *arena.Browser, i int, more ...string) *arena.Answer {
+		return b.Post("/api/auth/callback/credentials", append(more, "username", fmt.Sprint("someone", i), "password", "wrong")...)
+	},
+	"/callback/email": func(b *arena.Browser, i int, more ...string) *arena.Answer {
+		return b.Post("/api/auth/callback/email", append(more, "email", "ada@app.test", "token", fmt.Sprintf("%043d", i))...)
+	},
+}
+
+// abuse01: a second, in which the clock does not move, has 10 000 requests.
+func abuse01(t *T) {
+	n := t.Scale("requests in a second a route", 500, 2000, 10_000)
+	for path, attempt := range abuseRoutes {
+		for name, address := range map[string]func(i int) string{
+			"one address": func(int) string { return "198.51.100.7:1" },
+			"one /64":     func(i int) string { return fmt.Sprintf("[2001:db8:1:2:%x::%x]:1", i&0xfff, i) },
+			"one in two spellings": func(i int) string {
+				return []string{"198.51.100.7:1", "[::ffff:198.51.100.7]:1"}[i%2]
+			},
+		} {
+			t.Run(path+" from "+name, func(t *T) {
+				emailBubble(t, func(t *T) {
+					w := t.EnterOffline(abuseLimited)
+					passed := abuseFlood(t, w, n, address, attempt)
+					if passed != 30 {
+						t.Errorf("%d passed", passed)
+					}
+					other := w.Browser()
+					other.IP = "[2001:db8:1:3::1]:1"
+					if a := attempt(other, n); a.StatusCode == http.StatusTooManyRequests {
+						t.Error("twin: another client is refused too")
+					}
+					time.Sleep(time.Minute)
+					again := w.Browser()
+					again.IP = address(0)
+					if a := attempt(again, n); a.StatusCode == http.StatusTooManyRequests {
+						t.Error("twin: a minute later")
+					}
+				})
+			})
+		}
+	}
+	for name, many := range map[string]func(i int) string{
+		"1000 addresses": func(i int) string { return abuseClient(i % 1000) },
+		"1000 /64":       func(i int) string { return fmt.Sprintf("[2001:db8:2:%x::%x]:1", i%1000, i) },
+	} {
+		t.Run("from "+name, func(t *T) { emailBubble(t, func(t *T) { abuseMany(t, n, many) }) })
+	}
+	abuseDocumented(t)
+}
+
+// abuseFlood returns how many of n attempts were not refused by a limit.
+func abuseFlood(t *T, w *arena.World, n int, address func(i int) string, attempt func(*arena.Browser, int, ...string) *arena.Answer) (passed int) {
+	t.Helper()
+	b := w.Browser()
+	token := b.CSRF()
+	for i := range n {
+		c := b.Clone()
+		c.IP = address(i)
+		a := attempt(c, i, "csrfToken", token)
+		switch {
+		case a.StatusCode != http.StatusTooManyRequests:
+			passed++
+		case a.Header.Get("Retry-After") == "" || a.Header.Get("Retry-After") == "0":
+			t.Fatalf("429 with Retry-After %q", a.Header.Get("Retry-After"))
+		}
+	}
+	return passed
+}
+
+// abuseMany: what many addresses together get at one account, at one mailbox,
+// and in mails.
+func abuseMany(t *T, n int, address func(i int) string) {
+	w := t.EnterOffline(abuseLimited)
+	b := w.Browser()
+	token := b.CSRF()
+	began := time.Now()
+	var judged atomic.Int64
+	var all sync.WaitGroup
+	for i := range n { // at once: past the limit they wait, and are few
+		all.Go(func() {
+			c := b.Clone()
+			c.IP = address(i)
+			if a := c.Post("/api/auth/callback/credentials", "csrfToken", token, "username", "ada", "password", "wrong"); strings.Contains(a.Location(), "CredentialsSignin") {
+				judged.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); judged.Load() > 10+int64(took/(5*time.Second))+1 || took > 11*time.Second {
+		t.Errorf("one account: %d judged in %v", judged.Load(), took)
+	}
+	sent := w.Mail.Count()
+	for i := range n {
+		c := b.Clone()
+		c.IP = address(i)
+		c.Post("/api/auth/signin/email", "csrfToken", token, "email", "victim@app.test")
+	}
+	synctest.Wait()
+	if got := w.Mail.Count() - sent; got != 5 {
+		t.Errorf("one mailbox: %d mails", got)
+	}
+	time.Sleep(time.Hour)
+	sent = w.Mail.Count()
+	for i := range max(n/3, 1200) {
+		c := b.Clone()
+		c.IP = address(i)
+		c.Post("/api/auth/signin/email", "csrfToken", token, "email", fmt.Sprintf("someone%d@app.test", i))
+	}
+	synctest.Wait()
+	if got := w.Mail.Count() - sent; got != 1000 {
+		t.Errorf("all mailboxes: %d mails", got)
+	}
+}
+
+func abuseDocumented(t *T) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"sign_in", "email_per_address", "email_total", "credentials_per_account", "link"} {
+		if !strings.Contains(string(text), "`rate_limit."+key+"`") {
+			t.Errorf("rate_limit.%s is not documented", key)
+		}
+	}
+}
+
+// abuse02: an attacker with many addresses fails for V a thousand times, and
+// goes on.
+func abuse02(t *T) {
+	emailBubble(t, func(t *T) {
+		w := t.EnterOffline(abuseLimited)
+		in, known, stranger := w.Browser(), w.Browser(), w.Browser()
+		known.IP, stranger.IP = "203.0.113.8:1", "203.0.113.9:1"
+		in.Login("ada")
+		known.Login("ada")
+		if known.Email() != "ada@app.test" {
+			t.Fatal("twin: the known browser")
+		}
+		known.Post("/api/auth/signout")
+		fails := t.Scale("failures", 200, 1000, 1000)
+		var all sync.WaitGroup
+		var over atomic.Bool
+		for i := range 50 {
+			all.Go(func() {
+				b := w.Browser()
+				token := b.CSRF()
+				for j := 0; j < fails/50 || !over.Load(); j++ {
+					c := b.Clone()
+					c.IP = abuseClient(i*10_000 + j)
+					c.Post("/api/auth/callback/credentials", "csrfToken", token, "username", "ada", "password", "wrong")
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		began := time.Now()
+		if a := known.Login("ada"); a.Location() != arena.Origin || time.Since(began) > 0 {
+			t.Errorf("the known browser: %d %s after %v", a.StatusCode, a.Location(), time.Since(began))
+		}
+		if in.Email() != "ada@app.test" {
+			t.Error("the live session ended")
+		}
+		if a := stranger.Get(emailAsk(t, w, stranger, "ada@app.test")); a.Location() != arena.Origin {
+			t.Errorf("a link: %s", a.Location())
+		}
+		if a := w.Browser().Login("bob"); a.Location() != arena.Origin {
+			t.Errorf("another account: %d %s", a.StatusCode, a.Location())
+		}
+		// Even a browser that is known to nobody gets in by trying again.
+		tries := 0
+		for fresh := w.Browser(); fresh.Email() == "" && tries < 300; tries++ {
+			fresh.IP = fmt.Sprintf("203.0.113.%d:1", 10+tries%200)
+			fresh.Login("ada")
+		}
+		over.Store(true)
+		all.Wait()
+		if tries == 300 {
+			t.Error("the owner does not get in at a new browser")
+		}
+		time.Sleep(time.Minute)
+		late := w.Browser()
+		late.IP = "203.0.113.250:1"
+		if late.Login("ada"); late.Email() != "ada@app.test" {
+			t.Error("twin: a minute after the attack")
+		}
+	})
+}
+
+// abuse03: there is room for 100 000 clients. With more of them memory does not
+// grow, and whoever was there first is as new.
+func abuse03(t *T) {
+	clients := t.Scale("clients", 110_000, 150_000, 10_000_000)
+	s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Session: authsvc.SessionOptions{Strategy: "jwt"}, Logger: slog.New(slog.DiscardHandler),
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}, RateLimit: authsvc.RateLimit{SignIn: authsvc.Rate{N: 1, Per: time.Hour}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	b := &arena.Browser{T: t, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: abuseClient(0)}
+	token := b.CSRF()
+	limited := func(i int) bool {
+		c := b.Clone()
+		c.IP = abuseClient(i)
+		return c.Post("/api/auth/callback/credentials", "csrfToken", token, "username", fmt.Sprint("someone", i), "password", "wrong").StatusCode == http.StatusTooManyRequests
+	}
+	if limited(0) || !limited(0) {
+		t.Fatal("twin: the limit")
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	empty, atRoom := heap(), int64(0)
+	for i := 1; i <= clients; i++ {
+		if limited(i) {
+			t.Fatalf("client %d is limited", i)
+		}
+		if i == 105_000 {
+			atRoom = heap()
+		}
+	}
+	end := heap()
+	t.Figure("%d MiB with 105 000 clients, %d MiB with all", (atRoom-empty)>>20, (end-empty)>>20)
+	if end-atRoom > 8<<20 || end-empty > 128<<20 {
+		t.Errorf("%d MiB more with %d clients than with 105 000", (end-atRoom)>>20, clients)
+	}
+	if limited(0) {
+		t.Error("the oldest was not evicted")
+	}
+	if !limited(clients) || !limited(clients-50_000) {
+		t.Error("a newer one was")
+	}
+}
+
+// abuse04 has four processes on one store.
+func abuse04(t *T) {
+	const replicas = 4
+	t.Stores(func(t *T, kind arena.Kind) {
+		if kind.Name == "memory" { // no two processes share one
+			return
+		}
+		dir := t.TempDir()
+		env := kind.Env(t, dir)
+		config := strings.Replace(arena.NewNeighbours(t).YAML(""), "rate_limit: {enabled: false}\n", "", 1)
+		var visitors []*arena.Visitor
+		for range replicas {
+			visitors = append(visitors, arena.NewVisitor(arena.Serve(t, config, env...).URL, nil))
+		}
+		began, passed := time.Now(), 0
+		for i := range 120 {
+			a, err := visitors[i%replicas].Post("/api/auth/signin/email", "email", fmt.Sprintf("someone%d@app.test", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.StatusCode != http.StatusTooManyRequests {
+				passed++
+			}
+		}
+		if most := 30 + int(time.Since(began).Seconds()/2) + 1; passed < 30 || passed > most {
+			t.Errorf("%d of 120 at %d replicas passed, at most %d may", passed, replicas, most)
+		}
+	})
+}
+
+// abusePermits is a store whose counts fail.
+type abusePermits struct {
+	authsvc.Adapter
+	broken atomic.Bool
+}
+
+func (s *abusePermits) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	if s.broken.Load() {
+		return 0, arena.ErrBroken
+	}
+	return s.Adapter.Permit(ctx, key, now, interval, burst)
+}
+
+// abuse05: without the counts of the store those of the replica hold, as
+// docs/configuration.md has it: attempts are never unlimited. Without any store nobody
+// signs in.
+func abuse05(t *T) {
+	for path, attempt := range abuseRoutes {
+		t.Run(path, func(t *T) {
+			emailBubble(t, func(t *T) {
+				store := &abusePermits{Adapter: memory.New()}
+				w := t.EnterOffline(func(c *authsvc.Config) { abuseLimited(c); c.Adapter = store })
+				store.broken.Store(true)
+				if passed := abuseFlood(t, w, 200, func(int) string { return "198.51.100.7:1" }, attempt); passed != 30 {
+					t.Errorf("%d passed", passed)
+				}
+				if !strings.Contains(w.Logs.String(), "could not count") {
+					t.Error("it is not in the log")
+				}
+				w.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
+				b := w.Browser()
+				for _, a := range []*arena.Answer{b.Login("ada"), b.Post("/api/auth/signin/email", "email", "ada@app.test")} {
+					if a.Location() == arena.Origin || strings.Contains(a.Location(), "verify-request") || len(b.SessionCookies()) != 0 {
+						t.Errorf("with a broken store: %d %s", a.StatusCode, a.Location())
+					}
+				}
+				w.Ledger.BreakAt(nil)
+				store.broken.Store(false)
+				if b.Login("ada"); b.Email() != "ada@app.test" {
+					t.Error("twin: the store is back")
+				}
+			})
+		})
+	}
+}
+
+func abuse06(t *T) {
+	starts := t.Scale("starts a mode", 300, 2000, 1_000_000)
+	w := t.Enter(func(c *authsvc.Config) { c.Logger = slog.New(slog.DiscardHandler) })
+	b := w.Browser()
+	token := b.CSRF()
+	start := func() { // half of them forget their cookies
+		c := b.Clone()
+		c.Begin("op", "csrfToken", token)
+		b.Begin("op", "csrfToken", token)
+	}
+	start()
+	before := len(w.Ledger.Written())
+	var first, last runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&first)
+	for range starts / 2 {
+		start()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&last)
+	if n := len(w.Ledger.Written()) - before; n != 0 {
+		t.Errorf("%d writes", n)
+	}
+	if theScale() == full && int64(last.HeapAlloc)-int64(first.HeapAlloc) > 64<<20 {
+		t.Errorf("%d MiB more", (last.HeapAlloc-first.HeapAlloc)>>20)
+	}
+	pending, size := 0, 0
+	for name, v := range b.Cookies {
+		if size += len(name) + len(v) + 3; strings.Contains(name, ".tx.") {
+			pending++
+		}
+	}
+	if pending == 0 || pending > 5 || size > 8<<10 {
+		t.Errorf("%d attempts are kept, %d bytes of cookies", pending, size)
+	}
+	if b.SignIn(w.OP, "ada"); b.Email() != "ada@example.com" {
+		t.Error("twin: nobody gets in")
+	}
+}

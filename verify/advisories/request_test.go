@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"authsvc"
 	"authsvc/internal/arena"
@@ -18,6 +20,7 @@ var requestAdvisories = []advisory{
 	{"CVE-2025-29927 CVE-2026-34457", "a header switches the guard off", magicHeaders},
 	{"CVE-2026-41248 CVE-2026-41059 CVE-2025-54576", "a crafted path passes the guard", craftedPath},
 	{"CVE-2026-45364", "one client has many limits by spelling its address", spelled},
+	{"CVE-2026-47203 CVE-2025-24806", "spellings of an account have limits of their own", spellings},
 	{"CVE-2026-76835 GHSA-rjr7-jggh-pgcp CVE-2024-47070", "forwarded addresses count by default", spoofed},
 	{"CVE-2025-24358 CVE-2025-46721", "the origin check never runs", originCheck},
 	{"CVE-2026-29084", "signing somebody in from another site", loginCSRF},
@@ -157,6 +160,37 @@ func spelled(t *testing.T, w *arena.World) {
 	if n := attempts(w.Browser(), many, user); n != 100 {
 		t.Errorf("twin: other clients are limited after %d", n)
 	}
+}
+
+// spellings runs in a bubble of its own: attempts past an account's limit wait
+// for a turn, of which there is one in five seconds.
+func spellings(t *testing.T, _ *arena.World) {
+	synctest.Test(t, func(t *testing.T) {
+		w := arena.EnterOffline(t, func(c *authsvc.Config) { c.RateLimit.Disabled = false })
+		names := []string{"Victim", "victim", "VICTIM", " victim ", "\uff56ictim", "vIctim", "victim\u00a0"}
+		at := func(i int) *arena.Browser {
+			b := w.Browser()
+			b.IP = clientsAddress(i)
+			return b
+		}
+		began := time.Now()
+		for i := range 10 { // the limit of one account
+			at(i).Post("/api/auth/callback/credentials", "username", names[i%len(names)], "password", "wrong")
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the first ten take %v", took)
+		}
+		arena.Together(len(names), func(i int) {
+			at(10+i).Post("/api/auth/callback/credentials", "username", names[i], "password", "wrong")
+			if took := time.Since(began); took < time.Second {
+				t.Errorf("%q is judged after %v", names[i], took)
+			}
+		})
+		began = time.Now()
+		if at(30).Post("/api/auth/callback/credentials", "username", "somebody", "password", "wrong"); time.Since(began) != 0 {
+			t.Errorf("twin: another account waits for %v", time.Since(began))
+		}
+	})
 }
 
 func clientsAddress(i int) string {

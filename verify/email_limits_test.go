@@ -1,0 +1,269 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/arena"
+)
+
+// What somebody can find out about an address by asking for links. SMTP hangs
+// all the while.
+func email11(t *T) {
+	n := t.Scale("requests a kind of address", 200, 1000, 2000)
+	for _, kind := range arena.Stores()[:2] {
+		t.Run(kind.Name, func(t *T) {
+			over := make(chan struct{})
+			w := t.EnterOffline(func(c *authsvc.Config) {
+				c.Adapter = kind.Open(t)
+				c.Providers[0] = &authsvc.Email{From: "Acme <no-reply@app.test>", Send: func(context.Context, authsvc.Message) error {
+					<-over
+					return authsvc.ErrMailRefused
+				}}
+				c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+					if strings.HasPrefix(a.User.Email, "blocked") {
+						return "", errors.New("no")
+					}
+					return "", nil
+				}
+			})
+			t.Cleanup(func() { close(over) })
+			for _, address := range []string{"unverified@app.test", "blocked@app.test", "knownuser@app.test"} {
+				u := authsvc.User{ID: address, Email: address}
+				if address == "knownuser@app.test" {
+					u.EmailVerified = time.Now()
+				}
+				if _, err := w.Store.CreateUser(t.Context(), u); err != nil {
+					t.Fatal(err)
+				}
+			}
+			emailSameAnswers(t, w)
+			emailSameTimes(t, w, n)
+		})
+	}
+}
+
+// emailKinds are as long as one another, since the answer has the address in
+// its cookie.
+var emailKinds = []string{"knownuser@app.test", "stranger1@app.test", "blocked@app.test", "unverified@app.test"}
+
+func emailSameAnswers(t *T, w *arena.World) {
+	t.Helper()
+	shapes := map[string][]string{}
+	for _, address := range emailKinds {
+		b := w.Browser()
+		token := b.CSRF()
+		w.Ledger.BreakAt(nil)
+		before := len(w.Ledger.Written())
+		a := b.Post("/api/auth/signin/email", "email", address, "csrfToken", token)
+		page := b.Get(a.Location())
+		var cookies []string
+		for _, c := range a.Cookies() {
+			cookies = append(cookies, c.Name)
+		}
+		a.Header.Del("Set-Cookie")
+		same := strings.NewReplacer(address, "ADDRESS", b.CSRF(), "TOKEN")
+		shape := fmt.Sprint(a.StatusCode, a.Header, cookies, same.Replace(a.Text+page.Text), len(w.Ledger.Written())-before)
+		shapes[shape] = append(shapes[shape], address)
+	}
+	if len(shapes) != 1 {
+		t.Errorf("answers differ: %v", shapes)
+	}
+}
+
+func emailSameTimes(t *T, w *arena.World, n int) {
+	t.Helper()
+	b := w.Browser()
+	token := b.CSRF()
+	times := make([][]float64, len(emailKinds)+1) // the last is the first kind again
+	for i := range n + 20 {
+		for j := range times {
+			c := b.Clone()
+			began := time.Now()
+			a := c.Post("/api/auth/signin/email", "email", emailKinds[j%len(emailKinds)], "csrfToken", token)
+			took := time.Since(began)
+			if !strings.Contains(a.Location(), "/verify-request") {
+				t.Fatalf("%d %s\n%.500s", a.StatusCode, a.Location(), w.Logs)
+			}
+			if i >= 20 {
+				times[j] = append(times[j], took.Seconds())
+			}
+		}
+	}
+	known := times[0]
+	for j, other := range times[1:] {
+		gap := math.Abs(emailMedian(known) - emailMedian(other))
+		p := emailSameDistribution(known, other)
+		name := emailKinds[(j+1)%len(emailKinds)]
+		t.Figure("%s: median of known and %s %.0f µs apart, p %.2g", w.T.Name()[strings.LastIndex(w.T.Name(), "/")+1:], name, gap*1e6, p)
+		if gap > 0.005 {
+			t.Errorf("%s: medians %v apart", name, time.Duration(gap*1e9))
+		}
+		// A difference that a network can carry: the test sees microseconds.
+		if p < 0.01 && gap > emailCarried {
+			t.Errorf("%s: p %.2g, medians %v apart", name, p, time.Duration(gap*1e9))
+		}
+	}
+}
+
+// emailCarried is the least difference of medians that is worth a distribution
+// test, in seconds: without a network between, the test finds any difference.
+const emailCarried = 500e-6
+
+func emailMedian(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return s[len(s)/2]
+}
+
+// emailSameDistribution is the p-value of the two-sample Kolmogorov–Smirnov
+// test.
+func emailSameDistribution(a, b []float64) float64 {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	d := 0.0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
+		default:
+			i, j = i+1, j+1
+		}
+		d = max(d, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
+	}
+	n := math.Sqrt(float64(len(a)) * float64(len(b)) / float64(len(a)+len(b)))
+	x := (n + 0.12 + 0.11/n) * d
+	p := 0.0
+	for k := 1.0; k <= 100; k++ {
+		p += 2 * math.Pow(-1, k-1) * math.Exp(-2*k*k*x*x)
+	}
+	return min(max(p, 0), 1)
+}
+
+// email12: "5/h" is five at once and then one in twelve minutes (see
+// docs/configuration.md), so that the first hour can have nine; what a bomb
+// gets is five.
+func email12(t *T) {
+	emailBubble(t, func(t *T) {
+		w := t.EnterOffline(func(c *authsvc.Config) { c.RateLimit.Disabled = false })
+		answers := map[string]bool{}
+		ask := func(i int, address string) int {
+			b := w.Browser()
+			b.IP = fmt.Sprintf("198.51.%d.%d:1", i/250, i%250)
+			a := b.Post("/api/auth/signin/email", "email", address)
+			if a.StatusCode != http.StatusTooManyRequests {
+				answers[fmt.Sprint(a.StatusCode, a.Location(), a.Text)] = true
+			}
+			return a.StatusCode
+		}
+		for i := range 1000 {
+			if ask(i%100, "victim@app.test") == http.StatusTooManyRequests {
+				t.Fatal("ten of one client are too many")
+			}
+			time.Sleep(500 * time.Millisecond) // so it takes eight minutes
+		}
+		synctest.Wait()
+		if n := w.Mail.Count(); n != 5 {
+			t.Errorf("%d mails", n)
+		}
+		for i := range 5 * 60 { // and goes on for five hours
+			ask(i%100, "victim@app.test")
+			time.Sleep(time.Minute)
+		}
+		synctest.Wait()
+		if n := w.Mail.Count(); n > 5+26 {
+			t.Errorf("%d mails in five hours", n)
+		}
+		before, limited := w.Mail.Count(), 0
+		for i := range 100 { // one client, many mailboxes
+			if ask(200, fmt.Sprintf("someone%d@app.test", i)) == http.StatusTooManyRequests {
+				limited++
+			}
+		}
+		synctest.Wait()
+		if n := w.Mail.Count() - before; n != 30 || limited != 70 {
+			t.Errorf("one client: %d mails, %d refused", n, limited)
+		}
+		if len(answers) != 1 {
+			t.Errorf("answers differ: %v", answers)
+		}
+	})
+	emailBubble(t, func(t *T) { // many clients, many mailboxes
+		w := t.EnterOffline(func(c *authsvc.Config) { c.RateLimit.Disabled = false })
+		for i := range 1300 {
+			b := w.Browser()
+			b.IP = fmt.Sprintf("198.51.%d.%d:1", i/250, i%250)
+			if a := b.Post("/api/auth/signin/email", "email", fmt.Sprintf("someone%d@app.test", i)); !strings.Contains(a.Location(), "/verify-request") {
+				t.Fatalf("%d: %d %s", i, a.StatusCode, a.Location())
+			}
+		}
+		synctest.Wait()
+		if n := w.Mail.Count(); n != 1000 {
+			t.Errorf("%d mails in all", n)
+		}
+	})
+}
+
+// email14 guesses from one client, and, without limits, measures whether a
+// guess that begins like the token takes longer.
+func email14(t *T) {
+	emailBubble(t, func(t *T) {
+		guesses := t.Scale("guesses", 1000, 5000, 100_000)
+		w := t.EnterOffline(func(c *authsvc.Config) { c.RateLimit.Disabled = false })
+		b := w.Browser()
+		link := emailAsk(t, w, b, "ada@app.test")
+		token := b.CSRF()
+		looked, audits := 0, w.Audits.Load()
+		guesser := b.Clone()
+		guesser.IP = "203.0.113.99:1"
+		for i := range guesses {
+			a := guesser.Post("/api/auth/callback/email", "csrfToken", token, "email", "ada@app.test", "token", fmt.Sprintf("%043d", i))
+			if a.StatusCode != http.StatusTooManyRequests {
+				looked++
+			} else if a.Header.Get("Retry-After") == "" {
+				t.Fatal("no Retry-After")
+			}
+		}
+		if looked != 30 {
+			t.Errorf("%d guesses were judged", looked)
+		}
+		if n := w.Audits.Load() - audits; n != int64(guesses) || !strings.Contains(w.Logs.String(), "event=request.limited") {
+			t.Errorf("%d events", n)
+		}
+		if b.Get(link); b.Email() != "ada@app.test" {
+			t.Error("twin: the owner's link does not work")
+		}
+	})
+	n := t.Scale("guesses of each kind measured", 200, 1000, 10_000)
+	w := t.EnterOffline(nil)
+	b := w.Browser()
+	token := emailQuery(t, emailAsk(t, w, b, "ada@app.test")).Get("token")
+	csrf := b.CSRF()
+	kinds := []string{strings.Repeat("A", 43), token[:42] + "_", token[:20] + strings.Repeat("A", 23)}
+	times := make([][]float64, len(kinds))
+	for range n {
+		for i, guess := range kinds {
+			began := time.Now()
+			a := b.Clone().Post("/api/auth/callback/email", "csrfToken", csrf, "email", "ada@app.test", "token", guess)
+			times[i] = append(times[i], time.Since(began).Seconds())
+			if !strings.Contains(a.Location(), "Verification") && guess != token {
+				t.Fatalf("%d %s", a.StatusCode, a.Location())
+			}
+		}
+	}
+	for i, v := range times[1:] {
+		gap, p := math.Abs(emailMedian(times[0])-emailMedian(v)), emailSameDistribution(times[0], v)
+		t.Figure("guess %d: median %.1f µs apart, p %.2g", i, gap*1e6, p)
+		if gap > 0.005 || p < 0.01 && gap > emailCarried {
+			t.Errorf("guesses that share %d characters take %v longer, p %.2g", []int{42, 20}[i], time.Duration(gap*1e9), p)
+		}
+	}
+}
