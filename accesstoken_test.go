@@ -13,10 +13,11 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 // tokens are what Accounts gives out of the only account.
-func (w *world) tokens(t *testing.T) (access, refresh string) {
+func tokens(w *arena.World, t *testing.T) (access, refresh string) {
 	t.Helper()
 	list, err := w.Accounts(t.Context(), "ada")
 	if err != nil || len(list) != 1 {
@@ -32,7 +33,7 @@ func TestOneRefreshForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, o := memory.New(), &rotator{delay: 3 * time.Second}
 		due(t, store, 30*time.Second)
-		replicas := []*world{o.at(t, store, nil), o.at(t, store, nil)}
+		replicas := []*arena.World{o.at(t, store, nil), o.at(t, store, nil)}
 		for round, want := range []string{"at-1", "at-2"} {
 			var wg sync.WaitGroup
 			var wrong atomic.Int32
@@ -51,7 +52,7 @@ func TestOneRefreshForAll(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		for _, w := range replicas {
-			w.end(t)
+			end(w, t)
 		}
 		stored, err := store.ListAccounts(t.Context(), "ada")
 		if err != nil || !strings.HasPrefix(stored[0].RefreshToken, "authsvc.sealed.") || strings.Contains(stored[0].AccessToken, "at-") {
@@ -97,7 +98,7 @@ func TestRefreshAfterADeadReplica(t *testing.T) {
 		if d := time.Since(began); d < 30*time.Second || d > 35*time.Second {
 			t.Errorf("taken over after %v", d)
 		}
-		w.end(t)
+		end(w, t)
 	})
 }
 
@@ -105,14 +106,14 @@ func TestRefreshAfterADeadReplica(t *testing.T) {
 func TestRefreshKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		led, o := newLedger(memory.New()), &rotator{}
+		led, o := arena.NewLedger(memory.New()), &rotator{}
 		due(t, led, 0)
-		first, second := o.at(t, led, nil), o.at(t, led.behind, nil)
-		led.breakAt(func(_ int, method string) failure {
+		first, second := o.at(t, led, nil), o.at(t, led.Behind, nil)
+		led.BreakAt(func(_ int, method string) arena.Failure {
 			if method == "RefreshAccount" {
-				return failBefore
+				return arena.FailBefore
 			}
-			return works
+			return arena.Works
 		})
 		if _, err := first.AccessToken(t.Context(), "ada", "odd"); err == nil {
 			t.Fatal("a token that is not stored is given out")
@@ -122,13 +123,13 @@ func TestRefreshKeepsItsLease(t *testing.T) {
 				t.Errorf("another replica: %v", err)
 			}
 		}
-		led.breakAt(nil)
+		led.BreakAt(nil)
 		time.Sleep(10 * time.Second)
 		if got, err := second.AccessToken(t.Context(), "ada", "odd"); got != "at-1" || err != nil || o.refreshes() != 1 {
 			t.Errorf("%q, %v, asked %d times", got, err, o.refreshes())
 		}
-		first.end(t)
-		second.end(t)
+		end(first, t)
+		end(second, t)
 	})
 }
 
@@ -172,7 +173,7 @@ func TestRefreshRefused(t *testing.T) {
 						t.Errorf("for good: %v", refused)
 					}
 				}
-				if _, kept := w.tokens(t); kept != c.kept || o.refreshes() != c.asked {
+				if _, kept := tokens(w, t); kept != c.kept || o.refreshes() != c.asked {
 					t.Errorf("kept %q, asked %d times", kept, o.refreshes())
 				}
 				wantEvents, wantAudits := []string(nil), []string{"token.refresh_failed ada"}
@@ -185,10 +186,10 @@ func TestRefreshRefused(t *testing.T) {
 				if !slices.Equal(events, wantEvents) || !slices.Equal(audits, wantAudits) {
 					t.Errorf("events %q, audits %q", events, audits)
 				}
-				if strings.Contains(w.logs.String(), "rt-0") || strings.Contains(w.logs.String(), clientSecret) {
+				if strings.Contains(w.Logs.String(), "rt-0") || strings.Contains(w.Logs.String(), arena.ClientSecret) {
 					t.Error("a secret is in the log")
 				}
-				// In time, or after the next sign-in, it works again.
+				// In time, or after the next sign-in, it arena.Works again.
 				time.Sleep(11 * time.Second)
 				o.set(func(o *rotator) { o.status, o.ended, o.n = 0, false, 0 })
 				if c.again == "refused" {
@@ -199,7 +200,7 @@ func TestRefreshRefused(t *testing.T) {
 				if got, err := w.AccessToken(t.Context(), "ada", "odd"); got != "at-1" || err != nil {
 					t.Errorf("afterwards: %q, %v", got, err)
 				}
-				w.end(t)
+				end(w, t)
 			})
 		})
 	}
@@ -219,7 +220,7 @@ func TestRefreshFailsEarly(t *testing.T) {
 			}
 			time.Sleep(23 * time.Second)
 		}
-		w.end(t)
+		end(w, t)
 	})
 }
 
@@ -228,27 +229,27 @@ func TestRefreshFailsEarly(t *testing.T) {
 func TestRefreshIsNotLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		how   failure
+		how   arena.Failure
 		fails int
 		first string // the answer while it fails
 		lost  bool
 	}{
-		"twin":                   {works, 0, "at-1", false},
-		"a moment":               {failBefore, 2, "at-1", false},
-		"a moment, answer lost":  {failAfter, 2, "at-1", false},
-		"minutes":                {failBefore, 20, "", false},
-		"until the service ends": {failBefore, 1 << 30, "", true},
+		"twin":                   {arena.Works, 0, "at-1", false},
+		"a moment":               {arena.FailBefore, 2, "at-1", false},
+		"a moment, answer lost":  {arena.FailAfter, 2, "at-1", false},
+		"minutes":                {arena.FailBefore, 20, "", false},
+		"until the service ends": {arena.FailBefore, 1 << 30, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				led, o := newLedger(memory.New()), &rotator{}
+				led, o := arena.NewLedger(memory.New()), &rotator{}
 				due(t, led, 0)
 				w := o.at(t, led, nil)
 				failed := 0
-				led.breakAt(func(_ int, method string) failure {
+				led.BreakAt(func(_ int, method string) arena.Failure {
 					if method != "RefreshAccount" || failed >= c.fails {
-						return works
+						return arena.Works
 					}
 					failed++
 					return c.how
@@ -266,9 +267,9 @@ func TestRefreshIsNotLost(t *testing.T) {
 						t.Errorf("later: %q, %v", got, err)
 					}
 				}
-				w.end(t)
-				if o.refreshes() != 1 || strings.Contains(w.logs.String(), "are lost") != c.lost {
-					t.Errorf("asked %d times\n%s", o.refreshes(), w.logs)
+				end(w, t)
+				if o.refreshes() != 1 || strings.Contains(w.Logs.String(), "are lost") != c.lost {
+					t.Errorf("asked %d times\n%s", o.refreshes(), w.Logs)
 				}
 			})
 		})
@@ -279,21 +280,21 @@ func TestRefreshIsNotLost(t *testing.T) {
 func TestRefreshIsStoredAtTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		led, o := newLedger(memory.New()), &rotator{}
+		led, o := arena.NewLedger(memory.New()), &rotator{}
 		due(t, led, 0)
 		w := o.at(t, led, nil)
-		led.breakAt(func(_ int, method string) failure {
+		led.BreakAt(func(_ int, method string) arena.Failure {
 			if method == "RefreshAccount" {
-				return failBefore
+				return arena.FailBefore
 			}
-			return works
+			return arena.Works
 		})
 		if _, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil {
-			t.Error("twin: the store works")
+			t.Error("twin: the store arena.Works")
 		}
-		led.breakAt(nil)
-		w.end(t)
-		if _, refresh := w.tokens(t); refresh != "rt-1" {
+		led.BreakAt(nil)
+		end(w, t)
+		if _, refresh := tokens(w, t); refresh != "rt-1" {
 			t.Errorf("kept %q", refresh)
 		}
 		if _, err := w.AccessToken(t.Context(), "ada", "odd"); err != nil {
@@ -357,7 +358,7 @@ func TestRefreshRaces(t *testing.T) {
 						t.Errorf("next: %q, %v", got, err)
 					}
 				}
-				w.end(t)
+				end(w, t)
 			})
 		})
 	}
@@ -375,8 +376,8 @@ func TestRefreshGoesOn(t *testing.T) {
 		if _, err := w.AccessToken(ctx, "ada", "odd"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
-		w.end(t) // waits for what is in hand
-		if access, refresh := w.tokens(t); access != "at-1" || refresh != "rt-1" {
+		end(w, t) // waits for what is in hand
+		if access, refresh := tokens(w, t); access != "at-1" || refresh != "rt-1" {
 			t.Errorf("stored %q and %q", access, refresh)
 		}
 	})
@@ -417,7 +418,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := o.at(t, store, func(config *authsvc.Config) { config.ProviderTokens = c.how })
-			defer w.end(t)
+			defer end(w, t)
 			user := "ada"
 			if c.user != "" {
 				user = c.user
@@ -437,7 +438,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := o.at(t, store, nil)
-		defer w.end(t)
+		defer end(w, t)
 		if got, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil || !strings.Contains(err.Error(), "2 accounts") {
 			t.Errorf("%q, %v", got, err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 )
 
@@ -31,7 +32,7 @@ type auditStore struct {
 func (s *auditStore) breaks(method string) error {
 	switch s.broken.Load() {
 	case method:
-		return errBroken
+		return arena.ErrBroken
 	case "panic in " + method:
 		panic("of the test")
 	}
@@ -82,7 +83,7 @@ func (s *auditStore) ListAccounts(ctx context.Context, id string) ([]authsvc.Acc
 
 // audited is a world whose audit events are collected.
 type audited struct {
-	*world
+	*arena.World
 	store *auditStore
 	mu    sync.Mutex
 	told  []authsvc.AuditEvent
@@ -93,7 +94,7 @@ func startAudited(t *testing.T, tune func(*authsvc.Config)) *audited {
 	t.Helper()
 	w := &audited{store: &auditStore{Adapter: memory.New()}}
 	w.broken("")
-	w.world = start(t, func(c *authsvc.Config) {
+	w.World = arena.Start(t, func(c *authsvc.Config) {
 		c.Adapter, c.Audit.Store = w.store, true
 		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
 			w.mu.Lock()
@@ -139,7 +140,7 @@ func (w *audited) await(name string) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	w.t.Errorf("%s did not come", name)
+	w.T.Errorf("%s did not come", name)
 }
 
 // brief are the fields that cases name; User is an address.
@@ -159,8 +160,8 @@ const (
 
 type auditCase struct {
 	tune    func(*authsvc.Config)
-	prepare func(w *audited, b *browser)
-	run     func(w *audited, b *browser)
+	prepare func(w *audited, b *arena.Browser)
+	run     func(w *audited, b *arena.Browser)
 	want    []brief
 }
 
@@ -179,35 +180,35 @@ func refusing(a authsvc.SignInAttempt, to string, err error) func(*authsvc.Confi
 	}
 }
 
-func viaOp(w *audited, b *browser)    { b.signIn(w.op, "ada") }
-func viaLink(w *audited, b *browser)  { b.signInByMail(w.world, mailed) }
-func asksLink(_ *audited, b *browser) { b.post("/api/auth/signin/email", "email", mailed) }
-func wrongToken(path string) func(*audited, *browser) {
-	return func(_ *audited, b *browser) { b.post(path, "csrfToken", "wrong") }
+func viaOp(w *audited, b *arena.Browser)    { b.SignIn(w.OP, "ada") }
+func viaLink(w *audited, b *arena.Browser)  { b.SignInByMail(w.World, mailed) }
+func asksLink(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", mailed) }
+func wrongToken(path string) func(*audited, *arena.Browser) {
+	return func(_ *audited, b *arena.Browser) { b.Post(path, "csrfToken", "wrong") }
 }
 
 // unproved stores a user with an account whose address nobody has proved.
-func unproved(w *audited, _ *browser) {
-	u, err := w.store.CreateUser(w.t.Context(), authsvc.User{ID: "unproved", Email: mailed})
+func unproved(w *audited, _ *arena.Browser) {
+	u, err := w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "unproved", Email: mailed})
 	if err == nil {
-		_, err = w.store.LinkAccount(w.t.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"})
+		_, err = w.Store.LinkAccount(w.T.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"})
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 func (w *audited) logout(sub string, set map[string]any) {
-	w.world.told(w.t, "op", url.Values{"logout_token": {w.logoutToken(w.t, sub, set)}})
+	told(w.World, w.T, "op", url.Values{"logout_token": {logoutToken(w.World, w.T, sub, set)}})
 }
 
 func (w *audited) accessToken(answer string) {
-	w.refreshing(func(*http.Request) string { return answer })
-	w.browser().signIn(w.op, "ada")
+	refreshing(w.World, func(*http.Request) string { return answer })
+	w.Browser().SignIn(w.OP, "ada")
 	w.prepared()
 	for range 3 {
-		if _, err := w.AccessToken(w.t.Context(), w.user(ada), "op"); errors.Is(err, authsvc.ErrNotFound) {
-			w.t.Fatal(err)
+		if _, err := w.AccessToken(w.T.Context(), w.user(ada), "op"); errors.Is(err, authsvc.ErrNotFound) {
+			w.T.Fatal(err)
 		}
 	}
 }
@@ -224,11 +225,11 @@ var auditCases = map[string]auditCase{
 		{Name: "email.first_proof", Reason: "removed", Provider: "email", User: mailed},
 		{Name: "account.unlinked", Reason: "first proof", Provider: "op", User: mailed},
 		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
-	"credentials": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *audited, b *browser) { b.login("ada") },
+	"credentials": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
 		want: []brief{{Name: "sign_in.succeeded", Provider: "credentials", User: "=ada-id"}}},
-	"credentials, wrong": {run: func(_ *audited, b *browser) { b.login("nobody") },
+	"credentials, wrong": {run: func(_ *audited, b *arena.Browser) { b.Login("nobody") },
 		want: []brief{{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "Authorize", Provider: "credentials"}}},
-	"credentials, no stored user": {run: func(_ *audited, b *browser) { b.login("ada") },
+	"credentials, no stored user": {run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CredentialsSignin, Reason: "no such user", Provider: "credentials"}}},
 
 	"no CSRF token, sign-in":     {run: wrongToken("/api/auth/signin/op"), want: []brief{{Name: "csrf.refused", Provider: "op"}}},
@@ -236,49 +237,49 @@ var auditCases = map[string]auditCase{
 	"no CSRF token, session":     {prepare: viaOp, run: wrongToken("/api/auth/session"), want: []brief{{Name: "csrf.refused"}}},
 	"no CSRF token, credentials": {run: wrongToken("/api/auth/callback/credentials"), want: []brief{{Name: "csrf.refused", Provider: "credentials"}}},
 	"no CSRF token, link":        {run: wrongToken("/api/auth/callback/email"), want: []brief{{Name: "csrf.refused", Provider: "email"}}},
-	"another site": {run: func(_ *audited, b *browser) {
-		b.header["Origin"] = []string{"https://evil.test"}
-		b.post("/api/auth/signin/op")
+	"another site": {run: func(_ *audited, b *arena.Browser) {
+		b.Header["Origin"] = []string{"https://evil.test"}
+		b.Post("/api/auth/signin/op")
 	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "op"}}},
-	"another site, credentials": {run: func(_ *audited, b *browser) {
-		b.header["Origin"] = []string{"https://evil.test"}
-		b.post("/api/auth/callback/credentials")
+	"another site, credentials": {run: func(_ *audited, b *arena.Browser) {
+		b.Header["Origin"] = []string{"https://evil.test"}
+		b.Post("/api/auth/callback/credentials")
 	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "credentials"}}},
-	"two session cookies": {prepare: viaOp, run: func(_ *audited, b *browser) {
-		b.header["Cookie"] = []string{sessionName + "=planted"}
-		b.get("/api/auth/session")
+	"two session cookies": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
+		b.Header["Cookie"] = []string{arena.SessionName + "=planted"}
+		b.Get("/api/auth/session")
 	}, want: []brief{{Name: "session.ambiguous", Reason: "no sense together"}}},
-	"no state": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/op?code=x") },
+	"no state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "no state", Provider: "op"}}},
-	"foreign state": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/op?code=x&state=y") },
+	"foreign state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x&state=y") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "state is not one of this browser's", Provider: "op"}}},
-	"state of before": {run: func(w *audited, b *browser) {
-		old, to := b.clone(), b.approve(w.op, b.begin("op"), "ada")
-		old.cookies = b.clone().cookies
-		b.get(to)
-		old.get(to)
+	"state of before": {run: func(w *audited, b *arena.Browser) {
+		old, to := b.Clone(), b.Approve(w.OP, b.Begin("op"), "ada")
+		old.Cookies = b.Clone().Cookies
+		b.Get(to)
+		old.Get(to)
 	}, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada},
 		{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "finished before", Provider: "op"}}},
-	"the person says no": {run: func(w *audited, b *browser) {
-		state := mustURL(w.t, b.begin("op")).Query().Get("state")
-		b.get("/api/auth/callback/op?error=access_denied&state=" + url.QueryEscape(state))
+	"the person says no": {run: func(w *audited, b *arena.Browser) {
+		state := arena.MustURL(w.T, b.Begin("op")).Query().Get("state")
+		b.Get("/api/auth/callback/op?error=access_denied&state=" + url.QueryEscape(state))
 	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "said no", Provider: "op"}}},
-	"provider down, start": {run: func(w *audited, b *browser) {
-		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
-		b.post("/api/auth/signin/op")
+	"provider down, start": {run: func(w *audited, b *arena.Browser) {
+		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
+		b.Post("/api/auth/signin/op")
 	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.OAuthSignin, Reason: "provider could not be asked", Provider: "op"}}},
-	"provider down, return": {run: func(w *audited, b *browser) {
-		to := b.approve(w.op, b.begin("op"), "ada")
-		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
-		b.get(to)
+	"provider down, return": {run: func(w *audited, b *arena.Browser) {
+		to := b.Approve(w.OP, b.Begin("op"), "ada")
+		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
+		b.Get(to)
 	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.OAuthCallback, Reason: "provider could not be asked", Provider: "op"}}},
-	"store down": {run: func(w *audited, b *browser) { w.broken("GetUserByAccount"); b.signIn(w.op, "ada") },
+	"store down": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByAccount"); b.SignIn(w.OP, "ada") },
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.Callback, Reason: "the store", Provider: "op"}}},
-	"store down, session": {prepare: viaOp, run: func(w *audited, b *browser) { w.broken("CreateSession"); b.signIn(w.op, "ada") },
+	"store down, session": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("CreateSession"); b.SignIn(w.OP, "ada") },
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.Callback, Reason: "the store", Provider: "op", User: ada}}},
-	"store down, e-mail": {run: func(w *audited, b *browser) { w.broken("GetUserByEmail"); asksLink(w, b) },
+	"store down, e-mail": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByEmail"); asksLink(w, b) },
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.EmailSignin, Reason: "the store", Provider: "email"}}},
-	"panic": {run: func(w *audited, b *browser) { w.broken("panic in GetUserByEmail"); asksLink(w, b) },
+	"panic": {run: func(w *audited, b *arena.Browser) { w.broken("panic in GetUserByEmail"); asksLink(w, b) },
 		want: []brief{{Name: "request.failed", Reason: "a panic", Provider: "email"}}},
 
 	"callback refuses": {tune: refusing(authsvc.SignInAttempt{}, "", authsvc.ErrAccessDenied), run: viaOp,
@@ -294,32 +295,32 @@ var auditCases = map[string]auditCase{
 	"callback leads elsewhere, mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "/sorry", nil), run: asksLink,
 		want: []brief{{Name: "email.refused", Reason: "led elsewhere", Provider: "email"}}},
 
-	"malformed address": {run: func(_ *audited, b *browser) { b.post("/api/auth/signin/email", "email", "nobody") },
+	"malformed address": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", "nobody") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.EmailSignin, Provider: "email"}}},
-	"link, used": {run: func(w *audited, b *browser) {
+	"link, used": {run: func(w *audited, b *arena.Browser) {
 		asksLink(w, b)
-		to := link(w.t, w.mail.next(w.t))
-		again := b.clone()
-		b.get(to)
-		again.get(to)
+		to := arena.Link(w.T, w.Mail.Next(w.T))
+		again := b.Clone()
+		b.Get(to)
+		again.Get(to)
 	}, want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "sign_in.succeeded", Reason: "created", Provider: "email", User: mailed},
 		{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "unknown or was used", Provider: "email"}}},
-	"link without token": {run: func(_ *audited, b *browser) { b.get("/api/auth/callback/email?email=" + mailed) },
+	"link without token": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/email?email=" + mailed) },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "no token", Provider: "email"}}},
 	"mail refused for good": {tune: func(c *authsvc.Config) {
 		c.Providers[1].(*authsvc.Email).Send = func(context.Context, authsvc.Message) error { return authsvc.ErrMailRefused }
-	}, run: func(w *audited, b *browser) { asksLink(w, b); w.await("email.given_up") },
+	}, run: func(w *audited, b *arena.Browser) { asksLink(w, b); w.await("email.given_up") },
 		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.given_up", Reason: "refused for good", Provider: "email"}}},
 
 	"limit of sign-ins": {tune: limits(func(r *authsvc.RateLimit) { r.SignIn = authsvc.Rate{N: 1, Per: time.Hour} }),
-		prepare: func(_ *audited, b *browser) { b.begin("op") }, run: func(_ *audited, b *browser) { b.post("/api/auth/signin/op") },
+		prepare: func(_ *audited, b *arena.Browser) { b.Begin("op") }, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op") },
 		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "op"}}},
 	"limit of credentials": {tune: limits(func(r *authsvc.RateLimit) { r.CredentialsPerAccount = authsvc.Rate{N: 1, Per: time.Hour} }),
-		prepare: func(_ *audited, b *browser) { b.login("nobody") }, run: func(_ *audited, b *browser) {
-			waits, done := b.clone(), make(chan struct{}) // one late attempt of a client may wait
-			go func() { waits.login("nobody"); close(done) }()
+		prepare: func(_ *audited, b *arena.Browser) { b.Login("nobody") }, run: func(_ *audited, b *arena.Browser) {
+			waits, done := b.Clone(), make(chan struct{}) // one late attempt of a client may wait
+			go func() { waits.Login("nobody"); close(done) }()
 			time.Sleep(300 * time.Millisecond)
-			b.login("nobody")
+			b.Login("nobody")
 			<-done
 		},
 		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "credentials"},
@@ -333,64 +334,64 @@ var auditCases = map[string]auditCase{
 		c.RateLimit.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour}
 	}, prepare: asksLink, run: asksLink, want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Provider: "email"}}},
 	"limit of logout tokens": {tune: limits(func(r *authsvc.RateLimit) { r.BackchannelLogout = authsvc.Rate{N: 1, Per: time.Hour} }),
-		prepare: func(w *audited, _ *browser) { w.logout("ada", nil) }, run: func(w *audited, _ *browser) { w.logout("ada", nil) },
+		prepare: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) }, run: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) },
 		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Reason: "logout tokens", Provider: "op"}}},
 
-	"link": {prepare: viaLink, run: func(w *audited, b *browser) { b.signIn(w.op, "ada", "link", "true") },
+	"link": {prepare: viaLink, run: func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
 		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
-	"link, somebody else's": {prepare: func(w *audited, b *browser) { viaOp(w, w.browser()); viaLink(w, b) },
-		run:  func(w *audited, b *browser) { b.signIn(w.op, "ada", "link", "true") },
+	"link, somebody else's": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, w.Browser()); viaLink(w, b) },
+		run:  func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
 		want: []brief{{Name: "account.link_refused", Code: authsvc.OAuthAccountNotLinked, Reason: "another user's", Provider: "op", User: mailed}}},
-	"link without session": {run: func(_ *audited, b *browser) { b.post("/api/auth/signin/op", "link", "true") },
+	"link without session": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op", "link", "true") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.SessionRequired, Reason: "without a session", Provider: "op"}}},
-	"address is somebody's": {prepare: func(w *audited, _ *browser) { w.browser().signInByMail(w.world, ada) }, run: viaOp,
+	"address is somebody's": {prepare: func(w *audited, _ *arena.Browser) { w.Browser().SignInByMail(w.World, ada) }, run: viaOp,
 		want: []brief{{Name: "account.not_linked", Code: authsvc.OAuthAccountNotLinked, Provider: "op", User: ada}}},
 
-	"sign-out":           {prepare: viaOp, run: func(_ *audited, b *browser) { b.post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
-	"sign-out, cookies":  {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, prepare: viaOp, run: func(_ *audited, b *browser) { b.post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
-	"sign-out of nobody": {run: func(_ *audited, b *browser) { b.post("/api/auth/signout") }},
-	"sign-out, store down": {prepare: viaOp, run: func(w *audited, b *browser) { w.broken("DeleteSession"); b.post("/api/auth/signout") },
+	"sign-out":           {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out, cookies":  {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out of nobody": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }},
+	"sign-out, store down": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("DeleteSession"); b.Post("/api/auth/signout") },
 		want: []brief{{Name: "sign_out.failed", Code: authsvc.Configuration, Reason: "the store"}}},
-	"sign-out, foreign return": {run: func(_ *audited, b *browser) { b.get("/api/auth/signout/return?state=x") },
+	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
 		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
 
-	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *browser) { w.EndSessions(w.t.Context(), w.user(ada)) },
+	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},
-	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *browser) { w.broken("EndSessions"); w.EndSessions(w.t.Context(), w.user(ada)) },
+	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("EndSessions"); w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.end_failed", Reason: "application", User: ada, Apart: true}}},
-	"deletion": {run: func(w *audited, _ *browser) {
-		w.store.CreateUser(w.t.Context(), authsvc.User{ID: "gone"})
-		w.DeleteUser(w.t.Context(), "gone")
+	"deletion": {run: func(w *audited, _ *arena.Browser) {
+		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"})
+		w.DeleteUser(w.T.Context(), "gone")
 	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
-	"deletion of nobody": {run: func(w *audited, _ *browser) { w.DeleteUser(w.t.Context(), "nobody") },
+	"deletion of nobody": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "nobody") },
 		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
-	"unlink": {prepare: viaOp, run: func(w *audited, _ *browser) { w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "ada") },
+	"unlink": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada") },
 		want: []brief{{Name: "account.unlinked", Reason: "application", Provider: "op", User: ada, Apart: true}}},
-	"unlink, not there": {prepare: viaOp, run: func(w *audited, _ *browser) { w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "grace") },
+	"unlink, not there": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "grace") },
 		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", Provider: "op", User: ada, Apart: true}}},
 	"unlink, last": {tune: func(c *authsvc.Config) { c.Providers = c.Providers[:1] }, prepare: viaOp,
-		run:  func(w *audited, _ *browser) { w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "ada") },
+		run:  func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada") },
 		want: []brief{{Name: "account.unlink_refused", Reason: "last way", Provider: "op", User: ada, Apart: true}}},
-	"unlink, store down": {prepare: viaOp, run: func(w *audited, _ *browser) {
+	"unlink, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
 		w.broken("ListAccounts")
-		w.UnlinkAccount(w.t.Context(), w.user(ada), "op", "ada")
+		w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada")
 	}, want: []brief{{Name: "account.unlink_failed", Provider: "op", User: ada, Apart: true}}},
 
-	"logout token": {prepare: viaOp, run: func(w *audited, _ *browser) { w.logout("ada", nil) },
+	"logout token": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) },
 		want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada}}},
-	"logout token of a stranger": {run: func(w *audited, _ *browser) { w.logout("ada", nil) },
+	"logout token of a stranger": {run: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) },
 		want: []brief{{Name: "session.ended_by_provider", Reason: "no account here", Provider: "op"}}},
-	"logout token, not valid": {prepare: viaOp, run: func(w *audited, _ *browser) { w.logout("ada", map[string]any{"aud": "x"}) },
+	"logout token, not valid": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.logout("ada", map[string]any{"aud": "x"}) },
 		want: []brief{{Name: "backchannel_logout.refused", Reason: "not valid", Provider: "op"}}},
-	"logout token, again": {prepare: viaOp, run: func(w *audited, _ *browser) {
-		raw := url.Values{"logout_token": {w.logoutToken(w.t, "ada", nil)}}
-		w.world.told(w.t, "op", raw)
-		w.world.told(w.t, "op", raw)
+	"logout token, again": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		raw := url.Values{"logout_token": {logoutToken(w.World, w.T, "ada", nil)}}
+		told(w.World, w.T, "op", raw)
+		told(w.World, w.T, "op", raw)
 	}, want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada},
 		{Name: "backchannel_logout.refused", Reason: "used before", Provider: "op", User: ada}}},
-	"logout token, store down": {prepare: viaOp, run: func(w *audited, _ *browser) { w.broken("GetUserByAccount"); w.logout("ada", nil) },
+	"logout token, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("GetUserByAccount"); w.logout("ada", nil) },
 		want: []brief{{Name: "backchannel_logout.failed", Provider: "op"}}},
-	"logout token, later": {prepare: viaOp, run: func(w *audited, _ *browser) {
+	"logout token, later": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
 		w.broken("DeleteSession")
 		w.logout("ada", nil)
 		w.broken("")
@@ -398,34 +399,34 @@ var auditCases = map[string]auditCase{
 	}, want: []brief{{Name: "backchannel_logout.failed", Reason: "as soon as", Provider: "op", User: ada},
 		{Name: "session.ended_by_provider", Reason: "later", Provider: "op", User: ada, Apart: true}}},
 
-	"refresh failed": {run: func(w *audited, _ *browser) { w.accessToken(`{"nonsense":1}`) },
+	"refresh failed": {run: func(w *audited, _ *arena.Browser) { w.accessToken(`{"nonsense":1}`) },
 		want: []brief{{Name: "token.refresh_failed", Provider: "op", User: ada, Apart: true}}},
-	"refresh of somebody else": {run: func(w *audited, _ *browser) {
-		raw, err := w.op.Sign("JWT", map[string]any{"iss": w.op.Issuer(), "aud": "app", "sub": "grace", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+	"refresh of somebody else": {run: func(w *audited, _ *arena.Browser) {
+		raw, err := w.OP.Sign("JWT", map[string]any{"iss": w.OP.Issuer(), "aud": "app", "sub": "grace", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
 	}, want: []brief{{Name: "token.wrong_subject", Provider: "op", User: ada, Apart: true}}},
-	"refresh for another client": {run: func(w *audited, _ *browser) {
-		raw, err := w.op.Sign("JWT", map[string]any{"iss": w.op.Issuer(), "aud": "other", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+	"refresh for another client": {run: func(w *audited, _ *arena.Browser) {
+		raw, err := w.OP.Sign("JWT", map[string]any{"iss": w.OP.Issuer(), "aud": "other", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
 	}, want: []brief{{Name: "token.misaddressed", Provider: "op", User: ada, Apart: true}}},
 
-	"configuration": {run: func(w *audited, _ *browser) { w.ConfigurationChanged(w.t.Context(), nil) },
+	"configuration": {run: func(w *audited, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), nil) },
 		want: []brief{{Name: "configuration.changed", Apart: true}}},
-	"configuration, wrong": {run: func(w *audited, _ *browser) { w.ConfigurationChanged(w.t.Context(), errors.New("password=x")) },
+	"configuration, wrong": {run: func(w *audited, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), errors.New("password=x")) },
 		want: []brief{{Name: "configuration.change_failed", Apart: true}}},
 
-	"nothing to tell": {run: func(_ *audited, b *browser) {
+	"nothing to tell": {run: func(_ *audited, b *arena.Browser) {
 		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {
-			b.get("/api/auth" + path)
+			b.Get("/api/auth" + path)
 		}
-		b.begin("op")
-		b.post("/api/auth/_log", "message", "hello")
+		b.Begin("op")
+		b.Post("/api/auth/_log", "message", "hello")
 	}},
 }
 
@@ -438,8 +439,8 @@ func TestAuditEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := startAudited(t, c.tune)
-			b := w.browser()
-			b.header["User-Agent"] = []string{"test agent"}
+			b := w.Browser()
+			b.Header["User-Agent"] = []string{"test agent"}
 			if c.prepare != nil {
 				c.prepare(w, b)
 			}
@@ -481,7 +482,7 @@ func (w *audited) judge(t *testing.T, want []brief, began time.Time) {
 	if diff := cmp.Diff(w.told, kept, byRequest); diff != "" {
 		t.Errorf("stored (-told +stored):\n%s", diff)
 	}
-	if n := strings.Count(w.logs.String(), " msg=audit event="); n != len(w.told) {
+	if n := strings.Count(w.Logs.String(), " msg=audit event="); n != len(w.told) {
 		t.Errorf("%d lines of %d events", n, len(w.told))
 	}
 }
@@ -524,7 +525,7 @@ func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began
 func TestAuditTokenRefused(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)
-	w.op.SetFault(idp.Fault{
+	w.OP.SetFault(idp.Fault{
 		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
 		Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{
 			idp.EndpointToken: func(rw http.ResponseWriter, r *http.Request) bool {
@@ -538,7 +539,7 @@ func TestAuditTokenRefused(t *testing.T) {
 			},
 		},
 	})
-	w.browser().signIn(w.op, "ada")
+	w.Browser().SignIn(w.OP, "ada")
 	w.prepared()
 	began := time.Now().Add(-time.Millisecond)
 	for range 3 {
@@ -556,18 +557,18 @@ func TestAuditTokenRefused(t *testing.T) {
 func TestAuditHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)
-	b := w.browser()
+	b := w.Browser()
 	viaLink(w, b)
-	back := b.approve(w.op, b.begin("op", "link", "true"), "ada")
-	b.get(back)
-	b.login("nobody", "csrfToken", b.csrf())
-	w.world.told(t, "op", url.Values{"logout_token": {w.logoutToken(t, "ada", nil)}})
-	secrets := []string{mailed, ada, "ada@", "right", testSecret, clientSecret, mustURL(t, back).Query().Get("code"), mustURL(t, back).Query().Get("state")}
-	for _, v := range b.cookies {
+	back := b.Approve(w.OP, b.Begin("op", "link", "true"), "ada")
+	b.Get(back)
+	b.Login("nobody", "csrfToken", b.CSRF())
+	told(w.World, t, "op", url.Values{"logout_token": {logoutToken(w.World, t, "ada", nil)}})
+	secrets := []string{mailed, ada, "ada@", "right", arena.Secret, arena.ClientSecret, arena.MustURL(t, back).Query().Get("code"), arena.MustURL(t, back).Query().Get("state")}
+	for _, v := range b.Cookies {
 		secrets = append(secrets, v)
 	}
 	var lines bytes.Buffer
-	for line := range strings.Lines(w.logs.String()) {
+	for line := range strings.Lines(w.Logs.String()) {
 		if strings.Contains(line, "msg=audit ") {
 			lines.WriteString(line)
 		}

@@ -13,15 +13,16 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
 // logoutToken is a good one for sub, changed by set; nil removes.
-func (w *world) logoutToken(t *testing.T, sub string, set map[string]any) string {
+func logoutToken(w *arena.World, t testing.TB, sub string, set map[string]any) string {
 	t.Helper()
 	now := time.Now()
-	claims := map[string]any{"iss": w.op.Issuer(), "aud": "app", "sub": sub, "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(),
+	claims := map[string]any{"iss": w.OP.Issuer(), "aud": "app", "sub": sub, "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(),
 		"jti": now.String(), "events": map[string]any{logoutEvent: map[string]any{}}}
 	maps.Copy(claims, set)
 	for k, v := range set {
@@ -29,7 +30,7 @@ func (w *world) logoutToken(t *testing.T, sub string, set map[string]any) string
 			delete(claims, k)
 		}
 	}
-	raw, err := w.op.Sign("logout+jwt", claims)
+	raw, err := w.OP.Sign("logout+jwt", claims)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,11 +38,11 @@ func (w *world) logoutToken(t *testing.T, sub string, set map[string]any) string
 }
 
 // told is what the provider's server gets for a logout token: no cookies, no
-// origin.
-func (w *world) told(t *testing.T, provider string, form url.Values, kind ...string) *answer {
+// arena.Origin.
+func told(w *arena.World, t testing.TB, provider string, form url.Values, kind ...string) *arena.Answer {
 	t.Helper()
-	b := w.browser()
-	r := httptest.NewRequest(http.MethodPost, b.abs("/api/auth/backchannel-logout/"+provider), strings.NewReader(form.Encode()))
+	b := w.Browser()
+	r := httptest.NewRequest(http.MethodPost, b.Abs("/api/auth/backchannel-logout/"+provider), strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if len(kind) > 0 {
 		r.Header.Set("Content-Type", kind[0])
@@ -51,7 +52,7 @@ func (w *world) told(t *testing.T, provider string, form url.Values, kind ...str
 			r.Header.Set("Content-Type", kind[0])
 		}
 	}
-	a := b.do(r)
+	a := b.Do(r)
 	if !strings.Contains(a.Header.Get("Cache-Control"), "no-store") || len(a.Cookies()) > 0 {
 		t.Errorf("headers %v", a.Header)
 	}
@@ -63,37 +64,37 @@ func (w *world) told(t *testing.T, provider string, form url.Values, kind ...str
 func TestBackchannelLogoutStoreFails(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
-		for how, kind := range map[string]failure{"before": failBefore, "after": failAfter} {
+		for how, kind := range map[string]arena.Failure{"before": arena.FailBefore, "after": arena.FailAfter} {
 			t.Run(strategy+" "+how, func(t *testing.T) {
 				t.Parallel()
-				w := enter(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
+				w := arena.Enter(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
 				for n := 1; ; n++ {
-					b := w.browser()
-					b.signIn(w.op, "ada")
-					raw, broken := w.logoutToken(t, "ada", nil), ""
-					w.led.breakAt(func(i int, method string) failure {
+					b := w.Browser()
+					b.SignIn(w.OP, "ada")
+					raw, broken := logoutToken(w, t, "ada", nil), ""
+					w.Ledger.BreakAt(func(i int, method string) arena.Failure {
 						if i == n {
 							broken = method
 							return kind
 						}
-						return works
+						return arena.Works
 					})
-					a := w.told(t, "op", url.Values{"logout_token": {raw}})
-					w.led.breakAt(nil)
+					a := told(w, t, "op", url.Values{"logout_token": {raw}})
+					w.Ledger.BreakAt(nil)
 					if broken == "" {
 						if n < 4 || a.StatusCode != 200 {
 							t.Errorf("twin: %d calls, %d", n-1, a.StatusCode)
 						}
 						return
 					}
-					if a.StatusCode == 200 && b.email() != "" {
+					if a.StatusCode == 200 && b.Email() != "" {
 						t.Errorf("%s: 200, but signed in", broken)
 					}
 					if a.StatusCode != 200 && a.StatusCode != 400 {
 						t.Errorf("%s: %d", broken, a.StatusCode)
 					}
 					// The provider sends another, or it was taken over already.
-					if a := w.told(t, "op", url.Values{"logout_token": {w.logoutToken(t, "ada", nil)}}); a.StatusCode != 200 || b.email() != "" {
+					if a := told(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}}); a.StatusCode != 200 || b.Email() != "" {
 						t.Errorf("%s, next: %d", broken, a.StatusCode)
 					}
 				}
@@ -110,7 +111,7 @@ type failingDeletes struct {
 
 func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
 	if f.broken.Load() {
-		return authsvc.SessionRecord{}, errBroken
+		return authsvc.SessionRecord{}, arena.ErrBroken
 	}
 	return f.Adapter.DeleteSession(ctx, token)
 }
@@ -119,18 +120,18 @@ func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (auths
 func TestBackchannelLogoutIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	store := &failingDeletes{Adapter: memory.New()}
-	w := start(t, func(c *authsvc.Config) { c.Adapter = store })
-	b := w.browser()
-	b.signIn(w.op, "ada")
+	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter = store })
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
 	store.broken.Store(true)
-	a := w.told(t, "op", url.Values{"logout_token": {w.logoutToken(t, "ada", nil)}})
-	if a.StatusCode != 400 || b.email() != "ada@example.com" {
-		t.Fatalf("%d %s, %q", a.StatusCode, a.body, b.email())
+	a := told(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}})
+	if a.StatusCode != 400 || b.Email() != "ada@example.com" {
+		t.Fatalf("%d %s, %q", a.StatusCode, a.Text, b.Email())
 	}
 	store.broken.Store(false)
-	for end := time.Now().Add(10 * time.Second); b.email() != ""; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); b.Email() != ""; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the session goes on\n%s", w.logs)
+			t.Fatalf("the session goes on\n%s", w.Logs)
 		}
 	}
 }

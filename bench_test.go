@@ -20,6 +20,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
+	"authsvc/internal/arena"
 )
 
 // sink is a ResponseWriter that costs next to nothing.
@@ -37,7 +38,7 @@ func benchService(tb testing.TB, tune func(*authsvc.Config)) (*authsvc.Service, 
 		tb.Fatal(err)
 	}
 	c := authsvc.Config{
-		URL: origin, Secrets: []string{testSecret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
+		URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
 		RateLimit: authsvc.RateLimit{Disabled: true},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: authorizeAda}},
 	}
@@ -67,15 +68,15 @@ func signedIn(tb testing.TB, s http.Handler) *http.Request {
 		return w.Result()
 	}
 	var v struct{ CSRFToken string }
-	if err := json.NewDecoder(send(httptest.NewRequest("GET", origin+"/api/auth/csrf", nil)).Body).Decode(&v); err != nil {
+	if err := json.NewDecoder(send(httptest.NewRequest("GET", arena.Origin+"/api/auth/csrf", nil)).Body).Decode(&v); err != nil {
 		tb.Fatal(err)
 	}
-	r := httptest.NewRequest("POST", origin+"/api/auth/callback/credentials", strings.NewReader("username=ada&password=right&csrfToken="+v.CSRFToken))
+	r := httptest.NewRequest("POST", arena.Origin+"/api/auth/callback/credentials", strings.NewReader("username=ada&password=right&csrfToken="+v.CSRFToken))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if res := send(r); res.StatusCode != http.StatusFound || strings.Contains(res.Header.Get("Location"), "error") {
 		tb.Fatalf("sign-in: %s %s", res.Status, res.Header.Get("Location"))
 	}
-	r = httptest.NewRequest("GET", origin+"/api/auth/session", nil)
+	r = httptest.NewRequest("GET", arena.Origin+"/api/auth/session", nil)
 	for name, v := range jar {
 		if strings.Contains(name, "session") {
 			r.AddCookie(&http.Cookie{Name: name, Value: v})
@@ -88,7 +89,7 @@ func signedIn(tb testing.TB, s http.Handler) *http.Request {
 // open the same JWE and answer the same JSON, with the key derived once.
 func bareSession(tb testing.TB) http.Handler {
 	tb.Helper()
-	key, err := hkdf.Key(sha256.New, []byte(testSecret), nil, "NextAuth.js Generated Encryption Key", 32)
+	key, err := hkdf.Key(sha256.New, []byte(arena.Secret), nil, "NextAuth.js Generated Encryption Key", 32)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -177,10 +178,10 @@ func BenchmarkSession(b *testing.B) {
 
 func BenchmarkCSRF(b *testing.B) {
 	s, _ := benchService(b, nil)
-	b.Run("new", func(b *testing.B) { serveLoop(b, s, httptest.NewRequest("GET", origin+"/api/auth/csrf", nil)) })
+	b.Run("new", func(b *testing.B) { serveLoop(b, s, httptest.NewRequest("GET", arena.Origin+"/api/auth/csrf", nil)) })
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest("GET", origin+"/api/auth/csrf", nil))
-	r := httptest.NewRequest("GET", origin+"/api/auth/csrf", nil)
+	s.ServeHTTP(w, httptest.NewRequest("GET", arena.Origin+"/api/auth/csrf", nil))
+	r := httptest.NewRequest("GET", arena.Origin+"/api/auth/csrf", nil)
 	r.AddCookie(w.Result().Cookies()[0])
 	b.Run("kept", func(b *testing.B) { serveLoop(b, s, r) })
 }
@@ -222,10 +223,10 @@ func BenchmarkEmailSignIn(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		br := &browser{t: b, h: s, origin: origin, cookies: map[string]string{}, header: http.Header{}, ip: "203.0.113.7:1"}
-		br.post("/api/auth/signin/email", "email", fmt.Sprintf("user%d@app.test", n))
-		if a := br.get(link(b, <-sent)); a.StatusCode != http.StatusFound || br.email() == "" {
-			b.Fatalf("sign-in %d: %d %s", n, a.StatusCode, a.location())
+		br := &arena.Browser{T: b, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:1"}
+		br.Post("/api/auth/signin/email", "email", fmt.Sprintf("user%d@app.test", n))
+		if a := br.Get(arena.Link(b, <-sent)); a.StatusCode != http.StatusFound || br.Email() == "" {
+			b.Fatalf("sign-in %d: %d %s", n, a.StatusCode, a.Location())
 		}
 	}
 }

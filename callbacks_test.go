@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 func TestSignInCallback(t *testing.T) {
@@ -22,25 +23,25 @@ func TestSignInCallback(t *testing.T) {
 		location string
 		signedIn bool
 	}{
-		"allows":            {func(authsvc.SignInAttempt) (string, error) { return "", nil }, origin + "/in", true},
+		"allows":            {func(authsvc.SignInAttempt) (string, error) { return "", nil }, arena.Origin + "/in", true},
 		"refuses":           {func(authsvc.SignInAttempt) (string, error) { return "", authsvc.ErrAccessDenied }, "error=AccessDenied", false},
-		"redirects":         {func(authsvc.SignInAttempt) (string, error) { return "/terms", nil }, origin + "/terms", false},
+		"redirects":         {func(authsvc.SignInAttempt) (string, error) { return "/terms", nil }, arena.Origin + "/terms", false},
 		"redirects abroad":  {func(authsvc.SignInAttempt) (string, error) { return "https://evil.example/", nil }, "error=AccessDenied", false},
 		"panics":            {func(authsvc.SignInAttempt) (string, error) { panic("oops") }, "error=AccessDenied", false},
-		"sees the profile":  {seesProfile, origin + "/in", true},
-		"sees a known user": {seesKnownUser(), origin + "/in", true},
+		"sees the profile":  {seesProfile, arena.Origin + "/in", true},
+		"sees a known user": {seesKnownUser(), arena.Origin + "/in", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, func(cfg *authsvc.Config) {
+			w := arena.Start(t, func(cfg *authsvc.Config) {
 				cfg.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) { return c.answer(a) }
 			})
-			b := w.browser()
-			a := b.signIn(w.op, "ada", "callbackUrl", "/in")
-			if !strings.Contains(a.location(), c.location) || (b.email() != "") != c.signedIn {
-				t.Errorf("%s, signed in as %q\n%s", a.location(), b.email(), w.logs)
+			b := w.Browser()
+			a := b.SignIn(w.OP, "ada", "callbackUrl", "/in")
+			if !strings.Contains(a.Location(), c.location) || (b.Email() != "") != c.signedIn {
+				t.Errorf("%s, signed in as %q\n%s", a.Location(), b.Email(), w.Logs)
 			}
-			_, err := w.store.GetUserByAccount(t.Context(), "op", "ada")
+			_, err := w.Store.GetUserByAccount(t.Context(), "op", "ada")
 			if stored := err == nil; stored != c.signedIn {
 				t.Errorf("user stored: %v", stored)
 			}
@@ -71,7 +72,7 @@ func seesKnownUser() func(authsvc.SignInAttempt) (string, error) {
 func TestSignInCallbackAtEmailRequest(t *testing.T) {
 	t.Parallel()
 	for _, show := range []bool{false, true} {
-		w := start(t, func(c *authsvc.Config) {
+		w := arena.Start(t, func(c *authsvc.Config) {
 			c.ShowRefusal = show
 			c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
 				if a.VerificationRequest && a.User.Email == "blocked@app.test" {
@@ -80,20 +81,20 @@ func TestSignInCallbackAtEmailRequest(t *testing.T) {
 				return "", nil
 			}
 		})
-		b := w.browser()
-		a := b.post("/api/auth/signin/email", "email", "blocked@app.test")
-		if got := strings.Contains(a.location(), "AccessDenied"); got != show {
-			t.Errorf("show_refusal %v: %s", show, a.location())
+		b := w.Browser()
+		a := b.Post("/api/auth/signin/email", "email", "blocked@app.test")
+		if got := strings.Contains(a.Location(), "AccessDenied"); got != show {
+			t.Errorf("show_refusal %v: %s", show, a.Location())
 		}
-		if b.post("/api/auth/signin/email", "email", "fine@app.test"); w.mail.next(t).To != "fine@app.test" || w.mail.count() != 1 {
-			t.Errorf("%d mails", w.mail.count())
+		if b.Post("/api/auth/signin/email", "email", "fine@app.test"); w.Mail.Next(t).To != "fine@app.test" || w.Mail.Count() != 1 {
+			t.Errorf("%d mails", w.Mail.Count())
 		}
 	}
 }
 
 func TestRedirectCallback(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(c *authsvc.Config) {
+	w := arena.Start(t, func(c *authsvc.Config) {
 		c.Callbacks.Redirect = func(_ context.Context, url, base string) string {
 			switch url {
 			case "panic":
@@ -108,11 +109,11 @@ func TestRedirectCallback(t *testing.T) {
 	})
 	for want, to := range map[string]string{
 		"abroad": "https://partner.example/landing?x=1",
-		"/x":     origin + "/decided",
-		"script": origin,
-		"panic":  origin,
+		"/x":     arena.Origin + "/decided",
+		"script": arena.Origin,
+		"panic":  arena.Origin,
 	} {
-		if got := w.browser().signIn(w.op, "ada", "callbackUrl", want).location(); got != to {
+		if got := w.Browser().SignIn(w.OP, "ada", "callbackUrl", want).Location(); got != to {
 			t.Errorf("%s leads to %s, want %s", want, got, to)
 		}
 	}
@@ -122,7 +123,7 @@ func TestJWTAndSessionCallbacks(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var triggers []string
-	w := start(t, func(c *authsvc.Config) {
+	w := arena.Start(t, func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"
 		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
 			mu.Lock()
@@ -143,47 +144,47 @@ func TestJWTAndSessionCallbacks(t *testing.T) {
 			return p.Session, nil
 		}
 	})
-	b := w.browser()
-	b.signIn(w.op, "ada")
-	before := b.session()
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	before := b.Session()
 	if before["role"] != "admin" {
-		t.Errorf("session %v\n%s", before, w.logs)
+		t.Errorf("session %v\n%s", before, w.Logs)
 	}
 	id := before["user"].(map[string]any)["id"]
-	after := b.update(map[string]any{"name": "Countess", "role": "root"})
+	after := update(b, map[string]any{"name": "Countess", "role": "root"})
 	user := after["user"].(map[string]any)
 	if user["name"] != "Countess" || user["id"] != id || after["role"] != "admin" {
 		t.Errorf("after update %v", after)
 	}
-	if got := b.session()["user"].(map[string]any)["name"]; got != "Countess" {
+	if got := b.Session()["user"].(map[string]any)["name"]; got != "Countess" {
 		t.Errorf("the update did not stay: %v", got)
 	}
 	if !slices.Equal(triggers, []string{"signUp", "", "update", ""}) {
 		t.Errorf("triggers %q", triggers)
 	}
-	stolen := w.browser()
-	for name, v := range b.cookies {
-		stolen.cookies[name] = v
+	stolen := w.Browser()
+	for name, v := range b.Cookies {
+		stolen.Cookies[name] = v
 	}
-	b.post("/api/auth/signout")
-	if len(stolen.session()) != 0 {
+	b.Post("/api/auth/signout")
+	if len(stolen.Session()) != 0 {
 		t.Error("the re-issued token is not covered by the sign-out")
 	}
 }
 
 // update posts data to session as the client does.
-func (b *browser) update(data any) map[string]any {
-	b.t.Helper()
-	raw, err := json.Marshal(map[string]any{"csrfToken": b.csrf(), "data": data})
+func update(b *arena.Browser, data any) map[string]any {
+	b.T.Helper()
+	raw, err := json.Marshal(map[string]any{"csrfToken": b.CSRF(), "data": data})
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	r := httptest.NewRequest(http.MethodPost, b.abs("/api/auth/session"), strings.NewReader(string(raw)))
+	r := httptest.NewRequest(http.MethodPost, b.Abs("/api/auth/session"), strings.NewReader(string(raw)))
 	r.Header.Set("Content-Type", "application/json")
-	a := b.do(r)
+	a := b.Do(r)
 	var v map[string]any
-	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
-		b.t.Fatalf("update: %d %s", a.StatusCode, a.body)
+	if err := json.Unmarshal([]byte(a.Text), &v); err != nil {
+		b.T.Fatalf("update: %d %s", a.StatusCode, a.Text)
 	}
 	return v
 }
@@ -192,17 +193,17 @@ func TestFailingSessionCallbacksSignNobodyIn(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"jwt", "database"} {
 		for name, fail := range map[string]func(){"error": func() {}, "panic": func() { panic("oops") }} {
-			w := start(t, func(c *authsvc.Config) {
+			w := arena.Start(t, func(c *authsvc.Config) {
 				c.Session.Strategy = strategy
 				c.Callbacks.Session = func(context.Context, authsvc.SessionParams) (map[string]any, error) {
 					fail()
 					return map[string]any{"user": "root"}, errors.New("no")
 				}
 			})
-			b := w.browser()
-			b.signIn(w.op, "ada")
-			if a := b.get("/api/auth/session"); a.StatusCode != http.StatusServiceUnavailable || a.body != "{}" {
-				t.Errorf("%s, %s: %d %s", strategy, name, a.StatusCode, a.body)
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusServiceUnavailable || a.Text != "{}" {
+				t.Errorf("%s, %s: %d %s", strategy, name, a.StatusCode, a.Text)
 			}
 		}
 	}
@@ -255,15 +256,15 @@ func TestEvents(t *testing.T) {
 				"unlinkAccount alan", "updateUser", "signIn email false"},
 		} {
 			log := &eventLog{}
-			w := start(t, func(c *authsvc.Config) {
+			w := arena.Start(t, func(c *authsvc.Config) {
 				c.Session.Strategy = strategy
 				log.watch(c)
 			})
-			b := w.browser()
-			b.signIn(w.op, person)
-			b.session()
-			b.post("/api/auth/signout")
-			b.signInByMail(w, person+"@example.com")
+			b := w.Browser()
+			b.SignIn(w.OP, person)
+			b.Session()
+			b.Post("/api/auth/signout")
+			b.SignInByMail(w, person+"@example.com")
 			if got := log.names(); !slices.Equal(got, want) {
 				t.Errorf("%s, %s: events %q\nwant %q", strategy, person, got, want)
 			}

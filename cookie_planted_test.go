@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 // TestPlantedSessionsAreExpired: what a sibling can plant is expired on every
@@ -31,7 +32,7 @@ func TestPlantedSessionsAreExpired(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, func(config *authsvc.Config) { config.Compat, config.URL = c.compat, "https://auth.app.test" })
+			w := arena.Start(t, func(config *authsvc.Config) { config.Compat, config.URL = c.compat, "https://auth.app.test" })
 			r := httptest.NewRequest(http.MethodGet, "https://auth.app.test/api/auth/session", nil)
 			r.Header.Set("Cookie", c.cookies)
 			rec := httptest.NewRecorder()

@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/mail"
@@ -21,40 +22,40 @@ var requestID = regexp.MustCompile(`request=([0-9a-f]{12})`)
 
 func TestProviderDown(t *testing.T) {
 	t.Parallel()
-	w := start(t, nil)
-	w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
-	b := w.browser()
-	a := b.post("/api/auth/signin/op")
-	id := requestID.FindStringSubmatch(a.location())
-	if !strings.Contains(a.location(), "error=OAuthSignin") || id == nil {
-		t.Fatalf("%d %s", a.StatusCode, a.location())
+	w := arena.Start(t, nil)
+	w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
+	b := w.Browser()
+	a := b.Post("/api/auth/signin/op")
+	id := requestID.FindStringSubmatch(a.Location())
+	if !strings.Contains(a.Location(), "error=OAuthSignin") || id == nil {
+		t.Fatalf("%d %s", a.StatusCode, a.Location())
 	}
-	a = b.get(b.get(a.location()).location())
-	if a.StatusCode != 200 || !strings.Contains(a.body, id[1]) || !strings.Contains(a.body, "Try signing in with a different account.") {
-		t.Errorf("error page: %d %s", a.StatusCode, a.body)
+	a = b.Get(b.Get(a.Location()).Location())
+	if a.StatusCode != 200 || !strings.Contains(a.Text, id[1]) || !strings.Contains(a.Text, "Try signing in with a different account.") {
+		t.Errorf("error page: %d %s", a.StatusCode, a.Text)
 	}
-	if !strings.Contains(w.logs.String(), id[1]) {
+	if !strings.Contains(w.Logs.String(), id[1]) {
 		t.Error("the request id is not in the log")
 	}
-	if a := b.post("/api/auth/signin/email", "email", "ada@app.test"); !strings.Contains(a.location(), "verify-request") {
-		t.Errorf("another provider: %s", a.location())
+	if a := b.Post("/api/auth/signin/email", "email", "ada@app.test"); !strings.Contains(a.Location(), "verify-request") {
+		t.Errorf("another provider: %s", a.Location())
 	}
 }
 
 func TestTokenEndpointDown(t *testing.T) {
 	t.Parallel()
-	w := start(t, nil)
-	b := w.browser()
-	back := b.approve(w.op, b.begin("op"), "ada")
-	w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 500}})
-	if a := b.get(back); !strings.Contains(a.location(), "error=OAuthCallback") || b.email() != "" {
-		t.Errorf("%s as %q", a.location(), b.email())
+	w := arena.Start(t, nil)
+	b := w.Browser()
+	back := b.Approve(w.OP, b.Begin("op"), "ada")
+	w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 500}})
+	if a := b.Get(back); !strings.Contains(a.Location(), "error=OAuthCallback") || b.Email() != "" {
+		t.Errorf("%s as %q", a.Location(), b.Email())
 	}
-	w.op.SetFault(idp.Fault{})
-	if a := b.signIn(w.op, "ada"); a.location() != origin {
-		t.Errorf("the next try: %s\n%s", a.location(), w.logs)
+	w.OP.SetFault(idp.Fault{})
+	if a := b.SignIn(w.OP, "ada"); a.Location() != arena.Origin {
+		t.Errorf("the next try: %s\n%s", a.Location(), w.Logs)
 	}
-	if strings.Contains(w.logs.String(), clientSecret) {
+	if strings.Contains(w.Logs.String(), arena.ClientSecret) {
 		t.Error("the client secret is in the log")
 	}
 }
@@ -71,13 +72,13 @@ func TestMailServerDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, func(c *authsvc.Config) {
+	w := arena.Start(t, func(c *authsvc.Config) {
 		c.Providers = []authsvc.Provider{&authsvc.Email{From: "Acme <no-reply@app.test>", Send: send}}
 	})
-	b := w.browser()
+	b := w.Browser()
 	begin := time.Now()
-	if a := b.post("/api/auth/signin/email", "email", "ada@app.test"); !strings.Contains(a.location(), "/verify-request") {
-		t.Errorf("%d %s", a.StatusCode, a.location())
+	if a := b.Post("/api/auth/signin/email", "email", "ada@app.test"); !strings.Contains(a.Location(), "/verify-request") {
+		t.Errorf("%d %s", a.StatusCode, a.Location())
 	}
 	if d := time.Since(begin); d > 2*time.Second {
 		t.Errorf("the answer took %v", d)
@@ -86,34 +87,34 @@ func TestMailServerDown(t *testing.T) {
 	defer cancel()
 	m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
 	if err != nil {
-		t.Fatalf("the mail was not tried again: %v\n%s", err, w.logs)
+		t.Fatalf("the mail was not tried again: %v\n%s", err, w.Logs)
 	}
-	if !strings.Contains(w.logs.String(), "will be tried again") {
-		t.Errorf("the cause is not in the log:\n%s", w.logs)
+	if !strings.Contains(w.Logs.String(), "will be tried again") {
+		t.Errorf("the cause is not in the log:\n%s", w.Logs)
 	}
-	if a := b.get(m.Link()); a.location() != origin || b.email() != "ada@app.test" {
-		t.Errorf("%s as %q", a.location(), b.email())
+	if a := b.Get(m.Link()); a.Location() != arena.Origin || b.Email() != "ada@app.test" {
+		t.Errorf("%s as %q", a.Location(), b.Email())
 	}
 }
 
 func TestMailRefusedForGood(t *testing.T) {
 	t.Parallel()
 	tried := make(chan struct{}, 10)
-	w := start(t, func(c *authsvc.Config) {
+	w := arena.Start(t, func(c *authsvc.Config) {
 		c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: func(context.Context, authsvc.Message) error {
 			tried <- struct{}{}
 			return errors.Join(authsvc.ErrMailRefused, errors.New("550 no such mailbox"))
 		}}}
 	})
-	w.browser().post("/api/auth/signin/email", "email", "ada@app.test")
+	w.Browser().Post("/api/auth/signin/email", "email", "ada@app.test")
 	<-tried
 	for range 100 {
-		if strings.Contains(w.logs.String(), "mail given up") {
+		if strings.Contains(w.Logs.String(), "mail given up") {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if _, err := w.store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)); !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := w.Store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the mail is still queued: %v", err)
 	}
 }
@@ -124,30 +125,30 @@ func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
 		faulty := adaptertest.Faulty(memory.New())
-		w := start(t, func(c *authsvc.Config) {
+		w := arena.Start(t, func(c *authsvc.Config) {
 			c.Session.Strategy, c.Adapter, c.RateLimit.Disabled = strategy, faulty, true
 		})
-		b := w.browser()
-		b.signIn(w.op, "ada")
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
 		for n := range 12 {
 			for _, inject := range []func(int){faulty.FailBefore, faulty.FailAfter} {
-				c := w.browser()
-				back := c.approve(w.op, c.begin("op"), "grace")
+				c := w.Browser()
+				back := c.Approve(w.OP, c.Begin("op"), "grace")
 				inject(n + 1)
-				a := c.get(back)
+				a := c.Get(back)
 				faulty.FailBefore(0)
 				if a.StatusCode >= 500 || a.StatusCode != http.StatusFound {
 					t.Errorf("%s, call %d: %d", strategy, n+1, a.StatusCode)
 				}
-				if strings.Contains(a.location(), "error=") && c.email() != "" {
+				if strings.Contains(a.Location(), "error=") && c.Email() != "" {
 					t.Errorf("%s, call %d: refused and signed in", strategy, n+1)
 				}
-				if a := w.browser().signIn(w.op, "grace"); a.location() != origin {
-					t.Errorf("%s, call %d: the next try ends at %s\n%s", strategy, n+1, a.location(), w.logs)
+				if a := w.Browser().SignIn(w.OP, "grace"); a.Location() != arena.Origin {
+					t.Errorf("%s, call %d: the next try ends at %s\n%s", strategy, n+1, a.Location(), w.Logs)
 				}
 			}
 		}
-		if b.email() != "ada@example.com" {
+		if b.Email() != "ada@example.com" {
 			t.Error("somebody else's session was lost")
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 func TestRequire(t *testing.T) {
 	t.Parallel()
-	strategies(t, nil, func(t *testing.T, w *world) {
-		b := w.browser()
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		b := w.Browser()
 		guarded := w.Require(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			s, err := w.Session(r)
 			if err != nil || s == nil {
@@ -23,16 +24,16 @@ func TestRequire(t *testing.T) {
 			io.WriteString(rw, s.Email)
 		}))
 		ask := func(method, accept string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(method, origin+"/app/page?a=b", nil)
+			r := httptest.NewRequest(method, arena.Origin+"/app/page?a=b", nil)
 			r.Header.Set("Accept", accept)
-			for name, v := range b.cookies {
+			for name, v := range b.Cookies {
 				r.AddCookie(&http.Cookie{Name: name, Value: v})
 			}
 			rec := httptest.NewRecorder()
 			guarded.ServeHTTP(rec, r)
 			return rec
 		}
-		want := origin + "/api/auth/signin?callbackUrl=https%3A%2F%2Fapp.test%2Fapp%2Fpage%3Fa%3Db"
+		want := arena.Origin + "/api/auth/signin?callbackUrl=https%3A%2F%2Fapp.test%2Fapp%2Fpage%3Fa%3Db"
 		if a := ask("GET", "text/html"); a.Code != http.StatusFound || a.Header().Get("Location") != want {
 			t.Errorf("a person: %d %s", a.Code, a.Header().Get("Location"))
 		}
@@ -41,7 +42,7 @@ func TestRequire(t *testing.T) {
 				t.Errorf("a script: %d", a.Code)
 			}
 		}
-		b.signIn(w.op, "ada")
+		b.SignIn(w.OP, "ada")
 		if a := ask("GET", "text/html"); a.Code != http.StatusOK || a.Body.String() != "ada@example.com" {
 			t.Errorf("signed in: %d %s", a.Code, a.Body)
 		}
@@ -50,29 +51,29 @@ func TestRequire(t *testing.T) {
 
 func TestEndSessionsAndDeleteUser(t *testing.T) {
 	t.Parallel()
-	strategies(t, nil, func(t *testing.T, w *world) {
-		one, two, other := w.browser(), w.browser(), w.browser()
-		one.signIn(w.op, "ada")
-		two.signIn(w.op, "ada")
-		other.signIn(w.op, "grace")
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		one, two, other := w.Browser(), w.Browser(), w.Browser()
+		one.SignIn(w.OP, "ada")
+		two.SignIn(w.OP, "ada")
+		other.SignIn(w.OP, "grace")
 		ada := currentUser(t, w, one)
 		if err := w.EndSessions(t.Context(), ada); err != nil {
 			t.Fatal(err)
 		}
-		if one.email() != "" || two.email() != "" || other.email() == "" {
-			t.Errorf("after EndSessions: %q, %q, %q", one.email(), two.email(), other.email())
+		if one.Email() != "" || two.Email() != "" || other.Email() == "" {
+			t.Errorf("after EndSessions: %q, %q, %q", one.Email(), two.Email(), other.Email())
 		}
-		// Signing in again works at once, and deletion ends that too.
-		if one.signIn(w.op, "ada"); one.email() != "ada@example.com" {
-			t.Fatalf("signed in again as %q\n%s", one.email(), w.logs)
+		// Signing in again arena.Works at once, and deletion ends that too.
+		if one.SignIn(w.OP, "ada"); one.Email() != "ada@example.com" {
+			t.Fatalf("signed in again as %q\n%s", one.Email(), w.Logs)
 		}
 		if err := w.DeleteUser(t.Context(), ada); err != nil {
 			t.Fatal(err)
 		}
-		if one.email() != "" || other.email() == "" {
-			t.Errorf("after DeleteUser: %q, %q", one.email(), other.email())
+		if one.Email() != "" || other.Email() == "" {
+			t.Errorf("after DeleteUser: %q, %q", one.Email(), other.Email())
 		}
-		if _, err := w.store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, authsvc.ErrNotFound) {
+		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, authsvc.ErrNotFound) {
 			t.Errorf("the account is left: %v", err)
 		}
 		if err := w.DeleteUser(t.Context(), ada); !errors.Is(err, authsvc.ErrNotFound) {

@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 // A post office is what stands behind Email.Send in these tests.
@@ -49,9 +50,9 @@ func (p *postOffice) audit(_ context.Context, e authsvc.AuditEvent) {
 	}
 }
 
-func (p *postOffice) open(t *testing.T, store authsvc.Adapter) *arena {
+func (p *postOffice) open(t *testing.T, store authsvc.Adapter) *arena.World {
 	t.Helper()
-	return enterOffline(t, func(c *authsvc.Config) {
+	return arena.EnterOffline(t, func(c *authsvc.Config) {
 		c.Providers[0] = &authsvc.Email{From: "Acme <no-reply@app.test>", MaxAge: 10 * time.Minute, Send: p.send}
 		c.Events.Audit = p.audit
 		if store != nil {
@@ -104,7 +105,7 @@ func TestMailAttempts(t *testing.T) {
 				p := &postOffice{serve: c.serve}
 				w := p.open(t, nil)
 				begin := time.Now()
-				w.browser().post("/api/auth/signin/email", "email", "new@app.test")
+				w.Browser().Post("/api/auth/signin/email", "email", "new@app.test")
 				if d := time.Since(begin); d > 500*time.Millisecond {
 					t.Errorf("the answer took %v", d)
 				}
@@ -120,7 +121,7 @@ func TestMailAttempts(t *testing.T) {
 				if got := fmt.Sprint(p.given); got != fmt.Sprint([]string{c.given}) && (c.given != "" || len(p.given) > 0) {
 					t.Errorf("told %s", got)
 				}
-				if _, err := w.store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
+				if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
 					t.Errorf("still queued: %v", err)
 				}
 			})
@@ -143,7 +144,7 @@ func TestSlowMailServer(t *testing.T) {
 		w := p.open(t, nil)
 		begin := time.Now()
 		for i := range 50 {
-			w.browser().post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+			w.Browser().Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
 			synctest.Wait()
 		}
 		if d := time.Since(begin); d > 500*time.Millisecond {
@@ -157,7 +158,7 @@ func TestSlowMailServer(t *testing.T) {
 		p := &postOffice{serve: func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }}
 		w := p.open(t, nil)
 		for i := range 50 {
-			w.browser().post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+			w.Browser().Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
 		}
 		settle(time.Hour)
 		if p.most != 4 {
@@ -184,7 +185,7 @@ func (s *mortalStore) ClaimMail(ctx context.Context, now, retry time.Time) (auth
 }
 
 // TestMailAfterACrash: a link whose replica died before it was sent is sent by
-// the next one, and works.
+// the next one, and arena.Works.
 func TestMailAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, claim := range map[string]bool{"before the claim": false, "after the claim": true} {
@@ -194,8 +195,8 @@ func TestMailAfterACrash(t *testing.T) {
 				p := &postOffice{serve: func(context.Context, int) error { return nil }}
 				store := memory.New()
 				dying := p.open(t, &mortalStore{Adapter: store, claim: claim})
-				b := dying.browser()
-				b.post("/api/auth/signin/email", "email", "new@app.test")
+				b := dying.Browser()
+				b.Post("/api/auth/signin/email", "email", "new@app.test")
 				synctest.Wait()
 				if len(p.begun) != 0 {
 					t.Fatal("the dead one sent it")
@@ -205,9 +206,9 @@ func TestMailAfterACrash(t *testing.T) {
 				if len(p.begun) != 1 {
 					t.Fatalf("%d mails", len(p.begun))
 				}
-				b.h = next
-				if b.get(link(t, authsvc.Message{Text: p.links[0]})); b.email() != "new@app.test" {
-					t.Errorf("signed in as %q", b.email())
+				b.H = next
+				if b.Get(arena.Link(t, authsvc.Message{Text: p.links[0]})); b.Email() != "new@app.test" {
+					t.Errorf("signed in as %q", b.Email())
 				}
 			})
 		})
@@ -215,9 +216,9 @@ func TestMailAfterACrash(t *testing.T) {
 }
 
 // replica is another service like w on a store.
-func (p *postOffice) replica(t *testing.T, w *arena, store authsvc.Adapter) *authsvc.Service {
+func (p *postOffice) replica(t *testing.T, w *arena.World, store authsvc.Adapter) *authsvc.Service {
 	t.Helper()
-	c := w.config
+	c := w.Config
 	c.Adapter = store
 	s, err := authsvc.New(c)
 	if err != nil {
@@ -237,7 +238,7 @@ func TestMailGoesOutOnce(t *testing.T) {
 		w := p.open(t, store)
 		p.replica(t, w, store)
 		for i := range 100 {
-			w.browser().post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+			w.Browser().Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
 		}
 		settle(10 * time.Minute)
 		seen := map[string]bool{}

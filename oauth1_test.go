@@ -7,52 +7,53 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 )
 
 // oauth1Client is the client of a provider with OAuth 1.0a.
 func oauth1Client(op *idp.Server) *authsvc.OAuth1 {
-	return &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "app", Secret: clientSecret},
+	return &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret},
 		RequestTokenURL: op.Issuer() + "/oauth1/initiate", AuthorizationURL: op.Issuer() + "/oauth1/authorize",
 		AccessTokenURL: op.Issuer() + "/oauth1/token", UserInfoURL: op.Issuer() + "/oauth1/user?a=b%20c&a=%2B",
 		Fields: authsvc.Fields{ID: "token.user_id"}}
 }
 
 // enterOAuth1 adds such a provider, "old", to the arena.
-func enterOAuth1(t *testing.T, tune func(*authsvc.OAuth1)) *arena {
+func enterOAuth1(t *testing.T, tune func(*authsvc.OAuth1)) *arena.World {
 	t.Helper()
-	other, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: clientSecret, RedirectURIs: redirectURIs()}}})
+	other, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: arena.ClientSecret, RedirectURIs: arena.RedirectURIs()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { other.Close() })
-	w := enter(t, func(c *authsvc.Config) {
+	w := arena.Enter(t, func(c *authsvc.Config) {
 		o := oauth1Client(other)
 		if tune != nil {
 			tune(o)
 		}
 		c.Providers = append(c.Providers, o)
 	})
-	w.op = other
+	w.OP = other
 	return w
 }
 
 func TestOAuth1Linking(t *testing.T) {
 	t.Parallel()
 	w := enterOAuth1(t, nil)
-	b := w.browser()
-	b.get(b.approve(w.op, b.begin("old"), "grace"))
-	if to := w.browser().begin("old", "link", "true"); !strings.Contains(to, "error=SessionRequired") {
+	b := w.Browser()
+	b.Get(b.Approve(w.OP, b.Begin("old"), "grace"))
+	if to := w.Browser().Begin("old", "link", "true"); !strings.Contains(to, "error=SessionRequired") {
 		t.Errorf("a link without a session leads to %s", to)
 	}
-	if a := b.get(b.approve(w.op, b.begin("old", "link", "true"), "alan")); a.location() != origin || b.email() != "grace@example.com" {
-		t.Errorf("twin: %s as %q", a.location(), b.email())
+	if a := b.Get(b.Approve(w.OP, b.Begin("old", "link", "true"), "alan")); a.Location() != arena.Origin || b.Email() != "grace@example.com" {
+		t.Errorf("twin: %s as %q", a.Location(), b.Email())
 	}
-	back := b.approve(w.op, b.begin("old", "link", "true"), "katherine")
-	stolen := b.clone()
-	b.post("/api/auth/signout")
-	w.mustRefuse(t, func() *answer { return b.get(back) })
-	w.mustRefuse(t, func() *answer { return stolen.get(back) })
+	back := b.Approve(w.OP, b.Begin("old", "link", "true"), "katherine")
+	stolen := b.Clone()
+	b.Post("/api/auth/signout")
+	w.MustRefuse(t, func() *arena.Answer { return b.Get(back) })
+	w.MustRefuse(t, func() *arena.Answer { return stolen.Get(back) })
 }
 
 // TestOAuth1Functions: the hatches are fenced as those of OAuth are, and sign
@@ -107,12 +108,12 @@ func TestOAuth1Functions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := enterOAuth1(t, c.tune)
-			b := w.browser()
-			a := b.get(b.approve(w.op, b.begin("old"), "grace"))
-			if c.want == "" && a.location() != origin || c.want != "" && !strings.Contains(a.location(), "error="+c.want) {
-				t.Errorf("%s\n%s", a.location(), w.logs)
+			b := w.Browser()
+			a := b.Get(b.Approve(w.OP, b.Begin("old"), "grace"))
+			if c.want == "" && a.Location() != arena.Origin || c.want != "" && !strings.Contains(a.Location(), "error="+c.want) {
+				t.Errorf("%s\n%s", a.Location(), w.Logs)
 			}
-			if signedIn := b.session()["user"] != nil; signedIn != (c.want == "") {
+			if signedIn := b.Session()["user"] != nil; signedIn != (c.want == "") {
 				t.Errorf("signed in: %v", signedIn)
 			}
 		})
@@ -124,23 +125,23 @@ func TestOAuth1Down(t *testing.T) {
 	t.Parallel()
 	w := enterOAuth1(t, nil)
 	for endpoint, word := range map[idp.Endpoint]string{idp.EndpointOAuth1Initiate: "OAuthSignin", idp.EndpointOAuth1Token: "OAuthCallback", idp.EndpointOAuth1User: "OAuthCallback"} {
-		w.op.SetFault(idp.Fault{Status: map[idp.Endpoint]int{endpoint: 503}})
-		b := w.browser()
-		to := b.begin("old")
+		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{endpoint: 503}})
+		b := w.Browser()
+		to := b.Begin("old")
 		if !strings.Contains(to, "error=") {
-			to = b.get(b.approve(w.op, to, "grace")).location()
+			to = b.Get(b.Approve(w.OP, to, "grace")).Location()
 		}
-		if !strings.Contains(to, "error="+word) || b.email() != "" {
+		if !strings.Contains(to, "error="+word) || b.Email() != "" {
 			t.Errorf("%s: %s", endpoint, to)
 		}
-		for name := range b.cookies {
+		for name := range b.Cookies {
 			if strings.Contains(name, ".tx.") {
 				t.Errorf("%s: %s is left", endpoint, name)
 			}
 		}
-		w.op.SetFault(idp.Fault{})
-		if a := b.get(b.approve(w.op, b.begin("old"), "grace")); a.location() != origin {
-			t.Errorf("%s: the next try: %s\n%s", endpoint, a.location(), w.logs)
+		w.OP.SetFault(idp.Fault{})
+		if a := b.Get(b.Approve(w.OP, b.Begin("old"), "grace")); a.Location() != arena.Origin {
+			t.Errorf("%s: the next try: %s\n%s", endpoint, a.Location(), w.Logs)
 		}
 	}
 }
@@ -182,7 +183,7 @@ func TestOldProtocolMistakes(t *testing.T) {
 		"headers ":                 openID(func(o *authsvc.OpenID2) { o.Headers = map[string]string{"Host": "x"} }),
 		"profile.name":             openID(func(o *authsvc.OpenID2) { o.Fields.Name = "{" }),
 	} {
-		s, err := authsvc.New(authsvc.Config{URL: origin, Secrets: []string{testSecret}, Providers: []authsvc.Provider{p}})
+		s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Providers: []authsvc.Provider{p}})
 		if s != nil {
 			s.Close(t.Context())
 		}

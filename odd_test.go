@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 // odd is an identity provider in memory that departs from the standards. It
@@ -99,7 +100,7 @@ func (o *odd) hosts() map[string]bool {
 
 // oddClient is the client at that provider, changed by tune.
 func oddClient(tune func(*authsvc.OAuth)) *authsvc.OAuth {
-	p := &authsvc.OAuth{ID: "odd", Client: authsvc.Client{ID: "odd-client", Secret: clientSecret},
+	p := &authsvc.OAuth{ID: "odd", Client: authsvc.Client{ID: "odd-client", Secret: arena.ClientSecret},
 		AuthorizationURL: "https://odd.test/authorize", TokenURL: "https://odd.test/token", UserInfoURL: "https://api.odd.test/me",
 		Fields: authsvc.Fields{ID: "id"}}
 	if tune != nil {
@@ -109,20 +110,20 @@ func oddClient(tune func(*authsvc.OAuth)) *authsvc.OAuth {
 }
 
 // oddConfig is a service with that provider only.
-func oddConfig(o *odd, p *authsvc.OAuth, logs *logBuffer) authsvc.Config {
-	return authsvc.Config{URL: origin, Secrets: []string{testSecret}, Adapter: memory.New(), Providers: []authsvc.Provider{p},
+func oddConfig(o *odd, p *authsvc.OAuth, logs *arena.LogBuffer) authsvc.Config {
+	return authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New(), Providers: []authsvc.Provider{p},
 		Outbound: authsvc.Outbound{DangerousTransport: o}, RateLimit: authsvc.RateLimit{Disabled: true},
 		Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 }
 
 // startOdd runs it.
-func startOdd(t *testing.T, o *odd, tune func(*authsvc.OAuth)) *world {
+func startOdd(t *testing.T, o *odd, tune func(*authsvc.OAuth)) *arena.World {
 	t.Helper()
-	w := &world{t: t, logs: &logBuffer{}}
-	w.config = oddConfig(o, oddClient(tune), w.logs)
-	w.store = w.config.Adapter
+	w := &arena.World{T: t, Logs: &arena.LogBuffer{}}
+	w.Config = oddConfig(o, oddClient(tune), w.Logs)
+	w.Store = w.Config.Adapter
 	var err error
-	if w.Service, err = authsvc.New(w.config); err != nil {
+	if w.Service, err = authsvc.New(w.Config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -134,21 +135,21 @@ func startOdd(t *testing.T, o *odd, tune func(*authsvc.OAuth)) *world {
 }
 
 // signInOdd goes through the flow; the callback gets more parameters.
-func (w *world) signInOdd(b *browser, more ...string) *answer {
-	w.t.Helper()
-	state := mustURL(w.t, b.begin("odd")).Query().Get("state")
+func signInOdd(w *arena.World, b *arena.Browser, more ...string) *arena.Answer {
+	w.T.Helper()
+	state := arena.MustURL(w.T, b.Begin("odd")).Query().Get("state")
 	q := url.Values{"code": {"the-code"}, "state": {state}}
 	for i := 0; i+1 < len(more); i += 2 {
 		q.Add(more[i], more[i+1])
 	}
-	return b.get("/api/auth/callback/odd?" + q.Encode())
+	return b.Get("/api/auth/callback/odd?" + q.Encode())
 }
 
 // oddUser signs a person in and returns the session's user; nil if refused.
-func (w *world) oddUser(more ...string) map[string]any {
-	w.t.Helper()
-	b := w.browser()
-	w.signInOdd(b, more...)
-	user, _ := b.session()["user"].(map[string]any)
+func oddUser(w *arena.World, more ...string) map[string]any {
+	w.T.Helper()
+	b := w.Browser()
+	signInOdd(w, b, more...)
+	user, _ := b.Session()["user"].(map[string]any)
 	return user
 }

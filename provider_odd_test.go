@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 // TestOddRequests: each data field in the request that it is about.
@@ -32,7 +33,7 @@ func TestOddRequests(t *testing.T) {
 			}},
 		"client id": {func(p *authsvc.OAuth) { p.ClientIDParam, p.AuthMethod = "client_key", "client_secret_post" }, "odd.test/token",
 			func(r *http.Request) bool {
-				return r.Form.Get("client_key") == "odd-client" && !r.Form.Has("client_id") && r.Form.Get("client_secret") == clientSecret
+				return r.Form.Get("client_key") == "odd-client" && !r.Form.Has("client_id") && r.Form.Get("client_secret") == arena.ClientSecret
 			}},
 		"header": {func(p *authsvc.OAuth) { p.Headers = map[string]string{"Client-Id": "<{client_id}>"} }, "odd.test/token",
 			func(r *http.Request) bool { return r.Header.Get("Client-Id") == "<odd-client>" }},
@@ -71,8 +72,8 @@ func TestOddRequests(t *testing.T) {
 			t.Parallel()
 			o := newOdd(nil)
 			w := startOdd(t, o, tt.tune)
-			if w.oddUser() == nil {
-				t.Fatalf("%s", w.logs)
+			if oddUser(w) == nil {
+				t.Fatalf("%s", w.Logs)
 			}
 			if r := o.request(tt.where); r == nil || !tt.want(r) {
 				t.Errorf("%+v", r)
@@ -114,12 +115,12 @@ func TestOddExchange(t *testing.T) {
 			return profile, err
 		}
 	})
-	b := w.browser()
-	w.signInOdd(b)
-	if b.email() != "ada@odd.test" {
-		t.Fatalf("%v %s", b.session(), w.logs)
+	b := w.Browser()
+	signInOdd(w, b)
+	if b.Email() != "ada@odd.test" {
+		t.Fatalf("%v %s", b.Session(), w.Logs)
 	}
-	u, err := w.store.GetUserByAccount(t.Context(), "odd", "9007199254740993")
+	u, err := w.Store.GetUserByAccount(t.Context(), "odd", "9007199254740993")
 	if err != nil || u.Name != "Ada" || u.EmailVerified.IsZero() {
 		t.Errorf("%+v, %v", u, err)
 	}
@@ -129,7 +130,7 @@ func TestOddExchange(t *testing.T) {
 	}
 	var sent map[string]string
 	r := o.request("odd.test/gettoken")
-	if err := json.Unmarshal([]byte(r.PostForm.Get("raw")), &sent); err != nil || sent["code"] != "the-code" || sent["secret"] != clientSecret || sent["verifier"] == "" ||
+	if err := json.Unmarshal([]byte(r.PostForm.Get("raw")), &sent); err != nil || sent["code"] != "the-code" || sent["secret"] != arena.ClientSecret || sent["verifier"] == "" ||
 		r.Header.Get("Authorization") != "Basic eA==" {
 		t.Errorf("%v %v", sent, r.Header)
 	}
@@ -137,8 +138,8 @@ func TestOddExchange(t *testing.T) {
 		t.Error(got)
 	}
 	o.answers["odd.test/gettoken"] = `{"code":40029}`
-	if w.oddUser() != nil || !strings.Contains(w.logs.String(), "code 40029") {
-		t.Errorf("an error with status 200 is accepted: %s", w.logs)
+	if oddUser(w) != nil || !strings.Contains(w.Logs.String(), "code 40029") {
+		t.Errorf("an error with status 200 is accepted: %s", w.Logs)
 	}
 }
 
@@ -152,8 +153,8 @@ func TestVerifiedText(t *testing.T) {
 		for i, text := range []bool{false, true} {
 			o := newOdd(map[string]string{"api.odd.test/me": `{"id":7,"email":"ada@odd.test","email_verified":` + value + `}`})
 			w := startOdd(t, o, func(p *authsvc.OAuth) { p.VerifiedText = text })
-			w.oddUser()
-			u, err := w.store.GetUserByAccount(t.Context(), "odd", "7")
+			oddUser(w)
+			u, err := w.Store.GetUserByAccount(t.Context(), "odd", "7")
 			if err != nil || u.EmailVerified.IsZero() == want[i] {
 				t.Errorf("%s, VerifiedText %v: %v %v", value, text, u.EmailVerified, err)
 			}
@@ -179,17 +180,17 @@ func TestMintedSecret(t *testing.T) {
 				return fmt.Sprint(c.ID, "-", made.Add(1)), now.Add(time.Hour), nil
 			}
 		})
-		w := &world{t: t, logs: &logBuffer{}}
-		w.config = oddConfig(o, p, w.logs)
+		w := &arena.World{T: t, Logs: &arena.LogBuffer{}}
+		w.Config = oddConfig(o, p, w.Logs)
 		var err error
-		if w.Service, err = authsvc.New(w.config); err != nil {
+		if w.Service, err = authsvc.New(w.Config); err != nil {
 			t.Fatal(err)
 		}
 		defer w.Close(context.Background())
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				if w.oddUser() == nil {
+				if oddUser(w) == nil {
 					t.Error("refused")
 				}
 			})
@@ -200,20 +201,20 @@ func TestMintedSecret(t *testing.T) {
 			t.Errorf("%d made, %q used", made.Load(), secret())
 		}
 		time.Sleep(54 * time.Minute)
-		if w.oddUser(); made.Load() != 1 {
+		if oddUser(w); made.Load() != 1 {
 			t.Error("made anew while good")
 		}
 		time.Sleep(90 * time.Second) // under five minutes are left
-		if w.oddUser(); secret() != "odd-client-2" {
+		if oddUser(w); secret() != "odd-client-2" {
 			t.Errorf("%q is used shortly before it expires", secret())
 		}
 		time.Sleep(2 * time.Hour)
 		broken.Store(true)
-		if w.oddUser() != nil {
+		if oddUser(w) != nil {
 			t.Error("signed in without a secret")
 		}
 		broken.Store(false)
-		if w.oddUser() == nil || secret() != "odd-client-3" {
+		if oddUser(w) == nil || secret() != "odd-client-3" {
 			t.Errorf("%q after a failure", secret())
 		}
 	})
@@ -238,7 +239,7 @@ func TestMintedSecretRefused(t *testing.T) {
 				return tt.secret, now.Add(tt.expires), nil
 			}
 		})
-		if got := w.oddUser() != nil; got != tt.ok {
+		if got := oddUser(w) != nil; got != tt.ok {
 			t.Errorf("%s: signed in %v", name, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 // TestClientAddress: X-Forwarded-For counts from trusted proxies only, and of
@@ -33,19 +34,19 @@ func TestClientAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, func(cfg *authsvc.Config) {
+			w := arena.Start(t, func(cfg *authsvc.Config) {
 				cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}
 			})
-			b := w.browser()
-			b.ip = c.peer
+			b := w.Browser()
+			b.IP = c.peer
 			if c.forwarded != "" {
-				b.header = http.Header{"X-Forwarded-For": {c.forwarded}}
+				b.Header = http.Header{"X-Forwarded-For": {c.forwarded}}
 			}
-			b.post("/api/auth/signout", "csrfToken", "wrong") // audited with the address
-			if !strings.Contains(w.logs.String(), "client="+c.want+" ") && !strings.Contains(w.logs.String(), `client="`+c.want+`"`) {
-				t.Errorf("want %s in\n%s", c.want, w.logs)
+			b.Post("/api/auth/signout", "csrfToken", "wrong") // audited with the address
+			if !strings.Contains(w.Logs.String(), "client="+c.want+" ") && !strings.Contains(w.Logs.String(), `client="`+c.want+`"`) {
+				t.Errorf("want %s in\n%s", c.want, w.Logs)
 			}
-			if got := strings.Contains(w.logs.String(), "trusted_proxies"); got != c.warned {
+			if got := strings.Contains(w.Logs.String(), "trusted_proxies"); got != c.warned {
 				t.Errorf("warned: %v", got)
 			}
 		})

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 )
 
 // refreshing has the harness's provider give out tokens that are due, and
 // answer refreshes with what answer returns.
-func (w *world) refreshing(answer func(r *http.Request) string) {
-	w.op.SetFault(idp.Fault{
+func refreshing(w *arena.World, answer func(r *http.Request) string) {
+	w.OP.SetFault(idp.Fault{
 		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
 		Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{
 			idp.EndpointToken: func(rw http.ResponseWriter, r *http.Request) bool {
@@ -53,7 +54,7 @@ func TestRefreshFunctions(t *testing.T) {
 		"own request": {func(p *authsvc.OAuth) {
 			p.ExchangeCode = none
 			p.RefreshTokens = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-				if x.Tokens["refresh_token"] != "rt-0" || x.Client.Secret != clientSecret || x.Callback("code") != "" {
+				if x.Tokens["refresh_token"] != "rt-0" || x.Client.Secret != arena.ClientSecret || x.Callback("code") != "" {
 					return nil, errors.New("not what it needs")
 				}
 				return authsvc.Profile{"access_token": "own", "token_type": "bearer"}, nil
@@ -83,7 +84,7 @@ func TestRefreshFunctions(t *testing.T) {
 			t.Parallel()
 			o := newOdd(map[string]string{"odd.test/token": `{"access_token":"at-odd","token_type":"bearer","expires_in":3600}`})
 			w := startOdd(t, o, c.tune)
-			due(t, w.store, 0)
+			due(t, w.Store, 0)
 			got, err := w.AccessToken(t.Context(), "ada", "odd")
 			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q, %v", got, err)
@@ -92,7 +93,7 @@ func TestRefreshFunctions(t *testing.T) {
 				if again, err := w.AccessToken(t.Context(), "ada", "odd"); again != c.want || err != nil || o.count("odd.test/token") > 1 {
 					t.Errorf("again: %q, %v, asked %d times", again, err, o.count("odd.test/token"))
 				}
-				if _, refresh := w.tokens(t); refresh != "rt-0" {
+				if _, refresh := tokens(w, t); refresh != "rt-0" {
 					t.Errorf("an answer without refresh token costs the old one: %q", refresh)
 				}
 			}

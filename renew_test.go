@@ -22,13 +22,13 @@ func TestRenew(t *testing.T) {
 				c.RateLimit = authsvc.RateLimit{SignIn: authsvc.Rate{N: 2, Per: time.Hour}}
 			})
 			refused := func() bool {
-				return w.browser().post("/api/auth/callback/credentials", "username", "ada", "password", "wrong").StatusCode == http.StatusTooManyRequests
+				return w.Browser().Post("/api/auth/callback/credentials", "username", "ada", "password", "wrong").StatusCode == http.StatusTooManyRequests
 			}
 			if first, second, third := refused(), refused(), refused(); first || second || !third {
 				t.Fatal("the limit does not hold")
 			}
 			before := w.Service
-			next, err := before.Renew(w.config)
+			next, err := before.Renew(w.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func TestRenew(t *testing.T) {
 			if err := before.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			bad := w.config
+			bad := w.Config
 			bad.Providers = nil
 			if _, err := next.Renew(bad); len(authsvc.ConfigErrors(err)) != 1 {
 				t.Errorf("without providers: %v", err)
@@ -47,7 +47,7 @@ func TestRenew(t *testing.T) {
 			if !refused() {
 				t.Error("forgotten by a renewal that failed")
 			}
-			w.end(t)
+			end(w, t)
 		})
 	}
 }
@@ -58,7 +58,7 @@ func TestRenewLeavesNothing(t *testing.T) {
 	w := replica(t, memory.New(), nil)
 	renew := func(n int) (goroutines int, heap uint64) {
 		for range n {
-			next, err := w.Renew(w.config)
+			next, err := w.Renew(w.Config)
 			if err != nil {
 				t.Fatal(err)
 			}

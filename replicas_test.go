@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 func nobody(context.Context, map[string]string) (authsvc.User, error) {
@@ -20,16 +21,16 @@ func nobody(context.Context, map[string]string) (authsvc.User, error) {
 }
 
 // replica runs a service without a network on a store that others share.
-func replica(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *world {
+func replica(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
-	w := &world{t: t, logs: &logBuffer{}, store: store}
-	w.config = authsvc.Config{URL: origin, Secrets: []string{testSecret}, Adapter: store, Session: authsvc.SessionOptions{Strategy: "jwt"},
-		Logger:    slog.New(slog.NewTextHandler(w.logs, nil)),
+	w := &arena.World{T: t, Logs: &arena.LogBuffer{}, Store: store}
+	w.Config = authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Session: authsvc.SessionOptions{Strategy: "jwt"},
+		Logger:    slog.New(slog.NewTextHandler(w.Logs, nil)),
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: nobody}}}
 	if tune != nil {
-		tune(&w.config)
+		tune(&w.Config)
 	}
-	s, err := authsvc.New(w.config)
+	s, err := authsvc.New(w.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func replica(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *w
 	return w
 }
 
-func (w *world) end(t *testing.T) {
+func end(w *arena.World, t *testing.T) {
 	t.Helper()
 	if err := w.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
@@ -62,16 +63,16 @@ func TestRateLimitIsShared(t *testing.T) {
 				w := replica(t, c.store(), func(config *authsvc.Config) {
 					config.RateLimit = authsvc.RateLimit{SignIn: authsvc.Rate{N: 3, Per: time.Hour}}
 				})
-				defer w.end(t)
-				b := w.browser()
+				defer end(w, t)
+				b := w.Browser()
 				for range 4 {
-					switch a := b.post("/api/auth/callback/credentials", "username", "ada", "password", "wrong"); a.StatusCode {
+					switch a := b.Post("/api/auth/callback/credentials", "username", "ada", "password", "wrong"); a.StatusCode {
 					case http.StatusTooManyRequests:
 					default:
 						passed++
 					}
 				}
-				if name == "a broken one" && !strings.Contains(w.logs.String(), "could not count for a rate limit") {
+				if name == "a broken one" && !strings.Contains(w.Logs.String(), "could not count for a rate limit") {
 					t.Error("not a word in the log")
 				}
 			}
@@ -113,7 +114,7 @@ func TestOneReplicaSweeps(t *testing.T) {
 		if a.n.Load() != 10 || b.n.Load() != 0 {
 			t.Errorf("swept %d and %d times in ten minutes", a.n.Load(), b.n.Load())
 		}
-		first.end(t)
+		end(first, t)
 		time.Sleep(time.Minute)
 		if b.n.Load() != 1 {
 			t.Errorf("swept %d times in the minute after the other ended", b.n.Load())
@@ -130,7 +131,7 @@ func TestOneReplicaSweeps(t *testing.T) {
 		if b.n.Load() < 2 {
 			t.Error("nobody sweeps")
 		}
-		second.end(t)
+		end(second, t)
 	})
 }
 
@@ -179,13 +180,13 @@ func TestUnlinkDuringSignIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := &unlinking{Adapter: memory.New()}
-			w := start(t, func(config *authsvc.Config) { config.Adapter = store })
-			w.browser().signIn(w.op, "alan")
+			w := arena.Start(t, func(config *authsvc.Config) { config.Adapter = store })
+			w.Browser().SignIn(w.OP, "alan")
 			store.before, store.after = c.before, c.after
-			b := w.browser()
-			b.signIn(w.op, "alan")
-			if in := b.email() != ""; in != c.in {
-				t.Errorf("signed in: %v\n%s", in, w.logs)
+			b := w.Browser()
+			b.SignIn(w.OP, "alan")
+			if in := b.Email() != ""; in != c.in {
+				t.Errorf("signed in: %v\n%s", in, w.Logs)
 			}
 		})
 	}

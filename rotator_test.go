@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 // rotator is an identity provider in memory that rotates refresh tokens: each
@@ -51,7 +52,7 @@ func (o *rotator) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	id, secret, _ := r.BasicAuth()
 	status, body := http.StatusUnauthorized, `{"error":"invalid_client"}`
-	if id == "odd-client" && secret == clientSecret {
+	if id == "odd-client" && secret == arena.ClientSecret {
 		status, body = o.answer(r.URL.Path, form)
 	}
 	time.Sleep(o.delay)
@@ -91,7 +92,7 @@ func (o *rotator) answer(path string, form url.Values) (int, string) {
 }
 
 // at runs a replica with the rotator as provider "odd".
-func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *world {
+func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return replica(t, store, func(c *authsvc.Config) {
 		c.Providers = append(c.Providers, oddClient(func(p *authsvc.OAuth) { p.RevocationURL = "https://odd.test/revoke" }))

@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/mail"
@@ -64,7 +65,7 @@ func TestWholeFlows(t *testing.T) {
 
 func serve(t *testing.T, strategy string) (*httptest.Server, *idp.Server, *mailbox.Server) {
 	t.Helper()
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: clientSecret}}})
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: arena.ClientSecret}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +86,10 @@ func serve(t *testing.T, strategy string) (*httptest.Server, *idp.Server, *mailb
 	t.Cleanup(func() { store.Close() })
 	server := httptest.NewUnstartedServer(nil)
 	s, err := authsvc.New(authsvc.Config{
-		URL: "http://" + server.Listener.Addr().String(), Secrets: []string{testSecret}, Adapter: store,
+		URL: "http://" + server.Listener.Addr().String(), Secrets: []string{arena.Secret}, Adapter: store,
 		Session: authsvc.SessionOptions{Strategy: strategy}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{
-			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: clientSecret}},
+			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}},
 			&authsvc.Email{From: "Acme <no-reply@app.test>", Send: send},
 		},
 	})

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 )
 
 // leaving is an arena whose provider ends its own session, too.
-func leaving(t *testing.T, tune func(*authsvc.Config)) *arena {
+func leaving(t *testing.T, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
-	w := enter(t, func(c *authsvc.Config) {
+	w := arena.Enter(t, func(c *authsvc.Config) {
 		c.Providers[0].(*authsvc.OAuth).LogoutAtProvider = true
 		if tune != nil {
 			tune(c)
 		}
 	})
-	w.op.SetFault(idp.Fault{Discovery: func(m map[string]any) { m["end_session_endpoint"] = w.op.Issuer() + "/end?x=1" }})
+	w.OP.SetFault(idp.Fault{Discovery: func(m map[string]any) { m["end_session_endpoint"] = w.OP.Issuer() + "/end?x=1" }})
 	return w
 }
 
@@ -39,31 +40,31 @@ func TestSignOutAtProvider(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := leaving(t, c.tune)
-			b := w.browser()
-			b.signIn(w.op, "ada")
-			if b.email() == "" {
-				t.Fatalf("no session\n%s", w.logs)
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			if b.Email() == "" {
+				t.Fatalf("no session\n%s", w.Logs)
 			}
 			// As next-auth/react does it.
-			a := b.post("/api/auth/signout", "callbackUrl", "/bye?x=1", "json", "true")
-			if a.StatusCode != 200 || b.email() != "" {
-				t.Fatalf("%d, still %q", a.StatusCode, b.email())
+			a := b.Post("/api/auth/signout", "callbackUrl", "/bye?x=1", "json", "true")
+			if a.StatusCode != 200 || b.Email() != "" {
+				t.Fatalf("%d, still %q", a.StatusCode, b.Email())
 			}
-			to := mustURL(t, a.url(t))
+			to := arena.MustURL(t, a.URL(t))
 			q := to.Query()
-			if !strings.HasPrefix(to.String(), w.op.Issuer()+"/end?") || q.Get("x") != "1" || q.Get("client_id") != "app" ||
-				q.Get("post_logout_redirect_uri") != origin+"/api/auth/signout/return" || q.Get("state") == "" {
+			if !strings.HasPrefix(to.String(), w.OP.Issuer()+"/end?") || q.Get("x") != "1" || q.Get("client_id") != "app" ||
+				q.Get("post_logout_redirect_uri") != arena.Origin+"/api/auth/signout/return" || q.Get("state") == "" {
 				t.Errorf("%s", to)
 			}
 			if hint := strings.Count(q.Get("id_token_hint"), ".") == 2; hint != c.hint {
-				t.Errorf("id token: %v\n%s", hint, w.logs)
+				t.Errorf("id token: %v\n%s", hint, w.Logs)
 			}
 			back := "/api/auth/signout/return?state=" + url.QueryEscape(q.Get("state"))
-			if a := b.get(back); a.location() != origin+"/bye?x=1" {
-				t.Errorf("back at %s\n%s", a.location(), w.logs)
+			if a := b.Get(back); a.Location() != arena.Origin+"/bye?x=1" {
+				t.Errorf("back at %s\n%s", a.Location(), w.Logs)
 			}
-			if a := b.get(back); a.location() != origin {
-				t.Errorf("a second return leads to %s", a.location())
+			if a := b.Get(back); a.Location() != arena.Origin {
+				t.Errorf("a second return leads to %s", a.Location())
 			}
 		})
 	}
@@ -72,73 +73,73 @@ func TestSignOutAtProvider(t *testing.T) {
 // Where the provider has no part in it, a sign-out is as it always was.
 func TestSignOutStaysHere(t *testing.T) {
 	t.Parallel()
-	out := func(b *browser) string { return b.post("/api/auth/signout", "callbackUrl", "/bye").location() }
+	out := func(b *arena.Browser) string { return b.Post("/api/auth/signout", "callbackUrl", "/bye").Location() }
 	t.Run("twin", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, nil)
-		b := w.browser()
-		b.signIn(w.op, "ada")
-		if to := out(b); !strings.HasPrefix(to, w.op.Issuer()) {
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		if to := out(b); !strings.HasPrefix(to, w.OP.Issuer()) {
 			t.Errorf("%s", to)
 		}
 	})
 	t.Run("not wanted", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).LogoutAtProvider = false })
-		b := w.browser()
-		b.signIn(w.op, "ada")
-		if to := out(b); to != origin+"/bye" {
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		if to := out(b); to != arena.Origin+"/bye" {
 			t.Errorf("%s", to)
 		}
 	})
 	t.Run("another way in", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
-		b := w.browser()
-		b.login("ada")
-		if to := out(b); to != origin+"/bye" {
+		b := w.Browser()
+		b.Login("ada")
+		if to := out(b); to != arena.Origin+"/bye" {
 			t.Errorf("%s", to)
 		}
 	})
 	t.Run("no session", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, nil)
-		if to := out(w.browser()); to != origin+"/bye" {
+		if to := out(w.Browser()); to != arena.Origin+"/bye" {
 			t.Errorf("%s", to)
 		}
 	})
 	t.Run("no endpoint", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, nil)
-		w.op.SetFault(idp.Fault{})
-		b := w.browser()
-		b.signIn(w.op, "ada")
-		if to := out(b); to != origin+"/bye" || b.email() != "" || !strings.Contains(w.logs.String(), "could not go on at the provider") {
-			t.Errorf("%s\n%s", to, w.logs)
+		w.OP.SetFault(idp.Fault{})
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		if to := out(b); to != arena.Origin+"/bye" || b.Email() != "" || !strings.Contains(w.Logs.String(), "could not go on at the provider") {
+			t.Errorf("%s\n%s", to, w.Logs)
 		}
 	})
 	t.Run("provider down", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
-		b := w.browser()
-		b.signIn(w.op, "ada")
-		other := w.config // a replica that has never met the provider
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		other := w.Config // a replica that has never met the provider
 		s, err := authsvc.New(other)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close(t.Context())
-		w.op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointDiscovery: time.Minute}})
-		b.h = s
+		w.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointDiscovery: time.Minute}})
+		b.H = s
 		began := time.Now()
-		if to := out(b); to != origin+"/bye" || b.email() != "" || time.Since(began) > 8*time.Second {
+		if to := out(b); to != arena.Origin+"/bye" || b.Email() != "" || time.Since(began) > 8*time.Second {
 			t.Errorf("%s after %v", to, time.Since(began))
 		}
 	})
 	t.Run("misconfigured", func(t *testing.T) {
 		t.Parallel()
 		o := newOdd(nil)
-		_, err := authsvc.New(oddConfig(o, oddClient(func(p *authsvc.OAuth) { p.LogoutAtProvider = true }), &logBuffer{}))
+		_, err := authsvc.New(oddConfig(o, oddClient(func(p *authsvc.OAuth) { p.LogoutAtProvider = true }), &arena.LogBuffer{}))
 		if err == nil || !strings.Contains(err.Error(), "end_session_url is missing") {
 			t.Errorf("%v", err)
 		}

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 // TestProviderMovesToAnotherIssuer: as long as nobody has an account there,
 // the issuer may be corrected; then its ids are somebody else's.
 func TestProviderMovesToAnotherIssuer(t *testing.T) {
 	t.Parallel()
-	w := start(t, nil)
-	moved := w.config
+	w := arena.Start(t, nil)
+	moved := w.Config
 	moved.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "https://elsewhere.example",
 		Client: authsvc.Client{ID: "app", Secret: "s"}}}
 	again := func() error {
@@ -25,11 +26,11 @@ func TestProviderMovesToAnotherIssuer(t *testing.T) {
 	if err := again(); err != nil {
 		t.Errorf("before the first account: %v", err)
 	}
-	w.browser().signIn(w.op, "ada")
+	w.Browser().SignIn(w.OP, "ada")
 	if err := again(); err == nil || !strings.Contains(err.Error(), "providers.op") || !strings.Contains(err.Error(), "authsvc migrate issuer op") {
 		t.Errorf("after the first account: %v", err)
 	}
-	if s, err := authsvc.New(w.config); err != nil {
+	if s, err := authsvc.New(w.Config); err != nil {
 		t.Errorf("with the issuer that it was: %v", err)
 	} else if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -40,8 +41,8 @@ func TestProviderMovesToAnotherIssuer(t *testing.T) {
 // each mode.
 func TestStoreRemembersItsMode(t *testing.T) {
 	t.Parallel()
-	w := start(t, nil)
-	other := w.config
+	w := arena.Start(t, nil)
+	other := w.Config
 	other.Compat = authsvc.NextAuthV4
 	if _, err := authsvc.New(other); err == nil || !strings.Contains(err.Error(), "authsvc migrate compat next-auth-v4") {
 		t.Errorf("another mode: %v", err)

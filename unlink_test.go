@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 func TestUnlinkAccount(t *testing.T) {
@@ -79,7 +80,7 @@ func TestUnlinkAccount(t *testing.T) {
 			if err := unlink(t.Context(), user, "odd", id); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
-			w.end(t) // ends after the revocation
+			end(w, t) // ends after the revocation
 			_, err := store.GetUserByAccount(t.Context(), "odd", "7")
 			if gone := errors.Is(err, authsvc.ErrNotFound); gone != (c.want == nil) {
 				t.Errorf("gone: %v", gone)
@@ -114,7 +115,7 @@ func TestUnlinkBoth(t *testing.T) {
 		if _, err := store.LinkAccount(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		replicas := []*world{o.at(t, slowLists{store}, nil), o.at(t, slowLists{store}, nil)}
+		replicas := []*arena.World{o.at(t, slowLists{store}, nil), o.at(t, slowLists{store}, nil)}
 		errs := make([]error, 2)
 		var wg sync.WaitGroup
 		for i, w := range replicas {
@@ -126,7 +127,7 @@ func TestUnlinkBoth(t *testing.T) {
 			t.Errorf("%d accounts are left, %v", len(list), errs)
 		}
 		for _, w := range replicas {
-			w.end(t)
+			end(w, t)
 		}
 	})
 }
@@ -164,14 +165,14 @@ func TestRevocationIsTriedAgain(t *testing.T) {
 				}
 				time.Sleep(c.end)
 				began := time.Now()
-				w.end(t)
+				end(w, t)
 				if d := time.Since(began); d > time.Second {
 					t.Errorf("the end took %v", d)
 				}
 				if got := strings.Join(o.revoked, ","); got != c.want || o.revokes != c.asked {
 					t.Errorf("revoked %q in %d requests", got, o.revokes)
 				}
-				logs := w.logs.String()
+				logs := w.Logs.String()
 				if warned := strings.Contains(logs, "was not revoked"); warned != (c.warning != "") || !strings.Contains(logs, c.warning) || strings.Contains(logs, "rt-0") {
 					t.Errorf("log:\n%s", logs)
 				}
@@ -187,8 +188,8 @@ func TestUnlinkAccountDuringSignIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := &unlinking{Adapter: memory.New()}
-			w := start(t, func(config *authsvc.Config) { config.Adapter = store })
-			w.browser().signIn(w.op, "alan")
+			w := arena.Start(t, func(config *authsvc.Config) { config.Adapter = store })
+			w.Browser().SignIn(w.OP, "alan")
 			u, err := store.GetUserByAccount(t.Context(), "op", "alan")
 			if err != nil {
 				t.Fatal(err)
@@ -198,10 +199,10 @@ func TestUnlinkAccountDuringSignIn(t *testing.T) {
 					return w.UnlinkLastAccount(ctx, u.ID, "op", "alan")
 				}
 			}
-			b := w.browser()
-			b.signIn(w.op, "alan")
-			if in := b.email() != ""; in == unlink {
-				t.Errorf("signed in: %v\n%s", in, w.logs)
+			b := w.Browser()
+			b.SignIn(w.OP, "alan")
+			if in := b.Email() != ""; in == unlink {
+				t.Errorf("signed in: %v\n%s", in, w.Logs)
 			}
 			if list, err := store.ListAccounts(t.Context(), u.ID); err != nil || (len(list) == 0) != unlink {
 				t.Errorf("%d accounts, %v", len(list), err)

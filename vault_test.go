@@ -6,19 +6,20 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 const secondSecret = "another secret, also 32 bytes or more: 0b81c6f2e7"
 
 // theAccount returns the account of the only user, as it is stored and as the
 // service gives it out.
-func theAccount(t *testing.T, w *world) (stored, opened authsvc.Account) {
+func theAccount(t *testing.T, w *arena.World) (stored, opened authsvc.Account) {
 	t.Helper()
-	users, err := w.store.ListUsers(t.Context(), "", 2)
+	users, err := w.Store.ListUsers(t.Context(), "", 2)
 	if err != nil || len(users) != 1 {
 		t.Fatal(users, err)
 	}
-	raw, err := w.store.ListAccounts(t.Context(), users[0].ID)
+	raw, err := w.Store.ListAccounts(t.Context(), users[0].ID)
 	if err != nil || len(raw) != 1 {
 		t.Fatal(raw, err)
 	}
@@ -46,8 +47,8 @@ func TestProviderTokensAtRest(t *testing.T) {
 	} {
 		t.Run(string(c.compat)+" "+c.how, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, func(config *authsvc.Config) { config.Compat, config.ProviderTokens = c.compat, c.how })
-			w.browser().signIn(w.op, "ada")
+			w := arena.Start(t, func(config *authsvc.Config) { config.Compat, config.ProviderTokens = c.compat, c.how })
+			w.Browser().SignIn(w.OP, "ada")
 			stored, opened := theAccount(t, w)
 			for _, token := range [][2]string{{stored.AccessToken, opened.AccessToken}, {stored.IDToken, opened.IDToken}} {
 				if sealed := strings.HasPrefix(token[0], "authsvc.sealed."); sealed != c.sealed || (token[1] != "") != c.kept {
@@ -68,39 +69,39 @@ func TestProviderTokensAtRest(t *testing.T) {
 // a sign-in writes anew, under the newest secret.
 func TestProviderTokensChange(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(c *authsvc.Config) { c.ProviderTokens = "plain" })
-	w.browser().signIn(w.op, "ada")
+	w := arena.Start(t, func(c *authsvc.Config) { c.ProviderTokens = "plain" })
+	w.Browser().SignIn(w.OP, "ada")
 	before, _ := theAccount(t, w)
 
 	restart := func(how string, secrets ...string) {
 		t.Helper()
-		w.config.ProviderTokens, w.config.Secrets = how, secrets
-		s, err := authsvc.New(w.config)
+		w.Config.ProviderTokens, w.Config.Secrets = how, secrets
+		s, err := authsvc.New(w.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close(t.Context()) })
 		w.Service = s
 	}
-	restart("sealed", testSecret)
+	restart("sealed", arena.Secret)
 	if _, opened := theAccount(t, w); opened.AccessToken != before.AccessToken {
 		t.Error("a plain row was not read")
 	}
-	w.browser().signIn(w.op, "ada")
+	w.Browser().SignIn(w.OP, "ada")
 	first, token := theAccount(t, w)
 
-	restart("sealed", secondSecret, testSecret)
+	restart("sealed", secondSecret, arena.Secret)
 	stored, opened := theAccount(t, w)
 	if stored != first || opened.AccessToken != token.AccessToken {
 		t.Error("a row of the older secret was not read")
 	}
-	w.browser().signIn(w.op, "ada")
+	w.Browser().SignIn(w.OP, "ada")
 	restart("plain", secondSecret)
 	if stored, _ = theAccount(t, w); stored.AccessToken == first.AccessToken {
 		t.Error("a sign-in did not seal anew")
 	}
-	restart("plain", testSecret+" and more")
-	users, err := w.store.ListUsers(t.Context(), "", 2)
+	restart("plain", arena.Secret+" and more")
+	users, err := w.Store.ListUsers(t.Context(), "", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,23 +121,23 @@ func TestProviderTokensStayInPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, nil)
-			w.browser().signIn(w.op, "ada")
+			w := arena.Start(t, nil)
+			w.Browser().SignIn(w.OP, "ada")
 			a, _ := theAccount(t, w)
-			w.browser().signIn(w.op, "grace")
-			users, err := w.store.ListUsers(t.Context(), "", 3)
+			w.Browser().SignIn(w.OP, "grace")
+			users, err := w.Store.ListUsers(t.Context(), "", 3)
 			if err != nil {
 				t.Fatal(err)
 			}
 			other := users[slices.IndexFunc(users, func(u authsvc.User) bool { return u.ID != a.UserID })]
-			b, err := w.store.ListAccounts(t.Context(), other.ID)
+			b, err := w.Store.ListAccounts(t.Context(), other.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if move != nil {
 				move(&a, b[0])
 			}
-			if err := w.store.RefreshAccount(t.Context(), a); err != nil {
+			if err := w.Store.RefreshAccount(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 			list, err := w.Accounts(t.Context(), a.UserID)
@@ -149,7 +150,7 @@ func TestProviderTokensStayInPlace(t *testing.T) {
 
 func TestProviderTokensWord(t *testing.T) {
 	t.Parallel()
-	_, err := authsvc.New(authsvc.Config{URL: origin, Secrets: []string{testSecret}, ProviderTokens: "hidden",
+	_, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, ProviderTokens: "hidden",
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: nobody}}})
 	if err == nil || !strings.Contains(err.Error(), `storage.provider_tokens "hidden" is not known; use sealed, plain or drop`) {
 		t.Error(err)

@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 	"authsvc/internal/wire"
 )
@@ -54,7 +55,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { op.Close() })
-	mails := newOutbox()
+	mails := arena.NewOutbox()
 	var y struct {
 		Compat         authsvc.Compat
 		Session        struct{ Strategy string }
@@ -78,7 +79,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 		Pages: authsvc.Pages{SignIn: y.Pages.SignIn, SignOut: y.Pages.SignOut, Error: y.Pages.Error, VerifyRequest: y.Pages.VerifyRequest},
 		Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"}},
-			&authsvc.Email{From: "Acme <no-reply@app.example>", Send: mails.send},
+			&authsvc.Email{From: "Acme <no-reply@app.example>", Send: mails.Send},
 		},
 	}
 	if strings.Contains(config, "logout_at_provider: true") {
@@ -113,7 +114,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			s.ServeHTTP(w, r)
 			return w.Result(), nil
 		},
-		Do: wireCommands(op, func() (string, error) { return link(t, mails.next(t)), nil }),
+		Do: wireCommands(op, func() (string, error) { return arena.Link(t, mails.Next(t)), nil }),
 	}, transcript)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/arena"
 )
 
 // TestAttackExchangeHosts: what a provider's function asks for, be it led by an
@@ -39,10 +40,10 @@ func TestAttackExchangeHosts(t *testing.T) {
 					return authsvc.Profile{"id": "7"}, got
 				}
 			})
-			if w.oddUser() != nil || got == nil {
+			if oddUser(w) != nil || got == nil {
 				t.Errorf("not refused: %v", got)
 			}
-			if to != "" && strings.Contains(got.Error(), to) || strings.Contains(w.logs.String(), "the-token") {
+			if to != "" && strings.Contains(got.Error(), to) || strings.Contains(w.Logs.String(), "the-token") {
 				t.Errorf("the error says too much: %v", got)
 			}
 			for host := range o.hosts() {
@@ -51,7 +52,7 @@ func TestAttackExchangeHosts(t *testing.T) {
 				}
 			}
 			target = "https://eu.users.odd.test/x"
-			if w.oddUser() == nil {
+			if oddUser(w) == nil {
 				t.Errorf("twin: %v", got)
 			}
 		})
@@ -84,20 +85,20 @@ func TestAttackFunctions(t *testing.T) {
 			t.Run(name+" "+cause, func(t *testing.T) {
 				t.Parallel()
 				w := startOdd(t, newOdd(nil), func(p *authsvc.OAuth) { f(p, err) })
-				b := w.browser()
-				a := w.signInOdd(b)
+				b := w.Browser()
+				a := signInOdd(w, b)
 				want := map[bool]string{true: "error=AccessDenied", false: "error=OAuthCallback"}[errors.Is(err, authsvc.ErrAccessDenied)]
-				if !strings.Contains(a.location(), want) || b.session()["user"] != nil {
-					t.Errorf("%s %v", a.location(), b.session())
+				if !strings.Contains(a.Location(), want) || b.Session()["user"] != nil {
+					t.Errorf("%s %v", a.Location(), b.Session())
 				}
-				if logged := strings.Contains(w.logs.String(), "panic in the application's code"); logged != (err == nil) {
-					t.Errorf("log: %s", w.logs)
+				if logged := strings.Contains(w.Logs.String(), "panic in the application's code"); logged != (err == nil) {
+					t.Errorf("log: %s", w.Logs)
 				}
 			})
 		}
 	}
-	if w := startOdd(t, newOdd(nil), nil); w.oddUser()["name"] != "Ada" {
-		t.Errorf("twin: %s", w.logs)
+	if w := startOdd(t, newOdd(nil), nil); oddUser(w)["name"] != "Ada" {
+		t.Errorf("twin: %s", w.Logs)
 	}
 }
 
@@ -131,8 +132,8 @@ func TestAttackAuthorize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := startOdd(t, newOdd(nil), func(p *authsvc.OAuth) { p.Authorize = edit })
-			if a := w.browser().post("/api/auth/signin/odd"); !strings.Contains(a.location(), "error=OAuthSignin") {
-				t.Errorf("%s", a.location())
+			if a := w.Browser().Post("/api/auth/signin/odd"); !strings.Contains(a.Location(), "error=OAuthSignin") {
+				t.Errorf("%s", a.Location())
 			}
 		})
 	}
@@ -140,7 +141,7 @@ func TestAttackAuthorize(t *testing.T) {
 		p.Authorize = func(q url.Values) { q.Set("scope", "a,b"); q.Del("response_type"); q.Del("redirect_uri") }
 		p.ClientIDParam, p.AuthorizationFragment = "appid", "wechat_redirect"
 	})
-	to := mustURL(t, w.browser().begin("odd"))
+	to := arena.MustURL(t, w.Browser().Begin("odd"))
 	if q := to.Query(); q.Get("scope") != "a,b" || q.Get("appid") != "odd-client" || q.Has("client_id") || q.Has("response_type") || to.Fragment != "wechat_redirect" {
 		t.Errorf("twin: %s", to)
 	}
@@ -161,21 +162,21 @@ func TestAttackCallbackParams(t *testing.T) {
 		}
 	}
 	w := startOdd(t, newOdd(nil), remember)
-	if w.oddUser("shop", "acme", "twice", "1", "twice", "2", "bytes", "\xff", "access_token", "evil", "id_token", "evil") == nil {
-		t.Fatalf("%s", w.logs)
+	if oddUser(w, "shop", "acme", "twice", "1", "twice", "2", "bytes", "\xff", "access_token", "evil", "id_token", "evil") == nil {
+		t.Fatalf("%s", w.Logs)
 	}
 	if want := map[string]string{"shop": "acme", "twice": "", "long": "", "bytes": "", "absent": ""}; !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
-	if w.oddUser("code", "another") != nil || w.oddUser("error", "access_denied") != nil {
+	if oddUser(w, "code", "another") != nil || oddUser(w, "error", "access_denied") != nil {
 		t.Error("a second code or an error beside the code is accepted")
 	}
 	w = startOdd(t, newOdd(nil), func(p *authsvc.OAuth) { remember(p); p.ResponseMode = "form_post" })
-	b := w.browser()
-	state := mustURL(t, b.begin("odd")).Query().Get("state")
-	b.post("/api/auth/callback/odd", "repost", "1", "code", "c", "state", state, "shop", "acme", "long", strings.Repeat("x", 16<<10+1))
-	if b.session()["user"] == nil || got["shop"] != "acme" || got["long"] != "" {
-		t.Errorf("form_post: %.40v %s", got, w.logs)
+	b := w.Browser()
+	state := arena.MustURL(t, b.Begin("odd")).Query().Get("state")
+	b.Post("/api/auth/callback/odd", "repost", "1", "code", "c", "state", state, "shop", "acme", "long", strings.Repeat("x", 16<<10+1))
+	if b.Session()["user"] == nil || got["shop"] != "acme" || got["long"] != "" {
+		t.Errorf("form_post: %.40v %s", got, w.Logs)
 	}
 }
 
@@ -203,11 +204,11 @@ func TestAttackOddAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOdd(answers[0])
-			if w := startOdd(t, o, nil); w.oddUser() != nil || o.hosts()["evil.test"] {
-				t.Errorf("not refused: %s", w.logs)
+			if w := startOdd(t, o, nil); oddUser(w) != nil || o.hosts()["evil.test"] {
+				t.Errorf("not refused: %s", w.Logs)
 			}
-			if w := startOdd(t, newOdd(answers[1]), nil); w.oddUser() == nil {
-				t.Errorf("twin: %s", w.logs)
+			if w := startOdd(t, newOdd(answers[1]), nil); oddUser(w) == nil {
+				t.Errorf("twin: %s", w.Logs)
 			}
 		})
 	}
@@ -241,7 +242,7 @@ func TestAttackOddConfig(t *testing.T) {
 	} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
-			_, err := authsvc.New(oddConfig(newOdd(nil), oddClient(tune), &logBuffer{}))
+			_, err := authsvc.New(oddConfig(newOdd(nil), oddClient(tune), &arena.LogBuffer{}))
 			mistakes := authsvc.ConfigErrors(err)
 			if !slices.ContainsFunc(mistakes, func(e *authsvc.ConfigError) bool { return e.Key == "providers[0]."+key }) {
 				t.Errorf("%v", err)
