@@ -298,9 +298,9 @@ func jwe13(t *T) {
 		}
 		seen[p[2]] = true
 	}
-	text, err := os.ReadFile("../SECURITY.md")
+	text, err := os.ReadFile("../docs/security.md")
 	if err != nil || !strings.Contains(string(text), "2³² tokens") {
-		t.Errorf("the bound on the use of a key is not in SECURITY.md, %v", err)
+		t.Errorf("the bound on the use of a key is not in docs/security.md, %v", err)
 	}
 }
 
