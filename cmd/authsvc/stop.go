@@ -48,7 +48,7 @@ func (l *live) farewell() error {
 		return fmt.Errorf("cannot stop listening: %w", err)
 	}
 	select {
-	case <-l.served: // the last one that it accepted is counted
+	case <-l.served: //nolint:errcheck // the last one that it accepted is counted
 	case <-l.stop:
 		return errForced
 	}
