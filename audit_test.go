@@ -308,7 +308,17 @@ var auditCases = map[string]auditCase{
 	"link without token": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/email?email=" + mailed) },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "no token", Provider: "email"}}},
 	"mail refused for good": {tune: func(c *authsvc.Config) {
-		c.Providers[1].(*authsvc.Email).Send = func(context.Context, authsvc.Message) error { return authsvc.ErrMailRefused }
+		tell, requested := c.Events.Audit, make(chan struct{})
+		c.Events.Audit = func(ctx context.Context, e authsvc.AuditEvent) {
+			tell(ctx, e)
+			if e.Name == "email.requested" {
+				close(requested)
+			}
+		}
+		c.Providers[1].(*authsvc.Email).Send = func(context.Context, authsvc.Message) error {
+			<-requested // a worker of the queue may be faster than the request
+			return authsvc.ErrMailRefused
+		}
 	}, run: func(w *audited, b *arena.Browser) { asksLink(w, b); w.await("email.given_up") },
 		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.given_up", Reason: "refused for good", Provider: "email"}}},
 

@@ -109,11 +109,11 @@ func (f *emailFlow) request(rq *request, address string, kept AuditEvent) outcom
 	if err != nil {
 		return storeFailed(EmailSignin, err)
 	}
-	rq.mails.wake()
 	if send {
 		kept.Name = "email.requested"
 	}
-	rq.audit(kept.Name, kept.Code, kept.Reason)
+	rq.audit(kept.Name, kept.Code, kept.Reason) // before what becomes of the mail
+	rq.mails.wake()
 	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
 	return redirect{to: withQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
 }
