@@ -10,7 +10,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the parts of docs/security.md that follow from the checks")
+var (
+	update  = flag.Bool("update", false, "write the parts of docs/security.md that follow from the checks")
+	figured = flag.String("figures", "", "with -update, write the figures of this report of make verify there, too")
+)
 
 // TestSecurityPage: docs/security.md lists the deviations of the compat modes
 // and what is not run as they are in the code, and names no check that does
@@ -23,6 +26,9 @@ func TestSecurityPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := fill(t, fill(t, string(raw), "deviations", deviationTable()), "not run", notRunTable())
+	if *update && *figured != "" {
+		page = fill(t, page, "figures", figureTable(t, *figured))
+	}
 	switch {
 	case page == string(raw):
 	case *update:
@@ -100,4 +106,39 @@ func notRunTable() string {
 	}
 	slices.Sort(lines)
 	return "| Checks | Why |\n|---|---|\n" + strings.Join(lines, "")
+}
+
+// shown are the checks whose figures are on the page.
+var shown = strings.Fields(`cookies-08 redirect-01 redirect-02 session-07 session-08 jwe-04 email-11 email-14
+	httpwire-05 httpwire-06 abuse-02 abuse-03 race-01 race-02 race-06 race-10 crash-01 crash-03 crash-04 crash-05 crash-07
+	idpfault-04 smtpfault-02 lifecycle-01 lifecycle-02 lifecycle-06 tokens-04 audit-01`)
+
+// figureTable has what the checks that are shown printed in a run.
+func figureTable(t *testing.T, report string) string {
+	t.Helper()
+	raw, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, "| Check | What was done and measured |\n|---|---|\n")
+	counts := []string{}
+	lines := strings.Split(string(raw), "\n")
+	for _, id := range shown {
+		for _, line := range lines {
+			said, figure, ok := strings.Cut(line, " · ")
+			if words := strings.Fields(said); ok && words[0] == id && words[1] == "PASS" {
+				fmt.Fprintf(&b, "| %s: %s | %s |\n", id, strings.Join(words[2:], " "), figure)
+			}
+		}
+	}
+	for _, line := range lines {
+		if regexp.MustCompile(`^(PASS|FAIL|SKIP): \d`).MatchString(line) {
+			counts = append(counts, line)
+		}
+	}
+	if len(counts) != 3 {
+		t.Fatalf("%s is not the report of a whole run", report)
+	}
+	return b.String() + "\n" + strings.Join(counts, "; ") + ".\n"
 }

@@ -175,5 +175,5 @@ func (f *figures) want() string {
 func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return strings.Join(f.list, ", ")
+	return strings.Join(f.list, "; ")
 }
