@@ -79,7 +79,7 @@ var auditKinds = []auditKind{
 	{"account.unlink_failed", AuditFailed, "UnlinkAccount failed: the store, or another replica held it up."},
 	{"sign_out.succeeded", AuditSuccess, "A person ended their session."},
 	{"sign_out.failed", AuditFailed, "The session could not be ended."},
-	{"sign_out.return_refused", AuditRefused, "A browser came back from a sign-out at a provider without its state."},
+	{"sign_out.return_refused", AuditRefused, "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
 	{"sessions.ended", AuditSuccess, "EndSessions ended all sessions of a user."},
 	{"sessions.end_failed", AuditFailed, "EndSessions failed."},
 	{"user.deleted", AuditSuccess, "DeleteUser removed a user with sessions and accounts."},

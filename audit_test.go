@@ -362,6 +362,12 @@ var auditCases = map[string]auditCase{
 	"sign-out of nobody": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }},
 	"sign-out, store down": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("DeleteSession"); b.Post("/api/auth/signout") },
 		want: []brief{{Name: "sign_out.failed", Code: authsvc.Configuration, Reason: "the store"}}},
+	"sign-out, foreign page": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/provider?state=x") },
+		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
+	"sign-out, page for a script": {run: func(_ *audited, b *arena.Browser) {
+		b.Header.Set("Sec-Fetch-Dest", "empty")
+		b.Get("/api/auth/signout/provider?state=x")
+	}, want: []brief{{Name: "sign_out.return_refused", Reason: "a page of its own"}}},
 	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
 		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
 

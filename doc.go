@@ -5,6 +5,7 @@
 //	POST      {base}/signin/:provider    start a sign-in
 //	GET, POST {base}/callback/:provider  the return of a sign-in
 //	GET, POST {base}/signout             ask, and end the session
+//	GET       {base}/signout/provider    on to the provider's own sign-out
 //	GET       {base}/signout/return      back from the provider's own sign-out
 //	GET, POST {base}/session             who is signed in; update
 //	GET       {base}/csrf                the CSRF token

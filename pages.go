@@ -23,13 +23,14 @@ type pageName string
 
 // The built-in pages.
 const (
-	pageSignIn        pageName = "signin"
-	pageSignOut       pageName = "signout"
-	pageError         pageName = "error"
-	pageVerifyRequest pageName = "verify-request"
-	pageConfirm       pageName = "confirm"
-	pageNotice        pageName = "notice"
-	pageRepost        pageName = "repost"
+	pageSignIn          pageName = "signin"
+	pageSignOut         pageName = "signout"
+	pageError           pageName = "error"
+	pageVerifyRequest   pageName = "verify-request"
+	pageConfirm         pageName = "confirm"
+	pageNotice          pageName = "notice"
+	pageRepost          pageName = "repost"
+	pageSignOutProvider pageName = "signout-provider"
 )
 
 // pageNames lists every page and says whether its policy has form-action.
@@ -38,14 +39,17 @@ const (
 // callbackUrl on another origin.
 func pageNames() map[pageName]bool {
 	return map[pageName]bool{
-		pageSignIn: false, pageSignOut: false, pageConfirm: false, pageRepost: false,
+		pageSignIn: false, pageSignOut: false, pageConfirm: false, pageRepost: false, pageSignOutProvider: false,
 		pageError: true, pageVerifyRequest: true, pageNotice: true,
 	}
 }
 
-// repostScript submits the only form of the re-post page. It is allowed by its
-// hash; the prototype's method works whatever the fields are called.
-const repostScript = `HTMLFormElement.prototype.submit.call(document.forms[0])`
+// submitsItself tells the pages whose only form is submitted by a script.
+func (n pageName) submitsItself() bool { return n == pageRepost || n == pageSignOutProvider }
+
+// submitScript submits the only form of a page. It is allowed by its hash; the
+// prototype's method works whatever the fields are called.
+const submitScript = `HTMLFormElement.prototype.submit.call(document.forms[0])`
 
 // pages renders the built-in pages. It is immutable.
 type pages struct {
@@ -95,7 +99,7 @@ func newPages(theme Theme, base, origin string, providers ...info) (*pages, []er
 			return nil, append(errs, fmt.Errorf("pages: %w", err))
 		}
 		p.templates[name] = t
-		p.policies[name] = policy(l.logoOrigin, formAction, name == pageRepost)
+		p.policies[name] = policy(l.logoOrigin, formAction, name.submitsItself())
 	}
 	if len(errs) > 0 {
 		return nil, errs
@@ -125,7 +129,7 @@ func policy(logoOrigin string, formAction, script bool) string {
 		parts = append(parts, "form-action 'self'")
 	}
 	if script {
-		sum := sha256.Sum256([]byte(repostScript))
+		sum := sha256.Sum256([]byte(submitScript))
 		parts = append(parts, "script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
 	return strings.Join(parts, "; ")
@@ -136,7 +140,7 @@ func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"mark": mark, "known": knownMark, "letter": letter,
 		"address": address, "inputType": inputType, "autocomplete": autocomplete,
-		"repostScript": func() template.JS { return repostScript },
+		"submitScript": func() template.JS { return submitScript },
 	}
 }
 

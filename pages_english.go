@@ -5,13 +5,14 @@ package authsvc
 // of applications look for; the help after them is ours.
 func english() words {
 	return words{Lang: "en", Dir: "ltr", text: map[string]string{
-		"title.signin":         "Sign in",
-		"title.signout":        "Sign out",
-		"title.error":          "Sign-in problem",
-		"title.verify-request": "Check your email",
-		"title.confirm":        "Confirm sign-in",
-		"title.notice":         "Address confirmed",
-		"title.repost":         "Signing in",
+		"title.signin":           "Sign in",
+		"title.signout":          "Sign out",
+		"title.error":            "Sign-in problem",
+		"title.verify-request":   "Check your email",
+		"title.confirm":          "Confirm sign-in",
+		"title.notice":           "Address confirmed",
+		"title.repost":           "Signing in",
+		"title.signout-provider": "Signing out",
 
 		"continue": "Continue",
 		"back":     "Back to %s",
@@ -44,6 +45,7 @@ func english() words {
 		"signout.button":  "Sign out",
 		"signout.stay":    "Stay signed in",
 		"signout.failed":  "You are still signed in. Please try again from this page.",
+		"signout.leaving": "Signing you out",
 
 		"verify.heading": "Check your email",
 		"verify.sent":    "A sign in link has been sent to your email address.",

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"cmp"
 	"flag"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,6 +108,7 @@ func gallery() []state {
 		{"confirm-long", pageConfirm, longConfirm},
 		{"notice", pageNotice, noticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
 		{"repost", pageRepost, repostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
+		{"signout-provider", pageSignOutProvider, signOutProviderView{Action: "https://op.example.com/end?x=1", Fields: url.Values{"state": {"s"}, "id_token_hint": {"a.b.c"}}}},
 	}
 }
 

@@ -3,13 +3,14 @@ package authsvc
 // german holds the texts in German.
 func german() words {
 	return words{Lang: "de", Dir: "ltr", text: map[string]string{
-		"title.signin":         "Anmelden",
-		"title.signout":        "Abmelden",
-		"title.error":          "Problem bei der Anmeldung",
-		"title.verify-request": "E-Mail prüfen",
-		"title.confirm":        "Anmeldung bestätigen",
-		"title.notice":         "Adresse bestätigt",
-		"title.repost":         "Anmeldung läuft",
+		"title.signin":           "Anmelden",
+		"title.signout":          "Abmelden",
+		"title.error":            "Problem bei der Anmeldung",
+		"title.verify-request":   "E-Mail prüfen",
+		"title.confirm":          "Anmeldung bestätigen",
+		"title.notice":           "Adresse bestätigt",
+		"title.repost":           "Anmeldung läuft",
+		"title.signout-provider": "Abmeldung läuft",
 
 		"continue": "Weiter",
 		"back":     "Zurück zu %s",
@@ -42,6 +43,7 @@ func german() words {
 		"signout.button":  "Abmelden",
 		"signout.stay":    "Angemeldet bleiben",
 		"signout.failed":  "Sie sind noch angemeldet. Bitte versuchen Sie es von dieser Seite aus noch einmal.",
+		"signout.leaving": "Sie werden abgemeldet",
 
 		"verify.heading": "Sehen Sie in Ihr Postfach",
 		"verify.sent":    "Ein Link zum Anmelden ist an Ihre E-Mail-Adresse unterwegs.",

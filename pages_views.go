@@ -1,5 +1,7 @@
 package authsvc
 
+import "net/url"
+
 // The views below are what actions hand to pages.render. Their strings are
 // escaped by the templates; URLs in them have been checked by the caller.
 
@@ -127,4 +129,10 @@ type noticeView struct {
 type repostView struct {
 	Action string
 	Fields [][2]string // name, value
+}
+
+// signOutProviderView posts a sign-out to the provider.
+type signOutProviderView struct {
+	Action string     // end-session endpoint
+	Fields url.Values // with the ID token
 }

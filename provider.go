@@ -146,6 +146,7 @@ type OAuth struct {
 	// LogoutAtProvider: a sign-out here goes on at the provider, which ends its
 	// own session and sends the browser back (OpenID Connect RP-Initiated Logout
 	// 1.0). Register {base}/signout/return there as post-logout redirect URI.
+	// Its endpoint has to take POST where ID tokens have personal claims.
 	LogoutAtProvider bool
 
 	// The functions are for providers that depart from the standards. An error

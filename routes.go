@@ -27,6 +27,7 @@ var routes = map[string]*route{
 	"signin/:provider":   {get: signInPage, post: signIn, cors: true},
 	"callback/:provider": {get: callback, post: callback, open: true, cors: true},
 	"signout":            {get: signOutPage, post: signOut, cors: true},
+	"signout/provider":   {get: signOutPost},
 	"signout/return":     {get: signOutReturn},
 	"session":            {get: getSession, post: updateSession, cors: true},
 	"csrf":               {get: getCSRF, cors: true},
@@ -63,7 +64,7 @@ func (rq *request) find() (*route, outcome) {
 	case two && name == "error" && segment != "" && len(segment) <= 40:
 		rq.code = segment
 		rt = routes["error/:code"]
-	case two && rt != nil: // signout/return
+	case two && rt != nil: // signout/provider and signout/return
 	case two:
 		return nil, rq.unknown()
 	case rt == nil && path == rq.pages.stylePath:

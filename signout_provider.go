@@ -18,16 +18,18 @@ const signOutWait = 3 * time.Second
 
 // A signOuter is a flow whose provider has a session of its own to end.
 type signOuter interface {
-	// signOutURL is where the browser goes for that, "" if it is not wanted.
-	signOutURL(ctx context.Context, r oidc.LogoutRequest) (string, error)
+	// signOut is how the browser does that; with no URL it is not wanted. The
+	// ID token is asked for if it is.
+	signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error)
 }
 
-// signOutURL: RP-Initiated Logout, if the provider is configured for it.
-func (f *oauthFlow) signOutURL(ctx context.Context, r oidc.LogoutRequest) (string, error) {
+// signOut: RP-Initiated Logout, if the provider is configured for it.
+func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error) {
 	if !f.LogoutAtProvider {
-		return "", nil
+		return oidc.Logout{}, nil
 	}
-	return f.party.LogoutURL(ctx, r)
+	r.IDToken = idToken()
+	return f.party.Logout(ctx, r)
 }
 
 // signOutAtProvider is where a browser goes whose session ended: to the
@@ -35,40 +37,44 @@ func (f *oauthFlow) signOutURL(ctx context.Context, r oidc.LogoutRequest) (strin
 // it or cannot be asked, straight to the callbackUrl. The person is signed out
 // here either way.
 func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
-	userID, provider := ended.who()
-	flow, ok := rq.flows[provider].(signOuter)
+	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
+	tx.EndedUser, tx.EndedAt = ended.who()
+	rq.makeState(tx)
+	to := rq.providerLogout(tx)
+	if to.URL == "" {
+		return tx.CallbackURL
+	}
+	if refused := rq.keepTx(tx); refused != nil { // the return is checked against it
+		rq.staysHere(tx, refused)
+		return tx.CallbackURL
+	}
+	if to.Fields != nil {
+		return withQuery(rq.base+signOutPostPath, "state", tx.State)
+	}
+	return to.URL
+}
+
+// providerLogout is how the sign-out goes on at the provider, with no URL if it
+// does not.
+func (rq *request) providerLogout(tx *transaction) oidc.Logout {
+	flow, ok := rq.flows[tx.EndedAt].(signOuter)
 	if !ok {
-		return rq.callbackURL()
+		return oidc.Logout{}
 	}
 	ctx, cancel := context.WithTimeout(rq.ctx, signOutWait)
 	defer cancel()
-	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
-	ask := oidc.LogoutRequest{RedirectURI: tx.RedirectURI}
-	to, err := flow.signOutURL(ctx, ask)
-	if err == nil && to == "" {
-		return rq.callbackURL()
-	}
-	if err == nil {
-		err = rq.beginSignOut(tx)
-	}
-	if err == nil {
-		ask.State, ask.IDToken = tx.State, rq.idTokenHint(ctx, userID, provider)
-		to, err = flow.signOutURL(ctx, ask)
-	}
+	ask := oidc.LogoutRequest{RedirectURI: tx.RedirectURI, State: tx.State}
+	to, err := flow.signOut(ctx, ask, func() string { return rq.idTokenHint(ctx, tx.EndedUser, tx.EndedAt) })
 	if err != nil {
-		rq.log.Warn("the sign-out could not go on at the provider", "provider", provider, "request", rq.requestID(), "cause", err)
-		return rq.callbackURL()
+		rq.staysHere(tx, err)
+		return oidc.Logout{}
 	}
 	return to
 }
 
-// beginSignOut sets the cookie that the return is checked against. A
-// transaction without provider is a sign-out and no sign-in.
-func (rq *request) beginSignOut(tx *transaction) error {
-	if refused := rq.startTx(tx); refused != nil {
-		return refused
-	}
-	return nil
+// staysHere logs why a sign-out does not go on at the provider.
+func (rq *request) staysHere(tx *transaction, cause error) {
+	rq.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 
 // idTokenHint is the ID token of the user's only account at a provider; of
@@ -104,7 +110,13 @@ func signOutReturn(rq *request) outcome {
 	if refused == nil {
 		return redirect{to: tx.CallbackURL}
 	}
-	rq.log.Info("return of a sign-out without its state", "request", rq.requestID(), "cause", refused)
+	return rq.signOutUnknown(refused)
+}
+
+// signOutUnknown answers a request about a sign-out that this browser is not
+// known to have begun.
+func (rq *request) signOutUnknown(refused *Error) outcome {
+	rq.log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
 	rq.audit("sign_out.return_refused", "", "the state is not one of this browser's")
 	return redirect{to: rq.origin}
 }

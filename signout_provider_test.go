@@ -26,37 +26,41 @@ func leaving(t *testing.T, tune func(*authsvc.Config)) *arena.World {
 
 func TestSignOutAtProvider(t *testing.T) {
 	t.Parallel()
+	impersonal := func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).Scope = "openid" }
 	for name, c := range map[string]struct {
-		tune func(*authsvc.Config)
-		hint bool
+		tune   func(*authsvc.Config)
+		method string
+		hint   bool
 	}{
-		"database":   {nil, true},
-		"jwt":        {func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, true},
-		"no storage": {func(c *authsvc.Config) { c.Adapter = nil; c.Providers = c.Providers[:1] }, false},
-		"dropped":    {func(c *authsvc.Config) { c.ProviderTokens = "drop" }, false},
-		"compat v4":  {func(c *authsvc.Config) { c.Compat = authsvc.NextAuthV4 }, true},
-		"compat v5":  {func(c *authsvc.Config) { c.Compat, c.Session.Strategy = authsvc.AuthJSV5, "jwt" }, true},
+		"database":          {nil, "POST", true},
+		"jwt":               {func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, "POST", true},
+		"not personal":      {impersonal, "GET", true},
+		"not personal, jwt": {func(c *authsvc.Config) { impersonal(c); c.Session.Strategy = "jwt" }, "GET", true},
+		"no storage":        {func(c *authsvc.Config) { c.Adapter = nil; c.Providers = c.Providers[:1] }, "GET", false},
+		"dropped":           {func(c *authsvc.Config) { c.ProviderTokens = "drop" }, "GET", false},
+		"compat v4":         {func(c *authsvc.Config) { c.Compat = authsvc.NextAuthV4 }, "POST", true},
+		"compat v5":         {func(c *authsvc.Config) { c.Compat, c.Session.Strategy = authsvc.AuthJSV5, "jwt" }, "POST", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := leaving(t, c.tune)
 			b := w.Browser()
 			b.SignIn(w.OP, "ada")
-			if b.Email() == "" {
+			if w.Person(t, b) == "" {
 				t.Fatalf("no session\n%s", w.Logs)
 			}
 			// As next-auth/react does it.
 			a := b.Post("/api/auth/signout", "callbackUrl", "/bye?x=1", "json", "true")
-			if a.StatusCode != 200 || b.Email() != "" {
-				t.Fatalf("%d, still %q", a.StatusCode, b.Email())
+			if a.StatusCode != 200 || w.Person(t, b) != "" {
+				t.Fatalf("%d, still %q", a.StatusCode, w.Person(t, b))
 			}
-			to := arena.MustURL(t, a.URL(t))
-			q := to.Query()
-			if !strings.HasPrefix(to.String(), w.OP.Issuer()+"/end?") || q.Get("x") != "1" || q.Get("client_id") != "app" ||
+			leaving := b.Leave(a.URL(t))
+			q := leaving.Sent
+			if leaving.Method != c.method || !strings.HasPrefix(leaving.To.String(), w.OP.Issuer()+"/end?") || leaving.To.Query().Get("x") != "1" || q.Get("client_id") != "app" ||
 				q.Get("post_logout_redirect_uri") != arena.Origin+"/api/auth/signout/return" || q.Get("state") == "" {
-				t.Errorf("%s", to)
+				t.Errorf("%+v", leaving)
 			}
-			if hint := strings.Count(q.Get("id_token_hint"), ".") == 2; hint != c.hint {
+			if hint := strings.Count(q.Get("id_token_hint"), ".") == 2; hint != c.hint || q.Has("id_token_hint") != c.hint {
 				t.Errorf("id token: %v\n%s", hint, w.Logs)
 			}
 			back := "/api/auth/signout/return?state=" + url.QueryEscape(q.Get("state"))
@@ -79,7 +83,7 @@ func TestSignOutStaysHere(t *testing.T) {
 		w := leaving(t, nil)
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
-		if to := out(b); !strings.HasPrefix(to, w.OP.Issuer()) {
+		if to := b.Leave(out(b)).To; !strings.HasPrefix(to.String(), w.OP.Issuer()) {
 			t.Errorf("%s", to)
 		}
 	})

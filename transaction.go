@@ -22,7 +22,8 @@ const (
 	txMaxAccepted = 8       // CSRF hashes that one attempt may collect
 )
 
-// A transaction is one attempt to sign in at an identity provider. It lives
+// A transaction is one attempt to sign in at an identity provider, or, with no
+// Provider, a sign-out that goes on there. It lives
 // only in a sealed cookie of the browser that started it, one per attempt, so
 // that tabs do not disturb each other and starting costs the server nothing.
 //
@@ -43,6 +44,8 @@ type transaction struct {
 	MaxAge      *int64   `json:"a,omitempty"` // max_age that was asked for, seconds
 	Token       string   `json:"t,omitempty"` // OAuth 1: the request token,
 	TokenSecret string   `json:"k,omitempty"` // and its secret
+	EndedUser   string   `json:"u,omitempty"` // a sign-out: id of the user whose session ended,
+	EndedAt     string   `json:"o,omitempty"` // and the provider that it began by
 }
 
 func csrfHash(token string) string { return seal.Digest("csrf " + token) }
@@ -140,6 +143,24 @@ func (rq *request) dropOldest(size int) {
 // finishTx opens the attempt that state belongs to and uses it up. The cookie
 // is cleared on every outcome; the store makes sure that it counts once.
 func (rq *request) finishTx(state string) (*transaction, *Error) {
+	rq.dropTx(state)
+	tx, refused := rq.findTx(state)
+	if refused != nil {
+		return nil, refused
+	}
+	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
+	switch {
+	case errors.Is(err, ErrConflict):
+		return nil, fail(OAuthCallback, because("this attempt was finished before"))
+	case err != nil:
+		return nil, storeFailed(OAuthCallback, err)
+	}
+	return tx, nil
+}
+
+// findTx opens the attempt that state belongs to if it may go on in this
+// request. It uses nothing up.
+func (rq *request) findTx(state string) (*transaction, *Error) {
 	if state == "" || len(state) > 200 {
 		return nil, fail(OAuthCallback, because("no state"))
 	}
@@ -148,7 +169,6 @@ func (rq *request) finishTx(state string) (*transaction, *Error) {
 	if !ok {
 		return nil, fail(OAuthCallback, because("state is not one of this browser's pending attempts"))
 	}
-	rq.expireCookie(name, "")
 	tx, ok := rq.openTx(pair{name, value})
 	if !ok || !rq.verifyState(&tx, state) {
 		return nil, fail(OAuthCallback, because("state does not verify or is over"))
@@ -159,17 +179,10 @@ func (rq *request) finishTx(state string) (*transaction, *Error) {
 	if token := rq.csrfToken(); token == "" || !tx.accepts(csrfHash(token)) {
 		return nil, fail(OAuthCallback, because("the CSRF token is not that of the start"))
 	}
-	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
-	switch {
-	case errors.Is(err, ErrConflict):
-		return nil, fail(OAuthCallback, because("this attempt was finished before"))
-	case err != nil:
-		return nil, storeFailed(OAuthCallback, err)
-	}
 	return &tx, nil
 }
 
-// dropTx ends an attempt whose answer makes no sense.
+// dropTx clears the cookie of an attempt.
 func (rq *request) dropTx(state string) {
 	if len(state) > 200 {
 		return

@@ -67,6 +67,15 @@ func states() []state {
 				b.Click("noscript button")
 				b.At(s.base + "/callback/post")
 				b.Scripts(true) // axe needs them; the page is past its own
+			}},
+		state{name: "signout-provider", shows: []string{"Signing you out"}, tune: endsThere,
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				b.Scripts(false)
+				b.Open(s.base + "/signout")
+				b.Click("#submitButton")
+				b.At(s.base + "/signout/provider")
+				b.Scripts(true)
 			}})
 }
 
@@ -167,6 +176,15 @@ func limited(s *site, b *chromium.Tab) {
 func formPost(s *site, c *authsvc.Config) {
 	c.Providers = append(c.Providers, &authsvc.OAuth{ID: "post", Name: "Post ID", OpenID: true, Issuer: s.op.Issuer(),
 		ResponseMode: "form_post", Client: authsvc.Client{ID: "app", Secret: clientSecret}})
+}
+
+// endsThere has a sign-out go on at the provider.
+func endsThere(s *site, c *authsvc.Config) {
+	for _, p := range c.Providers {
+		if o, ok := p.(*authsvc.OAuth); ok && o.ID == "op" {
+			o.LogoutAtProvider, o.EndSessionURL = true, s.op.Issuer()+"/end"
+		}
+	}
 }
 
 // wellKnown are providers with marks of their own, as a product has them.

@@ -45,6 +45,8 @@ var inBrowser = map[string]browserCheck{
 	"session-15": {title: "the back button after sign-out", run: backButton},
 	"session-26": {title: "no traces after sign-out", run: traces},
 
+	"logout-02": {title: "the ID token goes by POST", run: leavesByPost},
+
 	"e2e-01": {title: "happy paths in three engines", run: happyPaths},
 	"e2e-02": {title: "an attacker's site tries everything", run: attackerKit},
 	"e2e-03": {title: "the unmodified client of next-auth", run: upstreamClient, needs: []need{program("node"), program("npm")}},

@@ -23,22 +23,31 @@ var headersChecks = checks{
 	"09": {title: "page variables set by query", run: headers09},
 }
 
+// headersKinds has the pages of every kind of provider.
+func headersKinds(c *authsvc.Config) {
+	cookiesKinds(c)
+	op := c.Providers[0].(*authsvc.OAuth)
+	op.LogoutAtProvider, op.EndSessionURL = true, op.Issuer+"/end"
+}
+
 // headersPages opens every built-in page that can be reached, by what it is.
 func headersPages(t *T, w *arena.World) map[string]*arena.Answer {
 	t.Helper()
-	out, in, other := w.Browser(), w.Browser(), w.Browser()
+	out, in, other, left := w.Browser(), w.Browser(), w.Browser(), w.Browser()
 	in.SignIn(w.OP, "ada")
+	left.SignIn(w.OP, "ada")
 	out.Post("/api/auth/signin/email", "email", "m@app.test")
 	answer, err := w.OP.Approve(out.Begin("apple"), "katherine")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := map[string]*arena.Answer{
-		"verify-request": out.Get("/api/auth/verify-request"),
-		"confirm":        other.Get(arena.Link(t, w.Mail.Next(t))),
-		"repost":         w.Browser().Form("/api/auth/callback/apple", answer.Params, "Sec-Fetch-Site", "cross-site"),
-		"cross-site":     out.Clone().Form("/api/auth/signout", url.Values{"csrfToken": {"x"}}, "Sec-Fetch-Site", "cross-site"),
-		"signin":         out.Get("/api/auth/signin"), "signin in": in.Get("/api/auth/signin"), "signin of a provider": out.Get("/api/auth/signin/op"),
+		"verify-request":   out.Get("/api/auth/verify-request"),
+		"confirm":          other.Get(arena.Link(t, w.Mail.Next(t))),
+		"repost":           w.Browser().Form("/api/auth/callback/apple", answer.Params, "Sec-Fetch-Site", "cross-site"),
+		"signout-provider": left.Get(left.Post("/api/auth/signout").Location()),
+		"cross-site":       out.Clone().Form("/api/auth/signout", url.Values{"csrfToken": {"x"}}, "Sec-Fetch-Site", "cross-site"),
+		"signin":           out.Get("/api/auth/signin"), "signin in": in.Get("/api/auth/signin"), "signin of a provider": out.Get("/api/auth/signin/op"),
 		"signin csrf": out.Get("/api/auth/signin?csrf=true"), "signin error": out.Get("/api/auth/signin?error=OAuthCallback"),
 		"signout": out.Get("/api/auth/signout"), "signout in": in.Get("/api/auth/signout"), "signout csrf": in.Get("/api/auth/signout?csrf=true"),
 	}
@@ -67,8 +76,8 @@ func headersPolicy(a *arena.Answer) map[string]string {
 // identity provider or an application elsewhere has no form-action, which
 // Chromium applies to each redirect that answers the form.
 func headers01(t *T) {
-	w := t.Enter(cookiesKinds)
-	leads := []string{"signin", "signout", "confirm", "repost"}
+	w := t.Enter(headersKinds)
+	leads, submitted := []string{"signin", "signout", "confirm", "repost", "signout-provider"}, []string{"repost", "signout-provider"}
 	for name, a := range headersPages(t, w) {
 		p := headersPolicy(a)
 		page, _, _ := strings.Cut(name, " ")
@@ -82,9 +91,9 @@ func headers01(t *T) {
 		}
 		_, scripts := redirectLinks(t, a.Text)
 		switch script := p["script-src"]; {
-		case page == "repost" && (scripts != 1 || !strings.HasPrefix(script, "'sha256-") || strings.Contains(script, " ")):
+		case slices.Contains(submitted, page) && (scripts != 1 || !strings.HasPrefix(script, "'sha256-") || strings.Contains(script, " ")):
 			t.Errorf("%s: %d scripts, script-src %q", name, scripts, script)
-		case page != "repost" && (scripts != 0 || script != ""):
+		case !slices.Contains(submitted, page) && (scripts != 0 || script != ""):
 			t.Errorf("%s: %d scripts, script-src %q", name, scripts, script)
 		}
 		if all := a.Header.Get("Content-Security-Policy"); strings.Contains(all, "unsafe") || strings.Contains(all, "*") || strings.Contains(all, "http") || len(a.Header["Content-Security-Policy"]) != 1 {
@@ -106,7 +115,7 @@ type headersSeen struct {
 // badly.
 func headersEvery(t *T, w *arena.World) (list []headersSeen) {
 	t.Helper()
-	paths := []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/op?state=x&code=y", "/callback/email", "/callback/credentials", "/callback/apple", "/signout", "/signout/return", "/session", "/csrf", "/providers",
+	paths := []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/op?state=x&code=y", "/callback/email", "/callback/credentials", "/callback/apple", "/signout", "/signout/provider", "/signout/return", "/session", "/csrf", "/providers",
 		"/error", "/error?error=AccessDenied", "/error/Callback", "/verify-request", "/_log", "/client.js", "/nope", "/signin/nope", "/backchannel-logout/op"}
 	out, in := w.Browser(), w.Browser()
 	in.SignIn(w.OP, "ada")
@@ -139,7 +148,7 @@ func headersEvery(t *T, w *arena.World) (list []headersSeen) {
 }
 
 func headers02(t *T) {
-	w := t.Enter(cookiesKinds)
+	w := t.Enter(headersKinds)
 	types := map[string]int{}
 	for _, a := range headersEvery(t, w) {
 		kind := a.Header.Get("Content-Type")
@@ -173,7 +182,7 @@ func headersShared(what string) bool {
 }
 
 func headers03(t *T) {
-	w := t.Enter(cookiesKinds)
+	w := t.Enter(headersKinds)
 	shared := 0
 	for _, a := range headersEvery(t, w) {
 		if headersShared(a.what) {
@@ -196,7 +205,7 @@ func headers03(t *T) {
 func headers04(t *T) {
 	for _, hsts := range []time.Duration{0, 365 * 24 * time.Hour} {
 		w := t.Enter(func(c *authsvc.Config) {
-			cookiesKinds(c)
+			headersKinds(c)
 			c.HSTS = hsts
 		})
 		want := map[bool][]string{true: {"max-age=31536000"}}[hsts > 0]
@@ -223,7 +232,7 @@ func headers04(t *T) {
 }
 
 func headers06(t *T) {
-	w := t.Enter(cookiesKinds)
+	w := t.Enter(headersKinds)
 	a := w.Browser().Get("/api/auth/providers")
 	var list map[string]map[string]any
 	if err := json.Unmarshal([]byte(a.Text), &list); err != nil || len(list) != 6 {
@@ -249,13 +258,17 @@ func headers06(t *T) {
 	}
 }
 
-// headers07: what the pages name as their parts is the service's own.
+// headers07: what the pages name is the service's own, but for where one of
+// them posts to.
 func headers07(t *T) {
-	w := t.Enter(cookiesKinds)
+	w := t.Enter(headersKinds)
 	own, style := 0, ""
 	for name, a := range headersPages(t, w) {
 		links, _ := redirectLinks(t, a.Text)
 		for _, to := range links {
+			if name == "signout-provider" && to == w.OP.Issuer()+"/end" {
+				continue
+			}
 			if own++; to != arena.Origin && !strings.HasPrefix(to, arena.Origin+"/") {
 				t.Errorf("%s: %s", name, to)
 			}

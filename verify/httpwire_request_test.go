@@ -11,7 +11,7 @@ import (
 )
 
 // httpwirePaths are all routes of the interface.
-var httpwirePaths = []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/email", "/callback/credentials", "/signout", "/signout/return",
+var httpwirePaths = []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/email", "/callback/credentials", "/signout", "/signout/provider", "/signout/return",
 	"/session", "/csrf", "/providers", "/error", "/error/Callback", "/verify-request", "/_log", "/client.js", "/backchannel-logout/op"}
 
 func httpwire12(t *T) {

@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +17,8 @@ import (
 // ErrNoEndpoint: the provider has no endpoint for what was asked.
 var ErrNoEndpoint = errors.New("the provider has no such endpoint")
 
-// maxLogoutURL is how long the address of a logout may get, in bytes; servers
-// and proxies cut or refuse longer request lines. Without the ID token it is
-// always shorter.
+// maxLogoutURL is how long the address of a logout with an ID token may get, in
+// bytes; servers and proxies cut or refuse longer request lines.
 const maxLogoutURL = 6 << 10
 
 // A LogoutRequest is what the end-session endpoint is told (OpenID Connect
@@ -28,31 +29,71 @@ type LogoutRequest struct {
 	State       string
 }
 
-// LogoutURL is where the browser goes to end its session at the provider. The
-// client is named beside the ID token, which may be sealed for nobody else.
-func (p *Party) LogoutURL(ctx context.Context, r LogoutRequest) (string, error) {
+// A Logout is how the browser ends its session at the provider: it opens URL,
+// or posts Fields there.
+type Logout struct {
+	URL    string
+	Fields url.Values // nil: by GET
+}
+
+// Logout is how the browser ends its session at the provider. The client is
+// named beside the ID token, which may be sealed for nobody else. An ID token
+// that tells more of the person than sub goes by POST, which leaves no trace of
+// it in histories and logs of requests; so does one that is too long for an
+// address. One that is larger than a sign-in accepts is left out.
+func (p *Party) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	md, err := p.Metadata(ctx)
 	if err != nil {
-		return "", err
+		return Logout{}, err
 	}
 	if md.EndSessionURL == "" {
-		return "", ErrNoEndpoint
+		return Logout{}, ErrNoEndpoint
 	}
 	u, err := url.Parse(md.EndSessionURL)
 	if err != nil {
-		return "", errors.New("malformed url")
+		return Logout{}, errors.New("malformed url")
 	}
+	fields := url.Values{"client_id": {p.cfg.ClientID}, "post_logout_redirect_uri": {r.RedirectURI}, "state": {r.State}}
+	if r.IDToken == "" || len(r.IDToken) > maxIDToken {
+		return Logout{URL: withFields(*u, fields)}, nil
+	}
+	fields.Set("id_token_hint", r.IDToken)
+	if get := withFields(*u, fields); len(get) <= maxLogoutURL && !personal(r.IDToken) {
+		return Logout{URL: get}, nil
+	}
+	return Logout{URL: u.String(), Fields: fields}, nil
+}
+
+// withFields is u with fields in its query, in place of those of the same name.
+func withFields(u url.URL, fields url.Values) string {
 	q := u.Query()
-	q.Set("client_id", p.cfg.ClientID)
-	q.Set("post_logout_redirect_uri", r.RedirectURI)
-	q.Set("state", r.State)
+	maps.Copy(q, fields)
 	u.RawQuery = q.Encode()
-	if r.IDToken == "" || len(u.String())+len(r.IDToken) > maxLogoutURL {
-		return u.String(), nil
+	return u.String()
+}
+
+// protocolClaims are the claims of an ID token that are about the token and the
+// sign-in: RFC 7519, OpenID Connect Core 1.0, Back-Channel Logout 1.0, and two
+// that servers add to name the kind and version of the token. sub names the
+// person to the provider, which the hint is for.
+var protocolClaims = []string{"iss", "sub", "aud", "azp", "exp", "iat", "nbf", "jti", "auth_time", "nonce", "acr", "amr",
+	"at_hash", "c_hash", "s_hash", "sid", "typ", "ver"}
+
+// personal reports whether an ID token may tell who the person is to somebody
+// who reads it on the way: by a claim that is not of the protocol, or by a sub
+// that is an address. What cannot be read counts as personal.
+func personal(raw string) bool {
+	claims, err := unverifiedClaims(raw)
+	if err != nil {
+		return true
 	}
-	q.Set("id_token_hint", r.IDToken)
-	u.RawQuery = q.Encode()
-	return u.String(), nil
+	for name := range claims {
+		if !slices.Contains(protocolClaims, name) {
+			return true
+		}
+	}
+	sub, ok := claims["sub"].(string)
+	return !ok || strings.Contains(sub, "@")
 }
 
 // logoutEvent is the member of events that makes a logout token.
@@ -150,18 +191,23 @@ func (c *claimsCheck) logoutToken() (*LogoutToken, error) {
 // UnverifiedSubject is the sub of an ID token that was verified when it came,
 // empty if there is none.
 func UnverifiedSubject(raw string) string {
-	parts := strings.Split(raw, ".")
-	if len(parts) != 3 {
-		return ""
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return ""
-	}
-	claims, err := decodeObject(payload)
+	claims, err := unverifiedClaims(raw)
 	if err != nil {
 		return ""
 	}
 	sub, _ := claims["sub"].(string)
 	return sub
+}
+
+// unverifiedClaims are those of a signed token that was verified when it came.
+func unverifiedClaims(raw string) (Claims, error) {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return nil, errors.New("not a signed token in compact form")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil, errors.New("the payload is not base64url")
+	}
+	return decodeObject(payload)
 }
