@@ -56,6 +56,9 @@ func (r *refresh) run(life context.Context) {
 	defer r.land("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
 	release, err := r.lease(life, r.key)
 	if err != nil {
+		if !errors.Is(err, ErrBusy) {
+			r.log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+		}
 		r.land("", err, 0)
 		return
 	}

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,8 +13,10 @@ func permitTests() []test {
 	return []test{
 		{"Permit/burst, then one an interval", permitRate},
 		{"Permit/concurrent", permitRace},
+		{"Permit/while it is swept", permitSwept},
 		{"Lease/one holder until it lapses", leaseHolder},
 		{"Lease/concurrent", leaseRace},
+		{"Lease/taken and released at once", leaseTurns},
 	}
 }
 
@@ -80,4 +83,41 @@ func leaseRace(t *testing.T, a authsvc.Adapter) {
 	oneWins(t, race(workers, func(i int) error { // of a lapsed one
 		return a.Lease(t.Context(), "sweep", numbered("other", i), at(61), at(120))
 	}), authsvc.ErrConflict)
+}
+
+// leaseTurns: between looking for a lease and holding it, it may be released.
+func leaseTurns(t *testing.T, a authsvc.Adapter) {
+	ctx := t.Context()
+	nWin(t, race(8, func(i int) error {
+		for range 20 {
+			err := a.Lease(ctx, "turn", numbered("holder", i), at(0), at(60))
+			if err == nil {
+				err = a.Release(ctx, "turn", numbered("holder", i))
+			}
+			if err != nil && !errors.Is(err, authsvc.ErrConflict) {
+				return err
+			}
+		}
+		return nil
+	}), 8, nil)
+	ok(t, a.Lease(ctx, "turn", "last", at(0), at(60)))
+}
+
+// permitSwept: a record that has lapsed may be swept just when it is wanted.
+func permitSwept(t *testing.T, a authsvc.Adapter) {
+	ctx := t.Context()
+	nWin(t, race(8, func(i int) error {
+		for n := range 20 {
+			var err error
+			if i%2 == 0 {
+				_, err = a.Sweep(ctx, at(1000+n), 100)
+			} else {
+				_, err = a.Permit(ctx, "swept", at(n), time.Second, time.Hour)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}), 8, nil)
 }

@@ -68,6 +68,9 @@ func race05(t *T) {
 					t.Errorf("%q, want %q; %v", got, want, err)
 				}
 			})
+			if t.Failed() {
+				t.Fatal(w.Logs)
+			}
 			raceDue(t, w, user)
 		}
 		if rotation.refreshes != rounds || rotation.ended || b.Email() != "ada@example.com" {

@@ -22,7 +22,7 @@ var smtpfaultChecks = checks{
 	"03": {title: "4xx and 5xx replies", run: smtpfault03},
 	"04": {title: "ambiguous end", run: smtpfault04},
 	"05": {title: "crash with queued mail", run: smtpfault05, once: true, least: ci},
-	"06": {title: "hostile server", run: smtpfault06, once: true},
+	"06": {title: "hostile server", run: smtpfault06, once: true, alone: true},
 }
 
 // smtpfaultAsk asks for a link, which must be answered at once, and in the same

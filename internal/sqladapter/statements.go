@@ -162,32 +162,33 @@ func deleteMailsFor(d *Dialect) string {
 
 type ownStatements struct {
 	insertOnce                                          *statement
-	lockRevocation, ensureRevocation, updateRevocation  *statement
-	ensurePermit, lockPermit, updatePermit              *statement
-	ensureLease, lockLease, updateLease, deleteLease    *statement
+	revocation, permit, lease, meta                     held
+	updateRevocation, updatePermit                      *statement
+	updateLease, deleteLease                            *statement
 	listRevocations, getMeta, insertMeta, setMeta, ping *statement
-	ensureMeta, lockMeta                                *statement
 }
 
 func buildOwn(b *builder) ownStatements {
+	hold := func(table, columns, marks, read string) held {
+		return held{
+			ensure: b.write(`INSERT INTO ` + table + ` (` + columns + `) VALUES (` + marks + `)` + b.dialect.OrNothing),
+			lock:   b.write(`SELECT ` + read + ` FROM ` + table + ` WHERE id = ?` + b.dialect.ForUpdate),
+		}
+	}
 	return ownStatements{
+		revocation:       hold(`authsvc_revocation`, revocationColumns, `?, ?, ?, ?`, revocationColumns),
+		permit:           hold(`authsvc_permit`, `id, expires`, `?, ?`, `expires`),
+		lease:            hold(`authsvc_lease`, `id, holder, expires`, `?, ?, ?`, `holder, expires`),
+		meta:             hold(`authsvc_meta`, `id, value`, `?, ?`, `value`),
 		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
-		lockRevocation:   b.write(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE id = ?` + b.dialect.ForUpdate),
-		ensureRevocation: b.write(`INSERT INTO authsvc_revocation (` + revocationColumns + `) VALUES (?, ?, ?, ?)` + b.dialect.OrNothing),
 		updateRevocation: b.write(`UPDATE authsvc_revocation SET not_before = ?, written = ?, expires = ? WHERE id = ?`),
 		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE written >= ? ` +
 			`ORDER BY written, id`),
-		ensurePermit: b.write(`INSERT INTO authsvc_permit (id, expires) VALUES (?, ?)` + b.dialect.OrNothing),
-		lockPermit:   b.write(`SELECT expires FROM authsvc_permit WHERE id = ?` + b.dialect.ForUpdate),
 		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
-		ensureLease:  b.write(`INSERT INTO authsvc_lease (id, holder, expires) VALUES (?, ?, ?)` + b.dialect.OrNothing),
-		lockLease:    b.write(`SELECT holder, expires FROM authsvc_lease WHERE id = ?` + b.dialect.ForUpdate),
 		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),
 		deleteLease:  b.write(`DELETE FROM authsvc_lease WHERE id = ? AND holder = ?`),
 		getMeta:      b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
 		insertMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
-		ensureMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)` + b.dialect.OrNothing),
-		lockMeta:     b.write(`SELECT value FROM authsvc_meta WHERE id = ?` + b.dialect.ForUpdate),
 		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
 		ping:         b.read(`SELECT 1`),
 	}

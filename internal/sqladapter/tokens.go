@@ -50,11 +50,8 @@ func (a *Adapter) holdQueue(ctx context.Context, r runner) error {
 	if a.dialect.ForUpdate == "" {
 		return nil
 	}
-	if _, err := r.exec(ctx, a.ensureMeta, queueRow, ""); err != nil {
-		return err
-	}
 	var nothing string
-	return r.row(ctx, a.lockMeta, queueRow).Scan(text{&nothing})
+	return r.hold(ctx, a.meta, []any{queueRow, ""}, text{&nothing})
 }
 
 // TakeToken implements [authsvc.Adapter].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"authsvc"
@@ -26,19 +27,36 @@ func (a *Adapter) Revoke(ctx context.Context, rev authsvc.Revocation) error {
 	return a.step(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocation(ctx, r, &rev) })
 }
 
-// writeRevocation merges rev, which may be nil, into the stored record. As
-// with all records that are made or changed in one step, the row is made
-// first if need be, and then held: so two first writers do not collide.
+// maxGone is how often a row may be deleted between making and holding it.
+const maxGone = 20
+
+// A held is a record that is made or changed in one step: its row is made first
+// if need be, and then locked, so that two first writers do not collide.
+type held struct{ ensure, lock *statement }
+
+// hold makes a row of values, the first being its key, unless there is one,
+// locks it, and scans it. Between the two, a row that was there may be swept or
+// released.
+func (r runner) hold(ctx context.Context, h held, values []any, into ...any) (err error) {
+	for range maxGone {
+		if _, err := r.exec(ctx, h.ensure, values...); err != nil {
+			return err
+		}
+		if err = r.row(ctx, h.lock, values[0]).Scan(into...); !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	return fmt.Errorf("the row was deleted by others %d times: %v", maxGone, err)
+}
+
+// writeRevocation merges rev, which may be nil, into the stored record.
 func (a *Adapter) writeRevocation(ctx context.Context, r runner, rev *authsvc.Revocation) error {
 	if rev == nil {
 		return nil
 	}
-	_, err := r.exec(ctx, a.ensureRevocation, rev.Key, ms(rev.NotBefore), ms(rev.Written), ms(rev.Expires))
-	if err != nil {
-		return err
-	}
 	var old authsvc.Revocation
-	if err := r.row(ctx, a.lockRevocation, rev.Key).Scan(scanRevocation(&old)...); err != nil {
+	values := []any{rev.Key, ms(rev.NotBefore), ms(rev.Written), ms(rev.Expires)}
+	if err := r.hold(ctx, a.revocation, values, scanRevocation(&old)...); err != nil {
 		return err
 	}
 	return r.must(ctx, a.updateRevocation, ms(later(old.NotBefore, rev.NotBefore)), ms(rev.Written),
@@ -73,11 +91,8 @@ func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []auth
 // Permit implements [authsvc.Adapter].
 func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
 	err = a.step(ctx, "permit", func(ctx context.Context, r runner) error {
-		if _, err := r.exec(ctx, a.ensurePermit, key, ms(now)); err != nil {
-			return err
-		}
 		var paid time.Time
-		if err := r.row(ctx, a.lockPermit, key).Scan(millis{&paid}); err != nil {
+		if err := r.hold(ctx, a.permit, []any{key, ms(now)}, millis{&paid}); err != nil {
 			return err
 		}
 		paid = later(paid, stored(now))
@@ -93,12 +108,9 @@ func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interva
 // Lease implements [authsvc.Adapter].
 func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return a.step(ctx, "lease", func(ctx context.Context, r runner) error {
-		if _, err := r.exec(ctx, a.ensureLease, name, holder, ms(until)); err != nil {
-			return err
-		}
 		var has string
 		var expires time.Time
-		if err := r.row(ctx, a.lockLease, name).Scan(text{&has}, millis{&expires}); err != nil {
+		if err := r.hold(ctx, a.lease, []any{name, holder, ms(until)}, text{&has}, millis{&expires}); err != nil {
 			return err
 		}
 		if has != holder && !expires.Before(stored(now)) {
@@ -142,7 +154,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 		if err != nil || n > 0 {
 			return err
 		}
-		if _, err := r.exec(ctx, a.ensureMeta, key, value); err != nil {
+		if _, err := r.exec(ctx, a.meta.ensure, key, value); err != nil {
 			return err
 		}
 		_, err = r.exec(ctx, a.setMeta, value, key) // somebody else may have made it
