@@ -53,14 +53,14 @@ test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(TESTFLAGS) ./...
 
 e2e: ## also those with Node.js and Chromium, but for verify
-	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+	AUTHSVC_E2E=1 go test -race -shuffle=on -p 3 -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
 
 AUTHSVC_VERIFY ?= ci
 REPORT ?= out/verify.txt
 verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes REPORT=out/verify.txt
 	@mkdir -p $(dir $(REPORT))
 	AUTHSVC_VERIFY=$(AUTHSVC_VERIFY) AUTHSVC_VERIFY_REPORT=$(abspath $(REPORT)) \
-	go test -count 1 -p 1 -parallel 4 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
+	go test -count 1 -p 1 -parallel 6 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
 
 bench: ## ns/op, B/op and allocs/op of the routes that matter
 	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,13 +72,15 @@ func TestRefusals(t *testing.T) {
 	for _, e := range provider.All() {
 		t.Run(e.ID, func(t *testing.T) {
 			t.Parallel()
-			a := newAttempt(t, e, firstCase(t, e.ID))
-			for name, w := range wrongs(e, a.rec) {
-				t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // what is tried again is tried after a while
+				a := newAttempt(t, e, firstCase(t, e.ID))
+				for name, w := range wrongs(e, a.rec) {
 					a.again(t, firstCase(t, e.ID))
-					a.refused(w)
-				})
-			}
+					if a.refused(w); t.Failed() {
+						t.Fatalf("that was with: %s", name)
+					}
+				}
+			})
 		})
 	}
 }

@@ -41,7 +41,7 @@ func race09(t *T) {
 		}
 	}
 	run, err := os.ReadFile("../.ci/run")
-	for _, line := range []string{"make --no-print-directory e2e", "AUTHSVC_VERIFY=quick go test -race -shuffle=on -timeout 15m -run 'TestVerify/(race|session|tokens|email)' ./verify"} {
+	for _, line := range []string{"make --no-print-directory e2e", "AUTHSVC_VERIFY=quick go test -race -shuffle=on -timeout 15m -v -run 'TestVerify/(race|session|tokens|email)' ./verify"} {
 		if err != nil || !strings.Contains(string(run), line) {
 			t.Errorf(".ci/run does not run %s: %v", line, err)
 		}
