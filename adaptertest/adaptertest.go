@@ -264,7 +264,7 @@ func nWin(t *testing.T, errs []error, n int, want error) {
 		}
 	}
 	if won != n {
-		t.Fatalf("%d of %d succeeded, want %d", won, len(errs), n)
+		t.Fatalf("%d of %d succeeded, want %d: %v", won, len(errs), n, errors.Join(errs...))
 	}
 }
 
