@@ -35,6 +35,7 @@ func (o *OAuth) build(b *builder) flow {
 		Tenants: o.Tenants, Hosts: o.Hosts,
 		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil,
 		ClientIDParam: o.ClientIDParam, AuthMethod: o.AuthMethod, TokenParams: o.TokenParams,
+		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
 		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
 		Stale: b.tellStale(o.ID),
@@ -103,7 +104,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if f.Client.ID == "" {
 		b.fail("client_id", "is missing", "copy it from the application that you registered at the provider")
 	}
-	if f.Client.Secret == "" && f.ClientSecret == nil && f.AuthMethod != "none" {
+	if f.Client.Secret == "" && f.ClientSecret == nil && f.AuthMethod != oidc.AuthNone && f.AuthMethod != oidc.PrivateKeyJWT {
 		b.fail("client_secret", "is missing", "copy it from the application that you registered, or set auth_method: none for a public client")
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {
@@ -139,6 +140,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if err := oidc.CheckHosts(f.Hosts); err != nil {
 		b.fail("hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
 	}
+	f.checkClientKey(b)
 	f.checkChecks(b)
 }
 

@@ -20,6 +20,7 @@ func guarded[T any](rq *request, name string, call func() (T, error)) (v T, err 
 // exchange is what the functions see of a sign-in.
 func (f *oauthFlow) exchange(rq *request, tx *transaction, a answer) (*Exchange, error) {
 	c := f.Client
+	c.PrivateKey = "" // no function has a use for it
 	if f.mint != nil {
 		var err error
 		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.mint.get(rq.ctx) }); err != nil {

@@ -53,6 +53,11 @@ type Style struct {
 type Client struct {
 	ID     string
 	Secret string
+	// PrivateKey, in place of Secret, signs for OAuth.AuthMethod
+	// "private_key_jwt": PKCS #8 in PEM, \n may stand for the end of a line, or a
+	// private JWK. ECDSA on P-256 or P-384, Ed25519, or RSA from 2048 bits on.
+	PrivateKey string
+	KeyID      string // kid of its signatures; default: that of the JWK
 }
 
 // OAuth signs in with OAuth 2.0 (RFC 6749) or, with OpenID set, OpenID
@@ -97,8 +102,11 @@ type OAuth struct {
 	// id; default "client_id".
 	ClientIDParam string
 	// AuthMethod at the token endpoint: client_secret_basic (default),
-	// client_secret_post or none.
+	// client_secret_post, private_key_jwt or none.
 	AuthMethod string
+	// AssertionAudience is who the signatures of private_key_jwt are for. Default:
+	// Issuer. Required without one, or with "{tenantid}" in it.
+	AssertionAudience string
 	// ResponseMode "form_post" makes the provider answer by a POST.
 	ResponseMode string
 	// DeniedErrors are the provider's own words, beside access_denied, in the

@@ -32,7 +32,7 @@ var oauth2Checks = checks{
 	"17": {title: "front-channel tokens", run: oauth217},
 	"18": {title: "scope creep", run: oauth218},
 	"19": {title: "client secret handling", run: oauth219},
-	"20": {title: "audience injection", not: "private_key_jwt is not built"},
+	"20": {title: "audience injection", run: oauth220},
 	"21": {title: "malformed token response", run: oauth221},
 	"22": {title: "hostile token error", run: oauth222},
 	"23": {title: "missing user id", run: oauth223},

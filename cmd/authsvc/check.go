@@ -148,9 +148,13 @@ func (k *checker) discover(o *authsvc.OAuth) error {
 	party, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
 		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, DiscoveryURL: o.DiscoveryURL, Tenants: o.Tenants,
 		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
+		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
 		Algs: o.SigningAlgs, HTTP: oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
 	if err == nil {
 		_, err = party.Metadata(ctx)
+	}
+	if errors.Is(err, oidc.ErrAssertionAlg) {
+		return fmt.Errorf("%w; make a private_key that signs with one that it names", err)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; is the issuer %s right, and may this machine reach it?", err, o.Issuer)

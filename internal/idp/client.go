@@ -1,6 +1,7 @@
 package idp
 
 import (
+	"crypto"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -21,6 +22,10 @@ type Client struct {
 	// one is public and has to use PKCE.
 	Secret string
 
+	// Key, in place of a secret, checks what the client signs for
+	// private_key_jwt; it has no other way to authenticate then.
+	Key crypto.PublicKey
+
 	// RedirectURIs are compared as exact strings (RFC 9700 §2.1). An empty
 	// list accepts every http or https URI of a loopback host, for development.
 	RedirectURIs []string
@@ -34,7 +39,7 @@ func (c Client) displayName() string {
 }
 
 // public reports whether the client has no credentials (RFC 6749 §2.1).
-func (c Client) public() bool { return c.Secret == "" }
+func (c Client) public() bool { return c.Secret == "" && c.Key == nil }
 
 // allows reports whether an answer may be sent to the redirect URI.
 func (c Client) allows(redirectURI string) bool {
@@ -56,6 +61,9 @@ func indexClients(list []Client) (map[string]Client, error) {
 		}
 		if _, dup := clients[c.ID]; dup {
 			errs = append(errs, fmt.Errorf("client %q: id used twice", c.ID))
+		}
+		if c.Secret != "" && c.Key != nil {
+			errs = append(errs, fmt.Errorf("client %q: has a secret and a key", c.ID))
 		}
 		for _, raw := range c.RedirectURIs {
 			if _, err := parseRedirectURI(raw); err != nil {
@@ -107,8 +115,12 @@ func isLoopback(host string) bool {
 var errInvalidClient = &oauthError{code: "invalid_client", description: "client authentication failed"}
 
 // authenticate returns the client that sent a token request, whose form is
-// parsed. It knows client_secret_basic, client_secret_post and none.
+// parsed. It knows client_secret_basic, client_secret_post, private_key_jwt and
+// none.
 func (p *Provider) authenticate(r *http.Request) (Client, error) {
+	if r.PostForm.Has("client_assertion") || r.PostForm.Has("client_assertion_type") {
+		return p.assertedClient(r)
+	}
 	id, secret := r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	if r.Header.Get("Authorization") != "" {
 		basicID, basicSecret, ok := basicCredentials(r)
@@ -122,7 +134,7 @@ func (p *Provider) authenticate(r *http.Request) (Client, error) {
 		id, secret = basicID, basicSecret
 	}
 	client, known := p.clients[id]
-	if !equalSecrets(client.Secret, secret) || !known {
+	if !equalSecrets(client.Secret, secret) || !known || client.Key != nil {
 		return Client{}, errInvalidClient
 	}
 	return client, nil

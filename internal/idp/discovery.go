@@ -33,6 +33,10 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 		"request_parameter_supported":                    false,
 		"request_uri_parameter_supported":                false, // absent would mean true
 	}
+	if slices.ContainsFunc(slices.Collect(maps.Values(p.clients)), func(c Client) bool { return c.Key != nil }) {
+		metadata["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic", "client_secret_post", "private_key_jwt", "none"}
+		metadata["token_endpoint_auth_signing_alg_values_supported"] = assertionAlgs
+	}
 	if edit := p.fault().Discovery; edit != nil {
 		edit(metadata)
 	}

@@ -14,7 +14,7 @@
 //	GET  /.well-known/openid-configuration
 //	GET  /jwks
 //	GET  /authorize     also POST; a page that lists the people
-//	POST /token         authorization_code; client_secret_basic, _post, none with PKCE
+//	POST /token         authorization_code; client_secret_basic, _post, private_key_jwt, none with PKCE
 //	GET  /userinfo      also POST; bearer token in the header
 //
 // and those of a plain OAuth 2.0 provider, which has neither ID tokens nor

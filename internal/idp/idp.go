@@ -73,6 +73,8 @@ type Provider struct {
 	temporary, permanent *vault[*credentials] // of OAuth 1.0a
 	nonces               *vault[struct{}]
 
+	assertions *vault[struct{}] // of private_key_jwt, by their jti
+
 	faultMu sync.RWMutex
 	faults  Fault
 
@@ -107,6 +109,8 @@ func New(opts Options) (*Provider, error) {
 		temporary: newVault[*credentials](codeLifetime, maxCodes),
 		permanent: newVault[*credentials](tokenLifetime, maxTokens),
 		nonces:    newVault[struct{}](2*clockSkew, maxTokens),
+
+		assertions: newVault[struct{}](2*maxAssertionLife, maxTokens),
 
 		store: opts.Store,
 	}

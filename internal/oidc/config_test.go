@@ -26,7 +26,7 @@ func TestNew(t *testing.T) {
 		{"no client", func(c *Config) { c.ClientID = "" }, "client id: required"},
 		{"basic without secret", func(c *Config) { c.ClientSecret, c.AuthMethod = "", ClientSecretBasic }, "client secret: required"},
 		{"none without secret", func(c *Config) { c.ClientSecret, c.AuthMethod = "", AuthNone }, ""},
-		{"unknown method", func(c *Config) { c.AuthMethod = "private_key_jwt" }, "not supported"},
+		{"unknown method", func(c *Config) { c.AuthMethod = "tls_client_auth" }, "not supported"},
 		{"alg none", func(c *Config) { c.Algs = []string{"RS256", "none"} }, `"none" is not supported`},
 		{"alg empty", func(c *Config) { c.Algs = []string{""} }, "not supported"},
 		{"alg HS256", func(c *Config) { c.Algs = []string{"HS256"} }, ""},

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	jose "github.com/go-jose/go-jose/v4"
 )
 
 // Metadata is what a party knows about its provider, from configuration and
@@ -28,6 +30,8 @@ type Metadata struct {
 
 	// postOnly: the token endpoint announces client_secret_post and not basic.
 	postOnly bool
+	// assertionAlg is that of client assertions; empty: the key's first.
+	assertionAlg jose.SignatureAlgorithm
 }
 
 // Metadata returns the provider's metadata, fetching it when first needed. It is
@@ -73,6 +77,9 @@ func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
 		IssParameter:      doc.Bool("authorization_response_iss_parameter_supported"),
 		BackchannelLogout: doc.Bool("backchannel_logout_supported"),
 		postOnly:          postOnly(doc["token_endpoint_auth_methods_supported"]),
+	}
+	if md.assertionAlg, err = p.chooseAssertionAlg(doc["token_endpoint_auth_signing_alg_values_supported"]); err != nil {
+		return nil, err
 	}
 	for _, e := range []struct {
 		name       string

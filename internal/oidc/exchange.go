@@ -49,8 +49,8 @@ func (p *Party) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !p.cfg.MintedSecret {
-		g.Secret = p.cfg.ClientSecret
+	if g.Secret, err = p.credential(md, g.Secret); err != nil {
+		return nil, fmt.Errorf("token request: %w", err)
 	}
 	req, err := p.tokenRequest(ctx, md, g)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *Party) Judge(fields Claims, g Grant) (*Tokens, error) {
 
 // ReservedTokenParam reports whether Config.TokenParams may not have a parameter.
 func ReservedTokenParam(name string) bool {
-	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "refresh_token"}, name)
+	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type", "refresh_token"}, name)
 }
 
 func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
@@ -104,14 +104,19 @@ func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.
 }
 
 // clientRequest is a POST of form in which the client authenticates, at the
-// token endpoint or at another that takes the same (RFC 7009, section 2.1).
+// token endpoint or at another that takes the same (RFC 7009, section 2.1), with
+// what credential has returned.
 func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
 	method := p.authMethod(md)
 	if method != ClientSecretBasic {
 		form.Set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
 	}
-	if method == ClientSecretPost {
+	switch method {
+	case ClientSecretPost:
 		form.Set("client_secret", secret)
+	case PrivateKeyJWT:
+		form.Set("client_assertion_type", assertionType)
+		form.Set("client_assertion", secret)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {

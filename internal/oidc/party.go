@@ -58,10 +58,14 @@ type Config struct {
 	ClientIDParam string
 	// TokenParams are added to token requests.
 	TokenParams map[string]string
-	// AuthMethod is ClientSecretBasic, ClientSecretPost or AuthNone. Default: none
+	// AuthMethod is ClientSecretBasic, ClientSecretPost, PrivateKeyJWT or AuthNone. Default: none
 	// without ClientSecret; post when the provider announces post and not basic;
 	// else basic.
 	AuthMethod string
+	// PrivateKey, as [ParseClientKey] takes it, signs with PrivateKeyJWT; KeyID is
+	// its kid. AssertionAudience is who the signature is for, by default Issuer.
+	PrivateKey, KeyID string
+	AssertionAudience string
 
 	// OpenID asks for an ID token in every exchange. It needs Issuer.
 	OpenID bool
@@ -95,6 +99,7 @@ type Party struct {
 	cfg      Config
 	client   *http.Client
 	algs     []jose.SignatureAlgorithm
+	key      *ClientKey // with PrivateKeyJWT
 	hosts    hostList
 	place    tokenPlace
 	static   *Metadata // set when there is nothing to discover
@@ -118,6 +123,9 @@ func New(c Config) (*Party, error) {
 	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
 	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts(), slots: newSlots()}
 	p.place, _ = parseTokenPlace(c.UserInfoAuth) // checked
+	if c.AuthMethod == PrivateKeyJWT {
+		p.key, _ = ParseClientKey(c.PrivateKey, c.KeyID) // checked
+	}
 	p.client = c.client()
 	if !c.needsDiscovery() {
 		p.static = &Metadata{
@@ -187,7 +195,10 @@ func (c *Config) needsJWKS() bool {
 	return c.OpenID && slices.ContainsFunc(algorithms(c.Algs), func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
 }
 
-func (c *Config) multiTenant() bool { return strings.Contains(c.Issuer, tenantMark) }
+func (c *Config) multiTenant() bool { return ManyTenants(c.Issuer) }
+
+// ManyTenants reports whether an issuer stands for several.
+func ManyTenants(issuer string) bool { return strings.Contains(issuer, tenantMark) }
 
 func (c *Config) check() error {
 	var errs []error
@@ -213,7 +224,7 @@ func (c *Config) check() error {
 	if strings.Count(c.Issuer, tenantMark) > 1 {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
-	errs = append(errs, c.checkClient(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
+	errs = append(errs, c.checkClient(), c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
 	errs = append(errs, checkHeaders("token headers", c.TokenHeaders), checkHeaders("userinfo headers", c.UserInfoHeaders))
 	if p, err := parseTokenPlace(c.UserInfoAuth); err == nil && setsHeader(c.UserInfoHeaders, p.name) {
 		errs = append(errs, errors.New("userinfo headers: set the one that holds the access token"))
@@ -229,7 +240,7 @@ func (c *Config) checkClient() error {
 		return errors.New("client id param: is not plain or has another meaning")
 	}
 	switch c.AuthMethod {
-	case "", AuthNone:
+	case "", AuthNone, PrivateKeyJWT:
 	case ClientSecretBasic, ClientSecretPost:
 		if c.ClientSecret == "" && !c.MintedSecret {
 			return fmt.Errorf("client secret: required for %s", c.AuthMethod)

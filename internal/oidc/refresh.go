@@ -36,8 +36,8 @@ func (p *Party) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !p.cfg.MintedSecret {
-		r.Secret = p.cfg.ClientSecret
+	if r.Secret, err = p.credential(md, r.Secret); err != nil {
+		return nil, fmt.Errorf("refresh request: %w", err)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.RefreshToken}}
 	for name, value := range p.cfg.TokenParams {
@@ -103,8 +103,9 @@ func (p *Party) Revoke(ctx context.Context, token, hint, secret string) error {
 		return err
 	case md.RevocationURL == "":
 		return ErrNoEndpoint
-	case !p.cfg.MintedSecret:
-		secret = p.cfg.ClientSecret
+	}
+	if secret, err = p.credential(md, secret); err != nil {
+		return fmt.Errorf("revocation request: %w", err)
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {hint}}
 	req, err := p.clientRequest(ctx, md, md.RevocationURL, form, secret)

@@ -111,6 +111,11 @@ var tokens = []mutation{
 	{"logout-token/event", "internal/oidc/logout.go", "if _, ok := events[logoutEvent].(map[string]any); !ok {", "if _, ok := events[logoutEvent].(map[string]any); " + never + "!ok {", "./internal/oidc"},
 	{"logout-token/nonce", "internal/oidc/logout.go", `if _, ok := c.claims["nonce"]; ok {`, "if false {", "./internal/oidc"},
 	{"logout-token/jti", "internal/oidc/logout.go", `case t.ID == "":`, "case false:", "./internal/oidc"},
+	{"client-assertion/aud", "internal/oidc/assertion.go", `"aud": p.cfg.audience(),`, `"aud": md.TokenURL,`, "./internal/oidc"},
+	{"client-assertion/jti", "internal/oidc/assertion.go", "rand.Text(), // 130 bits", "rand.Text()[:0],", "./internal/oidc"},
+	{"client-assertion/exp", "internal/oidc/assertion.go", "now.Add(assertionLife).Unix()", "now.Add(60 * assertionLife).Unix()", "./internal/oidc"},
+	{"client-assertion/alg", "internal/oidc/assertion.go", `return "", fmt.Errorf("%w, %s", ErrAssertionAlg, p.key)`, `return "", nil`, "./internal/oidc"},
+	{"client-assertion/quoted", "internal/oidc/tokens.go", "|| len(refusal.Code) >= quoted && strings", "|| false && strings", "./internal/oidc"},
 	{"outbound/scheme", "internal/oidc/outbound.go", "if !secureURL(req.URL) {", "if " + never + "!secureURL(req.URL) {", "./internal/oidc"},
 	{"outbound/body-limit", "internal/oidc/outbound.go", "\tresp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)\n", "", "./internal/oidc"},
 }

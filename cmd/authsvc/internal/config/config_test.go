@@ -83,6 +83,10 @@ func TestFull(t *testing.T) {
 	}, cmp.Ignore())); diff != "" {
 		t.Errorf("acme (-want +got):\n%s", diff)
 	}
+	plain := c.Providers[2].(*authsvc.OAuth)
+	if got := []string{plain.Client.PrivateKey, plain.Client.KeyID, plain.AssertionAudience, plain.AuthMethod}; !slices.Equal(got, []string{"pl-secret", "k1", "https://p.example", "private_key_jwt"}) {
+		t.Errorf("key, its id, audience and method are %q", got)
+	}
 	wantOld := &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "ol", Secret: "ol-secret"},
 		RequestTokenURL: "https://o.example/r", AuthorizationURL: "https://o.example/a", AccessTokenURL: "https://o.example/t",
 		UserInfoURL: "https://o.example/u", Hosts: []string{"api.o.example"}, Headers: map[string]string{"X-Version": "1"},
@@ -223,7 +227,7 @@ func TestSecrecy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s), fmt.Sprintf("%v %+v %#v %s", *s, *s, *s, *s), log.String(), string(encoded)} {
-		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret", "ol-secret"} {
+		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret", "pl-secret", "ol-secret"} {
 			if strings.Contains(out, secret) {
 				t.Errorf("%q is in %q", secret, out)
 			}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/idp"
+	"authsvc/provider"
+)
+
+// TestCheckKey: check says whether the provider takes what the key signs.
+func TestCheckKey(t *testing.T) {
+	t.Parallel()
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { op.Close() })
+	apple, _ := provider.Lookup("apple")
+	key := apple.Options[2].Example // on P-256
+	for announced, want := range map[string]string{"ES256": "", "PS256": "private key, ES256; make a private_key that"} {
+		op.SetFault(idp.Fault{Discovery: func(m map[string]any) {
+			m["token_endpoint_auth_signing_alg_values_supported"] = []string{announced}
+		}})
+		k := &checker{program: &program{ctx: t.Context()}, settings: &config.Settings{}}
+		err := k.discover(&authsvc.OAuth{OpenID: true, Issuer: op.Issuer(), AuthMethod: "private_key_jwt", Client: authsvc.Client{ID: "app", PrivateKey: key}})
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %v", announced, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package oidc
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+)
+
+// PrivateKeyJWT is the method in which the client signs a JWT for every request
+// (OpenID Connect Core 1.0, section 9; RFC 7523).
+const PrivateKeyJWT = "private_key_jwt"
+
+const (
+	assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+	assertionLife = time.Minute
+)
+
+// ErrAssertionAlg: the provider says that it takes none of the algorithms that
+// the client's key can sign with.
+var ErrAssertionAlg = errors.New("token_endpoint_auth_signing_alg_values_supported does not name an algorithm of the private key")
+
+// credential is what the client authenticates with in one request: its secret,
+// or an assertion that is made for this request alone.
+func (p *Party) credential(md *Metadata, minted string) (string, error) {
+	switch {
+	case p.cfg.AuthMethod == PrivateKeyJWT:
+		return p.assertion(md, time.Now())
+	case p.cfg.MintedSecret:
+		return minted, nil
+	}
+	return p.cfg.ClientSecret, nil
+}
+
+// assertion signs what RFC 7523, section 3, asks for. The audience is never
+// what the metadata says: a provider that names the token endpoint of another
+// as its own would get an assertion that is good there (RFC 10070).
+//
+// typ is JWT, the word of RFC 7523 that servers have always taken. Those that
+// compare typ, such as servers built on Nimbus, refuse the explicit type of RFC
+// 10070, and there is nothing else that this key signs.
+func (p *Party) assertion(md *Metadata, now time.Time) (string, error) {
+	claims, err := json.Marshal(map[string]any{
+		"iss": p.cfg.ClientID, "sub": p.cfg.ClientID, "aud": p.cfg.audience(),
+		"jti": rand.Text(), // 130 bits
+		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+	})
+	if err != nil {
+		return "", errors.New("client assertion: the claims cannot be written")
+	}
+	alg := md.assertionAlg
+	if alg == "" {
+		alg = p.key.algs[0]
+	}
+	return p.key.sign(alg, claims)
+}
+
+// audience is the one recipient of assertions, "" if the configuration names none.
+func (c *Config) audience() string {
+	if c.AssertionAudience == "" && !c.multiTenant() {
+		return c.Issuer
+	}
+	return c.AssertionAudience
+}
+
+// chooseAssertionAlg returns the first algorithm of the key that is announced.
+// Without an announcement that is left to assertion.
+func (p *Party) chooseAssertionAlg(announced any) (jose.SignatureAlgorithm, error) {
+	list, _ := announced.([]any)
+	if p.key == nil || len(list) == 0 {
+		return "", nil
+	}
+	for _, alg := range p.key.algs {
+		if slices.Contains(list, any(string(alg))) {
+			return alg, nil
+		}
+	}
+	return "", fmt.Errorf("%w, %s", ErrAssertionAlg, p.key)
+}
+
+func (c *Config) checkAssertion() error {
+	switch {
+	case c.AuthMethod != PrivateKeyJWT && c.PrivateKey != "":
+		return errors.New("private key: needs the method " + PrivateKeyJWT)
+	case c.AuthMethod != PrivateKeyJWT:
+		return nil
+	case c.MintedSecret:
+		return errors.New("auth method: " + PrivateKeyJWT + " has no use for a secret that is made")
+	case c.ClientSecret != "":
+		return errors.New("client secret: has no use with " + PrivateKeyJWT)
+	case c.audience() == "":
+		return errors.New("assertion audience: required without one issuer")
+	}
+	if _, err := ParseClientKey(c.PrivateKey, c.KeyID); err != nil {
+		return fmt.Errorf("private key: %w", err)
+	}
+	return nil
+}
+
+// sign makes a compact JWT.
+func (k *ClientKey) sign(alg jose.SignatureAlgorithm, claims []byte) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k.key, KeyID: k.id}},
+		(&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", errors.New("client assertion: the key cannot sign")
+	}
+	jws, err := signer.Sign(claims)
+	if err != nil {
+		return "", errors.New("client assertion: the key cannot sign")
+	}
+	return jws.CompactSerialize()
+}
+
+// String names the algorithms, and nothing of the key.
+func (k *ClientKey) String() string {
+	names := make([]string, len(k.algs))
+	for i, alg := range k.algs {
+		names[i] = string(alg)
+	}
+	return strings.Join(names, " or ")
+}
