@@ -39,7 +39,7 @@ func httpwireFloods(t *T, p *arena.Process, header string, times int) (map[int]i
 func httpwire07(t *T) {
 	t.require(check{needs: []need{needsProc}})
 	p, _ := httpwireServe(t)
-	times := t.Scale("requests on each of 8 connections, per size", 1, 5, 200)
+	times := t.Scale("requests on each of 8 connections, per size", 1, 2, 200)
 	httpwireFloods(t, p, "", times) // warm
 	for _, size := range []int{8 << 10, 30 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20} {
 		for name, header := range map[string]string{

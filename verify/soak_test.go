@@ -34,7 +34,7 @@ func soakUser(n *arena.Neighbours, v *arena.Visitor, who string) error {
 // TestSoak: under full load for a while the process needs no more memory,
 // threads and files than at the beginning, and nothing fails.
 func TestSoak(t *testing.T) {
-	span := []time.Duration{0, 30 * time.Second, 10 * time.Minute}[theScale()]
+	span := []time.Duration{0, 20 * time.Second, 10 * time.Minute}[theScale()]
 	if span == 0 {
 		t.Skip("runs at scale ci and above")
 	}
