@@ -60,7 +60,7 @@ REPORT ?= out/verify.txt
 verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes REPORT=out/verify.txt
 	@mkdir -p $(dir $(REPORT))
 	AUTHSVC_VERIFY=$(AUTHSVC_VERIFY) AUTHSVC_VERIFY_REPORT=$(abspath $(REPORT)) \
-	go test -count 1 -p 1 -parallel 6 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
+	go test -count 1 -p 1 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
 
 bench: ## ns/op, B/op and allocs/op of the routes that matter
 	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal

@@ -278,7 +278,7 @@ func session20Empty(t *T) {
 // are read.
 func session22(t *T) {
 	t.Run("by itself", func(t *T) { sessionBubble(t, session22Itself) })
-	rows := t.Scale("expired rows", 5_000, 40_000, 1_000_000)
+	rows := t.Scale("expired rows", 1_000, 40_000, 1_000_000)
 	for _, kind := range arena.Stores()[:2] {
 		t.Run(kind.Name, func(t *T) { session22Load(t, kind, rows) })
 	}

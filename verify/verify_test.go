@@ -16,10 +16,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	moreAtOnce()
 	code := m.Run()
 	arena.RemoveBinary()
 	closeBrowsers()
 	os.Exit(code)
+}
+
+// moreAtOnce lets six checks run at a time, or as many as -parallel says: they
+// wait more than they compute.
+func moreAtOnce() {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", "6") //nolint:errcheck // it is a number
+	}
 }
 
 // A check is one row of the catalogue.
