@@ -53,7 +53,7 @@ test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(TESTFLAGS) ./...
 
 e2e: ## also those with Node.js and Chromium, but for verify
-	AUTHSVC_E2E=1 go test -race -shuffle=on -p 3 -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+	AUTHSVC_E2E=1 go test -race -shuffle=on -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
 
 AUTHSVC_VERIFY ?= ci
 REPORT ?= out/verify.txt

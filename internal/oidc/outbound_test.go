@@ -147,9 +147,17 @@ func TestClientBounds(t *testing.T) {
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	c := Configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: 300 * time.Millisecond}), srv.URL)
-	t.Cleanup(c.CloseIdleConnections)
+	within := func(d time.Duration) *http.Client {
+		c := Configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: d}), srv.URL)
+		t.Cleanup(c.CloseIdleConnections)
+		return c
+	}
+	patient, hasty := within(20*time.Second), within(300*time.Millisecond)
 	for path, want := range map[string]error{"/exact": nil, "/over": errTooLarge, "/endless": errTooLarge, "/slow": ErrUnavailable, "/redirect": errRedirect} {
+		c := patient
+		if path == "/slow" {
+			c = hasty
+		}
 		resp, err := c.Get(srv.URL + path)
 		if err == nil {
 			_, err = io.ReadAll(resp.Body)
