@@ -45,11 +45,11 @@ func (s *Service) AccessToken(ctx context.Context, userID, provider string) (str
 
 // AccessTokenOf is AccessToken for one of several accounts at a provider.
 func (s *Service) AccessTokenOf(ctx context.Context, userID, provider, providerAccountID string) (string, error) {
-	a, err := s.account(ctx, userID, provider, providerAccountID)
+	a, _, err := s.account(ctx, userID, provider, providerAccountID)
 	if err != nil {
 		return "", err
 	}
-	now := time.Now()
+	now := s.now()
 	if fresh(&a, now.Add(tokenMargin)) {
 		return a.AccessToken, nil
 	}
@@ -60,7 +60,7 @@ func (s *Service) AccessTokenOf(ctx context.Context, userID, provider, providerA
 		return "", err
 	}
 	token, err := s.refreshed(ctx, a)
-	if err != nil && fresh(&a, time.Now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
+	if err != nil && fresh(&a, s.now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
 		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
 	return token, err
@@ -86,26 +86,28 @@ func (s *Service) renewable(a *Account) error {
 }
 
 // account returns one account of a user with its tokens readable, its refresh
-// token being refusedToken if it was refused. With no id there must be one.
-func (s *Service) account(ctx context.Context, userID, provider, id string) (Account, error) {
+// token being refusedToken if it was refused, and that token as it is stored.
+// With no id there must be one.
+func (s *Service) account(ctx context.Context, userID, provider, id string) (a Account, stored string, err error) {
 	if s.adapter == nil {
-		return Account{}, errors.New("authsvc: without storage no accounts are kept")
+		return Account{}, "", errors.New("authsvc: without storage no accounts are kept")
 	}
-	stored, err := s.adapter.ListAccounts(ctx, userID)
+	all, err := s.adapter.ListAccounts(ctx, userID)
 	if err != nil {
-		return Account{}, fmt.Errorf("%w: %w", errStore, err)
+		return Account{}, "", fmt.Errorf("%w: %w", errStore, err)
 	}
 	var found []Account
-	for _, a := range stored {
+	for _, a := range all {
 		if a.Provider == provider && (id == "" || a.ProviderAccountID == id) {
 			found = append(found, a)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return Account{}, ErrNotFound
+		return Account{}, "", ErrNotFound
 	case 1:
-		return s.vault.read(found[0])
+		a, err = s.vault.read(found[0])
+		return a, found[0].RefreshToken, err
 	}
-	return Account{}, fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
+	return Account{}, "", fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
 }

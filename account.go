@@ -6,8 +6,18 @@ import (
 	"authsvc/internal/seal"
 )
 
-// settle makes the user stored, linked and proved, as the identity warrants.
+// settle makes the user stored, linked and proved, as the identity warrants,
+// and reports it.
 func (l *login) settle() outcome {
+	created := l.created
+	out := l.change()
+	if out == nil {
+		l.tell(l.created && !created)
+	}
+	return out
+}
+
+func (l *login) change() outcome {
 	l.start = beginning{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
 	l.start.account = &l.id.account
 	switch {
@@ -25,7 +35,7 @@ func (l *login) settle() outcome {
 	case l.found:
 		return l.returning()
 	case l.id.linkTo != "":
-		return l.link(l.id.linkTo)
+		return l.link(l.asker)
 	}
 	return l.newcomer()
 }
@@ -37,28 +47,30 @@ func (l *login) returning() outcome {
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
 		return fail(OAuthAccountNotLinked, because("the identity is linked to another user"))
 	}
-	if err := l.adapter.RefreshAccount(l.ctx, l.keptAccount()); err != nil && !errors.Is(err, ErrNotFound) {
+	a := l.keptAccount()
+	a.UserID = l.user.ID
+	err := l.adapter.RefreshAccount(l.ctx, a, l.user.Epoch)
+	switch {
+	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
+		return stale(err)
+	case err != nil:
 		return storeFailed(Callback, err)
 	}
 	return nil
 }
 
-// link adds the identity to a stored user.
-func (l *login) link(userID string) outcome {
-	u, err := l.adapter.GetUser(l.ctx, userID)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return fail(OAuthAccountNotLinked, because("the user who asked to link is gone"))
-	case err != nil:
-		return storeFailed(Callback, err)
-	}
+// link adds the identity to a stored user, if that user's epoch is still the
+// one of u.
+func (l *login) link(u User) outcome {
 	a := l.keptAccount()
 	a.ID, a.UserID = newID(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
 	}
-	_, err = l.adapter.LinkAccount(l.ctx, a)
+	_, err := l.adapter.LinkAccount(l.ctx, a, u.Epoch)
 	switch {
+	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
+		return stale(err)
 	case errors.Is(err, ErrConflict):
 		owner, lookErr := l.adapter.GetUserByAccount(l.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
@@ -94,7 +106,7 @@ func (l *login) newcomer() outcome {
 	case !errors.Is(err, ErrNotFound):
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
-		return l.link(owner.ID)
+		return l.link(owner)
 	}
 	l.who = owner.ID
 	l.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
@@ -155,15 +167,19 @@ func (l *login) prove() outcome {
 		return nil
 	}
 	p := Proof{UserID: l.user.ID, Email: l.user.Email, At: l.now, Keep: l.keepFirstProof,
-		Revoke: l.sessions.revocation(l.user.ID, l.now)}
+		Revoke: l.revocation(keyUser+l.user.ID, l.user.ID, l.now)}
 	u, removed, err := l.adapter.ProveEmail(l.ctx, p)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
+		return stale(err)
+	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	if p.Revoke != nil && !p.Keep {
+	if p.Revoke.Seq > 0 { // it was written: this was the first proof
 		l.revoked.apply(*p.Revoke)
 	}
-	l.user, l.removed, l.proved = u, l.opened(removed), true
+	l.user, l.voided, l.proved = u, l.opened(removed), true
+	l.removed = append(l.removed, l.voided...)
 	if !p.Keep {
 		l.before = nil
 		l.note(AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions of before the proof were removed"})

@@ -12,6 +12,14 @@ type User struct {
 	Email         string    // unique when present, stored in normalised form
 	EmailVerified time.Time // when the address was proved, UTC, milliseconds; zero: never
 	Image         string    // URL of a picture
+
+	// Epoch is the Seq of the latest Revocation about the user, 0 without one.
+	// What grants access is stored only while it is unchanged; see Adapter.
+	Epoch int64
+	// SessionEpoch is the Seq of the Revocation whose Key is "user:" and the
+	// ID, which is of all sessions of the user, 0 without one: sessions that
+	// began at an earlier epoch have ended.
+	SessionEpoch int64
 }
 
 // An Account links a User to one identity at one provider. The pair
@@ -43,6 +51,9 @@ type SessionRecord struct {
 	Expires      time.Time // UTC, milliseconds
 	AuthTime     time.Time // when the person proved who they are; zero: unknown
 	Provider     string    // by which provider; empty: unknown
+	// Epoch is the User.Epoch that the sign-in read. CreateSession stores the
+	// session only while that is the user's; a store need not return it.
+	Epoch int64
 }
 
 // A VerificationToken is an outstanding e-mail link. Token is a digest.
@@ -62,13 +73,17 @@ type Mail struct {
 	Attempts int       // how often it was claimed
 }
 
-// A Revocation makes JWT sessions invalid before their expiry. Key names what
-// it covers (a session or a user); a token is refused when its
-// authentication time is not after NotBefore.
+// A Revocation takes access back before it expires. Key names what it covers,
+// UserID whom it is about, if that is one user. Seq is its place in the log of
+// all revocations and the user's epoch from then on: a session that began at
+// an earlier epoch is covered, whatever the clocks say. NotBefore judges only
+// tokens that note no epoch, because another program or an earlier version
+// made them: they are covered unless they began after it.
 type Revocation struct {
 	Key       string
+	UserID    string // empty: no user's epoch is raised
+	Seq       int64  // set by the store: higher than that of everything committed before, from 1
 	NotBefore time.Time
-	Written   time.Time // when, by the clock of the replica that wrote it
 	Expires   time.Time // no token that it covers outlives this
 }
 
@@ -83,10 +98,10 @@ type UserUpdate struct {
 // A Proof says that a person read mail sent to a user's address.
 type Proof struct {
 	UserID string
-	Email  string    // the address that was proved; its other links are voided
-	At     time.Time // becomes EmailVerified
-	Keep   bool      // only set EmailVerified: accounts, sessions and links stay
-	Revoke *Revocation
+	Email  string      // the address that was proved; its other links are voided
+	At     time.Time   // becomes EmailVerified
+	Keep   bool        // only set EmailVerified: accounts, sessions and links stay
+	Revoke *Revocation // of all sessions of the user; nil only with Keep
 }
 
 // An Adapter keeps the records. It is a dumb driver: it hashes nothing, reads
@@ -95,9 +110,18 @@ type Proof struct {
 // that share its store. Package adaptertest judges every implementation.
 //
 // Times are written and read in UTC with millisecond precision. Unknown
-// records are ErrNotFound, broken uniqueness is ErrConflict; an error that is
-// neither means that the store failed. Methods are safe for concurrent use and
-// obey the context.
+// records are ErrNotFound, broken uniqueness is ErrConflict, a write that rests
+// on what has changed meanwhile is ErrStale; every other error means that the
+// store failed. Methods are safe for concurrent use and obey the context.
+//
+// Every user has an epoch ([User].Epoch), which each Revocation about the user
+// raises to its Seq. The first proof of an address, EndSessions, DeleteUser and
+// UnlinkAccount raise it in the very step that takes access back, and
+// LinkAccount, CreateSession and RefreshAccount write only while it is the one
+// that their caller read, in one step with the write. So of a sign-in and a
+// revocation that overlap, the sign-in either was first, and is undone by the
+// revocation, or finds that it is stale. The methods that return a User read
+// its epoch no later than what they found the user by.
 //
 // The engine proposes ids (UUIDv7); the id in the returned record counts. It
 // may be empty for accounts and sessions, whose tables have none in some
@@ -114,30 +138,45 @@ type Adapter interface {
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (User, error)
 	// UpdateUser changes the named fields. ErrConflict: the address is taken.
 	UpdateUser(ctx context.Context, id string, change UserUpdate) (User, error)
-	// DeleteUser removes the user and, with it, its accounts and sessions.
-	DeleteUser(ctx context.Context, id string) error
+	// DeleteUser removes the user and, with it, its accounts and sessions, and
+	// writes r, in one step.
+	DeleteUser(ctx context.Context, id string, r *Revocation) error
+	// GetEpoch returns the epoch of whom an id stands for, who need not be a
+	// stored user; 0 if there is no Revocation about them.
+	GetEpoch(ctx context.Context, userID string) (int64, error)
 	// ListUsers returns at most limit users, those that come after the one
 	// with the id after in the store's own order of ids; "" begins. A page
 	// shorter than limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
 
-	// LinkAccount stores a. ErrConflict: the identity is linked already, to
+	// LinkAccount stores a. ErrStale: epoch is not that of a's user any more,
+	// and nothing is stored. ErrConflict: the identity is linked already, to
 	// whomever. ErrNotFound: no such user.
-	LinkAccount(ctx context.Context, a Account) (Account, error)
+	LinkAccount(ctx context.Context, a Account, epoch int64) (Account, error)
 	// RefreshAccount replaces the token fields of the account that a's
 	// Provider and ProviderAccountID name; owner and id stay, and so does the
-	// refresh token when a has none: providers give it out once.
-	RefreshAccount(ctx context.Context, a Account) error
-	UnlinkAccount(ctx context.Context, provider, providerAccountID string) error
+	// refresh token when a has none: providers give it out once. ErrStale:
+	// epoch is not that of the user a.UserID any more. ErrNotFound: that user
+	// has no such account.
+	RefreshAccount(ctx context.Context, a Account, epoch int64) error
+	// ReplaceTokens is RefreshAccount on the condition that the account's
+	// stored refresh token is still refreshToken, byte for byte, whatever the
+	// epoch. ErrStale: it is another one.
+	ReplaceTokens(ctx context.Context, a Account, refreshToken string) error
+	// UnlinkAccount removes an account of the user r.UserID and writes r, in
+	// one step. ErrNotFound: that user has no such account; r is not written.
+	UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *Revocation) error
 	// ListAccounts returns a user's accounts ordered by provider, then id, or
 	// ProviderAccountID where accounts have no ids.
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
 
-	// CreateSession stores s, which must have a Digest. ErrNotFound: no such
-	// user.
+	// CreateSession stores s, which must have a Digest. ErrStale: s.Epoch is
+	// not the user's epoch any more, and nothing is stored. ErrNotFound: no
+	// such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
-	// GetSession returns a session, expired ones too, and its user. Token and
-	// digest belong together (see SessionRecord).
+	// GetSession returns a session, expired ones too, and its user, of whom the
+	// epochs may be missing. Token and digest belong together (see
+	// SessionRecord).
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
 	// UpdateSession sets Expires, AuthTime and Provider of the session that
 	// s.SessionToken names. It never brings a deleted session back:
@@ -154,13 +193,15 @@ type Adapter interface {
 	// or the session token is taken, and nothing was written. The UserID of
 	// account and session is filled in by the adapter, on success.
 	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
-	// ProveEmail applies p in one step. When the user's EmailVerified was
+	// ProveEmail applies p in one step. ErrStale: the user's address is not
+	// p.Email any more. When the user's EmailVerified was
 	// empty and p.Keep is not set, its accounts and sessions and the other
 	// links and queued mails for p.Email are removed, p.Revoke is written, and
-	// the removed accounts are returned; else only EmailVerified is set.
+	// the removed accounts are returned; else only EmailVerified is set. The
+	// user is returned with its epoch after that.
 	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
 	// EndSessions removes all sessions of a user, returning how many, and
-	// writes r (which may be nil), in one step. An unknown user has none.
+	// writes r, in one step. An unknown user has none; r is written even so.
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 
 	// PutToken stores a link's token and the mail that carries it in one
@@ -188,18 +229,27 @@ type Adapter interface {
 	// UseOnce records key until expires. ErrConflict: it was used before. Of
 	// any number of callers exactly one succeeds.
 	UseOnce(ctx context.Context, key string, expires time.Time) error
-	// Revoke writes r. A record with the same key keeps the later NotBefore
-	// and the later Expires, and gets r.Written.
-	Revoke(ctx context.Context, r Revocation) error
-	// Revocations returns the records written at or after since.
-	Revocations(ctx context.Context, since time.Time) ([]Revocation, error)
+	// Revoke writes revocations in one step, and sets Seq in each. A record
+	// with the same key keeps the later NotBefore and the later Expires, and
+	// gets the new Seq.
+	Revoke(ctx context.Context, list ...*Revocation) error
+	// Revocations reads the log: records that were written after a cursor (0:
+	// from the beginning), in the order of the log, about limit of them, which
+	// is at least 1. next is the cursor to go on from; when it is after itself
+	// nothing more is there yet. No record is ever missed by who goes on from
+	// next, whenever its writer's step is committed; one may come twice, and
+	// records that are swept are left out.
+	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
 
 	// Permit counts an event under key by the generic cell rate algorithm, in
 	// one atomic step, for all replicas: a key holds the time up to which its
 	// events are paid for, which is now when it is unknown or past. Counting
 	// moves that time on by interval. When it is more than burst ahead of now
 	// the event is not counted, nothing changes, and wait says how long until
-	// it would be.
+	// it would be. A time that is more than burst and interval ahead was
+	// written by a clock or for a rate that is not in force: it is set to just
+	// that far ahead, also when the event is not counted, so nobody waits for
+	// longer than interval.
 	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
 	// Lease gives name to holder until the given time if nobody has it, if it
 	// lapsed before now, or if the holder has it already. ErrConflict: another
@@ -221,4 +271,12 @@ type Adapter interface {
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
+}
+
+// A Clock is an Adapter that has a clock of its own, which all replicas then go
+// by. An adapter without one is used by programs on one machine only, or goes
+// by the clock of the one process that it lives in.
+type Clock interface {
+	// Now is the time at the store, with at least millisecond precision.
+	Now(ctx context.Context) (time.Time, error)
 }

@@ -133,7 +133,7 @@ func (rq *request) note(e AuditEvent) {
 
 // record writes an audit event to the log and to the store, and tells it.
 func (s *Service) record(ctx context.Context, e AuditEvent) {
-	e.Time, e.Outcome = time.Now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
+	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
 	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
 	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID},

@@ -61,6 +61,7 @@ type Service struct {
 	chunkOnce *sync.Once
 	proxyOnce *sync.Once
 
+	clock    storeClock
 	leaseMAC *seal.MAC
 	flights  *flights // refreshes of tokens
 	trail    *trail   // nil: audit events are not stored
@@ -128,12 +129,24 @@ func (s *Service) meetStore() error {
 		return &ConfigError{Key: "compat", Problem: "is " + string(s.compat) + ", but the store was used with " + mode,
 			Mend: "change it back, or convert the store with `authsvc migrate compat " + string(s.compat) + "` (ends all sessions)"}
 	}
-	if s.revoked.poll {
-		if err := s.revoked.refresh(ctx, s.adapter); err != nil {
-			return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Mend: "check the store"}
-		}
+	if err := s.setClock(ctx); err != nil {
+		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Mend: "check the store"}
 	}
-	return s.checkIssuers(ctx)
+	if err := s.checkIssuers(ctx); err != nil {
+		return err
+	}
+	s.startRevocations(ctx)
+	return nil
+}
+
+// startRevocations reads the log of revocations, if that is soon done. Else it
+// goes on in the background, and JWT sessions are not accepted before its end.
+func (s *Service) startRevocations(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, revokeStart)
+	defer cancel()
+	if err := s.revoked.catchUp(ctx, s.adapter, s.now()); err != nil {
+		s.log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
+	}
 }
 
 // Keys of the store's meta records.
@@ -170,7 +183,7 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 func (s *Service) StyleURL() string { return s.base + "/" + s.pages.stylePath }
 
 func (s *Service) request(r *http.Request) *request {
-	rq := &request{Service: s, ctx: r.Context(), r: r, now: time.Now()}
+	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
 	rq.jar.names = &s.names
 	rq.jar.parse(r.Header, rq.room[:])
 	return rq

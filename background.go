@@ -21,6 +21,9 @@ func (s *Service) work(ctx context.Context) {
 	if s.revoked.poll {
 		s.working.Go(func() { s.pollRevocations(ctx) })
 	}
+	if _, has := s.adapter.(Clock); has {
+		s.working.Go(func() { s.keepClock(ctx) })
+	}
 }
 
 // Close ends the background work after what is in hand, and stores the audit
@@ -87,7 +90,7 @@ func (s *Service) sweep(ctx context.Context) {
 // sweepBatch holds the lease for longer than the pause to the next sweep, so
 // that it changes hands only when the replica is gone.
 func (s *Service) sweepBatch(ctx context.Context, replica string) (int, error) {
-	now := time.Now()
+	now := s.now()
 	if err := s.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
 		return 0, err
 	}

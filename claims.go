@@ -20,13 +20,21 @@ type sessionClaims struct {
 	SID      string  `json:"sid"`
 	Provider string  `json:"provider"`
 	AuthTime float64 `json:"auth_time"`
-	Issued   float64 `json:"iat"`
-	Expires  float64 `json:"exp"`
-	NotYet   float64 `json:"nbf"`
+	Epoch    *int64  `json:"authsvc_epoch"` // of the user, when the session began here
+
+	// Of a session that another program began: its token may have claims of the
+	// application's own by the names of ours.
+	AdoptedSID  string  `json:"authsvc_sid"`
+	AdoptedTime float64 `json:"authsvc_auth_time"`
+
+	Issued  float64 `json:"iat"`
+	Expires float64 `json:"exp"`
+	NotYet  float64 `json:"nbf"`
 }
 
 // engineClaims are the JSON names of sessionClaims.
-var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf"}
+var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
+	"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 
 // errClaimTwice refuses what readers understand in two ways (RFC 7519 §4).
 var errClaimTwice = errors.New("a claim is there twice")
@@ -34,23 +42,62 @@ var errClaimTwice = errors.New("a claim is there twice")
 // decode reads the claims by their exact names, each at most once.
 // encoding/json takes "SUB" for "sub", and an application may well keep a claim
 // of its own by such a name; of two it takes the last.
-func (c *sessionClaims) decode(plain []byte) error {
+//
+// shared: other programs make tokens under the same key. Of theirs only what
+// NextAuth.js itself writes is read, whatever else they hold.
+func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	odd, twice := claimNames(plain)
 	switch {
 	case twice:
 		return errClaimTwice
 	case !odd:
-		return json.Unmarshal(plain, c)
+		err := json.Unmarshal(plain, c)
+		if wrongType := new(json.UnmarshalTypeError); !shared || !errors.As(err, &wrongType) {
+			c.settle(shared)
+			return err
+		}
 	}
 	exact, err := exactClaims(plain)
 	if err != nil {
 		return err
 	}
+	if shared {
+		dropForeign(exact)
+	}
 	raw, err := json.Marshal(exact)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, c)
+	*c = sessionClaims{}
+	err = json.Unmarshal(raw, c)
+	c.settle(shared)
+	return err
+}
+
+// settle leaves what the engine's own claims say: of a token that this engine
+// made, of one that it adopted, or of another program's.
+func (c *sessionClaims) settle(shared bool) {
+	switch {
+	case c.AdoptedSID != "":
+		c.SID, c.AuthTime, c.Provider, c.Epoch = c.AdoptedSID, c.AdoptedTime, "", nil
+	case c.Epoch == nil && shared:
+		c.SID, c.AuthTime, c.Provider = "", 0, ""
+	}
+}
+
+// dropForeign removes the claims that an application may have of its own, where
+// they are of another type than the engine's.
+func dropForeign(claims map[string]json.RawMessage) {
+	for _, name := range []string{"name", "email", "picture", "sid", "provider", "authsvc_sid"} {
+		if raw := claims[name]; len(raw) > 0 && raw[0] != '"' {
+			delete(claims, name)
+		}
+	}
+	for _, name := range []string{"auth_time", "authsvc_epoch", "authsvc_auth_time"} {
+		if raw := claims[name]; len(raw) > 0 && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+			delete(claims, name)
+		}
+	}
 }
 
 // exactClaims are the members of a JSON object that have the very name of a
@@ -158,6 +205,16 @@ func sane(seconds float64) bool { return seconds >= 0 && seconds < 1<<40 && !mat
 
 func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 
+// kept are the claims that a JWT callback cannot change.
+func (c *sessionClaims) kept() []string {
+	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
+	if c.SID != "" && c.AdoptedSID == "" {
+		names = append(names, "sid", "auth_time", "provider")
+	}
+	return names
+}
+
+// sid names the session. NextAuth.js gives each of its tokens a jti.
 func (c *sessionClaims) sid() string {
 	if c.SID != "" {
 		return c.SID

@@ -51,6 +51,9 @@ var (
 	ErrNotFound = errors.New("authsvc: not found")
 	// ErrConflict: a uniqueness rule of the records refused the write.
 	ErrConflict = errors.New("authsvc: conflict with a stored record")
+	// ErrStale: the write rests on something that has changed since it was
+	// read, such as the user's epoch.
+	ErrStale = errors.New("authsvc: stale: access was taken back or tokens were replaced meanwhile")
 	// ErrQueueFull: the mail queue holds as many mails as it may.
 	ErrQueueFull = errors.New("authsvc: mail queue is full")
 )

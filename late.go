@@ -98,7 +98,7 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		rq.now = time.Now()
+		rq.now = rq.Service.now()
 		return true
 	case <-rq.ctx.Done():
 	case <-rq.life.Done():

@@ -44,7 +44,7 @@ func (s *Service) lease(ctx context.Context, name string) (release func(), err e
 func (s *Service) takeLease(ctx context.Context, name, holder string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseCall)
 	defer cancel()
-	now := time.Now()
+	now := s.now()
 	return s.adapter.Lease(ctx, name, holder, now, now.Add(leaseFor))
 }
 

@@ -7,27 +7,48 @@ import (
 	"time"
 )
 
+// loginTries bounds how often a sign-in is judged again because access was
+// taken back, from whomever it found, while it was under way.
+const loginTries = 4
+
 // A login is one run of the tail that all providers share:
 // may they? → find, link or create the user → session → event → redirect.
+//
+// It notes the user's epoch before it asks what entitles to anything, and
+// whatever grants access is written only while the epoch is still that one. If
+// it is not, all is asked again: a sign-in that overlaps a first proof,
+// EndSessions, DeleteUser or UnlinkAccount ends as if it had come afterwards.
 type login struct {
 	*request
 	id identity
 
-	before  *Session // who is signed in while this happens
-	user    User
-	found   bool // user is stored
-	created bool
-	linked  bool
-	proved  bool      // the proof was written
-	removed []Account // by a first proof
-	start   beginning
-	record  *SessionRecord
+	before *Session // who is signed in while this happens
+	asker  User     // who asked to link
+	user   User
+	found  bool // user is stored
+	start  beginning
+	record *SessionRecord
+
+	linked, proved bool      // what this try wrote
+	voided         []Account // accounts that this try's first proof removed
+	created        bool      // what all tries wrote
+	removed        []Account
 }
 
 // login turns an identity into a session.
 func (rq *request) login(id identity) outcome {
 	l := &login{request: rq, id: id}
-	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.tellStored, l.begin} {
+	for try := 1; ; try++ {
+		out := l.run()
+		if e, failed := out.(*Error); !failed || !errors.Is(e.Err, ErrStale) || try == loginTries {
+			return out
+		}
+		*l = login{request: rq, id: id, created: l.created, removed: l.removed}
+	}
+}
+
+func (l *login) run() outcome {
+	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.begin} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -35,8 +56,21 @@ func (rq *request) login(id identity) outcome {
 	return l.finish()
 }
 
-// recall reads who is signed in; only that person's own wish can link.
+// stale makes a login begin anew.
+func stale(err error) outcome {
+	if !errors.Is(err, ErrStale) {
+		err = errors.Join(ErrStale, err)
+	}
+	return fail(Callback, err)
+}
+
+// recall reads who is signed in; only that person's own wish can link. The
+// epoch of who wished it is read before the session, and the session is judged
+// by what the store knows, not by this replica's copy.
 func (l *login) recall() outcome {
+	if out := l.recallAsker(); out != nil {
+		return out
+	}
 	s, err := l.current()
 	if err != nil {
 		return storeFailed(Callback, err)
@@ -46,6 +80,24 @@ func (l *login) recall() outcome {
 		l.who = l.id.linkTo
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
 		return fail(OAuthAccountNotLinked, because("link was asked for by another user than is signed in now"))
+	}
+	return nil
+}
+
+func (l *login) recallAsker() outcome {
+	if l.id.linkTo == "" {
+		return nil
+	}
+	u, err := l.adapter.GetUser(l.ctx, l.id.linkTo)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fail(OAuthAccountNotLinked, because("the user who asked to link is gone"))
+	case err != nil:
+		return storeFailed(Callback, err)
+	}
+	l.asker = u
+	if err := l.revoked.catchUp(l.ctx, l.adapter, l.now); err != nil {
+		return storeFailed(Callback, err)
 	}
 	return nil
 }
@@ -71,8 +123,11 @@ func (l *login) find() outcome {
 
 func (l *login) lookup() (User, error) {
 	switch {
-	case l.id.stored && !l.sessions.refersToUser():
-		return l.id.user, nil // a JWT session needs no stored user
+	case l.id.stored && !l.sessions.refersToUser(): // a JWT session needs no stored user
+		u := l.id.user
+		var err error
+		u.Epoch, err = l.adapter.GetEpoch(l.ctx, u.ID)
+		return u, err
 	case l.id.stored:
 		return l.adapter.GetUser(l.ctx, l.id.user.ID)
 	case l.id.proof:
@@ -117,22 +172,16 @@ func (rq *request) askSignIn(a SignInAttempt) (to string, err error) {
 // begin stores and issues the session and ends the one that it replaces.
 func (l *login) begin() outcome {
 	l.start.user, l.start.isNew = l.user, l.created
-	if l.record == nil {
-		if l.record = l.sessions.begin(&l.start); l.record != nil {
-			l.record.UserID = l.user.ID
-			if _, err := l.adapter.CreateSession(l.ctx, *l.record); err != nil {
-				return storeFailed(Callback, err)
-			}
-		}
-	}
-	if out := l.still(); out != nil {
-		l.undo()
+	if out := l.store(); out != nil {
 		return out
 	}
 	cookie, err := l.sessions.issue(l.ctx, &l.start)
 	if err != nil {
 		l.undo()
 		return fail(Callback, err)
+	}
+	if out := l.unchanged(); out != nil {
+		return out
 	}
 	old := l.sessionCookie()
 	if !l.setSession(cookie.value, cookie.expires) {
@@ -149,19 +198,37 @@ func (l *login) begin() outcome {
 	return nil
 }
 
-// still makes sure, now that the session would be found by whoever removes it,
-// that the account which it rests on was not removed in between: unlinked, by
-// somebody else's first proof of the address, or with its user.
-func (l *login) still() outcome {
-	if l.created || l.id.stored || l.id.proof || l.adapter == nil {
+// store stores the session, unless the step that created the user did.
+func (l *login) store() outcome {
+	if l.record != nil {
 		return nil
 	}
-	u, err := l.lookup()
+	if l.record = l.sessions.begin(&l.start); l.record == nil {
+		return nil
+	}
+	l.record.UserID = l.user.ID
+	_, err := l.adapter.CreateSession(l.ctx, *l.record)
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && u.ID != l.user.ID:
-		return fail(Callback, because("the account was unlinked during the sign-in"))
+	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
+		return stale(err)
 	case err != nil:
 		return storeFailed(Callback, err)
+	}
+	return nil
+}
+
+// unchanged is the condition on the epoch for a session that is not stored:
+// what is taken back from now on ends it, since it notes an earlier epoch.
+func (l *login) unchanged() outcome {
+	if l.record != nil || l.adapter == nil {
+		return nil
+	}
+	epoch, err := l.adapter.GetEpoch(l.ctx, l.user.ID)
+	switch {
+	case err != nil:
+		return storeFailed(Callback, err)
+	case epoch != l.user.Epoch:
+		return stale(ErrStale)
 	}
 	return nil
 }
@@ -209,19 +276,18 @@ func (l *login) finish() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-// tellStored reports what settle changed in the store. That is done, whether
-// or not a session comes of it.
-func (l *login) tellStored() outcome {
+// tell reports what settle changed in the store. That is done, whether or not a
+// session comes of it.
+func (l *login) tell(created bool) {
 	e := &l.events
-	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && l.created)
+	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && created)
 	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
-	if l.linked && !l.created {
+	if l.linked && !created {
 		l.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
 	}
-	for _, a := range l.removed {
+	for _, a := range l.voided {
 		l.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
 		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
 	}
 	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"authsvc/internal/oidc"
 )
@@ -14,7 +13,7 @@ var errWrongSubject = errors.New("the answer is about another person")
 
 // apart is a request for the provider's functions when no browser has one.
 func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange, error) {
-	rq := &request{Service: s, ctx: ctx, flow: f, now: time.Now()}
+	rq := &request{Service: s, ctx: ctx, flow: f, now: s.now()}
 	x, err := f.exchange(rq, &transaction{}, answer{})
 	if err != nil {
 		return nil, nil, err

@@ -29,9 +29,10 @@ var (
 // refresh tokens has spent the old one.
 type refresh struct {
 	*Service
-	key string
-	fl  *flight
-	old Account // as it was when the lease was ours
+	key    string
+	fl     *flight
+	old    Account // as it was when the lease was ours
+	stored string  // its refresh token, as the store has it
 }
 
 // refreshed joins or starts the refresh of an account.
@@ -65,12 +66,12 @@ func (r *refresh) run(life context.Context) {
 	defer release()
 	ctx, cancel := inHand(life, refreshTimeout)
 	defer cancel()
-	r.old, err = r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	r.old, r.stored, err = r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
 		r.land("", err, 0)
 		return
-	case fresh(&r.old, time.Now().Add(tokenMargin)): // another replica was faster
+	case fresh(&r.old, r.now().Add(tokenMargin)): // another replica was faster
 		r.land(r.old.AccessToken, nil, 0)
 		return
 	}
@@ -112,7 +113,7 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 	began := time.Now()
 	for try, wait := 1, storePause; ; try++ {
 		err := r.replace(life, renewed)
-		if r.stored(renewed, err) {
+		if r.ended(renewed, err) {
 			r.flights.clear(r.key, r.fl)
 			return
 		}
@@ -125,7 +126,7 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 		if last { // the service ends: one more try
 			err = r.replace(life, renewed)
 		}
-		if last && r.stored(renewed, err) {
+		if last && r.ended(renewed, err) {
 			return
 		}
 		if last || time.Since(began) > storeGiveUp {
@@ -142,8 +143,8 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 	}
 }
 
-// stored ends the flight unless the store has to be asked again.
-func (r *refresh) stored(renewed Account, err error) bool {
+// ended ends the flight unless the store has to be asked again.
+func (r *refresh) ended(renewed Account, err error) bool {
 	switch {
 	case err == nil:
 		r.land(renewed.AccessToken, nil, 0)
@@ -163,16 +164,18 @@ func (r *refresh) stored(renewed Account, err error) bool {
 func (r *refresh) replace(life context.Context, renewed Account) error {
 	ctx, cancel := inHand(life, storeTimeout)
 	defer cancel()
-	now, err := r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	err := r.adapter.ReplaceTokens(ctx, r.vault.keep(renewed), r.stored)
+	if !errors.Is(err, ErrStale) {
+		return err
+	}
+	now, _, err := r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
 		return err
-	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken && now.RefreshToken != r.old.RefreshToken:
+	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken:
 		return nil // a write whose answer was lost
-	case now.RefreshToken != r.old.RefreshToken:
-		return errReplaced
 	}
-	return r.adapter.RefreshAccount(ctx, r.vault.keep(renewed))
+	return errReplaced
 }
 
 // refused marks the stored tokens, so that the provider is not asked again

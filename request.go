@@ -50,7 +50,7 @@ type request struct {
 // ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
 // for everything else.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rq := &request{Service: s, ctx: r.Context(), r: r, now: time.Now()}
+	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
 	rq.jar.names = &s.names
 	rq.jar.parse(r.Header, rq.room[:])
 	rq.respond(w, rq.act())

@@ -3,148 +3,254 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Times of the revocation list.
+// Times and sizes of the revocation log.
 const (
-	revokePoll    = 2 * time.Second
-	revokeOverlap = time.Minute // other replicas' clocks and slow commits
-	revokeStale   = 30 * time.Second
+	revokePoll  = 2 * time.Second
+	revokeStale = 30 * time.Second
+	revokePage  = 5000                   // records a read of the log
+	revokeStart = 2 * time.Second        // how long New waits for the log
+	revokeRetry = 250 * time.Millisecond // between reads until the log is known
 )
 
-var errStaleRevocations = errors.New("revocations could not be read for 30 s; JWT sessions are not accepted until they can")
+var errStaleRevocations = errors.New("revocations are not known yet, or could not be read for 30 s; JWT sessions are not accepted until they can")
 
-// revocations is this replica's copy of the revocation records: what makes a
-// JWT session end before it expires.
+// Prefixes of the keys of revocations. What follows is an id that has no
+// bearing on where it ends, or a provider's, which has no colon.
+const (
+	keySession  = "sid:"     // one session
+	keyUser     = "user:"    // all sessions of a user
+	keyForeign  = "nosid:"   // those of a user that another program began
+	keyProvider = "by:"      // those of a user that began by a provider
+	keyAccount  = "account:" // none: an account was removed, which overtakes sign-ins by it
+)
+
+// revokedBy is the key that covers a user's sessions of one provider.
+func revokedBy(provider, userID string) string { return keyProvider + provider + ":" + userID }
+
+// revocations is this replica's copy of the revocation log: what makes a JWT
+// session end before it expires. Keys are kept as hashes under a seed of this
+// process: a record of an ended session takes about 50 bytes, and of a million
+// records one session in 10^13 would be taken for an ended one.
 type revocations struct {
-	mu      sync.RWMutex
-	records map[string]Revocation
-	read    time.Time // last successful poll
-	poll    bool      // there is a store to poll
-	accept  bool      // go on when the copy is stale
+	poll   bool // there is a store to poll
+	accept bool // go on when the copy is not up to date
+	seed   maphash.Seed
+	turn   chan struct{} // held by who reads the log
 
-	began time.Time // the latest start of a session here, in milliseconds
-	cut   time.Time // the latest revocation here, in milliseconds
-	cutAt time.Time // and when it was really made
+	mu       sync.RWMutex
+	sessions map[uint64]uint32 // of keySession: when no token lives any more, seconds since 1970
+	cutoffs  map[uint64]cutoff // of all other keys
+	ends     [2]expiries       // of sessions and cutoffs
+	cursor   int64
+	read     time.Time // when the latest read began that saw the end of the log; zero: none did
 }
 
-// begin returns what to note as the start of a session that began at t, and
-// revoke what to note as the time of a revocation that is made at t. Tokens
-// and stores keep milliseconds; within one, this process still tells what came
-// first. Across replicas a revocation wins the millisecond.
-func (v *revocations) begin(t time.Time) time.Time {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	start := t.Truncate(time.Millisecond)
-	if !t.Before(v.cutAt) && !start.After(v.cut) {
-		start = v.cut.Add(time.Millisecond)
-	}
-	if start.After(v.began) {
-		v.began = start
-	}
-	return start
+// A cutoff covers tokens of an epoch below seq, and those without epoch unless
+// they began after notBefore.
+type cutoff struct {
+	seq, notBefore int64 // notBefore in milliseconds since 1970
+	expires        uint32
 }
 
-func (v *revocations) revoke(t time.Time) time.Time {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	at := t.Truncate(time.Millisecond)
-	if v.began.After(at) {
-		at = v.began
-	}
-	if at.After(v.cut) {
-		v.cut = at
-	}
-	if t.After(v.cutAt) {
-		v.cutAt = t
-	}
-	return at
+func newRevocations(accept bool) *revocations {
+	return &revocations{accept: accept, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
+		sessions: map[uint64]uint32{}, cutoffs: map[uint64]cutoff{}}
 }
 
-// apply adds a record at once, before the poll would.
-func (v *revocations) apply(r Revocation) {
+// hash is the hash of a key in parts.
+func (v *revocations) hash(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(v.seed)
+	for _, part := range parts {
+		h.WriteString(part) //nolint:errcheck // never fails
+	}
+	return h.Sum64()
+}
+
+// apply adds records.
+func (v *revocations) apply(list ...Revocation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if old, ok := v.records[r.Key]; ok {
-		if old.NotBefore.After(r.NotBefore) {
-			r.NotBefore = old.NotBefore
+	for i := range list {
+		v.add(&list[i])
+	}
+}
+
+func (v *revocations) add(r *Revocation) {
+	hash, expires := v.hash(r.Key), uint32(max(0, min(r.Expires.Unix()+1, 1<<32-1)))
+	if strings.HasPrefix(r.Key, keySession) {
+		if old, there := v.sessions[hash]; !there || old < expires {
+			v.sessions[hash] = expires
+			v.ends[0].push(hash, expires)
 		}
-		if old.Expires.After(r.Expires) {
-			r.Expires = old.Expires
-		}
+		return
 	}
-	v.records[r.Key] = r
+	old, there := v.cutoffs[hash]
+	v.cutoffs[hash] = cutoff{max(old.seq, r.Seq), max(old.notBefore, r.NotBefore.UnixMilli()), max(old.expires, expires)}
+	if !there || old.expires < expires {
+		v.ends[1].push(hash, expires)
+	}
 }
 
 // covers reports whether a token is revoked.
-func (v *revocations) covers(c *sessionClaims, now time.Time) (bool, error) {
+func (v *revocations) covers(c *sessionClaims) (bool, error) {
 	if !v.poll {
 		return false, nil
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if !v.accept && now.Sub(v.read) > revokeStale {
+	if !v.accept && !v.current() {
 		return true, errStaleRevocations
 	}
-	if len(v.records) == 0 {
+	if sid := c.sid(); sid != "" && len(v.sessions) > 0 {
+		if _, ended := v.sessions[v.hash(keySession, sid)]; ended {
+			return true, nil
+		}
+	}
+	if len(v.cutoffs) == 0 {
 		return false, nil
 	}
-	if _, ok := v.records["sid:"+c.sid()]; ok && c.sid() != "" {
-		return true, nil
-	}
-	if r, ok := v.records["nosid:"+c.Subject]; ok && c.SID == "" && !fromSeconds(c.AuthTime).After(r.NotBefore) {
-		return true, nil
-	}
-	if r, ok := v.records[revokedBy(c.Provider, c.Subject)]; ok && !fromSeconds(c.AuthTime).After(r.NotBefore) {
-		return true, nil
-	}
-	r, ok := v.records["user:"+c.Subject]
-	return ok && !fromSeconds(c.AuthTime).After(r.NotBefore), nil
+	return v.covered(c, keyUser, c.Subject) ||
+		v.covered(c, keyProvider, c.Provider, ":", c.Subject) ||
+		c.SID == "" && v.covered(c, keyForeign, c.Subject), nil
 }
 
-// revokedBy is the key that covers a user's sessions of one provider, whose id
-// has no colon.
-func revokedBy(provider, userID string) string { return "by:" + provider + ":" + userID }
+func (v *revocations) covered(c *sessionClaims, key ...string) bool {
+	m, there := v.cutoffs[v.hash(key...)]
+	switch {
+	case !there:
+		return false
+	case c.Epoch != nil:
+		return *c.Epoch < m.seq
+	default:
+		return fromSeconds(c.AuthTime).UnixMilli() <= m.notBefore
+	}
+}
 
-// refresh reads what was written since the last poll.
-func (v *revocations) refresh(ctx context.Context, a Adapter) error {
+// current reports whether the copy may be judged by. Its lock is held.
+func (v *revocations) current() bool {
+	return !v.read.IsZero() && time.Since(v.read) <= revokeStale
+}
+
+// ready is the error that JWT sessions are refused with, if they are.
+func (v *revocations) ready() error {
 	v.mu.RLock()
-	since := v.read
-	v.mu.RUnlock()
-	start := time.Now()
-	if !since.IsZero() {
-		since = since.Add(-revokeOverlap)
-	}
-	list, err := a.Revocations(ctx, since)
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		v.apply(r)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.read = start
-	for key, r := range v.records {
-		if r.Expires.Before(start) {
-			delete(v.records, key)
-		}
+	defer v.mu.RUnlock()
+	if v.poll && !v.accept && !v.current() {
+		return errStaleRevocations
 	}
 	return nil
 }
 
-// pollRevocations keeps the copy fresh until ctx ends.
+// catchUp reads the log from where the last read ended to its end. What was
+// revoked before it was called is known when it returns.
+func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) error {
+	if !v.poll {
+		return nil
+	}
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	began := time.Now()
+	for {
+		v.mu.RLock()
+		after := v.cursor
+		v.mu.RUnlock()
+		list, next, err := a.Revocations(ctx, after, revokePage)
+		if err != nil {
+			return err
+		}
+		v.apply(list...)
+		v.mu.Lock()
+		v.cursor = next
+		if next == after {
+			v.read = began
+			v.forget(uint32(now.Unix()))
+			v.mu.Unlock()
+			return nil
+		}
+		v.mu.Unlock()
+	}
+}
+
+// maxForget bounds what one call of forget does.
+const maxForget = 10_000
+
+// forget drops what has expired, as far as that is first in line.
+func (v *revocations) forget(now uint32) {
+	for range maxForget {
+		hash, due := v.ends[0].pop(now)
+		if !due {
+			break
+		}
+		if v.sessions[hash] < now {
+			delete(v.sessions, hash)
+		}
+	}
+	for range maxForget {
+		hash, due := v.ends[1].pop(now)
+		if !due {
+			break
+		}
+		if v.cutoffs[hash].expires < now {
+			delete(v.cutoffs, hash)
+		}
+	}
+}
+
+// expiries is a queue of records in the order in which they came, which is
+// nearly that in which they expire. It grows and shrinks in chunks.
+type expiries struct{ chunks [][]expiry }
+
+type expiry struct {
+	hash    uint64
+	expires uint32
+}
+
+const expiryChunk = 4096
+
+func (q *expiries) push(hash uint64, expires uint32) {
+	last := len(q.chunks) - 1
+	if last < 0 || len(q.chunks[last]) == cap(q.chunks[last]) {
+		q.chunks = append(q.chunks, make([]expiry, 0, expiryChunk))
+		last++
+	}
+	q.chunks[last] = append(q.chunks[last], expiry{hash, expires})
+}
+
+// pop takes the first record if it expired before now.
+func (q *expiries) pop(now uint32) (hash uint64, due bool) {
+	if len(q.chunks) == 0 || len(q.chunks[0]) == 0 || q.chunks[0][0].expires >= now {
+		return 0, false
+	}
+	hash = q.chunks[0][0].hash
+	if q.chunks[0] = q.chunks[0][1:]; len(q.chunks[0]) == 0 {
+		q.chunks = q.chunks[1:]
+	}
+	return hash, true
+}
+
+// pollRevocations keeps the copy up to date until ctx ends.
 func (s *Service) pollRevocations(ctx context.Context) {
 	failed := false
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(revokePoll):
+		wait := revokePoll
+		if s.revoked.ready() != nil {
+			wait = revokeRetry
 		}
-		err := s.revoked.refresh(ctx, s.adapter)
+		if !rest(ctx, wait) {
+			return
+		}
+		err := s.revoked.catchUp(ctx, s.adapter, s.now())
 		if err != nil && !failed && ctx.Err() == nil {
 			s.log.Error("revocations cannot be read", "err", err)
 		}

@@ -84,9 +84,6 @@ type sessions interface {
 	// endBy ends a user's sessions that began by a provider, and those of which
 	// that is unknown, and returns the stored ones.
 	endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error)
-	// revocation is the record that ends all sessions of a user which began
-	// up to now; nil if deleting the stored ones is enough.
-	revocation(userID string, now time.Time) *Revocation
 	// refersToUser tells whether a session record needs a stored user.
 	refersToUser() bool
 	// id names the session for the CSRF token, without asking the store.

@@ -43,7 +43,7 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 func (d *databaseSessions) begin(b *beginning) *SessionRecord {
 	token, hash, _ := d.key(b.token)
 	return &SessionRecord{ID: newID(), SessionToken: token, Digest: hash, UserID: b.user.ID,
-		Expires: d.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider}
+		Expires: d.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch}
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *beginning) (issued, error) {
@@ -129,7 +129,12 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 	return &SignOutEvent{Session: &r}, nil
 }
 
-func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, _ time.Time) ([]SessionRecord, error) {
+// endBy first overtakes sign-ins that are under way: their sessions could begin
+// behind the list.
+func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
+	if err := d.revokeAll(ctx, d.revocation(revokedBy(provider, userID), userID, now)); err != nil {
+		return nil, err
+	}
 	list, err := d.adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -150,8 +155,6 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, _
 	}
 	return ended, errors.Join(errs...)
 }
-
-func (d *databaseSessions) revocation(string, time.Time) *Revocation { return nil }
 
 func (d *databaseSessions) id(raw string, _ time.Time) string {
 	if _, hash, ok := d.key(raw); ok {

@@ -17,6 +17,7 @@ type jwtSessions struct {
 	*Service
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
+	shared bool          // other programs make tokens, too (compat)
 }
 
 func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
@@ -45,10 +46,11 @@ func (j *jwtSessions) issue(ctx context.Context, b *beginning) (issued, error) {
 	if c == nil {
 		c = Claims{}
 	}
-	c["sub"], c["provider"], c["sid"] = b.user.ID, b.provider, seal.Token()
-	authTime := j.revoked.begin(b.authTime)
-	c["auth_time"] = float64(authTime.UnixMilli()) / 1000
-	return j.sealClaims(c, authTime, time.Now())
+	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, seal.Token(), b.user.Epoch
+	delete(c, "authsvc_sid")
+	delete(c, "authsvc_auth_time")
+	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
+	return j.sealClaims(c, b.authTime, j.now())
 }
 
 // ask runs the JWT callback.
@@ -74,7 +76,7 @@ func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, err
 // a live session.
 func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []byte, stale, ok bool) {
 	plain, stale, err := j.seal.Open(raw)
-	if err != nil || c.decode(plain) != nil {
+	if err != nil || c.decode(plain, j.shared) != nil {
 		return c, nil, false, false
 	}
 	if c.Subject == "" || !sane(c.Expires) || !sane(c.Issued) || !sane(c.AuthTime) || !sane(c.NotYet) || c.Expires == 0 {
@@ -85,7 +87,8 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	}
 	t := float64(now.UnixMilli()) / 1000
 	leeway := j.leeway.Seconds()
-	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.lifetime.absolute.Seconds()
+	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.lifetime.absolute.Seconds() ||
+		c.Issued > 0 && t >= c.Issued+j.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
 	return c, plain, stale, !over
 }
 
@@ -94,7 +97,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	if !ok {
 		return nil, nil, nil
 	}
-	switch gone, err := j.revoked.covers(&c, now); {
+	switch gone, err := j.revoked.covers(&c); {
 	case err != nil:
 		return nil, nil, err
 	case gone:
@@ -123,20 +126,22 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	changed := false
 	if j.callbacks.JWT != nil && how.full {
 		before := maps.Clone(claims)
+		unchanged, _ := json.Marshal(claims) // the callback may change nested values in place
 		if claims, err = j.ask(ctx, JWTParams{Claims: claims, Trigger: how.trigger, Data: how.data}); err != nil {
 			return nil, nil, err
 		}
 		if claims == nil {
 			return nil, nil, nil // the callback ended the session
 		}
-		for _, name := range []string{"sub", "iat", "exp", "jti", "sid", "auth_time", "provider"} {
+		for _, name := range c.kept() {
 			if v, ok := before[name]; ok {
 				claims[name] = v
 			} else {
 				delete(claims, name)
 			}
 		}
-		changed = !sameJSON(before, claims)
+		now, err := json.Marshal(claims)
+		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
 	}
 	s.Claims = claims
@@ -146,7 +151,11 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	var renewed *issued
 	if how.touch && (due || changed) {
 		fresh := maps.Clone(claims)
-		fresh["sid"], fresh["auth_time"] = c.sid(), c.AuthTime
+		if c.SID == "" || c.AdoptedSID != "" {
+			fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.AuthTime
+		} else {
+			fresh["auth_time"] = c.AuthTime
+		}
 		v, err := j.sealClaims(fresh, s.AuthTime, now)
 		if err != nil {
 			return nil, nil, err
@@ -162,12 +171,6 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 func text(v any) string {
 	s, _ := v.(string)
 	return s
-}
-
-func sameJSON(a, b Claims) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && string(x) == string(y)
 }
 
 // end revokes the session until its absolute end, if there is a store to keep
@@ -194,39 +197,45 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 	if j.adapter == nil {
 		return nil
 	}
-	var list []Revocation
+	last := earlier(now.Add(j.lifetime.maxAge), fromSeconds(c.AuthTime).Add(j.lifetime.absolute))
+	var list []*Revocation
 	if c.sid() != "" {
-		list = append(list, Revocation{Key: "sid:" + c.sid(), NotBefore: now, Written: now,
-			Expires: fromSeconds(c.AuthTime).Add(j.lifetime.absolute + time.Minute)})
+		list = append(list, &Revocation{Key: keySession + c.sid(), NotBefore: now, Expires: last.Add(time.Minute)})
 	}
 	if c.SID == "" {
-		list = append(list, Revocation{Key: "nosid:" + c.Subject, NotBefore: j.revoked.revoke(now), Written: now,
-			Expires: now.Add(j.lifetime.absolute + time.Minute)})
+		list = append(list, j.revocation(keyForeign+c.Subject, "", now))
+	}
+	return j.revokeAll(ctx, list...)
+}
+
+// revokeAll writes revocations and applies them here at once.
+func (s *Service) revokeAll(ctx context.Context, list ...*Revocation) error {
+	if err := s.adapter.Revoke(ctx, list...); err != nil {
+		return err
 	}
 	for _, r := range list {
-		if err := j.adapter.Revoke(ctx, r); err != nil {
-			return err
-		}
-		j.revoked.apply(r)
+		s.revoked.apply(*r)
 	}
 	return nil
+}
+
+// revocation is a record that covers sessions of a user which begin up to now,
+// until none of them can live any more.
+func (s *Service) revocation(key, userID string, now time.Time) *Revocation {
+	return &Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(s.lifetime.absolute + time.Minute)}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // endBy revokes by provider. A token without that claim was made by another
 // program.
 func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
-	for _, by := range []string{provider, ""} {
-		r := Revocation{Key: revokedBy(by, userID), NotBefore: j.revoked.revoke(now), Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
-		if err := j.adapter.Revoke(ctx, r); err != nil {
-			return nil, err
-		}
-		j.revoked.apply(r)
-	}
-	return nil, nil
-}
-
-func (j *jwtSessions) revocation(userID string, now time.Time) *Revocation {
-	return &Revocation{Key: "user:" + userID, NotBefore: j.revoked.revoke(now), Written: now, Expires: now.Add(j.lifetime.absolute + time.Minute)}
+	return nil, j.revokeAll(ctx, j.revocation(revokedBy(provider, userID), userID, now), j.revocation(revokedBy("", userID), userID, now))
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {

@@ -136,7 +136,7 @@ func checkSession(b *builder, s *Service) {
 	if strategy == "" && s.adapter != nil {
 		strategy = "database"
 	}
-	s.revoked = &revocations{records: map[string]Revocation{}, accept: b.config.StaleRevocations == "accept"}
+	s.revoked = newRevocations(b.config.StaleRevocations == "accept")
 	switch strategy {
 	case "database":
 		if s.adapter == nil {
@@ -144,8 +144,8 @@ func checkSession(b *builder, s *Service) {
 		}
 		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone, slides: &onceSet{keys: map[string]time.Time{}}}
 	case "", "jwt":
-		j := &jwtSessions{Service: s}
-		if s.compat != CompatNone {
+		j := &jwtSessions{Service: s, shared: s.compat != CompatNone}
+		if j.shared {
 			j.leeway = 15 * time.Second
 		}
 		s.revoked.poll = s.adapter != nil

@@ -83,7 +83,7 @@ func (rq *request) idTokenHint(ctx context.Context, userID, provider string) str
 	if rq.adapter == nil {
 		return ""
 	}
-	a, err := rq.account(ctx, userID, provider, "")
+	a, _, err := rq.account(ctx, userID, provider, "")
 	if err != nil {
 		rq.log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)
 		return ""

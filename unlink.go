@@ -73,7 +73,7 @@ func (s *Service) unlinkHeld(ctx context.Context, userID, provider, id string, l
 	case !last && !s.waysIn(u, others):
 		return ErrLastAccount
 	}
-	if err := s.adapter.UnlinkAccount(ctx, provider, id); err != nil {
+	if err := s.adapter.UnlinkAccount(ctx, provider, id, s.revocation(keyAccount+userID, userID, s.now())); err != nil {
 		return err
 	}
 	s.unlinked(ctx, u, *found)

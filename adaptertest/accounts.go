@@ -30,7 +30,7 @@ func accountEveryField(t *testing.T, a authsvc.Adapter) {
 			ExpiresAt: 1<<31 + 5, TokenType: "bearer", Scope: "openid email", IDToken: "i", SessionState: "s"},
 		{ID: "a2", UserID: u.ID, Type: "email", Provider: "b", ProviderAccountID: "2"},
 	} {
-		got, err := a.LinkAccount(t.Context(), want)
+		got, err := a.LinkAccount(t.Context(), want, 0)
 		ok(t, err)
 		want.ID, want.ExpiresAt = got.ID, limits(a).stored(want.ExpiresAt)
 		same(t, got, want)
@@ -46,15 +46,15 @@ func accountEveryField(t *testing.T, a authsvc.Adapter) {
 func accountUnknown(t *testing.T, a authsvc.Adapter) {
 	lost := account("lost")
 	lost.UserID = "nobody"
-	_, err := a.LinkAccount(t.Context(), lost)
+	_, err := a.LinkAccount(t.Context(), lost, 0)
 	is(t, err, authsvc.ErrNotFound)
-	is(t, a.RefreshAccount(t.Context(), lost), authsvc.ErrNotFound)
-	is(t, a.UnlinkAccount(t.Context(), lost.Provider, lost.ProviderAccountID), authsvc.ErrNotFound)
+	is(t, a.RefreshAccount(t.Context(), lost, 0), authsvc.ErrNotFound)
+	is(t, a.UnlinkAccount(t.Context(), lost.Provider, lost.ProviderAccountID, about("nobody")), authsvc.ErrNotFound)
 	_, err = a.GetUserByAccount(t.Context(), lost.Provider, lost.ProviderAccountID)
 	is(t, err, authsvc.ErrNotFound)
 
 	lost.UserID = newUser(t, a, "somebody").ID
-	_, err = a.LinkAccount(t.Context(), lost)
+	_, err = a.LinkAccount(t.Context(), lost, 0)
 	ok(t, err)
 }
 
@@ -63,12 +63,12 @@ func accountUnique(t *testing.T, a authsvc.Adapter) {
 	for _, owner := range []string{ann.user.ID, bob.user.ID} {
 		again := account("ann")
 		again.ID, again.UserID, again.AccessToken = "again", owner, "stolen"
-		_, err := a.LinkAccount(t.Context(), again)
+		_, err := a.LinkAccount(t.Context(), again, 0)
 		is(t, err, authsvc.ErrConflict)
 	}
 	other := account("ann") // of another provider
 	other.ID, other.UserID, other.Provider = "other", bob.user.ID, "gitlab"
-	_, err := a.LinkAccount(t.Context(), other)
+	_, err := a.LinkAccount(t.Context(), other, 0)
 	ok(t, err)
 	alive(t, a, ann)
 }
@@ -98,9 +98,9 @@ func accountRefresh(t *testing.T, a authsvc.Adapter) {
 		{},
 	} {
 		change := fields
-		change.ID, change.UserID = "ignored", bob.user.ID
+		change.ID, change.UserID = "ignored", ann.user.ID
 		change.Provider, change.ProviderAccountID = ann.account.Provider, ann.account.ProviderAccountID
-		ok(t, a.RefreshAccount(t.Context(), change))
+		ok(t, a.RefreshAccount(t.Context(), change, 0))
 		want := change
 		want.RefreshToken = "R" // a provider gives it out once
 		want.ID, want.UserID, want.Type = ann.account.ID, ann.account.UserID, ann.account.Type
@@ -112,7 +112,7 @@ func accountRefresh(t *testing.T, a authsvc.Adapter) {
 
 func accountUnlink(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
-	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID))
+	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, about(ann.user.ID)))
 	list, err := a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
 	same(t, len(list), 0)
@@ -122,7 +122,7 @@ func accountUnlink(t *testing.T, a authsvc.Adapter) {
 
 	again := account("ann") // now anybody may link it, with the same id
 	again.UserID = bob.user.ID
-	_, err = a.LinkAccount(t.Context(), again)
+	_, err = a.LinkAccount(t.Context(), again, 0)
 	ok(t, err)
 }
 
@@ -134,7 +134,7 @@ func accountList(t *testing.T, a authsvc.Adapter) {
 		if id > "3" {
 			acc.Provider = "a"
 		}
-		acc, err := a.LinkAccount(t.Context(), acc)
+		acc, err := a.LinkAccount(t.Context(), acc, 0)
 		ok(t, err)
 		want = append(want, acc)
 	}
@@ -156,10 +156,10 @@ func accountLong(t *testing.T, a authsvc.Adapter) {
 		if most := limits(a).Token; most > 0 {
 			want = refusesLong(t, a, want, most)
 		}
-		_, err := a.LinkAccount(t.Context(), want)
+		_, err := a.LinkAccount(t.Context(), want, 0)
 		ok(t, err)
 		want.AccessToken = want.AccessToken[len(piece):] + "z"
-		ok(t, a.RefreshAccount(t.Context(), want))
+		ok(t, a.RefreshAccount(t.Context(), want, 0))
 		list, err := a.ListAccounts(t.Context(), u.ID)
 		ok(t, err)
 		want.ID = list[i].ID
@@ -180,7 +180,7 @@ func refusesLong(t *testing.T, a authsvc.Adapter, acc authsvc.Account, most int)
 		{RefreshToken: acc.RefreshToken}, {AccessToken: acc.AccessToken}, {IDToken: acc.IDToken}, {AccessToken: fits.AccessToken + "f"},
 	} {
 		long.ID, long.UserID, long.Type, long.Provider, long.ProviderAccountID = acc.ID, acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID
-		_, err := a.LinkAccount(t.Context(), long)
+		_, err := a.LinkAccount(t.Context(), long, 0)
 		failed(t, err)
 		_, err = a.GetUserByAccount(t.Context(), acc.Provider, acc.ProviderAccountID)
 		is(t, err, authsvc.ErrNotFound)
@@ -192,7 +192,7 @@ func accountLinkRace(t *testing.T, a authsvc.Adapter) {
 	users := []authsvc.User{newUser(t, a, "ann"), newUser(t, a, "bob")}
 	errs := race(workers, func(i int) error {
 		_, err := a.LinkAccount(t.Context(), authsvc.Account{ID: numbered("account", i), UserID: users[i%2].ID,
-			Type: "oauth", Provider: "github", ProviderAccountID: "one"})
+			Type: "oauth", Provider: "github", ProviderAccountID: "one"}, 0)
 		return err
 	})
 	oneWins(t, errs, authsvc.ErrConflict)

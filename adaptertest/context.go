@@ -27,7 +27,7 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 	_, err := a.GetUser(t.Context(), "user-new")
 	is(t, err, authsvc.ErrNotFound)
 	same(t, links(t, a, "new@example.com", "new"), 0)
-	revocations(t, a, at(0))
+	revocations(t, a, 0)
 	same(t, queued(t, a), []string{"link"})
 	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token)
 	ok(t, err)
@@ -50,7 +50,8 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 	changed.Expires, changed.Provider = at(1), "changed"
 	changedAcc := ann.account
 	changedAcc.AccessToken = "changed"
-	rev := revocation("new", 1, 2, 3)
+	rev := revocation("user:"+ann.user.ID, 1, 3)
+	rev.UserID = ann.user.ID
 	return map[string]func() error{
 		"CreateUser":       func() error { _, err := a.CreateUser(ctx, fresh); return err },
 		"GetUser":          func() error { _, err := a.GetUser(ctx, ann.user.ID); return err },
@@ -59,10 +60,12 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"UpdateUser":       func() error { _, err := a.UpdateUser(ctx, ann.user.ID, authsvc.UserUpdate{Name: ptr("x")}); return err },
 		"ListUsers":        func() error { _, err := a.ListUsers(ctx, "", 10); return err },
 		"ListSessions":     func() error { _, err := a.ListSessions(ctx, ann.user.ID); return err },
-		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID) },
-		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc); return err },
-		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc) },
-		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann") },
+		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID, rev) },
+		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc, 0); return err },
+		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc, 0) },
+		"ReplaceTokens":    func() error { return a.ReplaceTokens(ctx, changedAcc, "") },
+		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann", rev) },
+		"GetEpoch":         func() error { _, err := a.GetEpoch(ctx, ann.user.ID); return err },
 		"ListAccounts":     func() error { _, err := a.ListAccounts(ctx, ann.user.ID); return err },
 		"CreateSession":    func() error { _, err := a.CreateSession(ctx, s); return err },
 		"GetSession":       func() error { _, _, err := a.GetSession(ctx, "token-ann", "digest-ann"); return err },
@@ -70,10 +73,10 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"DeleteSession":    func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
 		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y); return err },
 		"ProveEmail": func() error {
-			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: &rev})
+			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: rev})
 			return err
 		},
-		"EndSessions": func() error { _, err := a.EndSessions(ctx, ann.user.ID, &rev); return err },
+		"EndSessions": func() error { _, err := a.EndSessions(ctx, ann.user.ID, rev); return err },
 		"PutToken": func() error {
 			return a.PutToken(ctx, authsvc.VerificationToken{Identifier: "new@example.com", Token: "new", Expires: at(1)},
 				authsvc.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
@@ -85,7 +88,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"DeleteMail":  func() error { return a.DeleteMail(ctx, "link") },
 		"UseOnce":     func() error { return a.UseOnce(ctx, "new", at(1)) },
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
-		"Revocations": func() error { _, err := a.Revocations(ctx, at(0)); return err },
+		"Revocations": func() error { _, _, err := a.Revocations(ctx, 0, 10); return err },
 		"Permit":      func() error { _, err := a.Permit(ctx, "new", at(0), time.Second, 0); return err },
 		"Lease":       func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
 		"Release":     func() error { return a.Release(ctx, "new", "ann") },

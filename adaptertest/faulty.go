@@ -114,23 +114,33 @@ func (f *Fault) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 }
 
 // DeleteUser implements [authsvc.Adapter].
-func (f *Fault) DeleteUser(ctx context.Context, id string) error {
-	return f.do("DeleteUser", func() error { return f.next.DeleteUser(ctx, id) })
+func (f *Fault) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+	return f.do("DeleteUser", func() error { return f.next.DeleteUser(ctx, id, r) })
+}
+
+// GetEpoch implements [authsvc.Adapter].
+func (f *Fault) GetEpoch(ctx context.Context, userID string) (int64, error) {
+	return ask(f, "GetEpoch", func() (int64, error) { return f.next.GetEpoch(ctx, userID) })
 }
 
 // LinkAccount implements [authsvc.Adapter].
-func (f *Fault) LinkAccount(ctx context.Context, a authsvc.Account) (authsvc.Account, error) {
-	return ask(f, "LinkAccount", func() (authsvc.Account, error) { return f.next.LinkAccount(ctx, a) })
+func (f *Fault) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
+	return ask(f, "LinkAccount", func() (authsvc.Account, error) { return f.next.LinkAccount(ctx, a, epoch) })
 }
 
 // RefreshAccount implements [authsvc.Adapter].
-func (f *Fault) RefreshAccount(ctx context.Context, a authsvc.Account) error {
-	return f.do("RefreshAccount", func() error { return f.next.RefreshAccount(ctx, a) })
+func (f *Fault) RefreshAccount(ctx context.Context, a authsvc.Account, epoch int64) error {
+	return f.do("RefreshAccount", func() error { return f.next.RefreshAccount(ctx, a, epoch) })
+}
+
+// ReplaceTokens implements [authsvc.Adapter].
+func (f *Fault) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
+	return f.do("ReplaceTokens", func() error { return f.next.ReplaceTokens(ctx, a, refreshToken) })
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
-	return f.do("UnlinkAccount", func() error { return f.next.UnlinkAccount(ctx, provider, providerAccountID) })
+func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
+	return f.do("UnlinkAccount", func() error { return f.next.UnlinkAccount(ctx, provider, providerAccountID, r) })
 }
 
 // ListAccounts implements [authsvc.Adapter].
@@ -213,13 +223,14 @@ func (f *Fault) UseOnce(ctx context.Context, key string, expires time.Time) erro
 }
 
 // Revoke implements [authsvc.Adapter].
-func (f *Fault) Revoke(ctx context.Context, r authsvc.Revocation) error {
-	return f.do("Revoke", func() error { return f.next.Revoke(ctx, r) })
+func (f *Fault) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+	return f.do("Revoke", func() error { return f.next.Revoke(ctx, list...) })
 }
 
 // Revocations implements [authsvc.Adapter].
-func (f *Fault) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
-	return ask(f, "Revocations", func() ([]authsvc.Revocation, error) { return f.next.Revocations(ctx, since) })
+func (f *Fault) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
+	got, err := ask(f, "Revocations", func() (pair[[]authsvc.Revocation, int64], error) { return both(f.next.Revocations(ctx, after, limit)) })
+	return got.a, got.b, err
 }
 
 // ListUsers implements [authsvc.Adapter].

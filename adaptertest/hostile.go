@@ -23,7 +23,7 @@ func injections() []string {
 
 func hostileData(t *testing.T, a authsvc.Adapter) {
 	witness := signUp(t, a, "witness")
-	var taken []string
+	taken := map[string]string{} // and by whom
 	for i, text := range injections() {
 		u := authsvc.User{ID: numbered("user", i), Name: text, Email: text, Image: text}
 		acc := authsvc.Account{ID: numbered("account", i), Type: text, Provider: text, ProviderAccountID: text, RefreshToken: text,
@@ -43,7 +43,7 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 		if refusesEmail(t, a, text, err) {
 			continue
 		}
-		taken = append(taken, text)
+		taken[text] = u.ID
 		alive(t, a, known{u, acc, s})
 		owner, err := a.GetUserByEmail(t.Context(), text)
 		ok(t, err)
@@ -53,17 +53,18 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 		ok(t, a.DeleteMail(t.Context(), text))
 		ok(t, a.UseOnce(t.Context(), text, at(1)))
 		is(t, a.UseOnce(t.Context(), text, at(1)), authsvc.ErrConflict)
-		ok(t, a.Revoke(t.Context(), revocation(text, 0, i+1, 1)))
-		revocations(t, a, at(i+1), revocation(text, 0, i+1, 1))
+		rev := revocation(text, 0, 1)
+		ok(t, a.Revoke(t.Context(), rev))
+		revocations(t, a, rev.Seq-1, *rev)
 		meta, err := a.PutMeta(t.Context(), text, text)
 		ok(t, err)
 		same(t, meta, text)
 	}
 	alive(t, a, witness)
-	for _, text := range taken {
+	for text, owner := range taken {
 		_, err := a.DeleteSession(t.Context(), text)
 		ok(t, err)
-		ok(t, a.UnlinkAccount(t.Context(), text, text))
+		ok(t, a.UnlinkAccount(t.Context(), text, text, about(owner)))
 	}
 	alive(t, a, witness)
 }

@@ -12,6 +12,7 @@ import (
 func permitTests() []test {
 	return []test{
 		{"Permit/burst, then one an interval", permitRate},
+		{"Permit/no longer than an interval, whatever the clocks", permitBound},
 		{"Permit/concurrent", permitRace},
 		{"Permit/while it is swept", permitSwept},
 		{"Lease/one holder until it lapses", leaseHolder},
@@ -43,7 +44,23 @@ func permitRate(t *testing.T, a authsvc.Adapter) {
 		permitted(t, a, "k", at(1000), 0) // rested
 	}
 	permitted(t, a, "k", at(1000), 10*time.Second)
-	permitted(t, a, "k", at(995), 15*time.Second) // a replica whose clock is behind
+	permitted(t, a, "k", at(995), 10*time.Second) // a replica whose clock is behind: never longer than an interval
+}
+
+// permitBound: what was written by a clock that was ahead, or for another rate,
+// holds nobody up for longer than the rate in force says.
+func permitBound(t *testing.T, a authsvc.Adapter) {
+	for range 3 {
+		permitted(t, a, "k", at(3*3600), 0) // a clock that is then set back
+	}
+	permitted(t, a, "k", at(0), 10*time.Second)
+	permitted(t, a, "k", at(4), 6*time.Second) // and from then on time passes
+	permitted(t, a, "k", at(10), 0)
+	permitted(t, a, "l", at(0), 0)
+	wait, err := a.Permit(t.Context(), "l", at(0), time.Hour, 3*time.Hour) // a rate that is then changed
+	ok(t, err)
+	same(t, wait, 0)
+	permitted(t, a, "l", at(0), 10*time.Second)
 }
 
 func permitRace(t *testing.T, a authsvc.Adapter) {

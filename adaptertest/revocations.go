@@ -1,8 +1,10 @@
 package adaptertest
 
 import (
+	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -13,77 +15,178 @@ import (
 func revocationTests() []test {
 	return []test{
 		{"Revoke/merge", revokeMerge},
+		{"Revoke/several in one step", revokeSeveral},
 		{"Revoke/concurrent", revokeRace},
 		{"Revoke/merge in a compound step", revokeCompound},
-		{"Revocations/since", revocationsSince},
+		{"Revocations/pages", revocationsPages},
+		{"Revocations/none is missed while others write", revocationsMissed},
 	}
 }
 
-func revocation(key string, notBefore, written, expires int) authsvc.Revocation {
-	return authsvc.Revocation{Key: key, NotBefore: at(notBefore), Written: at(written), Expires: at(expires)}
+func revocation(key string, notBefore, expires int) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: key, NotBefore: at(notBefore), Expires: at(expires)}
 }
 
-func revocations(t *testing.T, a authsvc.Adapter, since time.Time, want ...authsvc.Revocation) {
+// about is a revocation of all sessions of a user.
+func about(userID string) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: at(1), Expires: at(1e6)}
+}
+
+// log reads all that was written after a cursor, in pages.
+func log(t *testing.T, a authsvc.Adapter, after int64, page int) (all []authsvc.Revocation) {
 	t.Helper()
-	got, err := a.Revocations(t.Context(), since)
-	ok(t, err)
+	for {
+		list, next, err := a.Revocations(t.Context(), after, page)
+		ok(t, err)
+		all = append(all, list...)
+		if next == after {
+			return all
+		}
+		after = next
+	}
+}
+
+func revocations(t *testing.T, a authsvc.Adapter, after int64, want ...authsvc.Revocation) {
+	t.Helper()
 	byKey := cmpopts.SortSlices(func(x, y authsvc.Revocation) bool { return x.Key < y.Key })
-	if diff := cmp.Diff(want, got, byKey, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, log(t, a, after, 10), byKey, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("revocations differ (-want +got):\n%s", diff)
 	}
 }
 
+// revoked lists the keys of all that is revoked.
+func revoked(t *testing.T, a authsvc.Adapter) (keys []string) {
+	t.Helper()
+	for _, r := range log(t, a, 0, 10) {
+		keys = append(keys, r.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 func revokeMerge(t *testing.T, a authsvc.Adapter) {
-	for _, step := range []struct{ write, stored authsvc.Revocation }{
-		{revocation("k", 10, 1, 100), revocation("k", 10, 1, 100)},
-		{revocation("k", 5, 2, 200), revocation("k", 10, 2, 200)},    // the later of both
-		{revocation("k", 20, 3, 150), revocation("k", 20, 3, 200)},   //
-		{revocation("k", 20, 3, 200), revocation("k", 20, 3, 200)},   // the same again
-		{revocation("k", 1, 1, 1), revocation("k", 20, 1, 200)},      // a replica whose clock is behind
-		{revocation("K", 30, 1, 300), revocation("K", 30, 1, 300)},   // another key
-		{revocation("k ", 40, 1, 400), revocation("k ", 40, 1, 400)}, // and another
+	last := int64(0)
+	for _, step := range []struct{ write, stored *authsvc.Revocation }{
+		{revocation("k", 10, 100), revocation("k", 10, 100)},
+		{revocation("k", 5, 200), revocation("k", 10, 200)},  // the later of both
+		{revocation("k", 20, 150), revocation("k", 20, 200)}, //
+		{revocation("k", 20, 200), revocation("k", 20, 200)}, // the same again
+		{revocation("k", 1, 1), revocation("k", 20, 200)},    // a replica whose clock is behind
+		{revocation("K", 30, 300), revocation("K", 30, 300)}, // another key
+		{revocation("k ", 40, 400), revocation("k ", 40, 400)},
 	} {
 		ok(t, a.Revoke(t.Context(), step.write))
-		all, err := a.Revocations(t.Context(), time.Time{})
-		ok(t, err)
-		for _, r := range all {
-			if r.Key == step.write.Key {
-				same(t, r, step.stored)
-			}
+		if step.write.Seq <= last {
+			t.Fatalf("Seq %d after %d", step.write.Seq, last)
 		}
+		last, step.stored.Seq = step.write.Seq, step.write.Seq
+		revocations(t, a, last-1, *step.stored)
 	}
-	revocations(t, a, at(0), revocation("k", 20, 1, 200), revocation("K", 30, 1, 300), revocation("k ", 40, 1, 400))
+	same(t, revoked(t, a), []string{"K", "k", "k "})
+}
+
+func revokeSeveral(t *testing.T, a authsvc.Adapter) {
+	one, two := revocation("one", 0, 100), revocation("two", 1, 200)
+	ok(t, a.Revoke(t.Context(), one, two))
+	if one.Seq < 1 || two.Seq <= one.Seq {
+		t.Fatalf("Seq %d and %d", one.Seq, two.Seq)
+	}
+	revocations(t, a, 0, *one, *two)
+	ok(t, a.Revoke(t.Context()))
 }
 
 func revokeRace(t *testing.T, a authsvc.Adapter) {
-	errs := race(workers, func(i int) error { return a.Revoke(t.Context(), revocation("k", i, 5, 1000-i)) })
+	errs := race(workers, func(i int) error { return a.Revoke(t.Context(), revocation("k", i, 1000-i)) })
 	nWin(t, errs, workers, nil)
-	revocations(t, a, at(0), revocation("k", workers-1, 5, 1000))
+	list := log(t, a, 0, 10)
+	same(t, len(list), 1)
+	list[0].Seq = 0
+	same(t, list[0], *revocation("k", workers-1, 1000))
 }
 
 func revokeCompound(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
-	ok(t, a.Revoke(t.Context(), revocation("k", 10, 1, 100)))
-	later := revocation("k", 5, 2, 200)
-	_, err := a.EndSessions(t.Context(), ann.user.ID, &later)
+	first := revocation("k", 10, 100)
+	ok(t, a.Revoke(t.Context(), first))
+	second := revocation("k", 5, 200)
+	second.UserID = ann.user.ID
+	_, err := a.EndSessions(t.Context(), ann.user.ID, second)
 	ok(t, err)
-	revocations(t, a, at(0), revocation("k", 10, 2, 200))
-	later = revocation("k", 20, 3, 50)
-	_, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(0), Revoke: &later})
+	revocations(t, a, 0, authsvc.Revocation{Key: "k", UserID: ann.user.ID, Seq: second.Seq, NotBefore: at(10), Expires: at(200)})
+	third := revocation("k", 20, 50)
+	third.UserID = ann.user.ID
+	_, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(0), Revoke: third})
 	ok(t, err)
-	revocations(t, a, at(0), revocation("k", 20, 3, 200))
+	revocations(t, a, 0, authsvc.Revocation{Key: "k", UserID: ann.user.ID, Seq: third.Seq, NotBefore: at(20), Expires: at(200)})
+	if first.Seq >= second.Seq || second.Seq >= third.Seq {
+		t.Fatalf("Seq %d, %d, %d", first.Seq, second.Seq, third.Seq)
+	}
 }
 
-func revocationsSince(t *testing.T, a authsvc.Adapter) {
-	revocations(t, a, at(0))
-	one, two := revocation("one", 0, 1, 100), revocation("two", 0, 2, 100)
-	two.NotBefore, two.Written, two.Expires = two.NotBefore.Add(999), two.Written.Add(999), two.Expires.Add(999)
-	ok(t, a.Revoke(t.Context(), one))
-	ok(t, a.Revoke(t.Context(), two))
-	two = revocation("two", 0, 2, 100) // stored with milliseconds
-	revocations(t, a, at(0), one, two)
-	revocations(t, a, at(1), one, two) // inclusive
-	revocations(t, a, at(1).Add(time.Millisecond), two)
-	revocations(t, a, at(2), two)
-	revocations(t, a, at(3))
+func revocationsPages(t *testing.T, a authsvc.Adapter) {
+	revocations(t, a, 0)
+	var want []authsvc.Revocation
+	for i := range 25 {
+		r := revocation(numbered("k", i), i, 100)
+		ok(t, a.Revoke(t.Context(), r))
+		want = append(want, *r)
+	}
+	for _, page := range []int{1, 7, 25, 1000} {
+		same(t, log(t, a, 0, page), want)
+	}
+	same(t, log(t, a, want[9].Seq, 4), want[10:])
+	again := revocation("k-03", 0, 100) // what is written again comes again
+	ok(t, a.Revoke(t.Context(), again))
+	list := log(t, a, want[24].Seq, 10)
+	same(t, len(list), 1)
+	same(t, list[0].Key, "k-03")
+	same(t, len(log(t, a, 0, 3)), 25)
+}
+
+// revocationsMissed: whoever reads on from the cursor hears of every record,
+// however the steps that write them overlap.
+func revocationsMissed(t *testing.T, a authsvc.Adapter) {
+	const each = 20
+	heard := map[string]bool{}
+	var writing atomic.Int32
+	writing.Store(workers / 4)
+	done := make(chan error, 1)
+	go func() {
+		done <- firstOf(race(workers/4, func(i int) error {
+			defer writing.Add(-1)
+			for n := range each {
+				if err := a.Revoke(t.Context(), revocation("r-"+strconv.Itoa(i)+"-"+strconv.Itoa(n), 0, 100)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}()
+	after := int64(0)
+	for last := false; ; {
+		ended := writing.Load() == 0
+		list, next, err := a.Revocations(t.Context(), after, 7)
+		ok(t, err)
+		for _, r := range list {
+			heard[r.Key] = true
+		}
+		if next == after && ended {
+			if last {
+				break
+			}
+			last = true
+		}
+		after = next
+	}
+	ok(t, <-done)
+	same(t, len(heard), workers/4*each)
+}
+
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -186,26 +186,22 @@ func sessionEnd(t *testing.T, a authsvc.Adapter) {
 		_, err := a.CreateSession(t.Context(), s)
 		ok(t, err)
 	}
-	rev := authsvc.Revocation{Key: "user:ann", NotBefore: at(1), Written: at(2), Expires: at(3)}
-	n, err := a.EndSessions(t.Context(), ann.user.ID, &rev)
+	rev := about(ann.user.ID)
+	n, err := a.EndSessions(t.Context(), ann.user.ID, rev)
 	ok(t, err)
 	same(t, n, 4)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
-	list, err := a.Revocations(t.Context(), at(0))
-	ok(t, err)
-	same(t, list, []authsvc.Revocation{rev})
+	revocations(t, a, 0, *rev)
 	alive(t, a, bob)
 
 	// Nothing to end is no error, and the revocation is written all the same.
-	rev.Written = at(9)
-	n, err = a.EndSessions(t.Context(), "nobody", &rev)
+	nobody := about("nobody")
+	n, err = a.EndSessions(t.Context(), "nobody", nobody)
 	ok(t, err)
 	same(t, n, 0)
-	list, err = a.Revocations(t.Context(), at(9))
-	ok(t, err)
-	same(t, list, []authsvc.Revocation{rev})
-	n, err = a.EndSessions(t.Context(), bob.user.ID, nil)
+	revocations(t, a, rev.Seq, *nobody)
+	n, err = a.EndSessions(t.Context(), bob.user.ID, about(bob.user.ID))
 	ok(t, err)
 	same(t, n, 1)
 }

@@ -64,7 +64,7 @@ func userUnknown(t *testing.T, a authsvc.Adapter) {
 	is(t, err, authsvc.ErrNotFound)
 	_, err = a.UpdateUser(t.Context(), "nobody", authsvc.UserUpdate{Name: ptr("x")})
 	is(t, err, authsvc.ErrNotFound)
-	is(t, a.DeleteUser(t.Context(), "nobody"), authsvc.ErrNotFound)
+	is(t, a.DeleteUser(t.Context(), "nobody", about("nobody")), authsvc.ErrNotFound)
 	list, err := a.ListAccounts(t.Context(), "nobody")
 	ok(t, err)
 	same(t, len(list), 0)
@@ -80,7 +80,7 @@ func userEmailUnique(t *testing.T, a authsvc.Adapter) {
 		_, err := a.CreateUser(t.Context(), authsvc.User{ID: numbered("without", i)})
 		ok(t, err)
 	}
-	ok(t, a.DeleteUser(t.Context(), u.ID))
+	ok(t, a.DeleteUser(t.Context(), u.ID, about(u.ID)))
 	newUser(t, a, "ann") // the address is free again
 }
 
@@ -150,7 +150,7 @@ func userDelete(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	link := authsvc.VerificationToken{Identifier: ann.user.Email, Token: "link", Expires: at(60)}
 	ok(t, a.PutToken(t.Context(), link, authsvc.Mail{ID: "link", Payload: []byte("p"), Due: at(0), Expires: at(60)}, 10))
-	ok(t, a.DeleteUser(t.Context(), ann.user.ID))
+	ok(t, a.DeleteUser(t.Context(), ann.user.ID, about(ann.user.ID)))
 
 	_, err := a.GetUser(t.Context(), ann.user.ID)
 	is(t, err, authsvc.ErrNotFound)

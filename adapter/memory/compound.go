@@ -47,6 +47,9 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.Us
 		if !ok {
 			return authsvc.ErrNotFound
 		}
+		if found.Email != p.Email {
+			return authsvc.ErrStale
+		}
 		if found.EmailVerified.IsZero() && !p.Keep {
 			removed = a.accountsOf(p.UserID)
 			a.removeAccounts(p.UserID)
@@ -56,7 +59,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.Us
 		}
 		found.EmailVerified = stored(p.At)
 		a.putUser(found)
-		u = found
+		u = a.withEpochs(found)
 		return nil
 	})
 	return u, removed, err

@@ -23,6 +23,7 @@ type Adapter struct {
 	mails       map[string]authsvc.Mail              // by id
 	once        map[string]time.Time                 // key to expiry
 	revocations map[string]authsvc.Revocation        // by key
+	seq         int64                                // of the latest revocation
 	permits     map[string]time.Time                 // key to the time paid for
 	leases      map[string]lease                     // by name
 	meta        map[string]string

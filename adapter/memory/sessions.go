@@ -42,8 +42,8 @@ func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (g
 		if err := a.checkSession(s); err != nil {
 			return err
 		}
-		if _, ok := a.users[s.UserID]; !ok {
-			return authsvc.ErrNotFound
+		if err := a.unchanged(s.UserID, s.Epoch); err != nil {
+			return err
 		}
 		got = a.putSession(s)
 		return nil

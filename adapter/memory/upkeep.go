@@ -21,23 +21,25 @@ func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) er
 }
 
 // Revoke implements [authsvc.Adapter].
-func (a *Adapter) Revoke(ctx context.Context, r authsvc.Revocation) error {
+func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	return a.do(ctx, func() error {
-		a.revoke(&r)
+		for _, r := range list {
+			a.revoke(r)
+		}
 		return nil
 	})
 }
 
-// revoke merges r, which may be nil, into the stored record.
+// revoke merges r into the stored record and sets its Seq.
 func (a *Adapter) revoke(r *authsvc.Revocation) {
-	if r == nil {
-		return
-	}
+	a.seq++
+	r.Seq = a.seq
 	old := a.revocations[r.Key]
 	a.revocations[r.Key] = authsvc.Revocation{
 		Key:       r.Key,
+		UserID:    r.UserID,
+		Seq:       r.Seq,
 		NotBefore: later(old.NotBefore, stored(r.NotBefore)),
-		Written:   stored(r.Written),
 		Expires:   later(old.Expires, stored(r.Expires)),
 	}
 }
@@ -50,26 +52,31 @@ func later(a, b time.Time) time.Time {
 }
 
 // Revocations implements [authsvc.Adapter].
-func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
-	since = stored(since)
+func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	err = a.do(ctx, func() error {
 		for _, r := range a.revocations {
-			if !r.Written.Before(since) {
+			if r.Seq > after {
 				list = append(list, r)
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(list, func(x, y authsvc.Revocation) int {
-		return cmp.Or(x.Written.Compare(y.Written), cmp.Compare(x.Key, y.Key))
-	})
-	return list, err
+	slices.SortFunc(list, func(x, y authsvc.Revocation) int { return cmp.Compare(x.Seq, y.Seq) })
+	list = list[:min(len(list), limit)]
+	if len(list) == 0 {
+		return nil, after, err
+	}
+	return list, list[len(list)-1].Seq, err
 }
 
 // Permit implements [authsvc.Adapter].
 func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
 	err = a.do(ctx, func() error {
 		paid := later(a.permits[key], now)
+		if most := now.Add(burst + interval); paid.After(most) {
+			paid = most
+			a.permits[key] = most
+		}
 		if wait = paid.Sub(now) - burst; wait > 0 {
 			return nil
 		}

@@ -41,9 +41,45 @@ func (a *Adapter) user(ctx context.Context, find func() (id string, ok bool)) (u
 		if u, ok = a.users[id]; !ok {
 			return authsvc.ErrNotFound
 		}
+		u = a.withEpochs(u)
 		return nil
 	})
 	return u, err
+}
+
+// GetEpoch implements [authsvc.Adapter].
+func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
+	err = a.do(ctx, func() error {
+		epoch = a.epoch(userID)
+		return nil
+	})
+	return epoch, err
+}
+
+func (a *Adapter) epoch(userID string) (epoch int64) {
+	for _, r := range a.revocations {
+		if r.UserID == userID {
+			epoch = max(epoch, r.Seq)
+		}
+	}
+	return epoch
+}
+
+// withEpochs adds what the log of revocations knows of a user.
+func (a *Adapter) withEpochs(u authsvc.User) authsvc.User {
+	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
+	return u
+}
+
+// unchanged reports ErrStale when the epoch is not that of the user any more.
+func (a *Adapter) unchanged(userID string, epoch int64) error {
+	if _, ok := a.users[userID]; !ok {
+		return authsvc.ErrNotFound
+	}
+	if a.epoch(userID) != epoch {
+		return authsvc.ErrStale
+	}
+	return nil
 }
 
 // GetUser implements [authsvc.Adapter].
@@ -85,7 +121,7 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		}
 		delete(a.emails, old.Email)
 		a.putUser(changed)
-		u = changed
+		u = a.withEpochs(changed)
 		return nil
 	})
 	return u, err
@@ -98,7 +134,7 @@ func set[T any](field *T, value *T) {
 }
 
 // DeleteUser implements [authsvc.Adapter].
-func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
+func (a *Adapter) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
 	return a.do(ctx, func() error {
 		u, ok := a.users[id]
 		if !ok {
@@ -108,6 +144,7 @@ func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
 		a.removeSessions(id)
 		delete(a.emails, u.Email)
 		delete(a.users, id)
+		a.revoke(r)
 		return nil
 	})
 }
@@ -117,7 +154,7 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 	err = a.do(ctx, func() error {
 		for id, u := range a.users {
 			if id > after {
-				list = append(list, u)
+				list = append(list, a.withEpochs(u))
 			}
 		}
 		return nil
@@ -147,10 +184,10 @@ func (a *Adapter) dropAccount(by identity) {
 }
 
 // LinkAccount implements [authsvc.Adapter].
-func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
+func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
 	err := a.do(ctx, func() error {
-		if _, ok := a.users[acc.UserID]; !ok {
-			return authsvc.ErrNotFound
+		if err := a.unchanged(acc.UserID, epoch); err != nil {
+			return err
 		}
 		if err := a.checkAccount(acc); err != nil {
 			return err
@@ -165,11 +202,34 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc
 }
 
 // RefreshAccount implements [authsvc.Adapter].
-func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
+func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+	return a.replaceTokens(ctx, acc, func(old authsvc.Account) error {
+		if old.UserID != acc.UserID {
+			return authsvc.ErrNotFound
+		}
+		return a.unchanged(acc.UserID, epoch)
+	})
+}
+
+// ReplaceTokens implements [authsvc.Adapter].
+func (a *Adapter) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshToken string) error {
+	return a.replaceTokens(ctx, acc, func(old authsvc.Account) error {
+		if old.RefreshToken != refreshToken {
+			return authsvc.ErrStale
+		}
+		return nil
+	})
+}
+
+// replaceTokens changes an account that may.
+func (a *Adapter) replaceTokens(ctx context.Context, acc authsvc.Account, may func(old authsvc.Account) error) error {
 	return a.do(ctx, func() error {
 		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
 		if !ok {
 			return authsvc.ErrNotFound
+		}
+		if err := may(old); err != nil {
+			return err
 		}
 		acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
 		acc.RefreshToken = cmp.Or(acc.RefreshToken, old.RefreshToken)
@@ -179,13 +239,14 @@ func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
+func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
 	return a.do(ctx, func() error {
 		by := identity{provider, providerAccountID}
-		if _, ok := a.accounts[by]; !ok {
+		if acc, ok := a.accounts[by]; !ok || acc.UserID != r.UserID {
 			return authsvc.ErrNotFound
 		}
 		a.dropAccount(by)
+		a.revoke(r)
 		return nil
 	})
 }

@@ -1,0 +1,322 @@
+package adaptertest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"authsvc"
+)
+
+func epochTests() []test {
+	return []test{
+		{"Epoch/raised by what takes access back", epochRaised},
+		{"Epoch/of whom no user is stored for", epochUnknown},
+		{"Epoch/what grants access is stale afterwards", epochStale},
+		{"Epoch/of other users does not count", epochOthers},
+		{"ReplaceTokens/only of the token that was read", replaceTokens},
+		{"ReplaceTokens/concurrent", replaceTokensRace},
+		{"RefreshAccount/only of its user", refreshOwner},
+		{"ProveEmail/of an address that has changed", proofChanged},
+		{"Epoch/concurrent first proof", epochRaceProof},
+		{"Epoch/concurrent EndSessions", epochRaceEnd},
+		{"Epoch/concurrent UnlinkAccount", epochRaceUnlink},
+		{"Epoch/concurrent DeleteUser", epochRaceDelete},
+	}
+}
+
+// epochsOf reads a user's epochs, in every way that there is.
+func epochsOf(t *testing.T, a authsvc.Adapter, k known) (epoch, sessions int64) {
+	t.Helper()
+	u, err := a.GetUser(t.Context(), k.user.ID)
+	ok(t, err)
+	byEmail, err := a.GetUserByEmail(t.Context(), k.user.Email)
+	ok(t, err)
+	same(t, byEmail, u)
+	if owner, err := a.GetUserByAccount(t.Context(), k.account.Provider, k.account.ProviderAccountID); err == nil {
+		same(t, owner, u)
+	}
+	alone, err := a.GetEpoch(t.Context(), k.user.ID)
+	ok(t, err)
+	same(t, alone, u.Epoch)
+	return u.Epoch, u.SessionEpoch
+}
+
+func epochRaised(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	check := func(want, sessions int64) {
+		t.Helper()
+		epoch, ended := epochsOf(t, a, ann)
+		same(t, epoch, want)
+		same(t, ended, sessions)
+	}
+	check(0, 0)
+	ended := about(ann.user.ID)
+	_, err := a.EndSessions(t.Context(), ann.user.ID, ended)
+	ok(t, err)
+	check(ended.Seq, ended.Seq)
+
+	by := revocation("by:github:"+ann.user.ID, 1, 1e6)
+	by.UserID = ann.user.ID
+	ok(t, a.Revoke(t.Context(), by, revocation("sid:1", 1, 1e6)))
+	check(by.Seq, ended.Seq)
+
+	unlinked := revocation("account:"+ann.user.ID, 1, 1e6)
+	unlinked.UserID = ann.user.ID
+	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, unlinked))
+	check(unlinked.Seq, ended.Seq)
+
+	proved := about(ann.user.ID)
+	u, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: proved})
+	ok(t, err)
+	check(proved.Seq, proved.Seq)
+	same(t, u.Epoch, proved.Seq)
+	again := about(ann.user.ID) // proved already: nothing is taken back
+	u, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(2), Revoke: again})
+	ok(t, err)
+	same(t, again.Seq, 0)
+	same(t, u.Epoch, proved.Seq)
+	check(proved.Seq, proved.Seq)
+
+	deleted := about(ann.user.ID)
+	ok(t, a.DeleteUser(t.Context(), ann.user.ID, deleted))
+	epoch, err := a.GetEpoch(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, epoch, deleted.Seq)
+	for i, seq := range []int64{ended.Seq, by.Seq, unlinked.Seq, proved.Seq} {
+		if next := []int64{by.Seq, unlinked.Seq, proved.Seq, deleted.Seq}[i]; seq < 1 || next <= seq {
+			t.Errorf("Seq %d, then %d", seq, next)
+		}
+	}
+}
+
+func epochUnknown(t *testing.T, a authsvc.Adapter) {
+	epoch, err := a.GetEpoch(t.Context(), "nobody")
+	ok(t, err)
+	same(t, epoch, 0)
+	r := about("nobody")
+	_, err = a.EndSessions(t.Context(), "nobody", r)
+	ok(t, err)
+	epoch, err = a.GetEpoch(t.Context(), "nobody")
+	ok(t, err)
+	same(t, epoch, r.Seq)
+	is(t, a.DeleteUser(t.Context(), "nobody", about("nobody")), authsvc.ErrNotFound)
+	epoch, err = a.GetEpoch(t.Context(), "nobody")
+	ok(t, err)
+	same(t, epoch, r.Seq)
+}
+
+// grants are the writes that grant access to ann, as a sign-in makes them that
+// read her epoch.
+func grants(t *testing.T, a authsvc.Adapter, ann known, name string, epoch int64) map[string]func() error {
+	acc, s := account(name), session(name)
+	acc.UserID, s.UserID, s.Epoch = ann.user.ID, ann.user.ID, epoch
+	return map[string]func() error{
+		"LinkAccount":    func() error { return second(a.LinkAccount(t.Context(), acc, epoch)) },
+		"CreateSession":  func() error { return second(a.CreateSession(t.Context(), s)) },
+		"RefreshAccount": func() error { return a.RefreshAccount(t.Context(), ann.account, epoch) },
+	}
+}
+
+func epochStale(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	for name, grant := range grants(t, a, ann, "before", 0) {
+		if err := grant(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	r := about(ann.user.ID)
+	_, err := a.EndSessions(t.Context(), ann.user.ID, r)
+	ok(t, err)
+	for _, epoch := range []int64{0, r.Seq - 1, r.Seq + 1} {
+		for name, grant := range grants(t, a, ann, "late", epoch) {
+			if err := grant(); !errors.Is(err, authsvc.ErrStale) {
+				t.Errorf("%s at epoch %d: %v", name, epoch, err)
+			}
+		}
+	}
+	_, err = a.GetUserByAccount(t.Context(), "github", "github-late")
+	is(t, err, authsvc.ErrNotFound)
+	_, _, err = a.GetSession(t.Context(), "token-late", "digest-late")
+	is(t, err, authsvc.ErrNotFound)
+	for name, grant := range grants(t, a, ann, "late", r.Seq) { // what was stale took no place
+		if err := grant(); err != nil {
+			t.Errorf("%s at the epoch: %v", name, err)
+		}
+	}
+}
+
+func epochOthers(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	_, err := a.EndSessions(t.Context(), bob.user.ID, about(bob.user.ID))
+	ok(t, err)
+	ok(t, a.Revoke(t.Context(), revocation("sid:1", 1, 1e6)))
+	epoch, sessions := epochsOf(t, a, ann)
+	same(t, epoch, 0)
+	same(t, sessions, 0)
+	alive(t, a, ann)
+	for name, grant := range grants(t, a, ann, "more", 0) {
+		if err := grant(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func replaceTokens(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	change := ann.account
+	change.ID, change.UserID, change.RefreshToken, change.AccessToken = "ignored", "ignored", "R1", "A1"
+	ok(t, a.ReplaceTokens(t.Context(), change, "")) // there was none
+	ann.account.RefreshToken, ann.account.AccessToken = "R1", "A1"
+	alive(t, a, ann)
+	change.RefreshToken, change.AccessToken = "R2", "A2"
+	for _, wrong := range []string{"", "r1", "R1 ", "R2"} {
+		is(t, a.ReplaceTokens(t.Context(), change, wrong), authsvc.ErrStale)
+	}
+	alive(t, a, ann)
+	_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID)) // does not take tokens back
+	ok(t, err)
+	ok(t, a.ReplaceTokens(t.Context(), change, "R1"))
+	change.RefreshToken, change.AccessToken = "", "A3" // none came: the old one stays
+	ok(t, a.ReplaceTokens(t.Context(), change, "R2"))
+	list, err := a.ListAccounts(t.Context(), ann.user.ID)
+	ok(t, err)
+	ann.account.RefreshToken, ann.account.AccessToken = "R2", "A3"
+	same(t, list, []authsvc.Account{ann.account})
+	change.ProviderAccountID = "nobody"
+	is(t, a.ReplaceTokens(t.Context(), change, "R2"), authsvc.ErrNotFound)
+}
+
+// replaceTokensRace: of many that read one token, one replaces it.
+func replaceTokensRace(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	oneWins(t, race(workers, func(i int) error {
+		change := ann.account
+		change.RefreshToken = numbered("R", i)
+		return a.ReplaceTokens(t.Context(), change, "")
+	}), authsvc.ErrStale)
+}
+
+func refreshOwner(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	change := ann.account
+	change.AccessToken = "stolen"
+	for _, id := range []string{bob.user.ID, "nobody"} {
+		change.UserID = id
+		is(t, a.RefreshAccount(t.Context(), change, 0), authsvc.ErrNotFound)
+	}
+	is(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, about(bob.user.ID)), authsvc.ErrNotFound)
+	alive(t, a, ann)
+	revocations(t, a, 0)
+}
+
+func proofChanged(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	for _, keep := range []bool{false, true} {
+		_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: "old@example.com", At: at(1), Keep: keep, Revoke: about(ann.user.ID)})
+		is(t, err, authsvc.ErrStale)
+	}
+	alive(t, a, ann)
+	revocations(t, a, 0)
+}
+
+// overtaken lets sign-ins of many kinds overlap with what takes access back.
+// Each notes the epoch, looks for what entitles it, writes, and begins anew
+// when it is stale; it ends when nothing entitles it any more. What is left
+// afterwards was either written by a sign-in that came later, or nothing.
+func overtaken(t *testing.T, a authsvc.Adapter, ann known, takeBack func() error) {
+	t.Helper()
+	errs := race(workers, func(i int) error {
+		if i == workers/2 {
+			return takeBack()
+		}
+		for {
+			u, err := a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
+			if i%2 == 1 { // by a session, to link
+				if u, err = a.GetUser(t.Context(), ann.user.ID); err == nil {
+					_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+				}
+			}
+			if err != nil {
+				return unless(authsvc.ErrNotFound, err)
+			}
+			if err = attempt(t, a, ann, u.Epoch, i); !errors.Is(err, authsvc.ErrStale) {
+				return unless(authsvc.ErrNotFound, err)
+			}
+		}
+	})
+	nWin(t, errs, workers, nil)
+}
+
+func attempt(t *testing.T, a authsvc.Adapter, ann known, epoch int64, i int) error {
+	grant := grants(t, a, ann, numbered("racer", i), epoch)
+	if i%2 == 1 {
+		return grant["LinkAccount"]()
+	}
+	if err := grant["RefreshAccount"](); err != nil {
+		return err
+	}
+	return grant["CreateSession"]()
+}
+
+func epochRaceProof(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	overtaken(t, a, ann, func() error {
+		_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: about(ann.user.ID)})
+		return err
+	})
+	left(t, a, ann.user.ID, nil, nil)
+}
+
+// left checks what a user has.
+func left(t *testing.T, a authsvc.Adapter, userID string, accounts, sessions []string) {
+	t.Helper()
+	list, err := a.ListAccounts(t.Context(), userID)
+	ok(t, err)
+	var names []string
+	for _, acc := range list {
+		names = append(names, acc.ProviderAccountID)
+	}
+	same(t, names, accounts)
+	records, err := a.ListSessions(t.Context(), userID)
+	ok(t, err)
+	var tokens []string
+	for _, s := range records {
+		tokens = append(tokens, s.SessionToken)
+	}
+	slices.Sort(tokens)
+	same(t, tokens, sessions)
+}
+
+// epochRaceEnd: the account still entitles to new sessions, which are of the
+// new epoch; the session that ended entitles to no link any more.
+func epochRaceEnd(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	r := about(ann.user.ID)
+	overtaken(t, a, ann, func() error {
+		_, err := a.EndSessions(t.Context(), ann.user.ID, r)
+		return err
+	})
+	_, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	s := session("late")
+	s.UserID = ann.user.ID
+	is(t, second(a.CreateSession(t.Context(), s)), authsvc.ErrStale)
+}
+
+func epochRaceUnlink(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	r := revocation("account:"+ann.user.ID, 1, 1e6)
+	r.UserID = ann.user.ID
+	overtaken(t, a, ann, func() error {
+		return a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, r)
+	})
+	_, err := a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
+	is(t, err, authsvc.ErrNotFound)
+}
+
+func epochRaceDelete(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	overtaken(t, a, ann, func() error { return a.DeleteUser(t.Context(), ann.user.ID, about(ann.user.ID)) })
+	left(t, a, ann.user.ID, nil, nil)
+}

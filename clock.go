@@ -1,0 +1,113 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Times of the clock.
+const (
+	clockEvery  = 30 * time.Second
+	clockTries  = 3                      // of which the quickest answer counts
+	clockSlack  = 250 * time.Millisecond // a smaller difference is not corrected
+	clockWarn   = 2 * time.Second
+	clockMost   = 30 * time.Second // a larger difference makes the service unready
+	clockAnswer = 2 * time.Second  // longest wait for the store
+)
+
+// A storeClock is the difference between the clock of the store, which all
+// replicas go by, and that of this process.
+type storeClock struct {
+	ahead  atomic.Int64 // of the store, in nanoseconds, as it is applied
+	seen   atomic.Int64 // as it was measured last
+	warned atomic.Bool
+}
+
+// now is the time by the store's clock: what is stored, and what is compared
+// with that, are times of this one clock. Waits within the process go by its
+// own.
+func (s *Service) now() time.Time {
+	now := time.Now()
+	if ahead := s.clock.ahead.Load(); ahead != 0 {
+		return now.Add(time.Duration(ahead)).Round(0)
+	}
+	return now
+}
+
+// setClock measures the difference. The store is asked some times, since an
+// answer that took long tells little.
+func (s *Service) setClock(ctx context.Context) error {
+	store, has := s.adapter.(Clock)
+	if !has {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, clockAnswer)
+	defer cancel()
+	var ahead, best time.Duration = 0, math.MaxInt64
+	var errs []error
+	for range clockTries {
+		asked := time.Now()
+		at, err := store.Now(ctx)
+		took := time.Since(asked)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if took < best {
+			best, ahead = took, at.Sub(asked.Add(took/2).Round(0))
+		}
+	}
+	if len(errs) == clockTries {
+		return errors.Join(errs...)
+	}
+	s.applyClock(ahead)
+	return nil
+}
+
+func (s *Service) applyClock(ahead time.Duration) {
+	s.clock.seen.Store(int64(ahead))
+	if applied := time.Duration(s.clock.ahead.Load()); (ahead - applied).Abs() > clockSlack {
+		s.clock.ahead.Store(int64(ahead))
+	}
+	if ahead.Abs() <= clockSlack {
+		s.clock.ahead.Store(0)
+	}
+	far := ahead.Abs() > clockWarn
+	if was := s.clock.warned.Swap(far); far && !was {
+		s.log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
+			"store_ahead", ahead.Round(time.Millisecond).String())
+	}
+}
+
+// clockReady is an error when the clocks differ by more than half a minute:
+// then somebody has to look.
+func (s *Service) clockReady() error {
+	ahead := time.Duration(s.clock.seen.Load())
+	if ahead.Abs().Round(time.Second) > clockMost {
+		return fmt.Errorf("the clock of this machine and that of the store differ by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
+	}
+	return nil
+}
+
+// keepClock measures until ctx ends.
+func (s *Service) keepClock(ctx context.Context) {
+	for rest(ctx, clockEvery) {
+		if err := s.setClock(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("the clock of the store could not be read", "err", err)
+		}
+	}
+}
+
+// Ready reports why the service cannot answer as it should: the store does not
+// answer, the revocations of JWT sessions are not known, or the clock of this
+// machine is more than 30 s from the store's. nil: it can.
+func (s *Service) Ready(ctx context.Context) error {
+	if s.adapter == nil {
+		return nil
+	}
+	return errors.Join(s.adapter.Ping(ctx), s.revoked.ready(), s.clockReady())
+}
