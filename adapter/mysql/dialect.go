@@ -42,13 +42,15 @@ const (
 
 // dialect is that of MySQL and MariaDB. MariaDB's RETURNING is not used, so
 // that both are spoken to in the same words.
-func dialect() sqladapter.Dialect {
+func dialect(s server) sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:       quote,
 		OrNothing:   " ON DUPLICATE KEY UPDATE id = id",
 		ForUpdate:   " FOR UPDATE",
 		SkipLocked:  " FOR UPDATE SKIP LOCKED",
 		Exact:       exact,
+		IDText:      func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
+		Now:         `SELECT UTC_TIMESTAMP(6)`,
 		DeleteLimit: true,
 		DeleteJoin:  true,
 		EncodeTime:  func(t time.Time) any { return t.UTC() },

@@ -190,7 +190,7 @@ func TestKilledMigration(t *testing.T) {
 	if took := time.Since(begun); took < time.Second || took > 30*time.Second {
 		t.Errorf("the lease of 10 s held the next one up for %v", took)
 	}
-	if got := versionsApplied(t, s); got != "[0 1 1 1 2 1 3 1]" {
+	if got := versionsApplied(t, s); got != "[0 1 1 1 2 1 3 1 4 1]" {
 		t.Errorf("applied: %s", got)
 	}
 	if err := signUp(t.Context(), at(t, url, Options{}), "ann"); err != nil {

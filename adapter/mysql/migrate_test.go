@@ -296,7 +296,7 @@ func TestConcurrentOpen(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := versionsApplied(t, at(t, url, Options{})); got != "[0 1 1 1 2 1 3 1]" {
+	if got := versionsApplied(t, at(t, url, Options{})); got != "[0 1 1 1 2 1 3 1 4 1]" {
 		t.Errorf("applied: %s", got)
 	}
 }
@@ -324,7 +324,7 @@ func TestMigrationDying(t *testing.T) {
 				if err := s.Migrate(t.Context(), Up); err != nil {
 					t.Fatalf("after statement %d: %v", n, err)
 				}
-				if got := versionsApplied(t, s); got != "[0 1 1 1 2 1 3 1]" {
+				if got := versionsApplied(t, s); got != "[0 1 1 1 2 1 3 1 4 1]" {
 					t.Errorf("after statement %d, applied: %s", n, got)
 				}
 			}

@@ -22,6 +22,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"time"
 
 	"authsvc"
 	"authsvc/internal/sqladapter"
@@ -50,7 +51,10 @@ type Store struct {
 	db     *sql.DB
 }
 
-var _ authsvc.Adapter = (*Store)(nil)
+var (
+	_ authsvc.Adapter = (*Store)(nil)
+	_ authsvc.Clock   = (*Store)(nil)
+)
 
 // seam lets tests put something between the store and the driver.
 type seam struct {
@@ -109,7 +113,7 @@ func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err 
 	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
 		return nil, s.target.explain(err)
 	}
-	d := dialect()
+	d := dialect(s.server)
 	if test.dialect != nil {
 		test.dialect(&d)
 	}
@@ -125,3 +129,6 @@ func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err 
 
 // Close ends all connections. Calls in flight fail.
 func (s *Store) Close() error { return s.db.Close() }
+
+// Now implements [authsvc.Clock].
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.Clock(ctx) }

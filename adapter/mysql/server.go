@@ -71,11 +71,14 @@ func parseServer(text string) (server, error) {
 // text is the type of keys: compared byte for byte, trailing blanks too. 255
 // characters are the most of which two fit into one index.
 func (s server) text() string {
-	collation := "utf8mb4_0900_bin"
+	return "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE " + s.collation()
+}
+
+func (s server) collation() string {
 	if s.mariaDB {
-		collation = "utf8mb4_nopad_bin"
+		return "utf8mb4_nopad_bin"
 	}
-	return "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE " + collation
+	return "utf8mb4_0900_bin"
 }
 
 // folds reports whether a collation takes texts for equal that are not. Almost

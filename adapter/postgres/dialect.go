@@ -20,6 +20,8 @@ func dialect() sqladapter.Dialect {
 		ForUpdate:   " FOR UPDATE",
 		SkipLocked:  " FOR UPDATE SKIP LOCKED",
 		Exact:       func(column string) string { return column + `::text COLLATE "C" = ?::text` },
+		IDText:      func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
+		Now:         `SELECT clock_timestamp()`,
 		Among:       func(query string) string { return "= ANY (ARRAY(" + query + "))" },
 		// Steps lock the rows that they rely on and then have to see what was
 		// committed before, whatever the default of the database is.

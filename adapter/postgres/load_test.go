@@ -195,7 +195,7 @@ func TestKilledMigration(t *testing.T) {
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
-	if got := versionsApplied(t, s.db); got != "[0 1 1 1 2 1 3 1]" {
+	if got := versionsApplied(t, s.db); got != "[0 1 1 1 2 1 3 1 4 1]" {
 		t.Errorf("applied: %s", got)
 	}
 	if err := signUp(t.Context(), opened(t, url, Options{}, other{}, seam{}), "ann"); err != nil {

@@ -329,7 +329,7 @@ func TestConcurrentOpen(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := versionsApplied(t, connected(t, location)); got != "[0 1 1 1 2 1 3 1]" {
+	if got := versionsApplied(t, connected(t, location)); got != "[0 1 1 1 2 1 3 1 4 1]" {
 		t.Errorf("applied: %s", got)
 	}
 }

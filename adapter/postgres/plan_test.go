@@ -19,7 +19,7 @@ INSERT INTO authsvc_session SELECT md5(id), "sessionToken", "userId", extract(ep
 INSERT INTO "VerificationToken" SELECT (i % 5000) || '@example.com', 'token' || i, now() + i * interval '1 second' FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_mail SELECT 'token' || i, '', 1000 * (EPOCH::bigint + i), 1000 * (EPOCH::bigint + i + 600), 0 FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_once SELECT 'once' || i, 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
-INSERT INTO authsvc_revocation SELECT 'rev' || i, 0, 1000 * (EPOCH::bigint + i), 1000 * (EPOCH::bigint + i) FROM generate_series(-20000, 1000) i;
+INSERT INTO authsvc_revocation (id, user_id, seq, not_before, expires) SELECT 'rev' || i, i, i + 20001, 0, 1000 * (EPOCH::bigint + i) FROM generate_series(-20000, 1000) i;
 INSERT INTO authsvc_permit SELECT 'permit' || i, 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_lease SELECT 'lease' || i, 'ann', 1000 * (EPOCH::bigint + i) FROM generate_series(-1000, 20000) i;
 INSERT INTO authsvc_audit SELECT 'audit' || i, 1000 * (EPOCH::bigint + i), 'n', 'success', '', '', '', '', '', '', '' FROM generate_series(-1000, 20000) i;
@@ -44,7 +44,8 @@ func TestQueryPlans(t *testing.T) {
 		explained := parameter.ReplaceAllStringFunc(text, func(string) string { return "\x00" })
 		explained = literals(explained, now)
 		plan := strings.Join(query(t, s.db, "EXPLAIN "+explained), "\n\t")
-		if strings.Contains(plan, "Seq Scan") && !strings.Contains(text, "COUNT(*)") {
+		oneRow := strings.Contains(text, "authsvc_sequence")
+		if strings.Contains(plan, "Seq Scan") && !oneRow && !strings.Contains(text, "COUNT(*)") {
 			t.Errorf("%s\n\t%s", explained, plan)
 		}
 	}
@@ -60,11 +61,11 @@ func literals(text string, now time.Time) string {
 		value := "'20'"
 		compared := strings.TrimRight(before, " ")
 		switch {
-		case strings.HasSuffix(compared, "LIMIT"):
+		case strings.HasSuffix(compared, "LIMIT"), strings.HasSuffix(compared, "seq >"):
 			value = "100"
 		case strings.HasSuffix(compared, `"expires" <`), strings.HasSuffix(compared, `"expires" =`):
 			value = "'" + now.UTC().Format("2006-01-02 15:04:05.000") + "'"
-		case strings.HasSuffix(compared, "expires <"), strings.HasSuffix(compared, "due <="), strings.HasSuffix(compared, "written >="):
+		case strings.HasSuffix(compared, "expires <"), strings.HasSuffix(compared, "due <="):
 			value = fmt.Sprint(now.UnixMilli())
 		case strings.HasSuffix(compared, `COALESCE(`), strings.HasSuffix(compared, `Verified" =`):
 			value = "NULL"

@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -48,7 +49,10 @@ type Store struct {
 	db     *sql.DB
 }
 
-var _ authsvc.Adapter = (*Store)(nil)
+var (
+	_ authsvc.Adapter = (*Store)(nil)
+	_ authsvc.Clock   = (*Store)(nil)
+)
 
 // seam lets tests put something between the store and the driver.
 type seam struct {
@@ -143,3 +147,6 @@ func (s *Store) check(ctx context.Context) error {
 
 // Close ends all connections. Calls in flight fail.
 func (s *Store) Close() error { return s.db.Close() }
+
+// Now implements [authsvc.Clock].
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.Clock(ctx) }

@@ -18,6 +18,7 @@ import (
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:      quote,
+		IDText:     func(column string) string { return `CAST(` + column + ` AS TEXT)` },
 		Returning:  true,
 		OneWriter:  true,
 		OrNothing:  " ON CONFLICT DO NOTHING",

@@ -8,7 +8,8 @@
 //	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider
 //	authsvc_mail       id (key), payload, due, expires, attempts
 //	authsvc_once       id (key), expires
-//	authsvc_revocation id (key), not_before, written, expires
+//	authsvc_revocation id (key), user_id, seq, not_before, expires
+//	authsvc_sequence   id (key), value
 //	authsvc_permit     id (key), expires
 //	authsvc_lease      id (key), holder, expires
 //	authsvc_meta       id (key), value

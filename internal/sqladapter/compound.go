@@ -66,13 +66,23 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 		if err := r.row(ctx, a.lockUser, p.UserID).Scan(a.scanUser(&u)...); err != nil {
 			return err
 		}
-		if u.EmailVerified.IsZero() && !p.Keep {
+		if u.Email != p.Email {
+			return authsvc.ErrStale
+		}
+		first := u.EmailVerified.IsZero() && !p.Keep
+		if first {
 			if removed, err = a.removeUnproved(ctx, r, p); err != nil {
 				return err
 			}
 		}
 		u.EmailVerified = a.kept("User.emailVerified", p.At)
-		return a.updateUserRow(ctx, r, u)
+		if err = a.updateUserRow(ctx, r, u); err == nil && first {
+			err = a.writeRevocations(ctx, r, p.Revoke)
+		}
+		if err == nil {
+			err = r.row(ctx, a.epochsOf, p.UserID).Scan(number{&u.Epoch}, number{&u.SessionEpoch})
+		}
+		return err
 	})
 	if err != nil {
 		return authsvc.User{}, nil, err
@@ -100,22 +110,22 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 	if err := a.removeTokens(ctx, r, p.Email); err != nil {
 		return nil, err
 	}
-	return removed, a.writeRevocation(ctx, r, p.Revoke)
+	return removed, nil
 }
 
 // EndSessions implements [authsvc.Adapter].
 func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.Revocation) (n int, err error) {
 	err = a.step(ctx, "end sessions", func(ctx context.Context, r runner) error {
+		if err := a.holdUser(ctx, r, userID); err != nil {
+			return err
+		}
 		if n, err = r.exec(ctx, a.deleteSessionsOf, userID); err != nil {
 			return err
 		}
-		return a.writeRevocation(ctx, r, rev)
+		return a.writeRevocations(ctx, r, rev)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // an unknown user, whom the database would not even look for
-		err = a.step(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocation(ctx, r, rev) })
+	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
+		n, err = 0, a.step(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
 	}
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
+	return n, err
 }

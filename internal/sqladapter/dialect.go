@@ -26,6 +26,12 @@ type Dialect struct {
 	// parameter, byte for byte, after an index found the row. Nil: no column
 	// is ever so.
 	Exact func(column string) string
+	// IDText is an id of a shared table as the text that own tables have, in
+	// their collation.
+	IDText func(column string) string
+	// Now is a query for the time at the database, in UTC. Empty: it has no
+	// clock but that of the machine.
+	Now string
 	// Among compares the left side with the rows of a query so that the query
 	// runs once, first, and its rows are found by their index. Nil: "IN".
 	Among func(query string) string

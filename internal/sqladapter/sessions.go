@@ -41,10 +41,8 @@ func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
 // CreateSession implements [authsvc.Adapter].
 func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
 	err := a.step(ctx, "create session", func(ctx context.Context, r runner) error {
-		if a.traits.Orphans {
-			if err := a.holdUser(ctx, r, s.UserID); err != nil {
-				return err
-			}
+		if err := a.unchanged(ctx, r, s.UserID, s.Epoch); err != nil {
+			return err
 		}
 		return a.insertSessionRows(ctx, r, &s)
 	})

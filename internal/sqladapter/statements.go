@@ -14,7 +14,7 @@ const (
 		`o.digest, o.auth_time, o.provider`
 
 	mailColumns       = `id, payload, due, expires, attempts`
-	revocationColumns = `id, not_before, written, expires`
+	revocationColumns = `id, user_id, seq, not_before, expires`
 )
 
 // statements are all that the adapter ever says to the database.
@@ -40,15 +40,22 @@ func build(b *builder) statements {
 
 type userStatements struct {
 	insertUser, getUser, getUserByEmail, getUserByAccount *statement
+	getEpoch, epochOf, epochsOf                           *statement
 	listUsers, listUsersAfter                             *statement
 	lockUser, updateUser, deleteUser                      *statement
 	insertAccount, refreshAccount, deleteAccount          *statement
+	lockAccount, replaceTokens                            *statement
 	listAccounts, accountsOf, deleteAccountsOf            *statement
 	twinEmail, twinIdentity                               *statement
 }
 
 func buildUsers(b *builder) userStatements {
-	const user = `SELECT ` + userColumns + ` FROM {User} u `
+	const plain = `SELECT ` + userColumns + ` FROM {User} u `
+	const epoch = `SELECT COALESCE(MAX(seq), 0) FROM authsvc_revocation WHERE user_id = ?`
+	user := `SELECT ` + userColumns + `, ` + epochColumns(b.dialect) + ` FROM {User} u `
+	const identity = ` WHERE {=Account.provider} AND {=Account.providerAccountId}`
+	const replace = `UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), {Account.access_token} = ?, ` +
+		`{Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, {Account.id_token} = ?, {Account.session_state} = ?`
 	accounts := `SELECT ` + accountColumns + ` FROM {Account} WHERE {=Account.userId} ORDER BY {Account.provider}, `
 	if b.traits.NoIDs["Account"] {
 		accounts += `{Account.providerAccountId}`
@@ -58,27 +65,36 @@ func buildUsers(b *builder) userStatements {
 	return userStatements{
 		insertUser:     b.insert("User", `{User.id}, {User.name}, {User.email}, {User.emailVerified}, {User.image}`),
 		getUser:        b.read(user + `WHERE {=u.User.id}`),
+		getEpoch:       b.read(epoch),
+		epochOf:        b.write(epoch),
+		epochsOf:       b.write(`SELECT ` + epochColumns(b.dialect) + ` FROM {User} u WHERE {=u.User.id}`),
 		getUserByEmail: b.read(user + `WHERE {=u.User.email}`),
 		getUserByAccount: b.read(user + `JOIN {Account} a ON a.{Account.userId} = u.{User.id} ` +
 			`WHERE {=a.Account.provider} AND {=a.Account.providerAccountId}`),
 		listUsers:      b.read(user + `ORDER BY u.{User.id} LIMIT ?`),
 		listUsersAfter: b.read(user + `WHERE u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`),
-		lockUser:       b.write(user + `WHERE {=u.User.id}` + b.dialect.ForUpdate),
+		lockUser:       b.write(plain + `WHERE {=u.User.id}` + b.dialect.ForUpdate),
 		updateUser: b.write(`UPDATE {User} SET {User.name} = ?, {User.email} = ?, {User.emailVerified} = ?, ` +
 			`{User.image} = ? WHERE {=User.id}`),
 		deleteUser: b.write(`DELETE FROM {User} WHERE {=User.id}`),
 
-		insertAccount: b.insert("Account", accountColumns),
-		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), {Account.access_token} = ?, ` +
-			`{Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, {Account.id_token} = ?, ` +
-			`{Account.session_state} = ? WHERE {=Account.provider} AND {=Account.providerAccountId}`),
-		deleteAccount:    b.write(`DELETE FROM {Account} WHERE {=Account.provider} AND {=Account.providerAccountId}`),
+		insertAccount:    b.insert("Account", accountColumns),
+		lockAccount:      b.write(`SELECT ` + accountColumns + ` FROM {Account}` + identity + b.dialect.ForUpdate),
+		replaceTokens:    b.write(replace + identity),
+		refreshAccount:   b.write(replace + identity + ` AND {=Account.userId}`),
+		deleteAccount:    b.write(`DELETE FROM {Account}` + identity + ` AND {=Account.userId}`),
 		listAccounts:     b.read(accounts),
 		accountsOf:       b.write(accounts),
 		deleteAccountsOf: b.write(`DELETE FROM {Account} WHERE {=Account.userId}`),
 		twinEmail:        b.write(`SELECT {User.email} FROM {User} WHERE {User.email} = ?`),
 		twinIdentity:     b.write(`SELECT {Account.provider}, {Account.providerAccountId} FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
 	}
+}
+
+// epochColumns are the epoch of the user u and that of its sessions.
+func epochColumns(d *Dialect) string {
+	of := `FROM authsvc_revocation r WHERE r.user_id = ` + d.IDText(`u.{User.id}`)
+	return `COALESCE((SELECT MAX(r.seq) ` + of + `), 0), COALESCE((SELECT MAX(r.seq) ` + of + ` AND SUBSTR(r.id, 1, 5) = 'user:'), 0)`
 }
 
 type sessionStatements struct {
@@ -164,6 +180,7 @@ type ownStatements struct {
 	insertOnce                                          *statement
 	revocation, permit, lease, meta                     held
 	updateRevocation, updatePermit                      *statement
+	raiseSequence, lookSequence, now                    *statement
 	updateLease, deleteLease                            *statement
 	listRevocations, getMeta, insertMeta, setMeta, ping *statement
 }
@@ -175,15 +192,17 @@ func buildOwn(b *builder) ownStatements {
 			lock:   b.write(`SELECT ` + read + ` FROM ` + table + ` WHERE id = ?` + b.dialect.ForUpdate),
 		}
 	}
-	return ownStatements{
-		revocation:       hold(`authsvc_revocation`, revocationColumns, `?, ?, ?, ?`, revocationColumns),
+	own := ownStatements{
+		revocation:       hold(`authsvc_revocation`, revocationColumns, `?, ?, ?, ?, ?`, revocationColumns),
 		permit:           hold(`authsvc_permit`, `id, expires`, `?, ?`, `expires`),
 		lease:            hold(`authsvc_lease`, `id, holder, expires`, `?, ?, ?`, `holder, expires`),
 		meta:             hold(`authsvc_meta`, `id, value`, `?, ?`, `value`),
 		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
-		updateRevocation: b.write(`UPDATE authsvc_revocation SET not_before = ?, written = ?, expires = ? WHERE id = ?`),
-		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE written >= ? ` +
-			`ORDER BY written, id`),
+		updateRevocation: b.write(`UPDATE authsvc_revocation SET user_id = ?, seq = ?, not_before = ?, expires = ? WHERE id = ?`),
+		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = value + 1 WHERE id = 'revocation'`),
+		lookSequence:     b.write(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
+		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? ` +
+			`ORDER BY seq LIMIT ?`),
 		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
 		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),
 		deleteLease:  b.write(`DELETE FROM authsvc_lease WHERE id = ? AND holder = ?`),
@@ -192,6 +211,10 @@ func buildOwn(b *builder) ownStatements {
 		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
 		ping:         b.read(`SELECT 1`),
 	}
+	if b.dialect.Now != "" {
+		own.now = b.read(b.dialect.Now)
+	}
+	return own
 }
 
 // sharedSweeps is how many of the sweeps, the first ones, are of shared tables.

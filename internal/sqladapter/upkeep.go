@@ -19,12 +19,27 @@ func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) er
 }
 
 func scanRevocation(rev *authsvc.Revocation) []any {
-	return []any{text{&rev.Key}, millis{&rev.NotBefore}, millis{&rev.Written}, millis{&rev.Expires}}
+	return []any{text{&rev.Key}, text{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
 }
 
-// Revoke implements [authsvc.Adapter].
-func (a *Adapter) Revoke(ctx context.Context, rev authsvc.Revocation) error {
-	return a.step(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocation(ctx, r, &rev) })
+// Revoke implements [authsvc.Adapter]. Users whom it is about are held, so that
+// what is written for their old epoch is written before.
+func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+	err := a.step(ctx, "revoke", func(ctx context.Context, r runner) error {
+		for _, rev := range list {
+			if rev.UserID == "" {
+				continue
+			}
+			if err := a.holdUser(ctx, r, rev.UserID); err != nil {
+				return err
+			}
+		}
+		return a.writeRevocations(ctx, r, list...)
+	})
+	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
+		err = a.step(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, list...) })
+	}
+	return err
 }
 
 // maxGone is how often a row may be deleted between making and holding it.
@@ -49,18 +64,31 @@ func (r runner) hold(ctx context.Context, h held, values []any, into ...any) (er
 	return fmt.Errorf("the row was deleted by others %d times: %v", maxGone, err)
 }
 
-// writeRevocation merges rev, which may be nil, into the stored record.
-func (a *Adapter) writeRevocation(ctx context.Context, r runner, rev *authsvc.Revocation) error {
-	if rev == nil {
-		return nil
+// writeRevocations merges records into the stored ones and numbers them. It
+// comes last in a step, and the sequence last of all: whoever holds that waits
+// for nothing but the commit.
+func (a *Adapter) writeRevocations(ctx context.Context, r runner, list ...*authsvc.Revocation) error {
+	merged := make([]authsvc.Revocation, len(list))
+	for i, rev := range list {
+		old := &merged[i]
+		values := []any{rev.Key, orNull(rev.UserID), 0, ms(rev.NotBefore), ms(rev.Expires)}
+		if err := r.hold(ctx, a.revocation, values, scanRevocation(old)...); err != nil {
+			return err
+		}
+		old.NotBefore, old.Expires = later(old.NotBefore, rev.NotBefore), later(old.Expires, rev.Expires)
 	}
-	var old authsvc.Revocation
-	values := []any{rev.Key, ms(rev.NotBefore), ms(rev.Written), ms(rev.Expires)}
-	if err := r.hold(ctx, a.revocation, values, scanRevocation(&old)...); err != nil {
-		return err
+	for i, rev := range list {
+		if err := r.must(ctx, a.raiseSequence); err != nil {
+			return err
+		}
+		if err := r.row(ctx, a.lookSequence).Scan(number{&rev.Seq}); err != nil {
+			return err
+		}
+		if err := r.must(ctx, a.updateRevocation, orNull(rev.UserID), rev.Seq, ms(merged[i].NotBefore), ms(merged[i].Expires), rev.Key); err != nil {
+			return err
+		}
 	}
-	return r.must(ctx, a.updateRevocation, ms(later(old.NotBefore, rev.NotBefore)), ms(rev.Written),
-		ms(later(old.Expires, rev.Expires)), rev.Key)
+	return nil
 }
 
 func later(a, b time.Time) time.Time {
@@ -70,22 +98,24 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Revocations implements [authsvc.Adapter].
-func (a *Adapter) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
+// Revocations implements [authsvc.Adapter]. Numbers are given in the order of
+// commits, so whatever has a lower one than what was read has been read.
+func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	err = a.run(ctx, "revocations", func(ctx context.Context, r runner) error {
-		return r.rows(ctx, a.listRevocations, []any{ms(since)}, func(rows *sql.Rows) error {
+		list, next = nil, after
+		return r.rows(ctx, a.listRevocations, []any{after, limit}, func(rows *sql.Rows) error {
 			var rev authsvc.Revocation
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
 				return err
 			}
-			list = append(list, rev)
+			list, next = append(list, rev), rev.Seq
 			return nil
 		})
 	})
 	if err != nil {
-		return nil, err
+		return nil, after, err
 	}
-	return list, nil
+	return list, next, nil
 }
 
 // Permit implements [authsvc.Adapter].
@@ -95,9 +125,16 @@ func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interva
 		if err := r.hold(ctx, a.permit, []any{key, ms(now)}, millis{&paid}); err != nil {
 			return err
 		}
-		paid = later(paid, stored(now))
-		if wait = paid.Sub(stored(now)) - burst; wait > 0 {
-			return nil
+		held, at := paid, stored(now)
+		if most := at.Add(burst + interval); paid.After(most) {
+			paid = most
+		}
+		paid = later(paid, at)
+		if wait = paid.Sub(at) - burst; wait > 0 {
+			if paid.Equal(held) {
+				return nil
+			}
+			return r.must(ctx, a.updatePermit, ms(paid), key)
 		}
 		wait = 0
 		return r.must(ctx, a.updatePermit, ms(paid.Add(interval)), key)
@@ -200,4 +237,12 @@ func (a *Adapter) Ping(ctx context.Context) error {
 		var one int
 		return r.row(ctx, a.ping).Scan(&one)
 	})
+}
+
+// Clock is the time at the database, for a dialect that knows it.
+func (a *Adapter) Clock(ctx context.Context) (now time.Time, err error) {
+	err = a.run(ctx, "clock", func(ctx context.Context, r runner) error {
+		return r.row(ctx, a.now).Scan(instant{&now, a.dialect.DecodeTime})
+	})
+	return now, err
 }

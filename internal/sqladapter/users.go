@@ -15,15 +15,47 @@ func (a *Adapter) scanUser(u *authsvc.User) []any {
 		instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}
 }
 
+// scanUserEpochs lists where userColumns and epochColumns go.
+func (a *Adapter) scanUserEpochs(u *authsvc.User) []any {
+	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch})
+}
+
 func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...any) (authsvc.User, error) {
 	var u authsvc.User
 	err := a.run(ctx, op, func(ctx context.Context, r runner) error {
-		return r.row(ctx, s, args...).Scan(a.scanUser(&u)...)
+		return r.row(ctx, s, args...).Scan(a.scanUserEpochs(&u)...)
 	})
 	if err != nil {
 		return authsvc.User{}, err
 	}
 	return u, nil
+}
+
+// GetEpoch implements [authsvc.Adapter].
+func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
+	err = a.run(ctx, "get epoch", func(ctx context.Context, r runner) error {
+		return r.row(ctx, a.getEpoch, userID).Scan(number{&epoch})
+	})
+	return epoch, err
+}
+
+// epochIn is the epoch within a step that holds the user.
+func (a *Adapter) epochIn(ctx context.Context, r runner, userID string) (epoch int64, err error) {
+	err = r.row(ctx, a.epochOf, userID).Scan(number{&epoch})
+	return epoch, err
+}
+
+// unchanged holds a user until the end of the step if the epoch is still its
+// own: whoever raises it holds the user, too.
+func (a *Adapter) unchanged(ctx context.Context, r runner, userID string, epoch int64) error {
+	if err := a.holdUser(ctx, r, userID); err != nil {
+		return err
+	}
+	is, err := a.epochIn(ctx, r, userID)
+	if err == nil && is != epoch {
+		err = authsvc.ErrStale
+	}
+	return err
 }
 
 // insertUserRow sets u.ID to the id that counts.
@@ -95,7 +127,7 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 	err = a.run(ctx, "list users", func(ctx context.Context, r runner) error {
 		return r.rows(ctx, s, args, func(rows *sql.Rows) error {
 			var u authsvc.User
-			if err := rows.Scan(a.scanUser(&u)...); err != nil {
+			if err := rows.Scan(a.scanUserEpochs(&u)...); err != nil {
 				return err
 			}
 			list = append(list, u)
@@ -109,20 +141,22 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 }
 
 // DeleteUser implements [authsvc.Adapter].
-func (a *Adapter) DeleteUser(ctx context.Context, id string) error {
-	if !a.traits.Orphans {
-		return a.run(ctx, "delete user", func(ctx context.Context, r runner) error { return r.must(ctx, a.deleteUser, id) })
-	}
+func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revocation) error {
 	return a.step(ctx, "delete user", func(ctx context.Context, r runner) error {
 		if err := a.holdUser(ctx, r, id); err != nil {
 			return err
 		}
-		for _, s := range []*statement{a.deleteAccountsOf, a.deleteSessionsOf} {
-			if _, err := r.exec(ctx, s, id); err != nil {
-				return err
+		if a.traits.Orphans {
+			for _, s := range []*statement{a.deleteAccountsOf, a.deleteSessionsOf} {
+				if _, err := r.exec(ctx, s, id); err != nil {
+					return err
+				}
 			}
 		}
-		return r.must(ctx, a.deleteUser, id)
+		if err := r.must(ctx, a.deleteUser, id); err != nil {
+			return err
+		}
+		return a.writeRevocations(ctx, r, rev)
 	})
 }
 
@@ -165,12 +199,10 @@ func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.A
 }
 
 // LinkAccount implements [authsvc.Adapter].
-func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
+func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
 	err := a.step(ctx, "link account", func(ctx context.Context, r runner) error {
-		if a.traits.Orphans {
-			if err := a.holdUser(ctx, r, acc.UserID); err != nil {
-				return err
-			}
+		if err := a.unchanged(ctx, r, acc.UserID, epoch); err != nil {
+			return err
 		}
 		return a.insertAccountRow(ctx, r, &acc)
 	})
@@ -181,16 +213,39 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc
 }
 
 // RefreshAccount implements [authsvc.Adapter].
-func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
-	return a.run(ctx, "refresh account", func(ctx context.Context, r runner) error {
-		return r.must(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
+func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+	return a.step(ctx, "refresh account", func(ctx context.Context, r runner) error {
+		if err := a.unchanged(ctx, r, acc.UserID, epoch); err != nil {
+			return err
+		}
+		return r.must(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID, acc.UserID)...)
+	})
+}
+
+// ReplaceTokens implements [authsvc.Adapter].
+func (a *Adapter) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshToken string) error {
+	return a.step(ctx, "replace tokens", func(ctx context.Context, r runner) error {
+		var old authsvc.Account
+		if err := r.row(ctx, a.lockAccount, acc.Provider, acc.ProviderAccountID).Scan(scanAccount(&old)...); err != nil {
+			return err
+		}
+		if old.RefreshToken != refreshToken {
+			return authsvc.ErrStale
+		}
+		return r.must(ctx, a.replaceTokens, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
 	})
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
-	return a.run(ctx, "unlink account", func(ctx context.Context, r runner) error {
-		return r.must(ctx, a.deleteAccount, provider, providerAccountID)
+func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, rev *authsvc.Revocation) error {
+	return a.step(ctx, "unlink account", func(ctx context.Context, r runner) error {
+		if err := a.holdUser(ctx, r, rev.UserID); err != nil {
+			return err
+		}
+		if err := r.must(ctx, a.deleteAccount, provider, providerAccountID, rev.UserID); err != nil {
+			return err
+		}
+		return a.writeRevocations(ctx, r, rev)
 	})
 }
 

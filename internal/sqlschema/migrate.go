@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ func migrations() []migration {
 		{1, "initial", (*Database).upInitial, (*Database).downInitial},
 		{2, "permits and leases", (*Database).upLeases, (*Database).downLeases},
 		{3, "audit events", (*Database).upAudit, (*Database).downAudit},
+		{4, "epochs", (*Database).upEpochs, (*Database).downEpochs},
 	}
 }
 
@@ -84,6 +86,34 @@ func (d *Database) upAudit(ctx context.Context, q Querier) error {
 
 func (d *Database) downAudit(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "audit.down.sql")
+}
+
+// upEpochs numbers the log of revocations. A database that cannot take back
+// what changes a table may have done that part already.
+func (d *Database) upEpochs(ctx context.Context, q Querier) error {
+	numbered, err := d.has(ctx, q, "authsvc_revocation", "seq")
+	if err != nil {
+		return err
+	}
+	if !numbered {
+		if err := d.exec(ctx, q, "epochs.alter.sql"); err != nil {
+			return err
+		}
+	}
+	return d.exec(ctx, q, "epochs.up.sql")
+}
+
+func (d *Database) downEpochs(ctx context.Context, q Querier) error {
+	return d.exec(ctx, q, "epochs.down.sql")
+}
+
+// has reports whether a table has a column; both names are the database's own.
+func (d *Database) has(ctx context.Context, q Querier, table, column string) (bool, error) {
+	t, err := d.Inspect(ctx, q, table)
+	if err != nil || t == nil {
+		return false, err
+	}
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return d.same(c.Name, column) }), nil
 }
 
 // exec runs the statements of a file one by one.

@@ -125,8 +125,8 @@ func arrange(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func revocation(key string, seconds int) authsvc.Revocation {
-	return authsvc.Revocation{Key: key, NotBefore: at(seconds), Written: at(seconds), Expires: at(seconds)}
+func revocation(key string, seconds int) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: key, UserID: "ann", NotBefore: at(seconds), Expires: at(seconds)}
 }
 
 // A step is a call that changes what arrange made.
@@ -137,8 +137,8 @@ type step struct {
 
 func steps() []step {
 	fresh := authsvc.Account{ID: "a2", UserID: "ann", Type: "oauth", Provider: "gitlab", ProviderAccountID: "2"}
-	session := authsvc.SessionRecord{ID: "s2", SessionToken: "t2", Digest: "d2", UserID: "ann", Expires: at(60)}
-	old, other := revocation("old", 2), revocation("new", 2)
+	session := authsvc.SessionRecord{ID: "s2", SessionToken: "t2", Digest: "d2", UserID: "ann", Expires: at(60), Epoch: 1}
+	old := func() *authsvc.Revocation { return revocation("old", 2) }
 	name := "Ann"
 	return []step{
 		{"CreateUser", func(ctx context.Context, a authsvc.Adapter) error {
@@ -149,12 +149,15 @@ func steps() []step {
 			_, err := a.UpdateUser(ctx, "ann", authsvc.UserUpdate{Name: &name})
 			return err
 		}},
-		{"DeleteUser", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteUser(ctx, "ann") }},
-		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.LinkAccount(ctx, fresh); return err }},
+		{"DeleteUser", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteUser(ctx, "ann", old()) }},
+		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.LinkAccount(ctx, fresh, 1); return err }},
 		{"RefreshAccount", func(ctx context.Context, a authsvc.Adapter) error {
-			return a.RefreshAccount(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", AccessToken: "x"})
+			return a.RefreshAccount(ctx, authsvc.Account{UserID: "ann", Provider: "github", ProviderAccountID: "1", AccessToken: "x"}, 1)
 		}},
-		{"UnlinkAccount", func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "github", "1") }},
+		{"ReplaceTokens", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.ReplaceTokens(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", RefreshToken: "x"}, "")
+		}},
+		{"UnlinkAccount", func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "github", "1", old()) }},
 		{"CreateSession", func(ctx context.Context, a authsvc.Adapter) error {
 			_, err := a.CreateSession(ctx, session)
 			return err
@@ -169,11 +172,11 @@ func steps() []step {
 			return err
 		}},
 		{"ProveEmail", func(ctx context.Context, a authsvc.Adapter) error {
-			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: "ann", Email: "ann@example.com", At: at(5), Revoke: &old})
+			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: "ann", Email: "ann@example.com", At: at(5), Revoke: old()})
 			return err
 		}},
 		{"EndSessions", func(ctx context.Context, a authsvc.Adapter) error {
-			_, err := a.EndSessions(ctx, "ann", &other)
+			_, err := a.EndSessions(ctx, "ann", revocation("new", 2))
 			return err
 		}},
 		{"PutToken", func(ctx context.Context, a authsvc.Adapter) error {
@@ -192,7 +195,7 @@ func steps() []step {
 		{"DelayMail", func(ctx context.Context, a authsvc.Adapter) error { return a.DelayMail(ctx, "link", at(9)) }},
 		{"DeleteMail", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteMail(ctx, "link") }},
 		{"UseOnce", func(ctx context.Context, a authsvc.Adapter) error { return a.UseOnce(ctx, "k", at(9)) }},
-		{"Revoke", func(ctx context.Context, a authsvc.Adapter) error { return a.Revoke(ctx, old) }},
+		{"Revoke", func(ctx context.Context, a authsvc.Adapter) error { return a.Revoke(ctx, old()) }},
 		{"PutMeta", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.PutMeta(ctx, "k", "v"); return err }},
 	}
 }
