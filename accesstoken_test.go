@@ -110,7 +110,7 @@ func TestRefreshKeepsItsLease(t *testing.T) {
 		due(t, led, 0)
 		first, second := o.at(t, led, nil), o.at(t, led.Behind, nil)
 		led.BreakAt(func(_ int, method string) arena.Failure {
-			if method == "RefreshAccount" {
+			if method == "ReplaceTokens" {
 				return arena.FailBefore
 			}
 			return arena.Works
@@ -193,7 +193,7 @@ func TestRefreshRefused(t *testing.T) {
 				time.Sleep(11 * time.Second)
 				o.set(func(o *rotator) { o.status, o.ended, o.n = 0, false, 0 })
 				if c.again == "refused" {
-					if err := store.RefreshAccount(t.Context(), authsvc.Account{Provider: "odd", ProviderAccountID: "7", AccessToken: "x", ExpiresAt: 1, RefreshToken: "rt-0"}); err != nil {
+					if err := store.RefreshAccount(t.Context(), authsvc.Account{UserID: "ada", Provider: "odd", ProviderAccountID: "7", AccessToken: "x", ExpiresAt: 1, RefreshToken: "rt-0"}, 0); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -248,7 +248,7 @@ func TestRefreshIsNotLost(t *testing.T) {
 				w := o.at(t, led, nil)
 				failed := 0
 				led.BreakAt(func(_ int, method string) arena.Failure {
-					if method != "RefreshAccount" || failed >= c.fails {
+					if method != "ReplaceTokens" || failed >= c.fails {
 						return arena.Works
 					}
 					failed++
@@ -284,7 +284,7 @@ func TestRefreshIsStoredAtTheEnd(t *testing.T) {
 		due(t, led, 0)
 		w := o.at(t, led, nil)
 		led.BreakAt(func(_ int, method string) arena.Failure {
-			if method == "RefreshAccount" {
+			if method == "ReplaceTokens" {
 				return arena.FailBefore
 			}
 			return arena.Works
@@ -312,8 +312,8 @@ func TestRefreshIsStoredAtTheEnd(t *testing.T) {
 func TestRefreshRaces(t *testing.T) {
 	t.Parallel()
 	signIn := func(store authsvc.Adapter) error {
-		return store.RefreshAccount(context.Background(), authsvc.Account{Provider: "odd", ProviderAccountID: "7",
-			AccessToken: "at-new", RefreshToken: "rt-new", ExpiresAt: time.Now().Add(time.Hour).Unix()})
+		return store.RefreshAccount(context.Background(), authsvc.Account{UserID: "ada", Provider: "odd", ProviderAccountID: "7",
+			AccessToken: "at-new", RefreshToken: "rt-new", ExpiresAt: time.Now().Add(time.Hour).Unix()}, 0)
 	}
 	for name, c := range map[string]struct {
 		refused bool
@@ -325,7 +325,9 @@ func TestRefreshRaces(t *testing.T) {
 		"nothing":             {step: func(authsvc.Adapter) error { return nil }, kept: "rt-1"},
 		"sign-in":             {step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
 		"sign-in and refusal": {refused: true, step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
-		"unlinked": {step: func(s authsvc.Adapter) error { return s.UnlinkAccount(context.Background(), "odd", "7") },
+		"unlinked": {step: func(s authsvc.Adapter) error {
+			return s.UnlinkAccount(context.Background(), "odd", "7", unlinkOf("ada"))
+		},
 			want: authsvc.ErrNotFound, kept: "-", revoked: "refresh_token rt-1,access_token at-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -414,7 +416,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 			}
 			a := authsvc.Account{ID: "a1", UserID: "ada", Type: "oauth", Provider: "odd", ProviderAccountID: "7", AccessToken: "at-0", RefreshToken: "rt-0", ExpiresAt: 1}
 			c.change(&a)
-			if _, err := store.LinkAccount(t.Context(), a); err != nil {
+			if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
 				t.Fatal(err)
 			}
 			w := o.at(t, store, func(config *authsvc.Config) { config.ProviderTokens = c.how })
@@ -434,7 +436,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 		store, o := memory.New(), &rotator{}
 		a := due(t, store, time.Hour)
 		a.ID, a.ProviderAccountID, a.AccessToken = "a2", "8", "other"
-		if _, err := store.LinkAccount(t.Context(), a); err != nil {
+		if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
 			t.Fatal(err)
 		}
 		w := o.at(t, store, nil)

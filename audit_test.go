@@ -191,7 +191,7 @@ func wrongToken(path string) func(*audited, *arena.Browser) {
 func unproved(w *audited, _ *arena.Browser) {
 	u, err := w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "unproved", Email: mailed})
 	if err == nil {
-		_, err = w.Store.LinkAccount(w.T.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"})
+		_, err = w.Store.LinkAccount(w.T.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"}, 0)
 	}
 	if err != nil {
 		w.T.Fatal(err)

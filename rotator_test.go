@@ -103,6 +103,16 @@ func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Con
 	})
 }
 
+// unlinkOf is what UnlinkAccount writes of a user.
+func unlinkOf(userID string) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: "account:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
+
+// endOf is what EndSessions writes of a user.
+func endOf(userID string) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
+
 // due stores a user "ada" whose access token at "odd" ends in d.
 func due(t *testing.T, store authsvc.Adapter, d time.Duration) authsvc.Account {
 	t.Helper()
@@ -112,7 +122,7 @@ func due(t *testing.T, store authsvc.Adapter, d time.Duration) authsvc.Account {
 	}
 	a := authsvc.Account{ID: "a1", UserID: u.ID, Type: "oauth", Provider: "odd", ProviderAccountID: "7",
 		AccessToken: "at-0", RefreshToken: "rt-0", ExpiresAt: time.Now().Add(d).Unix(), TokenType: "Bearer", Scope: "x"}
-	if a, err = store.LinkAccount(t.Context(), a); err != nil {
+	if a, err = store.LinkAccount(t.Context(), a, 0); err != nil {
 		t.Fatal(err)
 	}
 	return a

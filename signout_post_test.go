@@ -140,7 +140,7 @@ func TestSignOutPostLater(t *testing.T) {
 			}
 		}, true},
 		"a second account": {func(t *testing.T, w *arena.World, _ *arena.Browser) {
-			if _, err := w.Store.LinkAccount(t.Context(), authsvc.Account{ID: "second", UserID: account(t, w).ID, Type: "oidc", Provider: "op", ProviderAccountID: "second"}); err != nil {
+			if _, err := w.Store.LinkAccount(t.Context(), authsvc.Account{ID: "second", UserID: account(t, w).ID, Type: "oidc", Provider: "op", ProviderAccountID: "second"}, 0); err != nil {
 				t.Fatal(err)
 			}
 		}, true},

@@ -14,8 +14,8 @@ var ErrLastAccount = errors.New("authsvc: the account is the user's last way to 
 
 // UnlinkAccount removes an account of a user and then, in the background,
 // revokes its tokens where the provider takes that (RFC 7009). Sessions go on;
-// EndSessions ends them. A sign-in by the account that is under way ends
-// without a session.
+// EndSessions ends them. A sign-in by the account that is under way has either
+// begun its session before, or ends without one.
 //
 // ErrNotFound: the user has no such account. ErrLastAccount: the user has no
 // other account at a configured provider, and no verified address while links

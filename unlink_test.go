@@ -54,7 +54,7 @@ func TestUnlinkAccount(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, a := range c.more {
-				if _, err := store.LinkAccount(t.Context(), a); err != nil {
+				if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -112,7 +112,7 @@ func TestUnlinkBoth(t *testing.T) {
 		store, o := memory.New(), &rotator{}
 		a := due(t, store, time.Hour)
 		a.ID, a.ProviderAccountID = "a2", "8"
-		if _, err := store.LinkAccount(t.Context(), a); err != nil {
+		if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
 			t.Fatal(err)
 		}
 		replicas := []*arena.World{o.at(t, slowLists{store}, nil), o.at(t, slowLists{store}, nil)}

@@ -137,7 +137,7 @@ func TestProviderTokensStayInPlace(t *testing.T) {
 			if move != nil {
 				move(&a, b[0])
 			}
-			if err := w.Store.RefreshAccount(t.Context(), a); err != nil {
+			if err := w.Store.RefreshAccount(t.Context(), a, 0); err != nil {
 				t.Fatal(err)
 			}
 			list, err := w.Accounts(t.Context(), a.UserID)

@@ -25,9 +25,9 @@ type shared interface {
 	GetUserByEmail(ctx context.Context, email string) (authsvc.User, error)
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error)
 	UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error)
-	DeleteUser(ctx context.Context, id string) error
-	LinkAccount(context.Context, authsvc.Account) (authsvc.Account, error)
-	UnlinkAccount(ctx context.Context, provider, providerAccountID string) error
+	DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error
+	LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error)
+	UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error
 	CreateSession(context.Context, authsvc.SessionRecord) (authsvc.SessionRecord, error)
 	GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error)
 	UpdateSession(context.Context, authsvc.SessionRecord) error
@@ -193,9 +193,11 @@ func (a *theirs) UpdateUser(_ context.Context, id string, change authsvc.UserUpd
 	return a.user("updateUser", fields)
 }
 
-func (a *theirs) DeleteUser(_ context.Context, id string) error { return a.call(nil, "deleteUser", id) }
+func (a *theirs) DeleteUser(_ context.Context, id string, _ *authsvc.Revocation) error {
+	return a.call(nil, "deleteUser", id)
+}
 
-func (a *theirs) LinkAccount(_ context.Context, c authsvc.Account) (authsvc.Account, error) {
+func (a *theirs) LinkAccount(_ context.Context, c authsvc.Account, _ int64) (authsvc.Account, error) {
 	fields := identity(c.Provider, c.ProviderAccountID)
 	fields["userId"], fields["type"], fields["expires_at"] = c.UserID, c.Type, c.ExpiresAt
 	for name, value := range map[string]string{"refresh_token": c.RefreshToken, "access_token": c.AccessToken,
@@ -205,7 +207,7 @@ func (a *theirs) LinkAccount(_ context.Context, c authsvc.Account) (authsvc.Acco
 	return c, a.call(nil, "linkAccount", fields)
 }
 
-func (a *theirs) UnlinkAccount(_ context.Context, provider, id string) error {
+func (a *theirs) UnlinkAccount(_ context.Context, provider, id string, _ *authsvc.Revocation) error {
 	return a.call(nil, "unlinkAccount", identity(provider, id))
 }
 

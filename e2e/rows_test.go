@@ -24,9 +24,9 @@ func TestRowsOfEither(t *testing.T) {
 				r := relay{T: t, word: strings.ReplaceAll(name, ", ", "-"), writer: s[0], reader: s[1]}
 				u := r.users()
 				r.accounts(u, ours, w.narrow)
-				r.sessions(u)
+				r.sessions(u, ours)
 				r.tokens()
-				r.deletion(u)
+				r.deletion(u, ours)
 			})
 		}
 	})
@@ -104,7 +104,7 @@ func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 		a := authsvc.Account{ID: proposed(provider + r.word), UserID: u.ID, Type: "oauth", Provider: provider, ProviderAccountID: "Id-" + r.word,
 			RefreshToken: strings.Repeat("r", long), AccessToken: strings.Repeat("a", long), IDToken: strings.Repeat("i", long),
 			ExpiresAt: 1_999_999_999, TokenType: "bearer", Scope: "openid email", SessionState: "state"}
-		_, err := r.writer.LinkAccount(r.Context(), a)
+		_, err := r.writer.LinkAccount(r.Context(), a, 0)
 		r.done("link an account", err)
 		got, err := r.reader.GetUserByAccount(r.Context(), provider, a.ProviderAccountID)
 		same(r, "user by account", u, got, err)
@@ -116,7 +116,7 @@ func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 		got[i].ID = ""
 	}
 	same(r, "accounts", want, got, err)
-	r.done("unlink", r.writer.UnlinkAccount(r.Context(), "github", "Id-"+r.word))
+	r.done("unlink", r.writer.UnlinkAccount(r.Context(), "github", "Id-"+r.word, about(u)))
 	_, err = r.reader.GetUserByAccount(r.Context(), "github", "Id-"+r.word)
 	absent(r.T, "the unlinked account", err)
 }
@@ -126,9 +126,23 @@ func common(s authsvc.SessionRecord) authsvc.SessionRecord {
 	return authsvc.SessionRecord{SessionToken: s.SessionToken, UserID: s.UserID, Expires: s.Expires}
 }
 
-func (r relay) sessions(u authsvc.User) {
+// about is a revocation that no session of a test is covered by.
+func about(u authsvc.User) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: "account:" + u.ID, UserID: u.ID, NotBefore: moment(1), Expires: moment(12)}
+}
+
+// epoch is that of a user after what ours has taken back; the adapters of
+// Auth.js know of none.
+func (r relay) epoch(u authsvc.User, ours store) int64 {
 	r.Helper()
-	s := authsvc.SessionRecord{SessionToken: "token-" + r.word, Digest: "digest-" + r.word, UserID: u.ID, Expires: moment(2), ID: proposed("session" + r.word)}
+	epoch, err := ours.GetEpoch(r.Context(), u.ID)
+	r.done("read the epoch", err)
+	return epoch
+}
+
+func (r relay) sessions(u authsvc.User, ours store) {
+	r.Helper()
+	s := authsvc.SessionRecord{SessionToken: "token-" + r.word, Digest: "digest-" + r.word, UserID: u.ID, Expires: moment(2), ID: proposed("session" + r.word), Epoch: r.epoch(u, ours)}
 	read := func(from shared) {
 		r.Helper()
 		got, owner, err := from.GetSession(r.Context(), s.SessionToken, s.Digest)
@@ -160,12 +174,12 @@ func (r relay) tokens() {
 }
 
 // deletion takes the account and a session with the user.
-func (r relay) deletion(u authsvc.User) {
+func (r relay) deletion(u authsvc.User, ours store) {
 	r.Helper()
 	_, err := r.reader.CreateSession(r.Context(), authsvc.SessionRecord{ID: proposed("last" + r.word),
-		SessionToken: "last-" + r.word, Digest: "last-" + r.word, UserID: u.ID, Expires: moment(4)})
+		SessionToken: "last-" + r.word, Digest: "last-" + r.word, UserID: u.ID, Expires: moment(4), Epoch: r.epoch(u, ours)})
 	r.done("create a session", err)
-	r.done("delete the user", r.writer.DeleteUser(r.Context(), u.ID))
+	r.done("delete the user", r.writer.DeleteUser(r.Context(), u.ID, about(u)))
 	_, err = r.reader.GetUser(r.Context(), u.ID)
 	absent(r.T, "the user", err)
 	_, err = r.reader.GetUserByAccount(r.Context(), "google", "Id-"+r.word)

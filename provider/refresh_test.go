@@ -35,7 +35,7 @@ func (a *attempt) due() {
 		a.t.Fatalf("%v, %v", stored, err)
 	}
 	stored[0].ExpiresAt = time.Now().Add(-time.Hour).Unix()
-	if err := a.store.RefreshAccount(a.t.Context(), stored[0]); err != nil {
+	if err := a.store.RefreshAccount(a.t.Context(), stored[0], 0); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -182,7 +182,7 @@ func TestVKDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored[0].SessionState = ""
-	if err := a.store.RefreshAccount(t.Context(), stored[0]); err != nil {
+	if err := a.store.RefreshAccount(t.Context(), stored[0], 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.service.AccessToken(t.Context(), a.userID, "vk"); !errors.Is(err, authsvc.ErrNoToken) || a.called["refresh"] != 0 || a.lost != 0 {
@@ -204,7 +204,7 @@ func TestZohoCentre(t *testing.T) {
 			t.Fatal(err)
 		}
 		stored[0].SessionState = state
-		if err := a.store.RefreshAccount(t.Context(), stored[0]); err != nil {
+		if err := a.store.RefreshAccount(t.Context(), stored[0], 0); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.service.AccessToken(t.Context(), a.userID, "zoho"); err != nil || a.called["refresh"] != 1 {

@@ -87,7 +87,7 @@ func raceDue(t *T, w *raceWorld, user string) {
 		t.Fatal(list, err)
 	}
 	list[0].ExpiresAt = time.Now().Add(30 * time.Second).Unix()
-	if err := w.Store.RefreshAccount(t.Context(), list[0]); err != nil {
+	if err := w.Store.RefreshAccount(t.Context(), list[0], 0); err != nil {
 		t.Fatal(err)
 	}
 }

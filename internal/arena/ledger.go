@@ -123,22 +123,31 @@ func (l *Ledger) UpdateUser(ctx context.Context, id string, c authsvc.UserUpdate
 	return step(l, "UpdateUser", true, id, func() (authsvc.User, error) { return l.Behind.UpdateUser(ctx, id, c) })
 }
 
-func (l *Ledger) DeleteUser(ctx context.Context, id string) error {
-	_, err := step(l, "DeleteUser", true, id, func() (nothing, error) { return only(l.Behind.DeleteUser(ctx, id)) })
+func (l *Ledger) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+	_, err := step(l, "DeleteUser", true, id, func() (nothing, error) { return only(l.Behind.DeleteUser(ctx, id, r)) })
 	return err
 }
 
-func (l *Ledger) LinkAccount(ctx context.Context, a authsvc.Account) (authsvc.Account, error) {
-	return step(l, "LinkAccount", true, a, func() (authsvc.Account, error) { return l.Behind.LinkAccount(ctx, a) })
+func (l *Ledger) GetEpoch(ctx context.Context, userID string) (int64, error) {
+	return step(l, "GetEpoch", false, userID, func() (int64, error) { return l.Behind.GetEpoch(ctx, userID) })
 }
 
-func (l *Ledger) RefreshAccount(ctx context.Context, a authsvc.Account) error {
-	_, err := step(l, "RefreshAccount", true, a, func() (nothing, error) { return only(l.Behind.RefreshAccount(ctx, a)) })
+func (l *Ledger) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
+	return step(l, "LinkAccount", true, a, func() (authsvc.Account, error) { return l.Behind.LinkAccount(ctx, a, epoch) })
+}
+
+func (l *Ledger) RefreshAccount(ctx context.Context, a authsvc.Account, epoch int64) error {
+	_, err := step(l, "RefreshAccount", true, a, func() (nothing, error) { return only(l.Behind.RefreshAccount(ctx, a, epoch)) })
 	return err
 }
 
-func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string) error {
-	_, err := step(l, "UnlinkAccount", true, id, func() (nothing, error) { return only(l.Behind.UnlinkAccount(ctx, provider, id)) })
+func (l *Ledger) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
+	_, err := step(l, "ReplaceTokens", true, a, func() (nothing, error) { return only(l.Behind.ReplaceTokens(ctx, a, refreshToken)) })
+	return err
+}
+
+func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string, r *authsvc.Revocation) error {
+	_, err := step(l, "UnlinkAccount", true, id, func() (nothing, error) { return only(l.Behind.UnlinkAccount(ctx, provider, id, r)) })
 	return err
 }
 
@@ -224,13 +233,13 @@ func (l *Ledger) UseOnce(ctx context.Context, key string, expires time.Time) err
 	return err
 }
 
-func (l *Ledger) Revoke(ctx context.Context, r authsvc.Revocation) error {
-	_, err := step(l, "Revoke", true, r, func() (nothing, error) { return only(l.Behind.Revoke(ctx, r)) })
+func (l *Ledger) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+	_, err := step(l, "Revoke", true, list, func() (nothing, error) { return only(l.Behind.Revoke(ctx, list...)) })
 	return err
 }
 
-func (l *Ledger) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
-	return l.Behind.Revocations(ctx, since)
+func (l *Ledger) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
+	return l.Behind.Revocations(ctx, after, limit)
 }
 
 func (l *Ledger) PutMeta(ctx context.Context, key, value string) (string, error) {
@@ -257,11 +266,11 @@ type StaleStore struct {
 	Broken atomic.Bool
 }
 
-func (s *StaleStore) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
+func (s *StaleStore) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
 	if s.Broken.Load() {
-		return nil, ErrBroken
+		return nil, after, ErrBroken
 	}
-	return s.Ledger.Revocations(ctx, since)
+	return s.Ledger.Revocations(ctx, after, limit)
 }
 
 func (l *Ledger) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
