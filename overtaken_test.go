@@ -1,0 +1,176 @@
+package authsvc_test
+
+import (
+	"slices"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
+)
+
+// An overlap is a sign-in of somebody who registered another's address before
+// its owner came, and whatever takes their access back, at another replica,
+// before the n-th call that the sign-in makes to the store.
+type overlap struct {
+	store   *arena.Ledger
+	attack  *arena.World // the replica of the sign-in
+	owner   *arena.World // the other one
+	squat   *arena.Browser
+	address string
+	user    string
+}
+
+func newOverlap(t *testing.T, store authsvc.Adapter, strategy string) *overlap {
+	t.Helper()
+	o := &overlap{store: arena.NewLedger(store)}
+	o.attack = arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, strategy, true
+	})
+	o.owner = arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Providers, c.Session.Strategy, c.RateLimit.Disabled = store, o.attack.Config.Providers, strategy, true
+	})
+	o.squat = o.attack.Browser()
+	o.squat.SignIn(o.attack.OP, "alan")
+	o.address, o.user = o.squat.Email(), o.attack.Person(t, o.squat)
+	return o
+}
+
+// attacks are what the squatter's browser has under way; each returns the
+// browser that it is done in.
+var attacks = map[string]func(*overlap) func() *arena.Browser{
+	"sign-in": func(o *overlap) func() *arena.Browser {
+		b := o.attack.Browser()
+		back := b.Approve(o.attack.OP, b.Begin("op"), "alan")
+		return func() *arena.Browser { b.Get(back); return b }
+	},
+	"link": func(o *overlap) func() *arena.Browser {
+		back := o.squat.Approve(o.attack.OP, o.squat.Begin("op", "link", "true"), "grace")
+		return func() *arena.Browser { o.squat.Get(back); return o.squat }
+	},
+}
+
+// countermeasures take access back and say what may be left of an attack.
+var countermeasures = map[string]struct {
+	act func(t *testing.T, o *overlap)
+	// left: the squatter may be signed in, the squatter's identities may be there
+	session, identity map[string]bool // by attack
+}{
+	"first proof": {act: func(t *testing.T, o *overlap) {
+		b := o.owner.Browser()
+		b.Post("/api/auth/signin/email", "email", o.address)
+		b.Get(arena.Link(t, o.attack.Mail.Next(t)))
+		if b.Email() != o.address {
+			t.Errorf("the owner is not in: %q\n%s", b.Email(), o.owner.Logs)
+		}
+	}},
+	"EndSessions": {act: func(t *testing.T, o *overlap) {
+		if err := o.owner.EndSessions(t.Context(), o.user); err != nil {
+			t.Error(err)
+		}
+	}, session: map[string]bool{"sign-in": true}, identity: map[string]bool{"sign-in": true, "link": true}},
+	"DeleteUser": {act: func(t *testing.T, o *overlap) {
+		if err := o.owner.DeleteUser(t.Context(), o.user); err != nil {
+			t.Error(err)
+		}
+	}},
+}
+
+// TestOvertakenSignIn: whenever, while a sign-in is under way, the owner proves
+// the address, the user's sessions are ended or the user is deleted, nothing of
+// before gives access afterwards: no session, and no identity that a first
+// proof removes.
+func TestOvertakenSignIn(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		for attack := range attacks {
+			for measure := range countermeasures {
+				t.Run(strategy+"/"+attack+"/"+measure, func(t *testing.T) {
+					t.Parallel()
+					n := 1
+					for ; overtake(t, strategy, attack, measure, n); n++ {
+					}
+					if n < 5 {
+						t.Errorf("only %d calls were overtaken", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// overtake reports whether there was an n-th call.
+func overtake(t *testing.T, strategy, attack, measure string, n int) (done bool) {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	run, c := attacks[attack](o), countermeasures[measure]
+	var during []string
+	o.store.BreakAt(func(i int, method string) arena.Failure {
+		during = append(during, method)
+		if i == n {
+			done = true
+			c.act(t, o)
+		}
+		return arena.Works
+	})
+	b := run()
+	o.store.BreakAt(nil)
+	if !done {
+		return false
+	}
+	in := o.owner.Person(t, b) == o.user
+	list, err := o.owner.Store.ListAccounts(t.Context(), o.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in && !c.session[attack] || len(list) > 0 && !c.identity[attack] {
+		t.Errorf("before call %d (%v): signed in %v, %d identities\n%s", n, during, in, len(list), o.attack.Logs)
+	}
+	// What is left of a link must have been written before its session ended.
+	linked := slices.ContainsFunc(list, func(a authsvc.Account) bool { return a.ProviderAccountID == "grace" })
+	if linked && !slices.Contains(during[:n-1], "LinkAccount") {
+		t.Errorf("before call %d (%v): linked by a session that had ended", n, during)
+	}
+	return true
+}
+
+// TestOwnerIsIn: of an owner whose own first proof overlaps the end of all
+// sessions, the sign-in ends with a session that lives, unless that was stored
+// before they ended.
+func TestOwnerIsIn(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			n := 1
+			for ; ownerOvertaken(t, strategy, n); n++ {
+			}
+			if n < 4 {
+				t.Errorf("only %d calls were overtaken", n)
+			}
+		})
+	}
+}
+
+func ownerOvertaken(t *testing.T, strategy string, n int) (done bool) {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	b := o.attack.Browser()
+	b.Post("/api/auth/signin/email", "email", o.address)
+	link := arena.Link(t, o.attack.Mail.Next(t))
+	var during []string
+	o.store.BreakAt(func(i int, method string) arena.Failure {
+		during = append(during, method)
+		if i == n {
+			done = true
+			countermeasures["EndSessions"].act(t, o)
+		}
+		return arena.Works
+	})
+	b.Get(link)
+	o.store.BreakAt(nil)
+	if done && b.Email() != o.address && !slices.Contains(during[:n-1], "CreateSession") {
+		t.Errorf("before call %d (%v): the owner is out\n%s", n, during, o.attack.Logs)
+	}
+	return done
+}
