@@ -112,7 +112,9 @@ func accountRefresh(t *testing.T, a authsvc.Adapter) {
 
 func accountUnlink(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
-	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, about(ann.user.ID)))
+	unlinked := revocation("account:"+ann.user.ID, 1, 1e6)
+	unlinked.UserID = ann.user.ID
+	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, unlinked))
 	list, err := a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
 	same(t, len(list), 0)

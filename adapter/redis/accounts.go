@@ -20,22 +20,34 @@ func (s *Store) accountKey(provider, providerAccountID string) string {
 }
 
 // LinkAccount implements [authsvc.Adapter].
-func (s *Store) LinkAccount(ctx context.Context, a authsvc.Account) (authsvc.Account, error) {
+func (s *Store) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
 	keys := []string{s.accountKey(a.Provider, a.ProviderAccountID), s.key("user", a.UserID)}
-	if err := s.do(ctx, accountLink, keys, accountFields(a)...); err != nil {
+	if err := s.do(ctx, accountLink, keys, append(accountFields(a), epoch)...); err != nil {
 		return authsvc.Account{}, err
 	}
 	return a, nil
 }
 
 // RefreshAccount implements [authsvc.Adapter].
-func (s *Store) RefreshAccount(ctx context.Context, a authsvc.Account) error {
-	return s.do(ctx, accountRefresh, []string{s.accountKey(a.Provider, a.ProviderAccountID)}, accountFields(a)...)
+func (s *Store) RefreshAccount(ctx context.Context, a authsvc.Account, epoch int64) error {
+	return s.refresh(ctx, a, "epoch", epoch)
+}
+
+// ReplaceTokens implements [authsvc.Adapter].
+func (s *Store) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
+	return s.refresh(ctx, a, "token", refreshToken)
+}
+
+// refresh replaces the tokens of an account on a condition.
+func (s *Store) refresh(ctx context.Context, a authsvc.Account, by string, expected any) error {
+	return s.do(ctx, accountRefresh, []string{s.accountKey(a.Provider, a.ProviderAccountID)}, append(accountFields(a), by, expected)...)
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
-	return s.do(ctx, accountUnlink, []string{s.accountKey(provider, providerAccountID)})
+func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
+	list, err := s.list(ctx, accountUnlink, []string{s.accountKey(provider, providerAccountID)}, revocationFields(r)...)
+	r.Seq = row{list}.number(0)
+	return err
 }
 
 // ListAccounts implements [authsvc.Adapter].

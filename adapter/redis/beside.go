@@ -3,47 +3,66 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"authsvc"
 )
 
-var proveBeside = again("prove_beside")
-
 // mendTime is how long taking back a session may take when the call that
 // stored it failed.
 const mendTime = 2 * time.Second
 
-// Beside returns a store that keeps users, accounts and meta in main, and
-// sessions, links, mails, used keys, revocations, permits and leases in store.
-// Audit events stay in main, if it keeps them. Closing both is for the caller.
+// Beside returns a store that keeps users with their epochs, accounts,
+// revocations and meta in main, and sessions, links, mails, used keys, permits
+// and leases in store. Audit events stay in main, if it keeps them, and its
+// clock counts, if it has one. Closing both is for the caller.
 //
-// No step spans two stores. What holds nevertheless, also when the process
-// dies in between:
+// No step spans two stores; the step in main is always the one that decides. A
+// session in Redis notes the epoch of its user in main, and counts only while
+// that user is there and no revocation of all its sessions has a later one.
+// What holds therefore, also when the process dies in between:
 //
-//   - A session counts only while its user is in main. SignUp therefore
-//     stores the session first and DeleteUser deletes the user first: the
-//     step in main is the one that decides.
-//   - CreateSession stores the session and then looks for the user, so one
-//     that races with DeleteUser either sees that the user is gone, or is
-//     seen and ended by it.
-//   - ProveEmail ends what the user had in Redis before and after the step in
-//     main: a session that slipped in between, by an account that main was
-//     about to remove, is gone when ProveEmail returns. If it fails, the
-//     address counts as proved or the next proof does all of it again. Of two
-//     first proofs at once, the later may end the session of the earlier.
-//   - Repeating a step that failed finishes it.
+//   - SignUp stores the session first: it counts from the moment when the user
+//     is in main.
+//   - CreateSession stores the session and then compares the epoch: one that
+//     overlaps a revocation either is older, and does not count after it, or is
+//     taken back and stale.
+//   - DeleteUser, EndSessions and the first proof of an address have ended all
+//     sessions of before when main has done its step. They are removed from
+//     Redis after it, which nothing rests on. If that fails the error is
+//     returned, and repeating finishes it.
+//   - ProveEmail voids the other links of the address before the step in main,
+//     and once more after it: a link asked for in between may be left when the
+//     process dies just then.
+//   - Losing the Redis loses sessions and links, and no revocation: whoever was
+//     signed out stays so.
+//
+// Revocations that an earlier version kept in Redis come first in the log, and
+// count for the tokens of their time.
 func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
 	b := &beside{main, store}
-	if audit, ok := main.(authsvc.AuditLog); ok {
-		return besideWithAudit{b, audit}
+	audit, keeps := main.(authsvc.AuditLog)
+	clock, has := main.(authsvc.Clock)
+	switch {
+	case keeps && has:
+		return struct {
+			*beside
+			authsvc.AuditLog
+			authsvc.Clock
+		}{b, audit, clock}
+	case keeps:
+		return struct {
+			*beside
+			authsvc.AuditLog
+		}{b, audit}
+	case has:
+		return struct {
+			*beside
+			authsvc.Clock
+		}{b, clock}
 	}
 	return b
-}
-
-type besideWithAudit struct {
-	*beside
-	authsvc.AuditLog // of main
 }
 
 type beside struct {
@@ -51,21 +70,28 @@ type beside struct {
 	store           *Store
 }
 
-// take back a session that was stored for a step that then failed.
+// takeBack removes a session that was stored for a step that then failed.
 func (b *beside) takeBack(ctx context.Context, token string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTime)
 	defer cancel()
 	_, _ = b.store.DeleteSession(ctx, token) // nobody was given it
 }
 
+// counts reports whether a session of a user of main is none that has ended.
+func counts(s authsvc.SessionRecord, u authsvc.User) bool { return s.Epoch >= u.SessionEpoch }
+
 // SignUp implements [authsvc.Adapter].
 func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
 	if s == nil {
 		return b.Adapter.SignUp(ctx, u, a, nil)
 	}
+	epoch, err := b.GetEpoch(ctx, u.ID) // of an earlier user of that id
+	if err != nil {
+		return authsvc.User{}, err
+	}
 	first := *s
-	first.UserID = u.ID
-	first, err := b.store.createSession(ctx, first, true)
+	first.UserID, first.Epoch = u.ID, epoch
+	first, err = b.store.createSession(ctx, first, true)
 	if err != nil {
 		return authsvc.User{}, err
 	}
@@ -76,7 +102,8 @@ func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	}
 	if got.ID != u.ID { // main gives its own ids
 		b.takeBack(ctx, first.SessionToken)
-		first.UserID = got.ID
+		// Not the epoch by now: a revocation may have overtaken this.
+		first.UserID, first.Epoch = got.ID, got.Epoch
 		if first, err = b.store.createSession(ctx, first, true); err != nil {
 			return authsvc.User{}, err
 		}
@@ -86,15 +113,23 @@ func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 }
 
 // DeleteUser implements [authsvc.Adapter].
-func (b *beside) DeleteUser(ctx context.Context, id string) error {
-	err := b.Adapter.DeleteUser(ctx, id)
+func (b *beside) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+	err := b.Adapter.DeleteUser(ctx, id, r)
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 		return err
 	}
-	if _, ended := b.store.EndSessions(ctx, id, nil); ended != nil {
+	if _, ended := b.store.endBefore(ctx, id, r.Seq); ended != nil {
 		return ended
 	}
 	return err
+}
+
+// EndSessions implements [authsvc.Adapter].
+func (b *beside) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
+	if _, err := b.Adapter.EndSessions(ctx, userID, r); err != nil {
+		return 0, err
+	}
+	return b.store.endBefore(ctx, userID, r.Seq)
 }
 
 // CreateSession implements [authsvc.Adapter].
@@ -103,7 +138,11 @@ func (b *beside) CreateSession(ctx context.Context, s authsvc.SessionRecord) (au
 	if err != nil {
 		return authsvc.SessionRecord{}, err
 	}
-	if _, err := b.GetUser(ctx, s.UserID); err != nil {
+	u, err := b.GetUser(ctx, s.UserID)
+	if err == nil && u.Epoch != s.Epoch {
+		err = authsvc.ErrStale
+	}
+	if err != nil {
 		b.takeBack(ctx, s.SessionToken)
 		return authsvc.SessionRecord{}, err
 	}
@@ -117,10 +156,29 @@ func (b *beside) GetSession(ctx context.Context, token, _ string) (authsvc.Sessi
 		return authsvc.SessionRecord{}, authsvc.User{}, err
 	}
 	u, err := b.GetUser(ctx, s.UserID)
+	if err == nil && !counts(s, u) {
+		err = authsvc.ErrNotFound
+	}
 	if err != nil {
 		return authsvc.SessionRecord{}, authsvc.User{}, err
 	}
 	return s, u, nil
+}
+
+// ListSessions implements [authsvc.Adapter].
+func (b *beside) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
+	list, err := b.store.ListSessions(ctx, userID)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	u, err := b.GetUser(ctx, userID)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(s authsvc.SessionRecord) bool { return !counts(s, u) }), nil
 }
 
 // ProveEmail implements [authsvc.Adapter].
@@ -129,17 +187,15 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	if err != nil {
 		return authsvc.User{}, nil, err
 	}
-	first := u.EmailVerified.IsZero() && !p.Keep
+	first := u.EmailVerified.IsZero() && !p.Keep && u.Email == p.Email
 	if first {
-		if err := b.proveBeside(ctx, p); err != nil {
+		if err := b.store.VoidTokens(ctx, p.Email); err != nil {
 			return authsvc.User{}, nil, err
 		}
 	}
-	inMain := p
-	inMain.Revoke = nil
-	u, removed, err := b.Adapter.ProveEmail(ctx, inMain)
-	if err == nil && (first || len(removed) > 0) { // main has the last word on what is first
-		err = b.proveBeside(ctx, p)
+	u, removed, err := b.Adapter.ProveEmail(ctx, p)
+	if err == nil && !p.Keep && p.Revoke.Seq > 0 { // main has the last word on what is first
+		err = b.proved(ctx, p)
 	}
 	if err != nil {
 		return authsvc.User{}, nil, err
@@ -147,9 +203,37 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	return u, removed, nil
 }
 
-func (b *beside) proveBeside(ctx context.Context, p authsvc.Proof) error {
-	args := append([]any{p.UserID, p.Email}, revocationFields(p.Revoke)...)
-	return b.store.do(ctx, proveBeside, []string{b.store.key("sessions", p.UserID)}, args...)
+// proved removes from Redis what a first proof ended.
+func (b *beside) proved(ctx context.Context, p authsvc.Proof) error {
+	if _, err := b.store.endBefore(ctx, p.UserID, p.Revoke.Seq); err != nil {
+		return err
+	}
+	return b.store.VoidTokens(ctx, p.Email)
+}
+
+// Revocations implements [authsvc.Adapter]. Those that are still in Redis have
+// cursors below zero; the first record of main leads past them for good. The
+// numbers of Redis mean nothing in main, and tokens that note an epoch began
+// after all of these records.
+func (b *beside) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+	if after > 0 {
+		return b.Adapter.Revocations(ctx, after, limit)
+	}
+	list, next, err = b.store.Revocations(ctx, -after, limit)
+	if err != nil {
+		return nil, after, err
+	}
+	if len(list) > 0 {
+		for i := range list {
+			list[i].Seq = 0
+		}
+		return list, -next, nil
+	}
+	list, next, err = b.Adapter.Revocations(ctx, 0, limit)
+	if next == 0 {
+		next = after
+	}
+	return list, next, err
 }
 
 // Sweep implements [authsvc.Adapter].

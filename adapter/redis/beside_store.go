@@ -19,16 +19,6 @@ func (b *beside) DeleteSession(ctx context.Context, token string) (authsvc.Sessi
 	return b.store.DeleteSession(ctx, token)
 }
 
-// ListSessions implements [authsvc.Adapter].
-func (b *beside) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
-	return b.store.ListSessions(ctx, userID)
-}
-
-// EndSessions implements [authsvc.Adapter].
-func (b *beside) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
-	return b.store.EndSessions(ctx, userID, r)
-}
-
 // PutToken implements [authsvc.Adapter].
 func (b *beside) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	return b.store.PutToken(ctx, t, m, maxQueued)
@@ -62,16 +52,6 @@ func (b *beside) DeleteMail(ctx context.Context, id string) error {
 // UseOnce implements [authsvc.Adapter].
 func (b *beside) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return b.store.UseOnce(ctx, key, expires)
-}
-
-// Revoke implements [authsvc.Adapter].
-func (b *beside) Revoke(ctx context.Context, r authsvc.Revocation) error {
-	return b.store.Revoke(ctx, r)
-}
-
-// Revocations implements [authsvc.Adapter].
-func (b *beside) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
-	return b.store.Revocations(ctx, since)
 }
 
 // Permit implements [authsvc.Adapter].

@@ -17,7 +17,23 @@ import (
 type main struct {
 	authsvc.Adapter
 	before, after func() error
-	rename        bool // users get ids of its own
+	reading, read func() error // around a look at a user, once
+	rename        bool         // users get ids of its own
+}
+
+func (m *main) GetUser(ctx context.Context, id string) (u authsvc.User, err error) {
+	if f := m.reading; f != nil {
+		m.reading = nil
+		if err := f(); err != nil {
+			return u, err
+		}
+	}
+	u, err = m.Adapter.GetUser(ctx, id)
+	if f := m.read; f != nil && err == nil {
+		m.read = nil
+		err = f()
+	}
+	return u, err
 }
 
 func (m *main) step(f func() error) error {
@@ -50,8 +66,16 @@ func (m *main) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User,
 	return u, removed, err
 }
 
-func (m *main) DeleteUser(ctx context.Context, id string) error {
-	return m.step(func() error { return m.Adapter.DeleteUser(ctx, id) })
+func (m *main) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+	return m.step(func() error { return m.Adapter.DeleteUser(ctx, id, r) })
+}
+
+func (m *main) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
+	err = m.step(func() error {
+		n, err = m.Adapter.EndSessions(ctx, userID, r)
+		return err
+	})
+	return n, err
 }
 
 var errCrash = errors.New("the test pulled the plug")
@@ -120,7 +144,7 @@ func TestBesideMainNamesUsers(t *testing.T) {
 		t.Fatalf("%v, %v, %v", u, s, err)
 	}
 	signedIn(t, a, "s", true)
-	if n, err := a.EndSessions(t.Context(), "main-u", nil); n != 1 || err != nil {
+	if n, err := a.EndSessions(t.Context(), "main-u", about("main-u")); n != 1 || err != nil {
 		t.Errorf("ended %d, %v", n, err)
 	}
 }
@@ -131,17 +155,17 @@ func TestBesideDeleteBroken(t *testing.T) {
 	a, m, s := together(t)
 	signedUp(t, a)
 	m.before = crash
-	if err := a.DeleteUser(t.Context(), "u"); !errors.Is(err, errCrash) {
+	if err := a.DeleteUser(t.Context(), "u", about("u")); !errors.Is(err, errCrash) {
 		t.Error(err)
 	}
 	signedIn(t, a, "s", true) // nothing happened
 	m.before, m.after = nil, crash
-	if err := a.DeleteUser(t.Context(), "u"); !errors.Is(err, errCrash) {
+	if err := a.DeleteUser(t.Context(), "u", about("u")); !errors.Is(err, errCrash) {
 		t.Error(err)
 	}
 	signedIn(t, a, "s", false) // though it is still in Redis
 	m.after = nil
-	if err := a.DeleteUser(t.Context(), "u"); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := a.DeleteUser(t.Context(), "u", about("u")); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Error(err)
 	}
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
@@ -165,7 +189,7 @@ func TestBesideDeleteRace(t *testing.T) {
 			})
 		}
 		wg.Go(func() {
-			if err := a.DeleteUser(t.Context(), "u"); err != nil {
+			if err := a.DeleteUser(t.Context(), "u", about("u")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -176,37 +200,181 @@ func TestBesideDeleteRace(t *testing.T) {
 	}
 }
 
-// A session that slips in while an address is proved is gone afterwards.
-func TestBesideProveRace(t *testing.T) {
+// proof is a first proof of the address of signedUp.
+func proof() authsvc.Proof {
+	return authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: about("u")}
+}
+
+// endings are the steps that end all sessions of u.
+func endings(t *testing.T, a authsvc.Adapter) map[string]func() error {
+	return map[string]func() error{
+		"ProveEmail":  func() error { _, _, err := a.ProveEmail(t.Context(), proof()); return err },
+		"EndSessions": func() error { _, err := a.EndSessions(t.Context(), "u", about("u")); return err },
+		"DeleteUser":  func() error { return a.DeleteUser(t.Context(), "u", about("u")) },
+	}
+}
+
+// eachEnding runs a test for every step that ends all sessions.
+func eachEnding(t *testing.T, test func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error)) {
+	for _, name := range []string{"ProveEmail", "EndSessions", "DeleteUser"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, m, s := together(t)
+			signedUp(t, a)
+			test(t, a, m, s, endings(t, a)[name])
+		})
+	}
+}
+
+// A sign-in that noted the epoch before a step that ends all sessions has no
+// session after it, wherever the two overlap.
+func TestBesideOvertaken(t *testing.T) {
+	t.Parallel()
+	for name, overlap := range map[string]func(m *main, end, signIn func() error) error{
+		// The sign-in comes as a whole, right before or right after the step in main.
+		"before main": func(m *main, end, signIn func() error) error { m.before = signIn; return end() },
+		"after main":  func(m *main, end, signIn func() error) error { m.after = signIn; return end() },
+		// The end comes as a whole, while the session is stored and main is not asked yet.
+		"session stored": func(m *main, end, signIn func() error) error { m.reading = end; return signIn() },
+		// And when main has answered that the epoch is still the same.
+		"epoch compared": func(m *main, end, signIn func() error) error { m.read = end; return signIn() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
+				signIn := func() error {
+					_, err := a.CreateSession(t.Context(), rec("attacker", "u"))
+					if errors.Is(err, authsvc.ErrStale) || errors.Is(err, authsvc.ErrNotFound) {
+						return nil
+					}
+					return err
+				}
+				if err := overlap(m, end, signIn); err != nil {
+					t.Fatal(err)
+				}
+				for _, token := range []string{"s", "attacker"} {
+					signedIn(t, a, token, false)
+				}
+				if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
+					t.Errorf("left in Redis: %v, %v", list, err)
+				}
+				m.before, m.after, m.reading, m.read = nil, nil, nil, nil
+				comesBack(t, a)
+			})
+		})
+	}
+}
+
+// comesBack checks that u, if there is one, can sign in at its epoch.
+func comesBack(t *testing.T, a authsvc.Adapter) {
+	t.Helper()
+	u, err := a.GetUser(t.Context(), "u")
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return
+	}
+	late := rec("late", "u")
+	if _, stale := a.CreateSession(t.Context(), late); err != nil || !errors.Is(stale, authsvc.ErrStale) {
+		t.Errorf("%v, at the old epoch %v", err, stale)
+	}
+	late.Epoch = u.Epoch
+	if _, err := a.CreateSession(t.Context(), late); err != nil {
+		t.Error(err)
+	}
+	signedIn(t, a, "late", true)
+	if list, err := a.ListSessions(t.Context(), "u"); err != nil || len(list) != 1 {
+		t.Errorf("sessions %v, %v", list, err)
+	}
+}
+
+// When Redis is gone just after main took the step, or the process dies, the
+// sessions that are left in Redis do not count, and repeating removes them.
+func TestBesideEndsInMain(t *testing.T) {
+	t.Parallel()
+	eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
+		m.after = crash
+		if err := end(); !errors.Is(err, errCrash) {
+			t.Fatal(err)
+		}
+		if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 1 {
+			t.Fatalf("in Redis: %v, %v", list, err)
+		}
+		signedIn(t, a, "s", false)
+		if list, err := a.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
+			t.Errorf("sessions %v, %v", list, err)
+		}
+		m.after = nil
+		if n, err := a.EndSessions(t.Context(), "u", about("u")); n != 1 || err != nil {
+			t.Errorf("ended %d, %v", n, err)
+		}
+	})
+}
+
+// The clean-up in Redis leaves a session alone that began after the step.
+func TestBesideEndsOnlyOlder(t *testing.T) {
 	t.Parallel()
 	a, m, _ := together(t)
 	signedUp(t, a)
-	slip := func(token string) func() error {
-		return func() error {
-			_, err := a.CreateSession(t.Context(), rec(token, "u"))
+	m.after = func() error {
+		u, err := m.Adapter.GetUser(t.Context(), "u")
+		if err != nil {
 			return err
 		}
+		next := rec("next", "u")
+		next.Epoch = u.Epoch
+		_, err = a.CreateSession(t.Context(), next)
+		return err
 	}
-	m.before, m.after = slip("before"), slip("after")
-	revocation := authsvc.Revocation{Key: "u", NotBefore: time.Now(), Written: time.Now(), Expires: time.Now().Add(time.Hour)}
-	p := authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: &revocation}
-	if _, removed, err := a.ProveEmail(t.Context(), p); err != nil || len(removed) != 1 {
+	if n, err := a.EndSessions(t.Context(), "u", about("u")); n != 1 || err != nil {
+		t.Fatalf("ended %d, %v", n, err)
+	}
+	signedIn(t, a, "s", false)
+	signedIn(t, a, "next", true)
+}
+
+// A sign-up is undone by what comes after it, also when main gives the id.
+func TestBesideSignUpOvertaken(t *testing.T) {
+	t.Parallel()
+	for _, rename := range []bool{false, true} {
+		a, m, _ := together(t)
+		m.rename = rename
+		m.after = func() error {
+			m.after = nil
+			u, err := m.Adapter.GetUserByEmail(t.Context(), "ann@example.com")
+			if err != nil {
+				return err
+			}
+			p := proof()
+			p.UserID, p.Revoke = u.ID, about(u.ID)
+			_, _, err = a.ProveEmail(t.Context(), p)
+			return err
+		}
+		signedUp(t, a)
+		signedIn(t, a, "s", false)
+	}
+}
+
+// Another proof than the first ends nothing.
+func TestBesideProveAgain(t *testing.T) {
+	t.Parallel()
+	a, _, _ := together(t)
+	signedUp(t, a)
+	u, removed, err := a.ProveEmail(t.Context(), proof())
+	if err != nil || len(removed) != 1 {
 		t.Fatalf("%v, %v", removed, err)
 	}
-	for _, token := range []string{"s", "before", "after"} {
-		signedIn(t, a, token, false)
-	}
-	if list, err := a.Revocations(t.Context(), time.Time{}); err != nil || len(list) != 1 {
-		t.Errorf("revocations %v, %v", list, err)
-	}
-	m.before, m.after = nil, nil
-	if _, err := a.CreateSession(t.Context(), rec("own", "u")); err != nil {
+	own := rec("own", "u")
+	own.Epoch = u.Epoch
+	if _, err := a.CreateSession(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := a.ProveEmail(t.Context(), p); err != nil { // not the first
+	putLink(t, a, "l")
+	if _, _, err := a.ProveEmail(t.Context(), proof()); err != nil {
 		t.Fatal(err)
 	}
 	signedIn(t, a, "own", true)
+	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); err != nil {
+		t.Errorf("the link is gone: %v", err)
+	}
 }
 
 // A proof that broke off leaves the address unproved, and can be repeated.
@@ -214,7 +382,7 @@ func TestBesideProveBroken(t *testing.T) {
 	t.Parallel()
 	a, m, _ := together(t)
 	signedUp(t, a)
-	p := authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now()}
+	p := proof()
 	m.before = crash
 	if _, _, err := a.ProveEmail(t.Context(), p); !errors.Is(err, errCrash) {
 		t.Fatal(err)
@@ -238,7 +406,7 @@ func TestBesideProveDies(t *testing.T) {
 	signedUp(t, a)
 	putLink(t, a, "l")
 	m.after = crash
-	p := authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now()}
+	p := proof()
 	if _, _, err := a.ProveEmail(t.Context(), p); !errors.Is(err, errCrash) {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // schema is the version of the layout of the records in script/records.lua.
-const schema = 1
+const schema = 2
 
 var schemaStep = again("schema")
 
@@ -140,7 +140,8 @@ func (s *Store) hearsay(appendOnly string) error {
 	return nil
 }
 
-// checkSchema refuses records that a newer build has written.
+// checkSchema refuses records that a newer build has written, and takes over
+// those of an older one.
 func (s *Store) checkSchema(ctx context.Context) error {
 	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema"}, schema)
 	if err != nil {
@@ -153,7 +154,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	if version > schema {
 		return fmt.Errorf("schema version %d, this build knows up to %d: use a newer build", version, schema)
 	}
-	return nil
+	return s.moveLog(ctx)
 }
 
 // mend adds to an error what to do about it.

@@ -30,7 +30,8 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, 
 	args := append(userFields(u), a != nil)
 	args = append(args, accountFields(firstAccount)...)
 	args = append(args, sessionFields(firstSession)...)
-	if err := s.do(ctx, signUp, []string{s.key("user", u.ID)}, args...); err != nil {
+	list, err := s.list(ctx, signUp, []string{s.key("user", u.ID)}, args...)
+	if err != nil {
 		return authsvc.User{}, err
 	}
 	if a != nil {
@@ -39,8 +40,7 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, 
 	if rec != nil {
 		*rec = firstSession
 	}
-	u.EmailVerified = stored(u.EmailVerified)
-	return u, nil
+	return row{list}.user(), nil
 }
 
 // ProveEmail implements [authsvc.Adapter].
@@ -50,12 +50,16 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, 
 	if err != nil {
 		return authsvc.User{}, nil, err
 	}
+	if p.Revoke != nil {
+		p.Revoke.Seq = rowOf(list[2]).number(0)
+	}
 	return rowOf(list[0]).user(), accounts(rowOf(list[1]).fields), nil
 }
 
 // EndSessions implements [authsvc.Adapter].
 func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (int, error) {
 	args := append([]any{userID}, revocationFields(r)...)
-	n, err := s.count(ctx, sessionsEnd, []string{s.key("sessions", userID)}, args...)
-	return int(n), err
+	list, err := s.list(ctx, sessionsEnd, []string{s.key("sessions", userID)}, args...)
+	r.Seq = row{list}.number(1)
+	return int(row{list}.number(0)), err
 }

@@ -175,7 +175,7 @@ func TestLostAnswer(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"GetSession":    func() error { _, _, err := s.GetSession(ctx, "kept", "kept"); return err },
 		"UpdateSession": func() error { return s.UpdateSession(ctx, rec("kept")) },
-		"Revoke":        func() error { return s.Revoke(ctx, authsvc.Revocation{Key: "k", Expires: now}) },
+		"Revoke":        func() error { return s.Revoke(ctx, &authsvc.Revocation{Key: "k", Expires: now}) },
 		"Lease":         func() error { return s.Lease(ctx, "k", "h", now, now) },
 		"PutMeta":       func() error { _, err := s.PutMeta(ctx, "k", "v"); return err },
 		"Ping":          func() error { return s.Ping(ctx) },

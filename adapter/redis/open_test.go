@@ -116,7 +116,7 @@ func TestOpenUnreachable(t *testing.T) {
 func TestOpenSchema(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
-	for value, want := range map[string]string{"1": "", "2": "schema version 2, this build knows up to 1: use a newer build",
+	for value, want := range map[string]string{"1": "", "2": "", "3": "schema version 3, this build knows up to 2: use a newer build",
 		"x": "another prefix", "0": "another prefix"} {
 		m.Set("{p}:schema", value)
 		s, err := Open(t.Context(), "redis://"+m.Addr(), Options{Prefix: "p"})

@@ -69,7 +69,8 @@ func userFields(u authsvc.User) []any {
 }
 
 func (r row) user() authsvc.User {
-	return authsvc.User{ID: r.text(0), Name: r.text(1), Email: r.text(2), EmailVerified: r.time(3), Image: r.text(4)}
+	return authsvc.User{ID: r.text(0), Name: r.text(1), Email: r.text(2), EmailVerified: r.time(3), Image: r.text(4),
+		Epoch: r.number(5), SessionEpoch: r.number(6)}
 }
 
 func accountFields(a authsvc.Account) []any {
@@ -84,12 +85,12 @@ func (r row) account() authsvc.Account {
 }
 
 func sessionFields(s authsvc.SessionRecord) []any {
-	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider}
+	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider, s.Epoch}
 }
 
 func (r row) session() authsvc.SessionRecord {
 	return authsvc.SessionRecord{SessionToken: r.text(0), ID: r.text(1), Digest: r.text(2), UserID: r.text(3),
-		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6)}
+		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6), Epoch: r.number(7)}
 }
 
 func (r row) link() authsvc.VerificationToken {
@@ -109,9 +110,5 @@ func revocationFields(r *authsvc.Revocation) []any {
 	if r == nil {
 		return []any{"", "", "", ""}
 	}
-	return []any{r.Key, millis(r.NotBefore), millis(r.Written), millis(r.Expires)}
-}
-
-func (r row) revocation() authsvc.Revocation {
-	return authsvc.Revocation{Key: r.text(0), NotBefore: r.time(1), Written: r.time(2), Expires: r.time(3)}
+	return []any{r.Key, r.UserID, millis(r.NotBefore), millis(r.Expires)}
 }

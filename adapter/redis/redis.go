@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -41,6 +43,7 @@ type Store struct {
 var (
 	_ authsvc.Adapter  = (*Store)(nil)
 	_ authsvc.AuditLog = (*Store)(nil)
+	_ authsvc.Clock    = (*Store)(nil)
 )
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
@@ -116,5 +119,14 @@ func (s *Store) Ping(ctx context.Context) error {
 // key names the record of a kind; see script/records.lua.
 func (s *Store) key(kind, name string) string { return s.tag + kind + ":" + name }
 
-// pair makes one name of two.
+// pair makes one name of two; unpair takes it apart.
 func pair(a, b string) string { return fmt.Sprintf("%d:%s%s", len(a), a, b) }
+
+func unpair(name string) (a, b string, whole bool) {
+	length, both, _ := strings.Cut(name, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > len(both) {
+		return "", "", false
+	}
+	return both[:n], both[n:], true
+}

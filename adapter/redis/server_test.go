@@ -217,3 +217,9 @@ func (p *process) admin(words ...any) string {
 	}
 	return fmt.Sprint(answer)
 }
+
+// about is a revocation of all sessions of a user.
+func about(userID string) *authsvc.Revocation {
+	now := time.Now()
+	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: now, Expires: now.Add(time.Hour)}
+}

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"authsvc"
 )
@@ -13,6 +14,8 @@ var (
 	sessionUpdate = again("session_update")
 	sessionDelete = once("session_delete")
 	sessionList   = again("session_list")
+	// sessionsBefore is not repeated for the count's sake.
+	sessionsBefore = once("sessions_before")
 )
 
 var errNoDigest = errors.New("redis: session record without digest")
@@ -33,6 +36,18 @@ func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, el
 		return authsvc.SessionRecord{}, err
 	}
 	return storedSession(rec), nil
+}
+
+// endBefore ends what a user has from before an epoch that the store of users
+// gave; 0: all. Sessions of a still later one, as a copy of that store put back
+// leaves behind, are from before, too.
+func (s *Store) endBefore(ctx context.Context, userID string, epoch int64) (int, error) {
+	but := ""
+	if epoch > 0 {
+		but = strconv.FormatInt(epoch, 10)
+	}
+	n, err := s.count(ctx, sessionsBefore, []string{s.key("sessions", userID)}, userID, but)
+	return int(n), err
 }
 
 func storedSession(rec authsvc.SessionRecord) authsvc.SessionRecord {

@@ -72,6 +72,8 @@ func outcome(answer any) error {
 		return authsvc.ErrNotFound
 	case "CONFLICT":
 		return authsvc.ErrConflict
+	case "STALE":
+		return authsvc.ErrStale
 	case "FULL":
 		return authsvc.ErrQueueFull
 	}

@@ -3,8 +3,6 @@ package redis
 import (
 	"context"
 	"time"
-
-	"authsvc"
 )
 
 // batch is how many records one run of sweep deletes: Redis does nothing else
@@ -12,32 +10,19 @@ import (
 const batch = 200
 
 var (
-	useOnce     = once("use_once")
-	revoke      = again("revoke")
-	revocations = again("revocations")
-	permit      = once("permit")
-	lease       = again("lease")
-	release     = again("release")
-	metaGet     = again("meta_get")
-	metaPut     = again("meta_put")
-	metaSet     = again("meta_set")
-	sweep       = once("sweep")
+	useOnce = once("use_once")
+	permit  = once("permit")
+	lease   = again("lease")
+	release = again("release")
+	metaGet = again("meta_get")
+	metaPut = again("meta_put")
+	metaSet = again("meta_set")
+	sweep   = once("sweep")
 )
 
 // UseOnce implements [authsvc.Adapter].
 func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return s.do(ctx, useOnce, []string{s.key("once", key)}, key, millis(expires))
-}
-
-// Revoke implements [authsvc.Adapter].
-func (s *Store) Revoke(ctx context.Context, r authsvc.Revocation) error {
-	return s.do(ctx, revoke, []string{s.key("revocation", r.Key)}, revocationFields(&r)...)
-}
-
-// Revocations implements [authsvc.Adapter].
-func (s *Store) Revocations(ctx context.Context, since time.Time) ([]authsvc.Revocation, error) {
-	list, err := s.list(ctx, revocations, []string{s.tag + "revocations"}, millis(since))
-	return rows(list, row.revocation), err
 }
 
 // Permit implements [authsvc.Adapter]. It counts in microseconds.

@@ -13,6 +13,7 @@ var (
 	userUpdate    = once("user_update") // late, it would undo a newer one
 	userDelete    = once("user_delete")
 	userList      = again("user_list")
+	epochGet      = again("epoch_get")
 )
 
 // CreateUser implements [authsvc.Adapter].
@@ -59,8 +60,17 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 }
 
 // DeleteUser implements [authsvc.Adapter].
-func (s *Store) DeleteUser(ctx context.Context, id string) error {
-	return s.do(ctx, userDelete, []string{s.key("user", id)}, id)
+func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+	args := append([]any{id}, revocationFields(r)...)
+	list, err := s.list(ctx, userDelete, []string{s.key("user", id)}, args...)
+	r.Seq = row{list}.number(0)
+	return err
+}
+
+// GetEpoch implements [authsvc.Adapter].
+func (s *Store) GetEpoch(ctx context.Context, userID string) (int64, error) {
+	list, err := s.list(ctx, epochGet, []string{s.key("epoch", userID)})
+	return row{list}.number(0), err
 }
 
 // ListUsers implements [authsvc.Adapter], in the order of the ids' bytes.

@@ -1,6 +1,6 @@
--- KEYS: account, user. ARGV: account
+-- KEYS: account, user. ARGV: account, epoch of the user
 local a = args(2, 12)
-if not exists(KEYS[2]) then return 'NOTFOUND' end
-if account_taken(a) then return 'CONFLICT' end
+local word = stale(a[2], ARGV[14]) or account_taken(a) and 'CONFLICT'
+if word then return word end
 put_account(a)
 return 'OK'

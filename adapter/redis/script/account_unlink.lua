@@ -1,4 +1,5 @@
+-- ARGV: revocation. Returns its number.
 local a = read(KEYS[1], ACCOUNT)
-if not a then return 'NOTFOUND' end
+if not a or a[2] ~= ARGV[3] then return 'NOTFOUND' end
 drop_account(a)
-return 'OK'
+return {revoke(args(2, 4))}

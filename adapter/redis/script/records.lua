@@ -9,10 +9,9 @@ local SLACK = 24 * 3600 * 1000 -- ms; Redis's clock and the services' may differ
 local USER = {'id', 'name', 'email', 'verified', 'image'}
 local ACCOUNT = {'id', 'user', 'type', 'provider', 'subject', 'refresh_token', 'access_token', 'expires_at',
   'token_type', 'scope', 'id_token', 'session_state'}
-local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider'}
+local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider', 'epoch'}
 local LINK = {'token', 'identifier', 'expires'}
 local MAIL = {'id', 'payload', 'due', 'expires', 'attempts'}
-local REVOCATION = {'key', 'not_before', 'written', 'expires'}
 
 local function key(kind, name) return TAG .. kind .. ':' .. name end
 
@@ -74,6 +73,23 @@ local function own(index, member, expires)
   live(call('ZREVRANGE', index, 0, 0, 'WITHSCORES')[2], index)
 end
 
+-- epoch_of is the number of the latest revocation about a user, as text.
+local function epoch_of(id) return call('HGET', key('epoch', id), 'epoch') or '0' end
+
+-- with_epochs appends the epochs to what was read of a user.
+local function with_epochs(u)
+  local e = call('HMGET', key('epoch', u[1]), 'epoch', 'sessions')
+  u[#USER + 1], u[#USER + 2] = e[1] or '0', e[2] or '0'
+  return u
+end
+
+-- stale is the word that refuses a write for a user, or nil if the user is
+-- there and its epoch is still the one that the caller read.
+local function stale(id, epoch)
+  if not exists(key('user', id)) then return 'NOTFOUND' end
+  if epoch_of(id) ~= epoch then return 'STALE' end
+end
+
 local function user(id) return read(key('user', id), USER) end
 
 local function user_taken(u)
@@ -131,20 +147,30 @@ local function put_session(s)
   own(key('sessions', s[4]), s[1], s[5])
 end
 
+-- session reads one; those of earlier versions have no epoch.
+local function session(name)
+  local s = read(name, SESSION)
+  if s then s[8] = s[8] or '0' end
+  return s
+end
+
 -- drop_session removes what is left of a user's session and returns what it
 -- was, or nil if only the indexes knew it.
 local function drop_session(token, id)
-  local s = read(key('session', token), SESSION)
+  local s = session(key('session', token))
   if s then call('DEL', key('session', token), key('session-id', s[2]), key('session-digest', s[3])) end
   spare('session', pair(token, id))
   call('ZREM', key('sessions', id), token)
   return s
 end
 
-local function drop_sessions(id)
+-- drop_sessions removes those of a user, but for sessions of the epoch given,
+-- if any, and returns how many there were.
+local function drop_sessions(id, but)
   local n = 0
   for _, token in ipairs(call('ZRANGE', key('sessions', id), 0, -1)) do
-    if drop_session(token, id) then n = n + 1 end
+    local s = but and session(key('session', token))
+    if not (s and s[8] == but) and drop_session(token, id) then n = n + 1 end
   end
   return n
 end
@@ -169,16 +195,62 @@ local function void_links(identifier)
   end
 end
 
--- revoke merges a revocation into the one that is there. It is nothing if its
--- last field, the expiry, is empty.
-local function revoke(r)
-  if r[4] == '' then return end
-  local old = read(key('revocation', r[1]), REVOCATION)
-  for _, i in ipairs(old and {2, 4} or {}) do
-    if tonumber(old[i]) > tonumber(r[i]) then r[i] = old[i] end
+-- next_seq counts revocations, in microseconds since 1970 or one more than the
+-- last: a server that lost its latest writes does not give a number out again,
+-- which tokens and readers of the log may know.
+local function next_seq()
+  local now, last = call('TIME'), tonumber(call('GET', TAG .. 'seq') or '0')
+  local seq = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
+  call('SET', TAG .. 'seq', seq)
+  return seq
+end
+
+-- An entry of the log is its number, not-before, expiry, and the pair of user
+-- and key; the log is sorted by the number. entry returns the text and all but
+-- the number, or nil.
+local function entry(seq)
+  local text = call('ZRANGEBYSCORE', TAG .. 'log', seq, seq)[1]
+  if not text then return end
+  local not_before, expires, names = string.match(text, '^%d+ (%-?%d+) (%-?%d+) (.*)$')
+  return text, not_before, expires, unpair(names)
+end
+
+-- drop_revocation removes an entry from the log; the key may have a later one.
+local function drop_revocation(seq)
+  local text, _, _, _, name = entry(seq)
+  if text then
+    call('ZREM', TAG .. 'log', text)
+    if call('GET', key('revoked', name)) == seq then call('DEL', key('revoked', name)) end
   end
-  write(key('revocation', r[1]), REVOCATION, r)
-  live(r[4], key('revocation', r[1]))
-  expire('revocation', r[1], r[4])
-  call('ZADD', TAG .. 'revocations', r[3], r[1])
+  spare('revoked', seq)
+end
+
+-- raise sets a user's epoch, for as long as a record of the user lives.
+local function raise(id, name, seq, expires)
+  local epoch = key('epoch', id)
+  local last = math.max(tonumber(call('HGET', epoch, 'until') or expires), tonumber(expires))
+  call('HSET', epoch, 'epoch', seq, 'until', string.format('%.0f', last))
+  if name == 'user:' .. id then call('HSET', epoch, 'sessions', seq) end
+  live(last, epoch)
+end
+
+-- revoke writes a revocation (key, user, not-before, expiry), merged with the
+-- one that is there, and returns its number. It is nothing if the expiry is
+-- empty.
+local function revoke(r)
+  if r[4] == '' then return '0' end
+  local old = call('GET', key('revoked', r[1]))
+  if old then
+    local _, not_before, expires = entry(old)
+    if not_before and tonumber(not_before) > tonumber(r[3]) then r[3] = not_before end
+    if expires and tonumber(expires) > tonumber(r[4]) then r[4] = expires end
+    drop_revocation(old)
+  end
+  local seq = next_seq()
+  call('ZADD', TAG .. 'log', seq, table.concat({seq, r[3], r[4], pair(r[2], r[1])}, ' '))
+  call('SET', key('revoked', r[1]), seq)
+  live(r[4], key('revoked', r[1]))
+  expire('revoked', seq, r[4])
+  if r[2] ~= '' then raise(r[2], r[1], seq, r[4]) end
+  return seq
 end

@@ -1,3 +1,4 @@
--- ARGV: revocation
-revoke(args(2, 4))
-return 'OK'
+-- ARGV: revocations, of four fields each. Returns their numbers.
+local list = {}
+for i = 2, #ARGV, 4 do list[#list + 1] = revoke(args(i, 4)) end
+return list

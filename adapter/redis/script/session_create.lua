@@ -1,6 +1,6 @@
 -- KEYS: session, user. ARGV: session, whether the user is kept elsewhere
-local s = args(2, 7)
-if session_taken(s) then return 'CONFLICT' end
-if ARGV[9] ~= '1' and not exists(KEYS[2]) then return 'NOTFOUND' end
+local s = args(2, 8)
+local word = session_taken(s) and 'CONFLICT' or ARGV[10] ~= '1' and stale(s[4], s[8])
+if word then return word end
 put_session(s)
 return 'OK'

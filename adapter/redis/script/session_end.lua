@@ -1,4 +1,3 @@
--- ARGV: id of the user, revocation
-local n = drop_sessions(ARGV[2])
-revoke(args(3, 4))
-return n
+-- ARGV: id of the user, revocation. Returns how many sessions there were, and
+-- the number of the revocation.
+return {tostring(drop_sessions(ARGV[2])), revoke(args(3, 4))}

@@ -4,10 +4,7 @@ local drop = {
   {'link', function(member) drop_link(unpair(member)) end},
   {'mail', drop_mail},
   {'once', function(name) call('DEL', key('once', name)) end},
-  {'revocation', function(name)
-    call('DEL', key('revocation', name))
-    call('ZREM', TAG .. 'revocations', name)
-  end},
+  {'revoked', drop_revocation},
   {'permit', function(name) call('DEL', key('permit', name)) end},
   {'lease', function(name) call('DEL', key('lease', name)) end},
 }

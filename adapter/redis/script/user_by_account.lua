@@ -1,2 +1,3 @@
 local id = call('HGET', KEYS[1], 'user')
-return id and user(id) or 'NOTFOUND'
+local u = id and user(id)
+return u and with_epochs(u) or 'NOTFOUND'

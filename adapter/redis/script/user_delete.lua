@@ -1,4 +1,4 @@
--- ARGV: id
+-- ARGV: id, revocation. Returns its number.
 local u = read(KEYS[1], USER)
 if not u then return 'NOTFOUND' end
 drop_accounts(u[1])
@@ -6,4 +6,4 @@ drop_sessions(u[1])
 call('DEL', KEYS[1])
 call('ZREM', TAG .. 'users', u[1])
 if u[3] ~= '' then call('DEL', key('email', u[3])) end
-return 'OK'
+return {revoke(args(3, 4))}

@@ -1,1 +1,2 @@
-return read(KEYS[1], USER) or 'NOTFOUND'
+local u = read(KEYS[1], USER)
+return u and with_epochs(u) or 'NOTFOUND'

@@ -10,4 +10,4 @@ if new ~= old then
 end
 for i, field in ipairs(USER) do u[i] = change[field] or u[i] end
 put_user(u)
-return u
+return with_epochs(u)

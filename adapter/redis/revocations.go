@@ -1,0 +1,114 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc"
+)
+
+// logPage is how many revocations one command reads: Redis does nothing else
+// meanwhile.
+const logPage = 1000
+
+var (
+	revoke  = again("revoke") // twice, it takes back what came in between, too
+	logMove = again("log_move")
+)
+
+var (
+	errLog  = errors.New("redis: an entry of the log of revocations cannot be read")
+	errTime = errors.New("redis: the server does not tell the time")
+)
+
+// Revoke implements [authsvc.Adapter].
+func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+	var args []any
+	for _, r := range list {
+		args = append(args, revocationFields(r)...)
+	}
+	numbers, err := s.list(ctx, revoke, []string{s.tag + "log"}, args...)
+	for i := range numbers {
+		list[i].Seq = row{numbers}.number(i)
+	}
+	return err
+}
+
+// Revocations implements [authsvc.Adapter]. Steps are committed one after the
+// other in the order of their numbers, so the last number is the cursor.
+func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+	for next = after; len(list) < limit; {
+		size := min(limit-len(list), logPage)
+		entries, err := s.logAfter(ctx, next, size)
+		if err != nil {
+			return nil, after, err
+		}
+		for _, text := range entries {
+			r, err := revocation(text)
+			if err != nil {
+				return nil, after, err
+			}
+			list, next = append(list, r), r.Seq
+		}
+		if len(entries) < size {
+			break
+		}
+	}
+	return list, next, nil
+}
+
+func (s *Store) logAfter(ctx context.Context, after int64, size int) ([]any, error) {
+	answer, err := s.call(ctx, "revocations", true, func() *goredis.Cmd {
+		return goredis.NewCmd(ctx, "zrangebyscore", s.tag+"log", "("+strconv.FormatInt(after, 10), "+inf", "limit", 0, size)
+	})
+	entries, _ := answer.([]any)
+	return entries, err
+}
+
+// revocation reads an entry of the log; see script/records.lua.
+func revocation(entry any) (r authsvc.Revocation, err error) {
+	text, _ := entry.(string)
+	var numbers [3]int64
+	for i := range numbers {
+		number, rest, _ := strings.Cut(text, " ")
+		if numbers[i], err = strconv.ParseInt(number, 10, 64); err != nil {
+			return r, errLog
+		}
+		text = rest
+	}
+	user, key, whole := unpair(text)
+	if !whole {
+		return r, errLog
+	}
+	return authsvc.Revocation{Key: key, UserID: user, Seq: numbers[0],
+		NotBefore: time.UnixMilli(numbers[1]).UTC(), Expires: time.UnixMilli(numbers[2]).UTC()}, nil
+}
+
+// moveLog takes over the revocations of schema 1. What breaks off is finished
+// by the next call, and several processes do no harm.
+func (s *Store) moveLog(ctx context.Context) error {
+	for {
+		n, err := s.count(ctx, logMove, []string{s.tag + "revocations"}, batch)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
+
+// Now implements [authsvc.Clock].
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	answer, err := s.ask(ctx, "time")
+	if err != nil {
+		return time.Time{}, err
+	}
+	parts := rowOf(answer)
+	if parts.number(0) == 0 {
+		return time.Time{}, errTime
+	}
+	return time.Unix(parts.number(0), parts.number(1)*1000).UTC(), nil
+}
