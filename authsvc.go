@@ -61,10 +61,9 @@ type Service struct {
 	chunkOnce *sync.Once
 	proxyOnce *sync.Once
 
-	clock    storeClock
-	leaseMAC *seal.MAC
-	flights  *flights // refreshes of tokens
-	trail    *trail   // nil: audit events are not stored
+	clock   storeClock
+	flights *flights // refreshes of tokens
+	trail   *trail   // nil: audit events are not stored
 
 	life     context.Context // of background work; stop ends it
 	stop     context.CancelFunc

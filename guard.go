@@ -16,16 +16,8 @@ func (s *Service) Session(r *http.Request) (*Session, error) {
 	if v, ok := r.Context().Value(sessionKey{s}).(*Session); ok {
 		return v, nil
 	}
-	rq := s.request(r)
-	raw := rq.sessionCookie()
-	if raw == "" {
-		return nil, nil
-	}
-	v, _, err := s.sessions.read(rq.ctx, raw, rq.now, reading{full: true})
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
+	v, _, err := s.request(r).readSession(reading{full: true})
+	return v, err
 }
 
 // Require passes requests with a session on to next, which finds it by
@@ -56,7 +48,7 @@ func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) htt
 func (s *Service) require(next http.Handler, good func(*Session) bool, refusal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rq := s.request(r)
-		v, renewed, err := rq.required()
+		v, renewed, err := rq.readSession(reading{touch: true, full: true})
 		if err != nil {
 			s.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 			http.Error(w, "sign-in is not available, request "+rq.requestID(), http.StatusServiceUnavailable)
@@ -80,14 +72,6 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{s}, v)))
 	})
-}
-
-func (rq *request) required() (*Session, *issued, error) {
-	raw := rq.sessionCookie()
-	if raw == "" {
-		return nil, nil, nil
-	}
-	return rq.sessions.read(rq.ctx, raw, rq.now, reading{touch: true, full: true})
 }
 
 // EndSessions ends every session of a user, wherever it is signed in. With

@@ -4,7 +4,11 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"strconv"
+	"strings"
 	"time"
+
+	"authsvc/internal/seal"
 )
 
 // newID proposes an id for a new record: a UUIDv7 (RFC 9562 §5.7), which sorts
@@ -17,6 +21,17 @@ func newID() string {
 	copy(u[:6], ms[2:])
 	u[6], u[8] = u[6]&0x0f|0x70, u[8]&0x3f|0x80
 	return formatUUID(u)
+}
+
+// nameOf is a name in the store for what is not to be read there, such as whom
+// a lease or a rate limit is about. It depends on no secret: replicas that are
+// about to change theirs still have to meet.
+func nameOf(kind string, parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(strconv.Itoa(len(part)) + ":" + part)
+	}
+	return kind + ":" + seal.Digest(kind+" "+b.String())
 }
 
 // newUUID4 is a random UUID (RFC 9562 §5.4), as NextAuth.js uses for jti.

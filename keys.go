@@ -56,8 +56,7 @@ func (s *Service) seals(c *Config) {
 	s.stateMAC = ring.MAC("state")
 	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.knownSeal = ring.Sealer("known accounts " + s.base)
-	s.vault.box, s.limits.names = ring.Box("provider tokens"), ring.MAC("limits")
-	s.leaseMAC = ring.MAC("leases")
+	s.vault.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	if s.compat == CompatNone {
 		s.csrf = boundCSRF{ring.MAC("csrf")}

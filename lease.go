@@ -72,8 +72,3 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 		}
 	}
 }
-
-// leaseName hides of whom the work is.
-func (s *Service) leaseName(work string, parts ...string) string {
-	return work + ":" + b64(s.leaseMAC.Sum(append([]string{work}, parts...)...))
-}

@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"authsvc/internal/seal"
 )
 
 // maxLimiterKeys bounds the memory of one limiter; the key unused longest goes.
@@ -84,8 +82,6 @@ type limits struct {
 	signIn, mailbox, mailTotal, credentials, late, link, backchannel *limiter
 
 	room *waitingRoom
-
-	names *seal.MAC // of keys in the store, which then shows no addresses
 }
 
 func newLimits(r RateLimit) limits {
@@ -115,8 +111,7 @@ func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) 
 // permitStored counts for all replicas. With an error, which is logged, it
 // counted nothing and wait is 0.
 func (rq *request) permitStored(l *limiter, key string) (wait time.Duration, err error) {
-	name := l.name + ":" + b64(rq.limits.names.Sum(l.name, key))
-	if wait, err = rq.adapter.Permit(rq.ctx, name, rq.now, l.interval, l.burst); err != nil {
+	if wait, err = rq.adapter.Permit(rq.ctx, nameOf(l.name, key), rq.now, l.interval, l.burst); err != nil {
 		rq.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "request", rq.requestID(), "err", err)
 		return 0, err
 	}

@@ -37,7 +37,7 @@ type refresh struct {
 
 // refreshed joins or starts the refresh of an account.
 func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
-	key := s.leaseName("refresh", a.Provider, a.ProviderAccountID)
+	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
 	fl, mine := s.flights.join(key, time.Now())
 	if mine {
 		r := &refresh{Service: s, key: key, fl: fl, old: a}

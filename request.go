@@ -39,6 +39,7 @@ type request struct {
 	rawRead    bool
 	raw        string
 	rawPresent bool
+	unknownKey bool // the session cookie names a key that is not ours
 	id         string
 	retryAfter time.Duration
 	audited    bool   // what came of it is recorded

@@ -117,12 +117,23 @@ type reading struct {
 
 // current returns who is signed in without renewing anything.
 func (rq *request) current() (*Session, error) {
+	s, _, err := rq.readSession(reading{})
+	return s, err
+}
+
+// readSession reads the session that the request's cookie stands for, nil if
+// none. A cookie under a key that is not known here is left alone: another
+// replica, which has been told the new secret already, knows it.
+func (rq *request) readSession(how reading) (*Session, *issued, error) {
 	raw := rq.sessionCookie()
 	if raw == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	s, _, err := rq.sessions.read(rq.ctx, raw, rq.now, reading{})
-	return s, err
+	s, renewed, err := rq.sessions.read(rq.ctx, raw, rq.now, how)
+	if errors.Is(err, errUnknownKey) {
+		rq.unknownKey, err = true, nil
+	}
+	return s, renewed, err
 }
 
 // getSession: GET session answers the session object, or an empty one.
@@ -151,25 +162,29 @@ func (rq *request) updateData() any {
 }
 
 func (rq *request) answerSession(how reading) outcome {
-	raw := rq.sessionCookie()
-	if raw == "" {
+	if rq.sessionCookie() == "" {
 		if rq.rawPresent {
 			rq.clearSession()
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
 		return object{raw: rq.emptySession}
 	}
-	s, renewed, err := rq.sessions.read(rq.ctx, raw, rq.now, how)
+	s, renewed, err := rq.readSession(how)
 	if err != nil {
 		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
 	}
 	if s == nil {
-		rq.clearSession()
+		if !rq.unknownKey {
+			rq.clearSession()
+		}
 		return object{raw: rq.emptySession}
 	}
 	if renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
-		rq.log.Error("the session does not fit into cookies, changes were dropped", "request", rq.requestID())
+		rq.log.Error("the session does not fit into cookies, so its changes were refused; keep its claims small", "request", rq.requestID())
+		if how.trigger == "update" {
+			return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
+		}
 	}
 	rq.emit("session", func() { rq.events.Session(rq.ctx, s) }, rq.events.Session != nil)
 	if s.Object == nil {

@@ -69,22 +69,32 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	}
 	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.lifetime.absolute)) {
 		if _, err := d.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
-			return nil, nil, err
+			d.noWrites("an expired session could not be removed", err)
 		}
 		return nil, nil, nil
 	}
+	stored := r.Expires
 	renewed, err := d.slide(ctx, &r, raw, now, how, adopt)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil, nil // ended meanwhile
 	}
-	if err != nil {
-		return nil, nil, err
+	if err != nil { // the session can be read, so it is answered
+		d.noWrites("a session could not be extended", err)
+		r.Expires = stored
 	}
 	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
 	if err := d.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
+}
+
+// noWrites logs, once a minute, that a store which can be read takes no writes.
+func (d *databaseSessions) noWrites(what string, err error) {
+	now := time.Now()
+	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
+		d.log.Error(what+"; the store can be read and takes no writes", "err", err)
+	}
 }
 
 // slide extends a session that is used, at most once per update age, and
@@ -94,7 +104,8 @@ func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw stri
 		return nil, nil
 	}
 	end := d.lifetime.end(r.AuthTime, now)
-	due := d.lifetime.due(r.Expires.Add(-d.lifetime.maxAge), now) && end.After(r.Expires)
+	due := d.lifetime.due(r.Expires.Add(-d.lifetime.maxAge), now) && end.After(r.Expires) ||
+		r.Expires.After(end.Add(time.Second)) // max_age was longer when it was extended
 	if !due && !adopt {
 		return nil, nil
 	}

@@ -23,6 +23,9 @@ type jwtSessions struct {
 func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
 func (j *jwtSessions) refersToUser() bool              { return false }
 
+// errUnknownKey: the token may be good, and this replica cannot tell.
+var errUnknownKey = errors.New("the token names a key that is not known here")
+
 // issue makes the first token of a session.
 func (j *jwtSessions) issue(ctx context.Context, b *beginning) (issued, error) {
 	c := Claims{"sub": b.user.ID}
@@ -95,6 +98,9 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
 	c, plain, stale, ok := j.open(raw, now)
 	if !ok {
+		if j.seal.NamesOther(raw) {
+			return nil, nil, errUnknownKey
+		}
 		return nil, nil, nil
 	}
 	switch gone, err := j.revoked.covers(&c); {

@@ -1,6 +1,9 @@
 package authsvc
 
-import "cmp"
+import (
+	"cmp"
+	"context"
+)
 
 // signOutPage: GET signout asks. It ends nothing.
 func signOutPage(rq *request) outcome {
@@ -26,8 +29,13 @@ func signOut(rq *request) outcome {
 	rq.signsOut = true
 	var ended *SignOutEvent
 	if raw := rq.sessionCookie(); raw != "" {
+		// The token is accepted: what it asks for is done, even if the browser
+		// has gone away meanwhile.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+		defer cancel()
+		rq.ctx = ctx
 		var err error
-		if ended, err = rq.sessions.end(rq.ctx, raw, rq.now); err != nil {
+		if ended, err = rq.sessions.end(ctx, raw, rq.now); err != nil {
 			return storeFailed(Configuration, err)
 		}
 		if ended != nil {

@@ -53,7 +53,7 @@ func (s *Service) unlinkHeld(ctx context.Context, userID, provider, id string, l
 	if s.adapter == nil {
 		return errors.New("authsvc: without storage no accounts are kept")
 	}
-	release, err := s.lease(ctx, s.leaseName("unlink", userID))
+	release, err := s.lease(ctx, nameOf("unlink", userID))
 	if err != nil {
 		return err
 	}

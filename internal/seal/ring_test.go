@@ -111,3 +111,37 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesOther(t *testing.T) {
+	t.Parallel()
+	ring := func(secrets ...string) *Ring {
+		r, err := NewRing(secrets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const one, two = "aVeryLongFirstSecretThatNobodyKnows!", "aVeryLongSecondSecretThatNobodyKnows"
+	for name, make := range map[string]func(*Ring) *Sealer{
+		"own": func(r *Ring) *Sealer { return r.Sealer("session") },
+		"v5":  func(r *Ring) *Sealer { return r.AuthJSV5("cookie") },
+	} {
+		token, err := make(ring(one)).Seal([]byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if make(ring(one)).NamesOther(token) || make(ring(two, one)).NamesOther(token) {
+			t.Errorf("%s: its own key is another's", name)
+		}
+		if !make(ring(two)).NamesOther(token) {
+			t.Errorf("%s: another's key is its own", name)
+		}
+		if make(ring(two)).NamesOther("x"+token) || make(ring(two)).NamesOther("") || make(ring(one)).NamesOther(token+"x") {
+			t.Errorf("%s: what is no token names a key", name)
+		}
+	}
+	token, err := ring(one).NextAuthV4("").Seal([]byte("{}"))
+	if err != nil || ring(two).NextAuthV4("").NamesOther(token) {
+		t.Errorf("v4 names no keys: %v", err)
+	}
+}
