@@ -187,7 +187,7 @@ func (l *login) begin() outcome {
 	if !l.setSession(cookie.value, cookie.expires) {
 		l.undo()
 		l.clearSession()
-		return fail(Callback, errors.New("the session does not fit into five cookies; keep its claims small"))
+		return fail(Callback, errDoesNotFit)
 	}
 	if old != "" {
 		if _, err := l.sessions.end(l.ctx, old, l.now); err != nil {

@@ -170,6 +170,16 @@ func (rq *request) answerSession(how reading) outcome {
 		return object{raw: rq.emptySession}
 	}
 	s, renewed, err := rq.readSession(how)
+	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+		err = errDoesNotFit
+	}
+	if errors.Is(err, errDoesNotFit) {
+		rq.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
+		if how.trigger == "update" {
+			return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
+		}
+		s, _, err = rq.readSession(reading{full: how.full}) // as it was
+	}
 	if err != nil {
 		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
@@ -179,12 +189,6 @@ func (rq *request) answerSession(how reading) outcome {
 			rq.clearSession()
 		}
 		return object{raw: rq.emptySession}
-	}
-	if renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
-		rq.log.Error("the session does not fit into cookies, so its changes were refused; keep its claims small", "request", rq.requestID())
-		if how.trigger == "update" {
-			return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
-		}
 	}
 	rq.emit("session", func() { rq.events.Session(rq.ctx, s) }, rq.events.Session != nil)
 	if s.Object == nil {

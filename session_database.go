@@ -3,6 +3,7 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"time"
 
@@ -32,6 +33,11 @@ func (d *databaseSessions) refersToUser() bool { return true }
 func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
 		return "", "", false
+	}
+	if d.plain && strings.Contains(raw, "%") { // NextAuth.js encodes what it puts into cookies
+		if token, err := url.PathUnescape(raw); err == nil {
+			raw = token
+		}
 	}
 	hash = seal.Digest(raw)
 	if d.plain {

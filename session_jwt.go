@@ -23,6 +23,9 @@ type jwtSessions struct {
 func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
 func (j *jwtSessions) refersToUser() bool              { return false }
 
+// errDoesNotFit: the claims are more than five cookies hold.
+var errDoesNotFit = errors.New("the session does not fit into five cookies; keep its claims small")
+
 // errUnknownKey: the token may be good, and this replica cannot tell.
 var errUnknownKey = errors.New("the token names a key that is not known here")
 
@@ -72,6 +75,9 @@ func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, err
 		return issued{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
 	}
 	value, err := j.seal.Seal(raw)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errDoesNotFit, err)
+	}
 	return issued{value: value, expires: time.Unix(expires.Unix(), 0)}, err
 }
 
