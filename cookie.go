@@ -15,6 +15,7 @@ import (
 const (
 	chunkSize = 3933
 	maxChunks = 5
+	maxCookie = 4096 // bytes of a name and its value
 )
 
 // cookieNames are the names of one configuration, fixed in New.

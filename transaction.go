@@ -36,7 +36,8 @@ type transaction struct {
 	RedirectURI string `json:"r"`
 	Verifier    string `json:"v,omitempty"` // PKCE
 	Nonce       string `json:"n,omitempty"`
-	CallbackURL string `json:"c"`
+	CallbackURL string `json:"c,omitempty"`
+	CallbackIs  string `json:"d,omitempty"` // its digest, if only its own cookie has room for it
 	LinkTo      string `json:"l,omitempty"` // id of the user who asked to link
 	LinkImplied bool   `json:"m,omitempty"` // nobody asked: being signed in was the wish
 	Browser     string `json:"b"`           // lineageHash of the CSRF token
@@ -70,6 +71,11 @@ func (rq *request) makeState(tx *transaction) {
 // keepTx sets the cookie of a new attempt that has a state.
 func (rq *request) keepTx(tx *transaction) *Error {
 	value, err := rq.sealTx(tx)
+	if errors.Is(err, errTxSize) { // the destination is also in its own cookie
+		slim := *tx
+		slim.CallbackURL, slim.CallbackIs = "", seal.Digest(tx.CallbackURL)
+		value, err = rq.sealTx(&slim)
+	}
 	if err != nil {
 		return fail(OAuthSignin, err)
 	}
@@ -85,10 +91,12 @@ func (rq *request) sealTx(tx *transaction) (string, error) {
 	}
 	value, err := rq.txSeal.Seal(raw)
 	if err == nil && len(value)+len(rq.names.txPrefix)+16 > txMaxCookie {
-		err = errors.New("the sign-in attempt does not fit into its cookie; the callbackUrl is too long")
+		err = errTxSize
 	}
 	return value, err
 }
+
+var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
 
 // pending opens the attempts that the request carries, oldest first. dead are
 // the names of cookies that do not open or are over.
@@ -174,6 +182,12 @@ func (rq *request) findTx(state string) (*transaction, *Error) {
 	}
 	if !rq.began(&tx) {
 		return nil, fail(OAuthCallback, because("the CSRF token is not that of the start"))
+	}
+	if tx.CallbackIs != "" {
+		tx.CallbackURL = rq.origin
+		if kept := rq.keptCallbackURL(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
+			tx.CallbackURL = kept
+		}
 	}
 	return &tx, nil
 }

@@ -34,6 +34,7 @@ var engine = []mutation{
 	{"origin/exact", "origin.go", "ownOrigin(origins[0]) == rq.origin ||", "ownOrigin(origins[0]) != \"\" ||", "."},
 	{"origin/cors", "origin.go", "if len(origin) != 1 || !rq.trustedOrigins[origin[0]] || !rq.corsRoute {", "if len(origin) != 1 {", "."},
 	{"redirect/list", "callbackurl.go", "return clean, ok && s.redirectOrigins[origin]", "return clean, ok", "."},
+	{"redirect/of-another-attempt", "transaction.go", "if kept := rq.keptCallbackURL(); sameSecret(seal.Digest(kept), tx.CallbackIs) {", "if kept := rq.keptCallbackURL(); kept != \"\" {", "."},
 	{"redirect/scheme-relative", "callbackurl.go", `if strings.HasPrefix(want, "//") {`, "if false {", "."},
 	{"redirect/userinfo", "callbackurl.go", "if err != nil || u.User != nil ||", "if err != nil ||", "."},
 	{"redirect/backslash", "callbackurl.go", `r == 0x7f || r == '\\' ||`, "r == 0x7f ||", "."},
