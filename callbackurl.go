@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxCallbackURL is the longest callbackUrl, in bytes.
+// maxCallbackURL is the longest callbackUrl, in bytes: absolute and
+// percent-encoded, which is how it is sent and stored.
 const maxCallbackURL = 2048
 
 // callbackURL is where the person goes in the end: the body's wish, else the
@@ -26,12 +27,21 @@ func (rq *request) wantedCallback() string {
 	if v := rq.query("callbackUrl"); v != "" {
 		return v
 	}
-	if v, ok := rq.jar.get(rq.names.callbackURL); ok && len(v) <= 3*maxCallbackURL {
-		if plain, err := url.QueryUnescape(v); err == nil {
-			return plain
-		}
+	return rq.keptCallbackURL()
+}
+
+// keptCallbackURL is what the callback-url cookie says. Anybody may have set
+// it: it is only a wish.
+func (rq *request) keptCallbackURL() string {
+	v, ok := rq.jar.get(rq.names.callbackURL)
+	if !ok || len(v) > maxCookie {
+		return ""
 	}
-	return ""
+	plain, err := url.QueryUnescape(v)
+	if err != nil {
+		return ""
+	}
+	return plain
 }
 
 // resolveCallback turns a wish into an allowed absolute URL; a refused wish
@@ -108,7 +118,7 @@ func parseHTTPURL(s string) (origin, clean string, ok bool) {
 	} else {
 		tail = ""
 	}
-	if len(origin)+len(tail) > 3*maxCallbackURL {
+	if len(origin)+len(tail) > maxCallbackURL {
 		return "", "", false
 	}
 	return origin, origin + tail, true
@@ -170,14 +180,37 @@ func percentEncode(s string) string {
 	return b.String()
 }
 
-// keepCallbackURL stores the destination for a later step of this browser.
+// keepCallbackURL stores the destination for a later step of this browser. One
+// that no cookie can hold, having hundreds of semicolons, is not kept, and
+// neither is the one before.
 func (rq *request) keepCallbackURL() {
+	room := maxCookie - len(rq.names.callbackURL)
 	to := url.QueryEscape(rq.callbackURL())
-	if have, ok := rq.jar.get(rq.names.callbackURL); ok && have == to {
-		return
+	if len(to) > room {
+		to = sparseEscape.Replace(rq.callbackURL())
 	}
-	rq.setCookie(cookie{name: rq.names.callbackURL, value: to, domain: rq.names.domain})
+	have, ok := rq.jar.get(rq.names.callbackURL)
+	switch {
+	case ok && have == to:
+	case len(to) <= room:
+		rq.setCookie(cookie{name: rq.names.callbackURL, value: to, domain: rq.names.domain})
+	case ok:
+		rq.expireCookie(rq.names.callbackURL, rq.names.domain)
+	}
 }
+
+// keepAskedCallbackURL is keepCallbackURL for a POST that is refused but may be
+// tried again: a destination that it names is not lost.
+func (rq *request) keepAskedCallbackURL() {
+	if rq.body.get("callbackUrl") != "" {
+		rq.keepCallbackURL()
+	}
+}
+
+// sparseEscape is url.QueryEscape for an encoded URL where the latter takes too
+// much room: it escapes what a cookie cannot hold and what unescaping would
+// change.
+var sparseEscape = strings.NewReplacer("%", "%25", "+", "%2B", ",", "%2C", ";", "%3B")
 
 // withQuery appends parameters, given as name, value, name, value …
 func withQuery(base string, params ...string) string {

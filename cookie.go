@@ -15,6 +15,7 @@ import (
 const (
 	chunkSize = 3933
 	maxChunks = 5
+	maxCookie = 4096 // bytes of a name and its value
 )
 
 // cookieNames are the names of one configuration, fixed in New.
@@ -57,27 +58,43 @@ func newCookieNames(mode Compat, secure bool, o CookieOptions) cookieNames {
 	return n
 }
 
-// ours reports whether a cookie of this name concerns the engine. The session
-// name counts with any suffix, so that hostile chunk names are seen and expired.
+// ours reports whether a cookie of this name concerns the engine.
 func (n *cookieNames) ours(name string) bool {
-	if strings.HasPrefix(name, n.session) {
-		rest := name[len(n.session):]
-		return rest == "" || rest[0] == '.'
+	if _, ok := n.sessionPart(name); ok {
+		return true
 	}
 	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.last || name == n.known ||
 		strings.HasPrefix(name, n.txPrefix)
 }
 
-// clash reports whether two of the names could be taken for one another.
-func (n *cookieNames) clash() bool {
-	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.known, n.txPrefix}
+// sessionPart reports whether name is that of the session cookie, or of what
+// may be a part of it, and returns what follows the name. Any suffix after a
+// dot counts, so that hostile chunk names are seen and expired.
+func (n *cookieNames) sessionPart(name string) (suffix string, ok bool) {
+	suffix, ok = strings.CutPrefix(name, n.session)
+	return suffix, ok && (suffix == "" || suffix[0] == '.')
+}
+
+// clash returns two of the names that could be taken for one another, "" if
+// there are none.
+func (n *cookieNames) clash() (a, b string) {
+	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.known}
 	for i, name := range others {
-		if name == n.session || strings.HasPrefix(name, n.session+".") || strings.HasPrefix(n.session, n.txPrefix) ||
-			slices.Contains(others[:i], name) {
-			return true
+		if j := slices.Index(others[:i], name); j >= 0 {
+			return others[j], name
 		}
 	}
-	return false
+	for _, name := range append(others, n.txPrefix) {
+		if _, ok := n.sessionPart(name); ok {
+			return n.session, name
+		}
+	}
+	for _, name := range []string{n.session, n.csrf, n.callbackURL} {
+		if strings.HasPrefix(name, n.txPrefix) {
+			return n.txPrefix, name
+		}
+	}
+	return "", ""
 }
 
 type pair struct{ name, value string }
@@ -141,20 +158,20 @@ func (j *jar) session() (value string, present bool) {
 	var chunks [maxChunks]string
 	n, bare := 0, false
 	for i := range j.pairs {
-		name := j.pairs[i].name
-		if !strings.HasPrefix(name, j.names.session) {
+		suffix, ok := j.names.sessionPart(j.pairs[i].name)
+		if !ok {
 			continue
 		}
 		present = true
 		v := j.pairs[i].value
-		if len(name) == len(j.names.session) {
+		if suffix == "" {
 			if v == "" || bare && v != value {
 				return "", true
 			}
 			value, bare = v, true
 			continue
 		}
-		k, ok := chunkIndex(name[len(j.names.session):])
+		k, ok := chunkIndex(suffix)
 		if !ok || v == "" || chunks[k] != "" && chunks[k] != v {
 			return "", true
 		}
@@ -260,11 +277,13 @@ func (rq *request) setSession(value string, expires time.Time) bool {
 	return true
 }
 
-// clearSession expires every session cookie that the request carried.
+// clearSession expires every session cookie that the request carried. Those of
+// a NextAuth application have no domain, even where one is configured here.
 func (rq *request) clearSession() {
 	n := rq.names
 	for _, p := range rq.jar.pairs {
-		if strings.HasPrefix(p.name, n.session) && validCookieName(p.name) {
+		if _, ok := n.sessionPart(p.name); ok && validCookieName(p.name) {
+			rq.expireCookie(p.name, "")
 			rq.expireCookie(p.name, n.domain)
 		}
 	}

@@ -22,7 +22,7 @@ func (rq *request) clearPlanted() {
 	paths, domains := rq.pathsAbove(), rq.domainsAbove()
 	lines := 0
 	for _, p := range rq.jar.pairs {
-		rest, ok := strings.CutPrefix(p.name, n.session)
+		rest, ok := n.sessionPart(p.name)
 		if _, chunk := chunkIndex(rest); !ok || rest != "" && !chunk {
 			continue
 		}

@@ -35,10 +35,10 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	if name := rq.body.get(f.Fields[0].Name); name != "" {
 		account = accountKey(f.ID, name)
 	}
+	rq.keepCallbackURL()
 	if out := f.limit(rq, account); out != nil {
 		return out
 	}
-	rq.keepCallbackURL()
 	fields := maps.Clone(rq.body.fields)
 	for _, name := range reservedFields {
 		delete(fields, name)

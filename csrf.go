@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 
 	"authsvc/internal/seal"
@@ -13,17 +14,25 @@ import (
 
 // csrfTokens makes and checks the signed double-submit cookie.
 type csrfTokens interface {
-	// mint returns a new token and the cookie value that vouches for it.
-	mint(sid string) (token, cookie string)
-	// open returns the token of a cookie value that verifies.
+	// mint returns a new token, of the lineage unless that is "", and the
+	// cookie value that vouches for it.
+	mint(lineage, sid string) (token, cookie string)
+	// open reports whether a cookie value verifies. The token that it claims to
+	// vouch for is also returned if it was made for another session.
 	open(cookie, sid string) (token string, ok bool)
 }
+
+// lineage is the first half of a token, which the browser's next one begins
+// with: what hangs on it, a sign-in that waits for a provider, outlives the
+// session. The second half is fresh in every token. Each has 126 random bits or
+// more.
+func lineage(token string) string { return token[:len(token)/2] }
 
 // boundCSRF signs with a key of its own and binds the token to the session.
 type boundCSRF struct{ mac *seal.MAC }
 
-func (c boundCSRF) mint(sid string) (token, cookie string) {
-	token = seal.Token()
+func (c boundCSRF) mint(lineage, sid string) (token, cookie string) {
+	token = lineage + seal.Token()[len(lineage):]
 	return token, token + "." + b64(c.mac.Sum(token, sid))
 }
 
@@ -44,8 +53,8 @@ func (c boundCSRF) open(cookie, sid string) (string, bool) {
 // It is bound to no session; doc.go lists that among the deviations of compat.
 type nextAuthCSRF struct{ secrets []string }
 
-func (c nextAuthCSRF) mint(string) (token, cookie string) {
-	token = hex.EncodeToString(seal.Random(32))
+func (c nextAuthCSRF) mint(lineage, _ string) (token, cookie string) {
+	token = lineage + hex.EncodeToString(seal.Random(32))[len(lineage):]
 	return token, token + "%7C" + hashHex(token, c.secrets[0])
 }
 
@@ -66,7 +75,10 @@ func (c nextAuthCSRF) open(cookie, _ string) (string, bool) {
 	for _, s := range c.secrets {
 		valid |= subtle.ConstantTimeCompare([]byte(hash), []byte(hashHex(token, s)))
 	}
-	return token, valid == 1
+	if valid != 1 {
+		return "", false
+	}
+	return token, true
 }
 
 func hashHex(token, secret string) string {
@@ -84,7 +96,8 @@ func (rq *request) csrfToken() string {
 	if !rq.csrfRead {
 		rq.csrfRead = true
 		if v, ok := rq.jar.get(rq.names.csrf); ok {
-			if token, ok := rq.csrf.open(v, rq.sid()); ok {
+			token, ok := rq.csrf.open(v, rq.sid())
+			if rq.csrfClaim = token; ok {
 				rq.csrfValue = token
 			}
 		}
@@ -101,17 +114,34 @@ func (rq *request) ensureCSRF() string {
 	return rq.csrfValue
 }
 
-// rotateCSRF replaces the token, because the session is now that of sid, and
-// lets the pending sign-in attempts of this browser accept the new one.
-func (rq *request) rotateCSRF(sid string, keepLinks bool) {
+// rotateCSRF replaces the token, because the session is now that of sid and
+// the user userID, each "" after a sign-out.
+func (rq *request) rotateCSRF(sid, userID string) {
 	rq.setCSRF(sid)
-	rq.reseal(rq.csrfValue, keepLinks)
+	rq.endLinks(userID)
 }
 
 func (rq *request) setCSRF(sid string) {
-	token, value := rq.csrf.mint(sid)
+	token, value := rq.csrf.mint(rq.csrfLineage(), sid)
 	rq.csrfRead, rq.csrfValue = true, token
 	rq.setCookie(cookie{name: rq.names.csrf, value: value})
+}
+
+// csrfLineage is what the browser's next token begins with, "" for something
+// new. A token that does not verify is carried on only for the sake of an
+// attempt that may still end with it; it comes from a planted cookie else.
+func (rq *request) csrfLineage() string {
+	if token := rq.csrfToken(); token != "" {
+		return lineage(token)
+	}
+	if rq.csrfClaim == "" {
+		return ""
+	}
+	txs, _ := rq.pending()
+	if slices.ContainsFunc(txs, func(tx transaction) bool { return rq.began(&tx) }) {
+		return lineage(rq.csrfClaim)
+	}
+	return ""
 }
 
 // csrfOK is the verdict of the double submit: the body repeats the token that

@@ -42,7 +42,9 @@
 //
 //   - A wrong Config is not built: New names every mistake at once.
 //   - State, PKCE and, with OpenID Connect, nonce guard every sign-in; every
-//     attempt counts once.
+//     attempt counts once. One that waits at a provider outlives the session
+//     under which it began, unless it was to link an account and the user
+//     changes or signs out.
 //   - An e-mail address alone never links two accounts.
 //   - A session token is new at every sign-in, and sign-out is final. Without
 //     an Adapter there is nowhere to keep a revocation: then a copied cookie

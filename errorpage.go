@@ -40,7 +40,21 @@ func errorPage(rq *request) outcome {
 	if rq.custom.Error != "" {
 		return redirect{to: withQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
 	}
-	return rq.errorView(code, id)
+	return rq.errorView(spelled(code), id)
+}
+
+// onPages are all words that a page explains.
+var onPages = append([]ErrorCode{Configuration, AccessDenied, Verification, RateLimited}, onSignIn...)
+
+// spelled finds a word in whatever case an address has it; NextAuth.js itself
+// writes error=configuration.
+func spelled(code ErrorCode) ErrorCode {
+	for _, known := range onPages {
+		if strings.EqualFold(string(code), string(known)) {
+			return known
+		}
+	}
+	return code
 }
 
 // errorView is the built-in error page for a word.

@@ -76,6 +76,9 @@ func (l *login) recall() outcome {
 		return storeFailed(Callback, err)
 	}
 	l.before = s
+	if l.id.linkImplied && s == nil { // the session is over: what is left is to sign in
+		l.id.linkTo = ""
+	}
 	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
 		l.who = l.id.linkTo
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
@@ -194,7 +197,7 @@ func (l *login) begin() outcome {
 			l.log.Error("the session that this sign-in replaces could not be ended", "request", l.requestID(), "err", err)
 		}
 	}
-	l.rotateCSRF(l.sessions.id(cookie.value, l.now), l.before != nil && l.before.UserID == l.user.ID)
+	l.rotateCSRF(l.sessions.id(cookie.value, l.now), l.user.ID)
 	return nil
 }
 

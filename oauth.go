@@ -38,12 +38,11 @@ func (f *oauthFlow) info() info { return f.wire }
 // begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
 	defer rq.askProvider()()
-	linkTo, out := rq.linkIntent()
-	if out != nil {
+	tx := &transaction{Provider: f.ID, Issuer: f.Issuer, RedirectURI: f.redirectURI,
+		CallbackURL: rq.callbackURL()}
+	if out := rq.linkIntent(tx); out != nil {
 		return out
 	}
-	tx := &transaction{Provider: f.ID, Issuer: f.Issuer, RedirectURI: f.redirectURI,
-		CallbackURL: rq.callbackURL(), LinkTo: linkTo}
 	params := f.params(rq)
 	var err error
 	if tx.MaxAge, err = askedMaxAge(params); err != nil {
@@ -125,23 +124,23 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 	return max(time.Duration(*tx.MaxAge)*time.Second+now.Sub(start), 1)
 }
 
-// linkIntent returns the id of the user who asks to add an identity, "" if
-// this is a plain sign-in. In compat modes being signed in is the wish.
-func (rq *request) linkIntent() (string, outcome) {
+// linkIntent notes whose user is to get the identity, if this is no plain
+// sign-in. In compat modes being signed in is the wish.
+func (rq *request) linkIntent(tx *transaction) outcome {
 	asked := rq.body.get("link") == "true"
 	if rq.adapter == nil || !asked && rq.compat == CompatNone {
-		return "", nil
+		return nil
 	}
 	s, err := rq.current()
 	switch {
 	case err != nil:
-		return "", storeFailed(OAuthSignin, err)
+		return storeFailed(OAuthSignin, err)
 	case s != nil:
-		return s.UserID, nil
+		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
 	case asked:
-		return "", fail(SessionRequired, because("link was asked for without a session"))
+		return fail(SessionRequired, because("link was asked for without a session"))
 	}
-	return "", nil
+	return nil
 }
 
 // complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
@@ -186,8 +185,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	case err != nil:
 		return fail(OAuthCallback, err)
 	}
-	id.callbackURL, id.linkTo = tx.CallbackURL, tx.LinkTo
-	return id
+	return id.of(tx)
 }
 
 // repost answers a form_post response, which comes from another site and so

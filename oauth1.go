@@ -67,11 +67,10 @@ func (f *oauth1Flow) info() info { return f.wire }
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
 	defer rq.askProvider()()
-	linkTo, out := rq.linkIntent()
-	if out != nil {
+	tx := &transaction{Provider: f.ID, Issuer: f.AccessTokenURL, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL()}
+	if out := rq.linkIntent(tx); out != nil {
 		return out
 	}
-	tx := &transaction{Provider: f.ID, Issuer: f.AccessTokenURL, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL(), LinkTo: linkTo}
 	rq.makeState(tx)
 	a, err := f.fetch(rq.ctx, f.RequestTokenURL, f.credentials("", ""), map[string]string{"oauth_callback": withQuery(f.redirectURI, "state", tx.State)})
 	if err == nil && !a.Confirmed {
@@ -125,8 +124,7 @@ func (f *oauth1Flow) complete(rq *request) outcome {
 	case err != nil:
 		return fail(OAuthCallback, err)
 	}
-	id.callbackURL, id.linkTo = tx.CallbackURL, tx.LinkTo
-	return id
+	return id.of(tx)
 }
 
 // An oauth1Answer is what came back through the browser (RFC 5849 §2.2).

@@ -58,11 +58,10 @@ func (f *openID2Flow) info() info { return f.wire }
 // begin: the authentication request (OpenID Authentication 2.0 §9.1). The
 // protocol has no state: ours is in the query of return_to.
 func (f *openID2Flow) begin(rq *request) outcome {
-	linkTo, out := rq.linkIntent()
-	if out != nil {
+	tx := &transaction{Provider: f.ID, Issuer: f.Endpoint, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL()}
+	if out := rq.linkIntent(tx); out != nil {
 		return out
 	}
-	tx := &transaction{Provider: f.ID, Issuer: f.Endpoint, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL(), LinkTo: linkTo}
 	if err := rq.startTx(tx); err != nil {
 		return err
 	}
@@ -118,8 +117,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 	case err != nil:
 		return fail(OAuthCallback, err)
 	}
-	id.callbackURL, id.linkTo = tx.CallbackURL, tx.LinkTo
-	return id
+	return id.of(tx)
 }
 
 // identify checks an assertion, here and with the provider, and asks who the

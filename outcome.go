@@ -74,7 +74,14 @@ type identity struct {
 	verified      bool   // the provider vouches for user.Email
 	linkVerified  bool   // the operator lets verified addresses link
 	linkTo        string // id of the user who asked to add this identity
+	linkImplied   bool   // nobody asked: being signed in was the wish
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
+}
+
+// of carries over to an identity what its attempt was begun for.
+func (id identity) of(tx *transaction) identity {
+	id.callbackURL, id.linkTo, id.linkImplied = tx.CallbackURL, tx.LinkTo, tx.LinkImplied
+	return id
 }

@@ -33,7 +33,8 @@ type request struct {
 	queryVals  url.Values
 	callbackTo string
 	csrfRead   bool
-	csrfValue  string
+	csrfValue  string // the verified token
+	csrfClaim  string // that of the cookie, perhaps of another session
 	sidRead    bool
 	sidValue   string
 	rawRead    bool

@@ -48,7 +48,10 @@ func (rq *request) find() (*route, outcome) {
 		path = ""
 	} else {
 		rest, ok := strings.CutPrefix(path, rq.basePath+"/")
-		if !ok || rest == "" {
+		if !ok { // not of the interface, whatever the mode
+			return nil, notFound
+		}
+		if rest == "" {
 			return nil, rq.unknown()
 		}
 		path = rest
@@ -89,8 +92,10 @@ func (rq *request) unknown() outcome {
 	if out := rq.compatUnsupported(); out != nil {
 		return out
 	}
-	return problem{status: http.StatusNotFound, text: "not found"}
+	return notFound
 }
+
+var notFound = problem{status: http.StatusNotFound, text: "not found"}
 
 // notAllowed answers a method that the route does not have.
 func (rq *request) notAllowed(rt *route) outcome {

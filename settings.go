@@ -219,31 +219,49 @@ func originOfString(raw string) string {
 func checkCookies(b *builder, s *Service) {
 	o := b.config.Cookies
 	secure := strings.HasPrefix(s.origin, "https://")
-	host, _, _ := strings.Cut(s.host, ":")
-	if d := strings.TrimPrefix(o.Domain, "."); d != "" && (host != d && !strings.HasSuffix(host, "."+d) || !strings.Contains(d, ".")) {
-		b.fail("cookies.domain", fmt.Sprintf("%q does not cover the host of url", printable(d, 80)), "use that host or a parent domain of it, such as example.com")
-	}
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
+	checkCookieDomain(b, s, o.Domain)
 	s.names = newCookieNames(s.compat, secure, o)
-	for key, name := range map[string]string{"session": o.Session, "csrf": o.CSRF, "callback_url": o.CallbackURL} {
-		if name == "" {
+	for _, c := range []struct{ key, name string }{{"session", o.Session}, {"csrf", o.CSRF}, {"callback_url", o.CallbackURL}} {
+		if c.name == "" {
 			continue
 		}
-		prefixed := strings.HasPrefix(name, "__Host-") || strings.HasPrefix(name, "__Secure-")
+		host := hasPrefixFold(c.name, "__Host-")
+		prefixed := host || hasPrefixFold(c.name, "__Secure-")
 		switch {
-		case !validCookieName(name):
-			b.fail("cookies."+key, "is no cookie name", "use letters, digits, - . and _")
+		case !validCookieName(c.name):
+			b.fail("cookies."+c.key, "is not a cookie name", "use letters, digits, - . and _")
 		case prefixed && !secure:
-			b.fail("cookies."+key, "has a prefix that browsers accept over https only", "leave the prefix out over http")
-		case strings.HasPrefix(name, "__Host-") && o.Domain != "" && key != "csrf":
-			b.fail("cookies."+key, "starts with __Host-, which excludes cookies.domain", "use __Secure-")
+			b.fail("cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http")
+		case host && o.Domain != "" && c.key != "csrf":
+			b.fail("cookies."+c.key, "starts with __Host-, which excludes cookies.domain", "use __Secure-")
 		case secure && !prefixed:
-			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "key", "cookies."+key)
+			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "key", "cookies."+c.key)
 		}
 	}
-	if s.names.clash() {
-		b.fail("cookies", "gives two cookies one name, or one that starts with session's and a dot", "choose names that differ")
+	if one, two := s.names.clash(); two != "" {
+		b.fail("cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", printable(one, 80), printable(two, 80)),
+			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.names.txPrefix)
 	}
+}
+
+func checkCookieDomain(b *builder, s *Service, domain string) {
+	host, _, _ := strings.Cut(s.host, ":")
+	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
+	case domain == "":
+	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
+		b.fail("cookies.domain", fmt.Sprintf("%q does not cover the host of url", printable(domain, 80)), "use that host or a parent domain of it, such as example.com")
+	case suffix == domain:
+		b.fail("cookies.domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", printable(domain, 80)),
+			"browsers keep no cookie for it; use a domain of your own, or leave it out")
+	}
+}
+
+// hasPrefixFold is how browsers compare the prefixes of cookie names (RFC
+// 6265bis).
+func hasPrefixFold(name, prefix string) bool {
+	_, ok := cutPrefixFold(name, prefix)
+	return ok
 }
 
 func checkPages(b *builder, _ *Service) {

@@ -19,7 +19,7 @@ func signInPage(rq *request) outcome {
 		code = csrfMismatch
 	}
 	v := signInView{
-		Error:     code,
+		Error:     spelled(code),
 		RequestID: rq.shownRequestID(),
 		Email:     rq.query("email"),
 	}
@@ -51,16 +51,17 @@ func signIn(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signin")
 	}
+	rq.keepCallbackURL()
 	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
-	rq.keepCallbackURL()
 	return rq.flow.begin(rq)
 }
 
 // csrfRefused sends the person back to the page with a fresh token.
 func (rq *request) csrfRefused(path string) outcome {
 	rq.ensureCSRF()
+	rq.keepAskedCallbackURL()
 	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
 	status := 0
 	if rq.compat == CompatNone {

@@ -46,7 +46,7 @@ func signOut(rq *request) outcome {
 		}
 	}
 	rq.clearSession()
-	rq.rotateCSRF("", false)
+	rq.rotateCSRF("", "")
 	rq.callbackURL()
 	rq.keepCallbackURL()
 	if ended == nil {

@@ -18,19 +18,19 @@ func TestVerifyState(t *testing.T) {
 	}
 	rq := &request{Service: &Service{stateMAC: ring.MAC("state")}, now: time.Now()}
 	fresh := func() transaction {
-		tx := transaction{Provider: "op", CSRF: []string{"hash"}, Expires: rq.now.Add(txLifetime).Unix()}
+		tx := transaction{Provider: "op", Browser: "hash", Expires: rq.now.Add(txLifetime).Unix()}
 		random := b64(seal.Random(18))
-		tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.CSRF[0], tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+		tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 		return tx
 	}
 	for name, change := range map[string]func(tx *transaction, state *string){
-		"another attempt's":  func(_ *transaction, state *string) { *state = fresh().State },
-		"another provider":   func(tx *transaction, _ *string) { tx.Provider = "op2" },
-		"another CSRF token": func(tx *transaction, _ *string) { tx.CSRF = []string{"other"} },
-		"a longer life":      func(tx *transaction, _ *string) { tx.Expires++ },
-		"no MAC":             func(tx *transaction, state *string) { tx.State = "x."; *state = "x." },
-		"no dot":             func(tx *transaction, state *string) { tx.State = "x"; *state = "x" },
-		"nothing":            func(tx *transaction, state *string) { tx.State, *state = "", "" },
+		"another attempt's": func(_ *transaction, state *string) { *state = fresh().State },
+		"another provider":  func(tx *transaction, _ *string) { tx.Provider = "op2" },
+		"another browser":   func(tx *transaction, _ *string) { tx.Browser = "other" },
+		"a longer life":     func(tx *transaction, _ *string) { tx.Expires++ },
+		"no MAC":            func(tx *transaction, state *string) { tx.State = "x."; *state = "x." },
+		"no dot":            func(tx *transaction, state *string) { tx.State = "x"; *state = "x" },
+		"nothing":           func(tx *transaction, state *string) { tx.State, *state = "", "" },
 	} {
 		tx := fresh()
 		state := tx.State

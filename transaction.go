@@ -15,11 +15,10 @@ import (
 
 // Limits of sign-in attempts that wait for an identity provider.
 const (
-	txLifetime    = 15 * time.Minute
-	txMaxPending  = 5
-	txMaxCookie   = 3 << 10 // bytes of one transaction cookie
-	cookieBudget  = 6 << 10 // of the Cookie header, then the oldest attempts go
-	txMaxAccepted = 8       // CSRF hashes that one attempt may collect
+	txLifetime   = 15 * time.Minute
+	txMaxPending = 5
+	txMaxCookie  = 3 << 10 // bytes of one transaction cookie
+	cookieBudget = 6 << 10 // of the Cookie header, then the oldest attempts go
 )
 
 // A transaction is one attempt to sign in at an identity provider, or, with no
@@ -28,32 +27,30 @@ const (
 // that tabs do not disturb each other and starting costs the server nothing.
 //
 // The state parameter is random.mac: 144 random bits and an HMAC that binds
-// them to the hash of the CSRF token at the start, the provider and the
-// expiry (RFC 6749 §10.12, RFC 9700 §4.7).
+// them to the hash of the CSRF token's lineage, the provider and the expiry
+// (RFC 6749 §10.12, RFC 9700 §4.7). The lineage outlives the session, and so
+// does the attempt.
 type transaction struct {
-	Provider    string   `json:"p"`
-	Issuer      string   `json:"i,omitempty"`
-	RedirectURI string   `json:"r"`
-	Verifier    string   `json:"v,omitempty"` // PKCE
-	Nonce       string   `json:"n,omitempty"`
-	CallbackURL string   `json:"c"`
-	LinkTo      string   `json:"l,omitempty"` // id of the user who asked to link
-	CSRF        []string `json:"h"`           // hashes of accepted CSRF tokens; the first is that of the start
-	Expires     int64    `json:"e"`           // seconds since 1970
-	State       string   `json:"s"`
-	MaxAge      *int64   `json:"a,omitempty"` // max_age that was asked for, seconds
-	Token       string   `json:"t,omitempty"` // OAuth 1: the request token,
-	TokenSecret string   `json:"k,omitempty"` // and its secret
-	EndedUser   string   `json:"u,omitempty"` // a sign-out: id of the user whose session ended,
-	EndedAt     string   `json:"o,omitempty"` // and the provider that it began by
+	Provider    string `json:"p"`
+	Issuer      string `json:"i,omitempty"`
+	RedirectURI string `json:"r"`
+	Verifier    string `json:"v,omitempty"` // PKCE
+	Nonce       string `json:"n,omitempty"`
+	CallbackURL string `json:"c,omitempty"`
+	CallbackIs  string `json:"d,omitempty"` // its digest, if only its own cookie has room for it
+	LinkTo      string `json:"l,omitempty"` // id of the user who asked to link
+	LinkImplied bool   `json:"m,omitempty"` // nobody asked: being signed in was the wish
+	Browser     string `json:"b"`           // lineageHash of the CSRF token
+	Expires     int64  `json:"e"`           // seconds since 1970
+	State       string `json:"s"`
+	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
+	Token       string `json:"t,omitempty"` // OAuth 1: the request token,
+	TokenSecret string `json:"k,omitempty"` // and its secret
+	EndedUser   string `json:"u,omitempty"` // a sign-out: id of the user whose session ended,
+	EndedAt     string `json:"o,omitempty"` // and the provider that it began by
 }
 
-func csrfHash(token string) string { return seal.Digest("csrf " + token) }
-
-// accepts reports whether the attempt may end under the CSRF token of a hash.
-func (tx *transaction) accepts(hash string) bool {
-	return slices.ContainsFunc(tx.CSRF, func(h string) bool { return sameSecret(h, hash) })
-}
+func lineageHash(token string) string { return seal.Digest("csrf lineage " + lineage(token)) }
 
 func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
 
@@ -66,14 +63,19 @@ func (rq *request) startTx(tx *transaction) *Error {
 // makeState binds a new attempt to this browser, now and the provider.
 func (rq *request) makeState(tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
-	tx.CSRF = []string{csrfHash(rq.csrfToken())}
+	tx.Browser = lineageHash(rq.csrfToken())
 	random := b64(seal.Random(18))
-	tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.CSRF[0], tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+	tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 }
 
 // keepTx sets the cookie of a new attempt that has a state.
 func (rq *request) keepTx(tx *transaction) *Error {
 	value, err := rq.sealTx(tx)
+	if errors.Is(err, errTxSize) { // the destination is also in its own cookie
+		slim := *tx
+		slim.CallbackURL, slim.CallbackIs = "", seal.Digest(tx.CallbackURL)
+		value, err = rq.sealTx(&slim)
+	}
 	if err != nil {
 		return fail(OAuthSignin, err)
 	}
@@ -89,29 +91,28 @@ func (rq *request) sealTx(tx *transaction) (string, error) {
 	}
 	value, err := rq.txSeal.Seal(raw)
 	if err == nil && len(value)+len(rq.names.txPrefix)+16 > txMaxCookie {
-		err = errors.New("the sign-in attempt does not fit into its cookie; the callbackUrl is too long")
+		err = errTxSize
 	}
 	return value, err
 }
 
-// pending opens the attempts that the request carries, oldest first, without
-// those that are over. Cookies that do not open are expired.
-func (rq *request) pending() []transaction {
-	var txs []transaction
+var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
+
+// pending opens the attempts that the request carries, oldest first. dead are
+// the names of cookies that do not open or are over.
+func (rq *request) pending() (txs []transaction, dead []string) {
 	for _, p := range rq.jar.pairs {
 		if !strings.HasPrefix(p.name, rq.names.txPrefix) {
 			continue
 		}
-		tx, ok := rq.openTx(p)
-		switch {
-		case ok:
+		if tx, ok := rq.openTx(p); ok {
 			txs = append(txs, tx)
-		case validCookieName(p.name):
-			rq.expireCookie(p.name, "")
+		} else if validCookieName(p.name) {
+			dead = append(dead, p.name)
 		}
 	}
 	slices.SortStableFunc(txs, func(a, b transaction) int { return cmp.Compare(a.Expires, b.Expires) })
-	return txs
+	return txs, dead
 }
 
 func (rq *request) openTx(p pair) (tx transaction, ok bool) {
@@ -122,12 +123,15 @@ func (rq *request) openTx(p pair) (tx transaction, ok bool) {
 	if err != nil || json.Unmarshal(raw, &tx) != nil {
 		return tx, false
 	}
-	return tx, rq.txName(tx.State) == p.name && rq.now.Unix() < tx.Expires && len(tx.CSRF) > 0
+	return tx, rq.txName(tx.State) == p.name && rq.now.Unix() < tx.Expires && tx.Browser != ""
 }
 
 // dropOldest makes room for one more attempt of the given size.
 func (rq *request) dropOldest(size int) {
-	txs := rq.pending()
+	txs, dead := rq.pending()
+	for _, name := range dead {
+		rq.expireCookie(name, "")
+	}
 	total := rq.jar.size + size
 	for i, tx := range txs {
 		if len(txs)-i < txMaxPending && total <= cookieBudget {
@@ -176,8 +180,14 @@ func (rq *request) findTx(state string) (*transaction, *Error) {
 	if tx.Provider != rq.providerID() {
 		return nil, fail(OAuthCallback, because("state belongs to an attempt at another provider"))
 	}
-	if token := rq.csrfToken(); token == "" || !tx.accepts(csrfHash(token)) {
+	if !rq.began(&tx) {
 		return nil, fail(OAuthCallback, because("the CSRF token is not that of the start"))
+	}
+	if tx.CallbackIs != "" {
+		tx.CallbackURL = rq.origin
+		if kept := rq.keptCallbackURL(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
+			tx.CallbackURL = kept
+		}
 	}
 	return &tx, nil
 }
@@ -196,7 +206,8 @@ func (rq *request) dropTx(state string) {
 // for providers that are configured to get no state parameter.
 func (rq *request) latestState() string {
 	state := ""
-	for _, tx := range rq.pending() {
+	txs, _ := rq.pending()
+	for _, tx := range txs {
 		if tx.Provider == rq.providerID() {
 			state = tx.State
 		}
@@ -210,7 +221,7 @@ func (rq *request) verifyState(tx *transaction, state string) bool {
 	if !ok || err != nil || tx.State != state {
 		return false
 	}
-	ok, _ = rq.stateMAC.Verify(raw, random, tx.CSRF[0], tx.Provider, strconv.FormatInt(tx.Expires, 10))
+	ok, _ = rq.stateMAC.Verify(raw, random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10))
 	return ok
 }
 
@@ -221,29 +232,30 @@ func (rq *request) usedOnce(key string, expires time.Time) error {
 	return rq.adapter.UseOnce(rq.ctx, "tx:"+key, expires)
 }
 
-// reseal lets every pending attempt of this browser accept the new CSRF token.
-// Attempts to link end with the session that asked for them.
-func (rq *request) reseal(token string, keepLinks bool) {
-	hash := csrfHash(token)
-	for _, tx := range rq.pending() {
-		name := rq.txName(tx.State)
-		if rq.expiring(name) {
-			continue
-		}
-		if tx.LinkTo != "" && !keepLinks {
-			rq.expireCookie(name, "")
-			continue
-		}
-		if tx.CSRF = append(tx.CSRF, hash); len(tx.CSRF) > txMaxAccepted {
-			tx.CSRF = slices.Delete(tx.CSRF, 1, len(tx.CSRF)-txMaxAccepted+1)
-		}
-		if value, err := rq.sealTx(&tx); err == nil {
-			rq.setCookie(cookie{name: name, value: value, expires: time.Unix(tx.Expires, 0)})
-		}
+// began reports whether the attempt was begun by this browser.
+//
+// While somebody is signed in, the CSRF cookie has to verify: a pair of cookies
+// that a sibling host plants, its own attempt and the token behind it, comes to
+// nothing. With nobody signed in, the token counts also if its proof is of a
+// session that is gone, one that has expired or was cleared while the person
+// was at the provider. That opens nothing: only the browser of the attempt has
+// a token of that lineage, and whoever can plant a pair could as well plant one
+// that was made without a session.
+func (rq *request) began(tx *transaction) bool {
+	token := rq.csrfToken()
+	if token == "" && rq.sid() == "" {
+		token = rq.csrfClaim
 	}
+	return token != "" && sameSecret(tx.Browser, lineageHash(token))
 }
 
-// expiring reports whether this answer already deletes the cookie.
-func (rq *request) expiring(name string) bool {
-	return slices.ContainsFunc(rq.set, func(c cookie) bool { return c.name == name && c.expire })
+// endLinks ends the pending attempts to link, except those of the user who is
+// signed in from now on; userID is "" after a sign-out.
+func (rq *request) endLinks(userID string) {
+	txs, _ := rq.pending()
+	for _, tx := range txs {
+		if tx.LinkTo != "" && tx.LinkTo != userID {
+			rq.expireCookie(rq.txName(tx.State), "")
+		}
+	}
 }
