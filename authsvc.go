@@ -64,6 +64,7 @@ type Service struct {
 	leaseMAC *seal.MAC
 	flights  *flights // refreshes of tokens
 	trail    *trail   // nil: audit events are not stored
+	repeats  *repeats // of audit events about refusals
 
 	life     context.Context // of background work; stop ends it
 	stop     context.CancelFunc

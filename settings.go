@@ -295,7 +295,7 @@ func checkRateLimit(b *builder, s *Service) {
 			*v.rate = v.def
 		}
 	}
-	s.limits = newLimits(r)
+	s.limits, s.repeats = newLimits(r), newRepeats(r.Disabled)
 	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
 	if r.Disabled {
 		s.linksPerHour = -1
