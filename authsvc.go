@@ -58,6 +58,7 @@ type Service struct {
 	revoked   *revocations
 	once      *onceSet
 	mails     *mailQueue
+	bodies    *bodies
 	chunkOnce *sync.Once
 	proxyOnce *sync.Once
 

@@ -262,7 +262,8 @@ func (e *Email) build(b *builder) flow {
 	f := &emailFlow{Email: *e}
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
-	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL}
+	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
+		limit: func(l *limits) *limiter { return l.link }}
 	if b.config.Adapter == nil {
 		b.fail("type", "is email, but there is no storage", "links are kept in the store; set storage.url (Config.Adapter)")
 	}

@@ -80,6 +80,17 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	return 0, true
 }
 
+// over reports whether allow would refuse an event of key. It counts nothing.
+func (l *limiter) over(key string, now time.Time) bool {
+	if l.off {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.keys[key]
+	return e != nil && e.Value.(*limited).tat.Sub(now) > l.burst
+}
+
 // limits are the limiters of one service.
 type limits struct {
 	signIn, mailbox, credentials, late, link, backchannel *limiter

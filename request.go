@@ -25,6 +25,8 @@ type request struct {
 	flow      flow   // of the :provider segment, else nil
 	code      string // of error/:code
 	corsRoute bool
+	foreign   bool     // another site, or no browser at all, may make this POST
+	limiter   *limiter // that counts this POST per client, else nil
 	jar       jar
 	body      *body // of a POST, else nil
 	now       time.Time
@@ -83,8 +85,7 @@ func (rq *request) act() (out outcome) {
 		return out
 	}
 	if !route.open && !rq.sameSite() {
-		rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
-		return rq.crossSite()
+		return rq.refusedCrossSite()
 	}
 	return route.post(rq)
 }
