@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -49,6 +50,20 @@ func normaliseAddress(s string) (string, error) {
 // isLetter accepts letters, marks and digits of any script.
 func isLetter(r rune) bool {
 	return r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+}
+
+// mailbox names what a normalised address is delivered to, as far as it can be
+// told from outside: without a +tag, and with the domain as the DNS has it. It
+// is for limits only; mail goes to the address as it is.
+func mailbox(address string) string {
+	local, domain, _ := strings.Cut(address, "@")
+	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
+		local = name
+	}
+	if ascii, err := idna.ToASCII(domain); err == nil {
+		domain = ascii
+	}
+	return local + "@" + domain
 }
 
 // keepsMailbox reports whether normalisation leaves an address that of the same

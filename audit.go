@@ -69,6 +69,7 @@ var auditKinds = []auditKind{
 	{"email.requested", AuditSuccess, "A sign-in link was asked for and its mail was queued."},
 	{"email.refused", AuditRefused, "A link was asked for, and the signIn callback let no mail go out. The answer did not show that."},
 	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
+	{"email.delayed", AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
 	{"email.given_up", AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
 	{"email.first_proof", AuditSuccess, "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
 	{"account.linked", AuditSuccess, "An account was added to a user who existed."},
@@ -113,14 +114,16 @@ const (
 )
 
 // audit records what came of a request. Each request has at most one such
-// event; note is for facts on the way.
-func (rq *request) audit(name string, code ErrorCode, reason string) {
+// event; note is for facts on the way. It reports whether the event was told,
+// and not only counted: then log lines about the same are due.
+func (rq *request) audit(name string, code ErrorCode, reason string) (told bool) {
 	rq.audited = true
-	rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.who})
+	rq.quiet = !rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.who})
+	return !rq.quiet
 }
 
 // note records a fact with where the request came from.
-func (rq *request) note(e AuditEvent) {
+func (rq *request) note(e AuditEvent) (told bool) {
 	if e.Provider == "" {
 		e.Provider = rq.providerID()
 	}
@@ -128,7 +131,7 @@ func (rq *request) note(e AuditEvent) {
 		e.ClientIP = ip.String()
 	}
 	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
-	rq.record(rq.ctx, e)
+	return rq.tell(rq.ctx, rq.networkKey(), e)
 }
 
 // record writes an audit event to the log and to the store, and tells it.

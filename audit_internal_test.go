@@ -137,7 +137,7 @@ func (s *auditSink) has() int {
 
 func auditRecords(t *trail, n int) {
 	for range n {
-		t.add(AuditRecord{ID: newID()})
+		t.add(AuditRecord{ID: newID(), AuditEvent: AuditEvent{Outcome: AuditSuccess}})
 	}
 }
 
@@ -236,7 +236,7 @@ func auditOnce(t *testing.T, format, agent, user string) {
 		h = slog.NewJSONHandler(&b, nil)
 	}
 	var told AuditEvent
-	s := &Service{log: slog.New(plainlog.Handler(h)), events: Events{Audit: func(_ context.Context, e AuditEvent) { told = e }}}
+	s := &Service{log: slog.New(plainlog.Handler(h)), repeats: newRepeats(true), events: Events{Audit: func(_ context.Context, e AuditEvent) { told = e }}}
 	rq := &request{Service: s, ctx: t.Context(), r: httptest.NewRequest("GET", "/", nil), who: user}
 	rq.r.Header["User-Agent"] = []string{agent}
 	rq.audit("sign_in.refused", ErrorCode(agent), user)

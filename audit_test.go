@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -337,8 +338,18 @@ var auditCases = map[string]auditCase{
 			{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "by Authorize", Provider: "credentials"}}},
 	"limit of a mailbox": {tune: limits(func(r *authsvc.RateLimit) { r.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
 		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "one mailbox", Provider: "email"}}},
-	"limit of mails": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
-		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "in all", Provider: "email"}}},
+	"limit of mails of a client": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
+		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "one client", Provider: "email"}}},
+	"limit of mails": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 11, Per: time.Hour} }),
+		prepare: func(w *audited, b *arena.Browser) { // nine of eleven are for browsers that nobody knows
+			for i := range 9 {
+				b.Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+				w.Mail.Next(w.T)
+			}
+			time.Sleep(100 * time.Millisecond) // of the workers
+		},
+		run:  func(w *audited, b *arena.Browser) { asksLink(w, b); w.await("email.delayed") },
+		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.delayed", Reason: "waits for a turn", Provider: "email"}}},
 	"limit and refusal": {tune: func(c *authsvc.Config) {
 		refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied)(c)
 		c.RateLimit.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour}
@@ -518,7 +529,7 @@ func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began
 		t.Errorf("%s at %v", e.Name, e.Time)
 	}
 	from := [2]string{"203.0.113.7", "test agent"}
-	if want.Apart || e.Name == "email.given_up" {
+	if want.Apart || e.Name == "email.given_up" || e.Name == "email.delayed" {
 		from = [2]string{}
 	} else if e.Name == "session.ended_by_provider" || strings.HasPrefix(e.Name, "backchannel_logout.") || strings.Contains(e.Reason, "logout tokens") {
 		from[1] = "" // the provider's server
@@ -526,7 +537,7 @@ func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began
 	if got := [2]string{e.ClientIP, e.UserAgent}; got != from || (len(e.RequestID) == 12) == want.Apart {
 		t.Errorf("%s from %q, request %q", e.Name, got, e.RequestID)
 	}
-	for _, suffix := range []string{"refused", "limited", "cross_site", "not_linked", "wrong_subject", "misaddressed"} {
+	for _, suffix := range []string{"refused", "limited", "delayed", "cross_site", "not_linked", "wrong_subject", "misaddressed"} {
 		if strings.HasSuffix(e.Name, suffix) != (e.Outcome == authsvc.AuditRefused) && strings.HasSuffix(e.Name, suffix) {
 			t.Errorf("%s is %s", e.Name, e.Outcome)
 		}

@@ -32,6 +32,7 @@ type AuditLog interface {
 // Times and sizes of the way into the store.
 const (
 	trailQueue = 4096                   // events that may wait
+	trailOpen  = trailQueue * 3 / 4     // up to which refusals and failures are let in
 	trailBatch = 100                    // stored in one step
 	trailPause = 500 * time.Millisecond // to gather a batch
 	trailRetry = 2 * time.Second        // after a failure, doubled
@@ -63,8 +64,13 @@ func newTrail(store AuditLog, log *slog.Logger, keep time.Duration) *trail {
 	return t
 }
 
-// add queues a record or, if the queue is full, counts that it is lost.
+// add queues a record or, if the queue is full, counts that it is lost. A part
+// is for successes: however much is refused, it stays known who came in.
 func (t *trail) add(r AuditRecord) {
+	if r.Outcome != AuditSuccess && len(t.queue) >= trailOpen {
+		t.lose(1)
+		return
+	}
 	select {
 	case t.queue <- r:
 	default:

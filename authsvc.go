@@ -58,12 +58,14 @@ type Service struct {
 	revoked   *revocations
 	once      *onceSet
 	mails     *mailQueue
+	bodies    *bodies
 	chunkOnce *sync.Once
 	proxyOnce *sync.Once
 
 	clock   storeClock
 	flights *flights // refreshes of tokens
 	trail   *trail   // nil: audit events are not stored
+	repeats *repeats // of audit events about refusals
 
 	life     context.Context // of background work; stop ends it
 	stop     context.CancelFunc

@@ -141,7 +141,8 @@ func (rq *request) logoutFailed(code, description string, cause error) outcome {
 }
 
 func (rq *request) logoutAnswer(event, code, description string, cause error) outcome {
-	rq.log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
-	rq.audit(event, "", description)
+	if rq.audit(event, "", description) {
+		rq.log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
+	}
 	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}
 }

@@ -17,6 +17,8 @@ func (s *Service) work(ctx context.Context) {
 	for range mailWorkers {
 		s.working.Go(func() { s.mails.run(ctx) })
 	}
+	s.working.Go(func() { s.mails.runLine(ctx) })
+	s.working.Go(func() { s.mails.runUnqueue(ctx) })
 	s.working.Go(func() { s.sweep(ctx) })
 	if s.revoked.poll {
 		s.working.Go(func() { s.pollRevocations(ctx) })
@@ -47,6 +49,7 @@ func (s *Service) Close(ctx context.Context) error {
 
 // stopped comes after everything else that may have something to record.
 func (s *Service) stopped() {
+	s.endRepeats()
 	s.tellStop.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
 	if s.trail != nil {
 		s.trail.end()

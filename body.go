@@ -41,12 +41,9 @@ func (rq *request) readBody() outcome {
 	if r.ContentLength > maxBody {
 		return problem{status: http.StatusRequestEntityTooLarge, text: "the body is larger than 64 KiB"}
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
-		return problem{status: http.StatusBadRequest, text: "the body ended early"}
-	}
-	if len(raw) > maxBody {
-		return problem{status: http.StatusRequestEntityTooLarge, text: "the body is larger than 64 KiB"}
+	raw, out := rq.rawBody()
+	if out != nil {
+		return out
 	}
 	b := &body{}
 	if isForm {
@@ -59,6 +56,49 @@ func (rq *request) readBody() outcome {
 	}
 	rq.body = b
 	return nil
+}
+
+// rawBody reads the bytes. The body of a request that is going to be refused is
+// not read when too many such are under way.
+func (rq *request) rawBody() ([]byte, outcome) {
+	var leave func()
+	var ok bool
+	if rq.toBeRefused() {
+		if leave, ok = rq.bodies.enterRefused(); !ok {
+			return nil, rq.refusedUnread()
+		}
+	} else if leave, ok = rq.bodies.enter(rq.ctx, rq.networkKey()); !ok {
+		rq.retryAfter = bodyPatience
+		rq.audit("request.limited", RateLimited, "too many bodies under way")
+		return nil, problem{status: http.StatusServiceUnavailable, text: "too many requests are under way, try again"}
+	}
+	defer leave()
+	raw, err := io.ReadAll(io.LimitReader(rq.r.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, problem{status: http.StatusBadRequest, text: "the body ended early"}
+	case len(raw) > maxBody:
+		return nil, problem{status: http.StatusRequestEntityTooLarge, text: "the body is larger than 64 KiB"}
+	}
+	return raw, nil
+}
+
+// refusedUnread is the answer to a request that is refused whatever its body.
+func (rq *request) refusedUnread() outcome {
+	if !rq.foreign && !rq.sameSite() {
+		return rq.refusedCrossSite()
+	}
+	return rq.limited(bodyPatience)
+}
+
+// toBeRefused judges origin and rate before the body is read. The refusal is
+// the action's, since the body may say that it is to be JSON. The callback of a
+// form_post provider is another site's.
+func (rq *request) toBeRefused() bool {
+	if l := rq.limiter; l != nil && l.over(rq.clientKey(), rq.now) {
+		return true
+	}
+	return !rq.foreign && !rq.sameSite()
 }
 
 func parseForm(raw string) (map[string]string, error) {

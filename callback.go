@@ -12,8 +12,7 @@ import (
 func callback(rq *request) outcome {
 	foreign := rq.r.Method == http.MethodPost && rq.flow.info().formPost && rq.body.get("repost") != "1"
 	if rq.r.Method == http.MethodPost && !foreign && !rq.sameSite() {
-		rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
-		return rq.crossSite()
+		return rq.refusedCrossSite()
 	}
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)

@@ -71,19 +71,25 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.who = user.ID
-	kept := rq.mayMail(address)
 	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
 	switch {
 	case err != nil && rq.showRefusal:
 		return fail(AccessDenied, err)
-	case err != nil:
-		kept = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
 	case to != "":
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	return f.request(rq, address, kept)
+	known := rq.knows(f.knownKey(address))
+	// Counted whatever the callback said: it must not show in the time taken.
+	kept := rq.mayMail(mailbox(address), known)
+	if err != nil {
+		kept = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
+	}
+	return f.request(rq, address, known, kept)
 }
+
+// knownKey names an address in the cookie of browsers that signed in with it.
+func (f *emailFlow) knownKey(address string) string { return accountKey(f.ID, address) }
 
 func (f *emailFlow) account(address string) Account {
 	return Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
@@ -91,19 +97,19 @@ func (f *emailFlow) account(address string) Account {
 
 // request does the same work whether or not a mail goes out: without one,
 // because of kept, it stores a token that nobody knows.
-func (f *emailFlow) request(rq *request, address string, kept AuditEvent) outcome {
+func (f *emailFlow) request(rq *request, address string, known bool, kept AuditEvent) outcome {
 	send := kept.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	link := f.link(rq, address, plain)
 	stored := rq.linkDigests(plain)[0]
-	payload, err := f.sealMail(rq, address, link)
+	payload, err := f.sealMail(rq, address, link, known)
 	if err != nil {
 		return fail(EmailSignin, err)
 	}
 	m := Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
 	if !send {
-		m.Payload = nil // it leaves the queue as if it had been sent
+		m.Payload, m.Due = nil, expires // no worker claims it before it is removed
 	}
 	err = rq.adapter.PutToken(rq.ctx, VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
 	if err != nil {
@@ -113,7 +119,11 @@ func (f *emailFlow) request(rq *request, address string, kept AuditEvent) outcom
 		kept.Name = "email.requested"
 	}
 	rq.audit(kept.Name, kept.Code, kept.Reason) // before what becomes of the mail
-	rq.mails.wake()
+	if send {
+		rq.mails.wake()
+	} else {
+		rq.mails.unqueue(m)
+	}
 	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
 	return redirect{to: withQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
 }
@@ -123,14 +133,14 @@ func (f *emailFlow) link(rq *request, address, token string) string {
 	return withQuery(rq.base+"/callback/"+f.ID, "callbackUrl", rq.callbackURL(), "token", token, "email", address)
 }
 
-func (f *emailFlow) sealMail(rq *request, address, link string) ([]byte, error) {
+func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]byte, error) {
 	m, err := f.compose.message(mailData{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
 		Minutes: int(f.MaxAge / time.Minute), Language: rq.language()})
 	if err != nil {
 		return nil, err
 	}
 	m.From, m.To = f.From, address
-	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.who, RequestID: rq.requestID()})
+	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.who, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known})
 	if err != nil {
 		return nil, err
 	}
@@ -138,15 +148,27 @@ func (f *emailFlow) sealMail(rq *request, address, link string) ([]byte, error) 
 	return []byte(value), err
 }
 
-// mayMail counts the link against the limits of the mailbox and of all. Past
-// them no mail goes out, for the event that is returned, and the answer is the
-// same.
-func (rq *request) mayMail(address string) (kept AuditEvent) {
-	if _, ok := rq.permit(rq.limits.mailbox, address); !ok {
-		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one mailbox"}
+// mayMail counts the link against what the client, its network and the mailbox
+// may have. Past that no mail goes out, for the event that is returned, and the
+// answer is the same. A browser known to the address has counts of its own, so
+// that strangers do not use up its owner's.
+func (rq *request) mayMail(mailbox string, known bool) (kept AuditEvent) {
+	whose := ""
+	if known {
+		whose = "known\x00"
 	}
-	if _, ok := rq.permit(rq.limits.mailTotal, ""); !ok {
-		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links in all"}
+	_, ok := rq.permit(rq.limits.mailClient, whose+rq.clientKey())
+	if ok && rq.clientIP().Is6() {
+		_, ok = rq.permit(rq.limits.mailNetwork, whose+rq.networkKey())
+	}
+	if !ok {
+		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one client"}
+	}
+	if known {
+		whose += rq.knownBrowser().Device + "\x00"
+	}
+	if _, ok := rq.permit(rq.limits.mailbox, whose+mailbox); !ok {
+		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one mailbox"}
 	}
 	return kept
 }
@@ -222,7 +244,7 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	}
 	rq.forgetLinks(address)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true,
-		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount}
+		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.knownKey(address)}
 }
 
 // takeLink uses up the link's token, under whichever secret it was stored.
@@ -240,7 +262,8 @@ func (e *Email) build(b *builder) flow {
 	f := &emailFlow{Email: *e}
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
-	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL}
+	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
+		limit: func(l *limits) *limiter { return l.link }}
 	if b.config.Adapter == nil {
 		b.fail("type", "is email, but there is no storage", "links are kept in the store; set storage.url (Config.Adapter)")
 	}

@@ -12,9 +12,10 @@ import (
 )
 
 // A knownBrowser is what a browser keeps of the accounts that it signed in to
-// with credentials, sealed. Its attempts at those count by themselves, so that
-// a stranger's failures do not keep the owner out. It proves nothing else:
-// whoever copies the cookie may try passwords at the same rate as everybody.
+// with credentials or by a mailed link, sealed. Its attempts at those, and the
+// links that it asks for, count by themselves, so that what a stranger does
+// keeps no owner out. It proves nothing else: whoever copies the cookie may try
+// passwords and ask for links at the same rate as everybody.
 type knownBrowser struct {
 	Device   string         `json:"d"` // random, names the browser's own counts
 	Accounts []knownAccount `json:"a"` // the one used last comes last
@@ -60,11 +61,15 @@ func (rq *request) knownBrowser() (k knownBrowser) {
 // browser's own count if it signed in to that account before, else the one
 // that all others share.
 func (rq *request) accountBucket(account string) string {
-	k := rq.knownBrowser()
-	if slices.ContainsFunc(k.Accounts, func(a knownAccount) bool { return a.Account == account }) {
-		return "known\x00" + k.Device + "\x00" + account
+	if rq.knows(account) {
+		return "known\x00" + rq.knownBrowser().Device + "\x00" + account
 	}
 	return account
+}
+
+// knows reports whether this browser signed in to an account before.
+func (rq *request) knows(account string) bool {
+	return slices.ContainsFunc(rq.knownBrowser().Accounts, func(a knownAccount) bool { return a.Account == account })
 }
 
 // rememberAccount makes this browser known to the account that it signed in

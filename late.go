@@ -112,7 +112,7 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 func (rq *request) takeTurn(account string) (time.Duration, bool) {
 	l := rq.limits.late
 	if rq.adapter != nil {
-		if wait, err := rq.permitStored(l, account); err == nil {
+		if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {
 			return wait, wait == 0
 		}
 	}

@@ -13,6 +13,8 @@ type queuedMail struct {
 	Provider  string  `json:"p"`
 	Message   Message `json:"m"`
 	UserID    string  `json:"u,omitempty"` // who has the address, if anybody had it
+	Client    string  `json:"c,omitempty"` // that asked for it, see networkKey
+	Known     bool    `json:"k,omitempty"` // the browser that asked signed in with the address before
 	RequestID string  `json:"r,omitempty"` // that asked for it
 }
 
@@ -33,10 +35,13 @@ const (
 type mailQueue struct {
 	*Service
 	signal chan struct{}
+	line   *mailLine
+	// unwanted are mails that are not to go out.
+	unwanted chan Mail
 }
 
 func newMailQueue(s *Service) *mailQueue {
-	return &mailQueue{Service: s, signal: make(chan struct{}, 1)}
+	return &mailQueue{Service: s, signal: make(chan struct{}, 1), line: newMailLine(), unwanted: make(chan Mail, 1024)}
 }
 
 // wake says that there is a mail to send.
@@ -73,6 +78,9 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	}
 	q.wake() // there may be more of them, for another worker
 	mail, err := q.open(m)
+	if err == nil && !q.mayGo(ctx, m, mail, now) {
+		return true
+	}
 	if err == nil {
 		err = q.send(ctx, m, mail, now)
 	}
@@ -156,4 +164,29 @@ func (q *mailQueue) remove(ctx context.Context, m Mail) error {
 	ctx, cancel := inHand(ctx, storeTimeout)
 	defer cancel()
 	return q.adapter.DeleteMail(ctx, m.ID)
+}
+
+// unqueue removes, beside the request, the mail of a link that is not to go
+// out, so that it takes no place.
+func (q *mailQueue) unqueue(m Mail) {
+	select {
+	case q.unwanted <- m:
+	default: // it goes with its link
+	}
+}
+
+// runUnqueue removes unwanted mails, at the end those that are left.
+func (q *mailQueue) runUnqueue(ctx context.Context) {
+	for ended := ctx.Done(); ; {
+		select {
+		case m := <-q.unwanted:
+			if err := q.remove(ctx, m); err != nil {
+				q.log.Error("a mail that is not to go out is in the queue until its link is over", "err", err)
+			}
+		case <-ended:
+			if len(q.unwanted) == 0 {
+				return
+			}
+		}
+	}
 }

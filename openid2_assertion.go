@@ -21,6 +21,10 @@ const (
 	maxAssertionV = 4 << 10         // bytes of one
 )
 
+// openID2Names are the characters of parameter names: what providers sign is a
+// list of names with commas and lines with colons.
+const openID2Names = "abcdefghijklmnopqrstuvwxyz0123456789_."
+
 // An assertion is what came back through the browser, by name without
 // "openid.". Anyone can write one.
 type assertion map[string]string
@@ -35,7 +39,9 @@ func readAssertion(q url.Values) (assertion, error) {
 			continue
 		case len(values) != 1:
 			return nil, errors.New("a parameter of the assertion came twice")
-		case len(a) == maxAssertion || len(values[0]) > maxAssertionV || !utf8.ValidString(values[0]) || strings.ContainsAny(name+values[0], "\r\n\x00"):
+		case name == "" || strings.Trim(name, openID2Names) != "":
+			return nil, errors.New("a parameter of the assertion has a name that key-value form does not")
+		case len(a) == maxAssertion || len(values[0]) > maxAssertionV || !utf8.ValidString(values[0]) || strings.ContainsAny(values[0], "\r\n\x00"):
 			return nil, errors.New("the assertion is malformed or too large")
 		}
 		a[name] = values[0]

@@ -55,6 +55,8 @@ func TestReadAssertion(t *testing.T) {
 		"one": {url.Values{"openid.mode": {"id_res"}, "state": {"a", "b"}}, true}, "none": {url.Values{}, true},
 		"twice": {url.Values{"openid.mode": {"id_res", "id_res"}}, false}, "empty list": {url.Values{"openid.mode": {}}, false},
 		"line break": {url.Values{"openid.mode": {"a\nb"}}, false}, "line break in name": {url.Values{"openid.a\r": {"a"}}, false},
+		"colon in name": {url.Values{"openid.a:b": {"a"}}, false}, "comma in name": {url.Values{"openid.a,b": {"a"}}, false}, "upper case in name": {url.Values{"openid.Mode": {"a"}}, false},
+		"no name": {url.Values{"openid.": {"a"}}, false}, "extension": {url.Values{"openid.sreg.e-mail": {"a"}}, false}, "extension, right": {url.Values{"openid.ns.ext1_a": {"a"}}, true},
 		"not UTF-8": {url.Values{"openid.mode": {"\xff"}}, false}, "long": {url.Values{"openid.mode": {strings.Repeat("x", maxAssertionV+1)}}, false},
 		"many": {many, false},
 	} {

@@ -40,8 +40,9 @@ func ownOrigin(s string) string {
 	return originOf(u)
 }
 
-// crossSite is the refusal of the second wall.
-func (rq *request) crossSite() outcome {
+// refusedCrossSite is the refusal of the second wall.
+func (rq *request) refusedCrossSite() outcome {
+	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}
 	}

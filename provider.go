@@ -31,7 +31,8 @@ type info struct {
 	form     string // template of its part of the sign-in page: button, email, fields
 	style    Style
 	fields   []Field
-	formPost bool // the callback is a POST from another site
+	formPost bool                   // the callback is a POST from another site
+	limit    func(*limits) *limiter // counts POSTs to the callback per client, nil: none does
 	issuer   string
 	linkAge  time.Duration // of e-mailed links; 0: it sends none
 	inboxURL string        // where they can be read

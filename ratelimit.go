@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"container/list"
+	"context"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -77,42 +78,83 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	return 0, true
 }
 
+// over reports whether allow would refuse an event of key. It counts nothing.
+func (l *limiter) over(key string, now time.Time) bool {
+	if l.off {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.keys[key]
+	return e != nil && e.Value.(*limited).tat.Sub(now) > l.burst
+}
+
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, mailTotal, credentials, late, link, backchannel *limiter
+	signIn, mailbox, credentials, late, link, backchannel *limiter
 
-	room *waitingRoom
+	mailClient, mailNetwork *limiter // what one client, and one IPv6 /48, may have of all mails
+	mailTotal, mailKept     *limiter // mails in all, and those kept for browsers known to the address; mailKept may be nil
+
+	room   *waitingRoom
+	warned *onceSet // what was said to the operator in the last minute
 }
 
 func newLimits(r RateLimit) limits {
-	return limits{
+	l := limits{
 		signIn:      newLimiter("sign-in", r.SignIn, r.Disabled),
 		mailbox:     newLimiter("mailbox", r.EmailPerAddress, r.Disabled),
-		mailTotal:   newLimiter("mail", r.EmailTotal, r.Disabled),
 		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
 		late:        newLimiter("late", Rate{1, lateEvery}, r.Disabled),
 		room:        &waitingRoom{},
+		warned:      &onceSet{keys: map[string]time.Time{}},
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
+		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),
+		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),
 	}
+	all := r.EmailTotal
+	if kept := all.N / mailKeptPart; kept > 0 {
+		l.mailKept = newLimiter("mail-known", Rate{kept, all.Per}, r.Disabled)
+		all.N -= kept
+	}
+	l.mailTotal = newLimiter("mail", all, r.Disabled)
+	return l
+}
+
+// Parts of rate_limit.email_total.
+const (
+	mailClientPart  = 20 // a twentieth is what one client may have
+	mailNetworkPart = 10 // a tenth, one IPv6 /48
+	mailKeptPart    = 5  // a fifth is kept for browsers known to the address
+	mailPartFloor   = 10 // links that a part has at least, if there are so many in all
+)
+
+// shareOf is what one of many may have of all.
+func shareOf(all Rate, of int) Rate {
+	return Rate{max(all.N/of, min(all.N, mailPartFloor)), all.Per}
 }
 
 // permit counts an event of key against a limit: in this process first, which
 // keeps a flood from the store, and then in the store, for all replicas. If
 // the store fails this process's count holds.
 func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) {
-	if wait, ok = l.allow(key, rq.now); !ok || l.off || rq.adapter == nil {
+	return rq.Service.permit(rq.ctx, l, key, rq.now)
+}
+
+func (s *Service) permit(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, ok bool) {
+	if wait, ok = l.allow(key, now); !ok || l.off || s.adapter == nil {
 		return wait, ok
 	}
-	wait, err := rq.permitStored(l, key)
+	wait, err := s.permitStored(ctx, l, key, now)
 	return wait, err != nil || wait == 0
 }
 
 // permitStored counts for all replicas. With an error, which is logged, it
 // counted nothing and wait is 0.
-func (rq *request) permitStored(l *limiter, key string) (wait time.Duration, err error) {
-	if wait, err = rq.adapter.Permit(rq.ctx, nameOf(l.name, key), rq.now, l.interval, l.burst); err != nil {
-		rq.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "request", rq.requestID(), "err", err)
+func (s *Service) permitStored(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, err error) {
+	if wait, err = s.adapter.Permit(ctx, nameOf(l.name, key), now, l.interval, l.burst); err != nil {
+		s.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "err", err)
 		return 0, err
 	}
 	return wait, nil
@@ -135,6 +177,19 @@ func (rq *request) clientKey() string {
 	ip := rq.clientIP()
 	if ip.Is6() {
 		if p, err := ip.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
+}
+
+// networkKey is clientKey where a line at home or at a hoster must not count
+// many times over: IPv6 counts by /48, which one customer may have whole.
+func (rq *request) networkKey() string { return networkOf(rq.clientIP()) }
+
+func networkOf(ip netip.Addr) string {
+	if ip.Is6() {
+		if p, err := ip.Prefix(48); err == nil {
 			return p.String()
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,6 +42,31 @@ func TestLimiterMemory(t *testing.T) {
 		t.Error("a key that went is still counted")
 	}
 	runtime.KeepAlive(l)
+}
+
+// The refusals that are kept in mind are bounded, and so is each.
+func TestRepeatsMemory(t *testing.T) {
+	t.Parallel()
+	r, now := newRepeats(false), time.Now()
+	header := strings.Repeat("x", 32<<10)
+	counts := 0
+	for i := range 3 * maxRepeats {
+		e := AuditEvent{Name: "csrf.refused", UserAgent: header[:maxAgent]}
+		for range 2 {
+			told, ended := r.first(fmt.Sprint(i), e, now)
+			counts += len(ended)
+			if told && r.order.Len() == 0 {
+				t.Fatal("told and not kept in mind")
+			}
+		}
+	}
+	if r.order.Len() != maxRepeats || len(r.all) != maxRepeats {
+		t.Errorf("%d and %d are kept", r.order.Len(), len(r.all))
+	}
+	ended, more := r.rest(now.Add(repeatsFor), false)
+	if counts += len(ended); counts != 3*maxRepeats || more || len(r.all) != 0 {
+		t.Errorf("%d of %d counts were told, %d are left", counts, 3*maxRepeats, len(r.all))
+	}
 }
 
 func TestWaitingRoom(t *testing.T) {

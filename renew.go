@@ -13,15 +13,23 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.signIn, before.limits.signIn},
 		{s.limits.mailbox, before.limits.mailbox},
 		{s.limits.mailTotal, before.limits.mailTotal},
+		{s.limits.mailClient, before.limits.mailClient},
+		{s.limits.mailNetwork, before.limits.mailNetwork},
+		{s.limits.mailKept, before.limits.mailKept},
 		{s.limits.credentials, before.limits.credentials},
 		{s.limits.link, before.limits.link},
 		{s.limits.backchannel, before.limits.backchannel},
 	} {
-		l.to.counts = l.from.counts
+		if l.to != nil && l.from != nil {
+			l.to.counts = l.from.counts
+		}
 	}
+	s.limits.room = before.limits.room
+	s.mails.line = before.mails.line
 	s.once = before.once
 	if s.revoked.poll == before.revoked.poll && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
+	s.bodies = before.bodies
 	s.chunkOnce, s.proxyOnce = before.chunkOnce, before.proxyOnce
 }

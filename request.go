@@ -25,6 +25,8 @@ type request struct {
 	flow      flow   // of the :provider segment, else nil
 	code      string // of error/:code
 	corsRoute bool
+	foreign   bool     // another site, or no browser at all, may make this POST
+	limiter   *limiter // that counts this POST per client, else nil
 	jar       jar
 	body      *body // of a POST, else nil
 	now       time.Time
@@ -44,6 +46,7 @@ type request struct {
 	id         string
 	retryAfter time.Duration
 	audited    bool   // what came of it is recorded
+	quiet      bool   // as one of many alike, which are only counted
 	who        string // the user that it is about, once that is known
 	signsOut   bool
 	room       [8]pair
@@ -65,12 +68,11 @@ func (rq *request) act() (out outcome) {
 			if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is compared so in net/http
 				panic(v)
 			}
-			rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
-				"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
-			rq.set = nil
-			if !rq.audited {
-				rq.audit("request.failed", "", "a panic")
+			if rq.audited || rq.audit("request.failed", "", "a panic") {
+				rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
+					"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
 			}
+			rq.set = nil
 			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
 		}
 	}()
@@ -85,8 +87,7 @@ func (rq *request) act() (out outcome) {
 		return out
 	}
 	if !route.open && !rq.sameSite() {
-		rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
-		return rq.crossSite()
+		return rq.refusedCrossSite()
 	}
 	return route.post(rq)
 }
@@ -294,9 +295,11 @@ func (rq *request) refusal(e *Error) outcome {
 	if e.Code == Configuration || e.Code == Callback || errors.Is(e.Err, errStore) {
 		level = slog.LevelError
 	}
-	rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
-		"provider", rq.providerID(), "cause", e.Err)
 	rq.auditRefusal(e)
+	if !rq.quiet {
+		rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
+			"provider", rq.providerID(), "cause", e.Err)
+	}
 	status := 0
 	switch {
 	case errors.Is(e.Err, errStore):

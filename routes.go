@@ -75,6 +75,9 @@ func (rq *request) find() (*route, outcome) {
 	case rt == nil:
 		return nil, rq.unknown()
 	}
+	if rq.r.Method == http.MethodPost && rt.post != nil {
+		rq.judgedBy(name)
+	}
 	rq.corsRoute = rt.cors && (name != "callback" || rq.flow.info().kind == "credentials")
 	switch {
 	case rq.r.Method == http.MethodGet && rt.get != nil, rq.r.Method == http.MethodPost && rt.post != nil:
@@ -83,6 +86,23 @@ func (rq *request) find() (*route, outcome) {
 		return nil, noContent{http.StatusNoContent}
 	}
 	return nil, rq.notAllowed(rt)
+}
+
+// judgedBy notes what the route is judged by before its body is read.
+func (rq *request) judgedBy(name string) {
+	switch name {
+	case "signin":
+		rq.limiter = rq.limits.signIn
+	case "callback":
+		rq.foreign = rq.flow.info().formPost
+		if of := rq.flow.info().limit; of != nil {
+			rq.limiter = of(&rq.limits)
+		}
+	case "backchannel-logout":
+		rq.foreign, rq.limiter = true, rq.limits.backchannel
+	case "_log":
+		rq.foreign = true
+	}
 }
 
 var styleRoute = route{get: getStyle}

@@ -23,10 +23,10 @@ func compile(c *Config) (*Service, *builder) {
 		custom: c.Pages, secrets: c.Secrets, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		flights:       &flights{all: map[string]*flight{}},
-		once:          &onceSet{keys: map[string]time.Time{}}, chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
+		once:          &onceSet{keys: map[string]time.Time{}}, bodies: newBodies(), chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkHSTS, checkWords, checkVault, checkAudit,
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkVault, checkAudit,
 	} {
 		check(b, s)
 	}
@@ -313,10 +313,30 @@ func checkRateLimit(b *builder, s *Service) {
 			*v.rate = v.def
 		}
 	}
-	s.limits = newLimits(r)
+	if r.Disabled {
+		b.warn("rate limits are off (rate_limit.enabled: false): passwords, links and addresses can be tried without end")
+	}
+	s.limits, s.repeats = newLimits(r), newRepeats(r.Disabled)
 	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
 	if r.Disabled {
 		s.linksPerHour = -1
+	}
+}
+
+// checkProxies warns about networks that are hardly what was meant.
+func checkProxies(b *builder, s *Service) {
+	for _, p := range s.proxies {
+		least := 8 // bits that the largest networks of one owner have
+		if p.Addr().Is6() {
+			least = 7
+		}
+		switch {
+		case p.Addr().Is4In6() && p.Bits() >= 96:
+			b.warn("a network in trusted_proxies never matches: addresses of IPv4 are compared as such",
+				"network", p.String(), "write", netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).String())
+		case p.Bits() < least:
+			b.warn("trusted_proxies trusts everybody or nearly so: clients choose the address that limits and the log see", "network", p.String())
+		}
 	}
 }
 

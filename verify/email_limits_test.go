@@ -206,8 +206,12 @@ func email12(t *T) {
 			}
 		}
 		synctest.Wait()
-		if n := w.Mail.Count(); n != 1000 {
+		if n := w.Mail.Count(); n != 800 { // the rest is kept for browsers known to the address
 			t.Errorf("%d mails in all", n)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := w.Mail.Count(); n < 860 || n > 870 {
+			t.Errorf("%d mails in all when some had waited", n)
 		}
 	})
 }
@@ -235,7 +239,7 @@ func email14(t *T) {
 		if looked != 30 {
 			t.Errorf("%d guesses were judged", looked)
 		}
-		if n := w.Audits.Load() - audits; n != int64(guesses) || !strings.Contains(w.Logs.String(), "event=request.limited") {
+		if n := w.Audits.Load() - audits; n != 2 || !strings.Contains(w.Logs.String(), "event=request.limited") {
 			t.Errorf("%d events", n)
 		}
 		if b.Get(link); b.Email() != "ada@app.test" {

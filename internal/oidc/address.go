@@ -31,6 +31,7 @@ var forbiddenNetworks = []netip.Prefix{
 	netip.MustParsePrefix("fd20:ce::254/128"),   // metadata, Google
 	netip.MustParsePrefix("2001::/32"),          // Teredo: hides an IPv4 address
 	netip.MustParsePrefix("2002::/16"),          // 6to4: hides an IPv4 address
+	netip.MustParsePrefix("::ffff:0:0:0/96"),    // IPv4-translated (SIIT, RFC 2765): hides an IPv4 address
 }
 
 var internalNetworks = []netip.Prefix{
@@ -42,7 +43,7 @@ var internalNetworks = []netip.Prefix{
 	netip.MustParsePrefix("198.18.0.0/15"), // benchmarking
 	netip.MustParsePrefix("fc00::/7"),      // unique local
 	netip.MustParsePrefix("fec0::/10"),     // site-local, deprecated
-	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), // translation inside a network, RFC 8215
 }
 
 // nat64 carries an IPv4 address in its last four bytes (RFC 6052), so the class

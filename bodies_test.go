@@ -1,0 +1,139 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/arena"
+)
+
+// An endless body begins, and does not end before it is told to.
+type endless struct {
+	begun *atomic.Int64
+	end   chan struct{}
+	once  sync.Once
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.once.Do(func() { e.begun.Add(1) })
+	<-e.end
+	return 0, io.ErrUnexpectedEOF
+}
+
+// TestUnfinishedBodies: bodies under way are few, in all and for each client,
+// and one is read only if the request is not going to be refused anyway.
+func TestUnfinishedBodies(t *testing.T) {
+	t.Parallel()
+	many := func(i int) string { return fmt.Sprintf("10.%d.%d.1:1", i/250, i%250) }
+	for name, c := range map[string]struct {
+		path    string
+		header  http.Header
+		address func(i int) string
+		most    int64 // bodies
+		status  int   // of the others
+		other   bool  // whether another client gets through meanwhile
+	}{
+		"one client": {"/api/auth/signout", nil, func(int) string { return "203.0.113.9:1" }, 64, http.StatusServiceUnavailable, true},
+		"one line": {"/api/auth/callback/credentials", nil, func(i int) string { return fmt.Sprintf("[2001:db8:7:%x::1]:1", i) }, 64,
+			http.StatusServiceUnavailable, true},
+		"many clients":      {"/api/auth/_log", nil, many, 1024, http.StatusServiceUnavailable, false},
+		"from another site": {"/api/auth/signout", http.Header{"Origin": {"https://evil.test"}}, many, 64, http.StatusForbidden, true},
+		"from another site, callback": {"/api/auth/callback/credentials", http.Header{"Sec-Fetch-Site": {"cross-site"}}, many, 64,
+			http.StatusForbidden, true},
+		"past the limit": {"/api/auth/callback/credentials", nil, func(int) string { return "198.51.100.1:1" }, 64, http.StatusTooManyRequests, true},
+		"no route":       {"/api/auth/nothing", nil, many, 0, http.StatusNotFound, true},
+		"no body to be read": {"/api/auth/signout", http.Header{"Content-Type": {"text/plain"}}, many, 0,
+			http.StatusUnsupportedMediaType, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, at := guests(t, nil)
+				for i := range 31 { // uses up the limit of one client
+					at("198.51.100.1:1").login(fmt.Sprint("bob", i), "right")
+				}
+				time.Sleep(time.Second)
+				var begun, answered atomic.Int64
+				var all sync.WaitGroup
+				end := make(chan struct{})
+				for i := range 2500 {
+					r := httptest.NewRequest(http.MethodPost, guestOrigin+c.path, &endless{begun: &begun, end: end})
+					r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+					for k, v := range c.header {
+						r.Header[k] = v
+					}
+					r.RemoteAddr = c.address(i)
+					all.Go(func() {
+						rec := httptest.NewRecorder()
+						s.ServeHTTP(rec, r)
+						if rec.Code == c.status {
+							answered.Add(1)
+						}
+					})
+				}
+				time.Sleep(10 * time.Second)
+				if n := begun.Load(); n != c.most || answered.Load() != 2500-c.most {
+					t.Errorf("%d bodies are read, want %d; %d requests have the answer %d", n, c.most, answered.Load(), c.status)
+				}
+				r := at("203.0.113.77:1").login("ada", "right")
+				if r.in() != c.other {
+					t.Errorf("another client: %d %s", r.StatusCode, r.text)
+				}
+				close(end)
+				all.Wait()
+				if r := at("203.0.113.9:1").login("ada", "right"); !r.in() || r.took > 0 {
+					t.Errorf("twin, afterwards: %d after %v", r.StatusCode, r.took)
+				}
+			})
+		})
+	}
+}
+
+// TestWarnedAtStart: what switches a protection off, or does nothing, is said.
+func TestWarnedAtStart(t *testing.T) {
+	t.Parallel()
+	proxies := func(list ...string) func(*authsvc.Config) {
+		return func(c *authsvc.Config) {
+			for _, p := range list {
+				c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(p))
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		tune func(*authsvc.Config)
+		want string // "" is no warning
+	}{
+		"everybody":       {proxies("0.0.0.0/0"), "trusts everybody or nearly so"},
+		"everybody, v6":   {proxies("::/0"), "trusts everybody or nearly so"},
+		"half of them":    {proxies("128.0.0.0/1"), "trusts everybody or nearly so"},
+		"mapped":          {proxies("::ffff:10.0.0.0/104"), "write=10.0.0.0/8"},
+		"limits off":      {func(c *authsvc.Config) { c.RateLimit.Disabled = true }, "rate limits are off"},
+		"usual":           {proxies("127.0.0.1/32", "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "::1/128"), ""},
+		"nothing is said": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logs := &arena.LogBuffer{}
+			guests(t, func(g *authsvc.Config) {
+				g.Logger = slog.New(slog.NewTextHandler(logs, nil))
+				if c.tune != nil {
+					c.tune(g)
+				}
+			})
+			if said := strings.Contains(logs.String(), "level=WARN"); said != (c.want != "") || !strings.Contains(logs.String(), c.want) {
+				t.Errorf("want %q, got %s", c.want, logs.String())
+			}
+		})
+	}
+}

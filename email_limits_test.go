@@ -1,0 +1,357 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// sentMails collects what goes out.
+type sentMails struct {
+	mu   sync.Mutex
+	to   []string
+	last map[string]string // address → link
+	told []authsvc.AuditEvent
+	hang chan struct{} // not nil: the server takes nothing until it is closed
+}
+
+func (s *sentMails) send(ctx context.Context, m authsvc.Message) error {
+	if s.hang != nil {
+		select {
+		case <-s.hang:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to = append(s.to, m.To)
+	for line := range strings.Lines(m.Text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "http") {
+			s.last[m.To] = line
+		}
+	}
+	return nil
+}
+
+// count is how many went to addresses that begin so.
+func (s *sentMails) count(prefix string) (n int) {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, to := range s.to {
+		if strings.HasPrefix(to, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// events counts the audit events of a name.
+func (s *sentMails) events(name string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.told {
+		if e.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string) *guest, *authsvc.Service) {
+	t.Helper()
+	s := &sentMails{last: map[string]string{}}
+	service, at := guests(t, func(c *authsvc.Config) {
+		c.Adapter = memory.New()
+		c.Providers = append(c.Providers, &authsvc.Email{From: "no-reply@guests.test", Send: s.send})
+		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.told = append(s.told, e)
+		}
+		if tune != nil {
+			tune(c)
+		}
+	})
+	return s, at, service
+}
+
+// TestMailsOfMembersOnly: a stranger asks for links that the SignIn callback
+// refuses. Not one mail goes out for it, and the members' mails are not less.
+func TestMailsOfMembersOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, at, _ := mailing(t, func(c *authsvc.Config) {
+			c.RateLimit.EmailTotal = authsvc.Rate{N: 60, Per: time.Hour}
+			c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+				if !strings.HasPrefix(a.User.Email, "member") {
+					return "", errors.New("no")
+				}
+				return "", nil
+			}
+		})
+		stranger := at("203.0.113.66:1")
+		for i := range 120 { // 30 a minute, for four minutes
+			stranger.ask(fmt.Sprintf("nobody%d@app.test", i))
+			time.Sleep(2 * time.Second)
+		}
+		answers := map[string]bool{}
+		for i := range 40 {
+			r := at(host(i)).ask(fmt.Sprintf("member%d@app.test", i))
+			answers[r.Status+r.Header.Get("Location")+r.text] = true
+			r = stranger.ask(fmt.Sprintf("nobody%d@app.test", i))
+			answers[r.Status+r.Header.Get("Location")+r.text] = true
+			time.Sleep(2 * time.Second)
+		}
+		if n := s.count("member"); n != 40 || s.count("nobody") != 0 {
+			t.Errorf("%d of 40 members have a mail, %d others", n, s.count("nobody"))
+		}
+		if len(answers) != 1 {
+			t.Errorf("answers differ: %q", slices.Collect(maps.Keys(answers)))
+		}
+	})
+}
+
+// TestMailsOfOneLine: ten /64s of one IPv6 /48, each at the rate that one client
+// may have, do not keep others from their mails.
+func TestMailsOfOneLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, at, _ := mailing(t, nil)
+		var line []*guest
+		for i := range 10 {
+			line = append(line, at(fmt.Sprintf("[2001:db8:7:%x::1]:1", i)))
+		}
+		for minute := range 180 {
+			for i, g := range line {
+				for n := range 3 { // ten times three is what a home line has; more changes nothing
+					g.ask(fmt.Sprintf("evil%d-%d-%d@app.test", minute, i, n))
+				}
+			}
+			if minute >= 120 { // in the third hour, 60 people an hour
+				at(fmt.Sprintf("[2001:db8:%x::1]:1", 0x100+minute)).ask(fmt.Sprintf("person%d@app.test", minute))
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := s.count("person"); n != 60 {
+			t.Errorf("%d of 60 people have a mail", n)
+		}
+		if n := s.count("evil"); n > 100*4 {
+			t.Errorf("%d mails for one /48 in three hours", n)
+		}
+		if n := s.count("evil"); n < 100 {
+			t.Errorf("twin: %d mails", n)
+		}
+	})
+}
+
+// TestMailsOfManyClients: when many clients together use up email_total, mails
+// wait, and clients have their turns one after another. Nobody is dropped
+// without a word to the operator.
+func TestMailsOfManyClients(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, at, _ := mailing(t, nil)
+		crowd := make([]*guest, 30)
+		for i := range crowd {
+			crowd[i] = at(host(i))
+		}
+		asked := 0
+		flood := func(minutes int) {
+			for range minutes {
+				for _, g := range crowd {
+					for range 10 {
+						g.ask(fmt.Sprintf("evil%d@app.test", asked))
+						asked++
+					}
+				}
+				time.Sleep(time.Minute)
+			}
+		}
+		flood(10)
+		if n := s.count("evil"); n < 800 || n > 800+10*14 {
+			t.Fatalf("%d mails in ten minutes", n)
+		}
+		r := at("203.0.113.1:1").ask("person@app.test")
+		if !strings.Contains(r.Header.Get("Location"), "/verify-request") {
+			t.Errorf("%d %s", r.StatusCode, r.Header.Get("Location"))
+		}
+		flood(5)
+		if n := s.count("person"); n != 1 {
+			t.Errorf("the person has %d mails after five minutes", n)
+		}
+		if s.events("email.delayed") == 0 {
+			t.Error("no event says that mails wait")
+		}
+		time.Sleep(time.Hour)
+		if n := s.count("person"); n != 1 || s.events("email.limited") == 0 {
+			t.Error("no event says that mails were lost")
+		}
+	})
+}
+
+// TestMailsKeptForTheKnown: a fifth is for browsers that signed in with the
+// address before.
+func TestMailsKeptForTheKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, at, _ := mailing(t, nil)
+		owner := at("203.0.113.1:1")
+		owner.ask("owner@app.test")
+		s.count("")
+		if r := owner.get(s.last["owner@app.test"]); !r.in() || owner.cookies[knownCookie] == "" {
+			t.Fatalf("%d, known %q", r.StatusCode, owner.cookies[knownCookie])
+		}
+		time.Sleep(time.Hour)
+		for i := range 60 {
+			g := at(host(i))
+			for n := range 20 {
+				g.ask(fmt.Sprintf("evil%d-%d@app.test", i, n))
+			}
+		}
+		s.count("")
+		began := time.Now()
+		owner.ask("owner@app.test")
+		if n := s.count("owner"); n != 2 || time.Since(began) > 0 {
+			t.Errorf("the known browser has %d mails", n)
+		}
+		stranger := at("203.0.113.2:1")
+		stranger.ask("other@app.test")
+		if n := s.count("other"); n != 0 {
+			t.Errorf("twin: an unknown browser did not wait")
+		}
+	})
+}
+
+// TestMailboxOfKnownBrowser: a stranger who asks twice in four minutes uses up
+// the mailbox for everybody but the browsers of its owner.
+func TestMailboxOfKnownBrowser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, at, _ := mailing(t, nil)
+		owner, stranger := at("203.0.113.1:1"), at("203.0.113.66:1")
+		owner.ask("ada@app.test")
+		s.count("")
+		owner.get(s.last["ada@app.test"])
+		asked, mailed := 0, 0
+		for round := range 15 * 24 { // a day
+			stranger.ask("ada@app.test")
+			time.Sleep(2 * time.Minute)
+			stranger.ask("ada@app.test")
+			time.Sleep(2 * time.Minute)
+			if round%6 == 0 {
+				before := s.count("ada")
+				owner.ask("ada@app.test")
+				asked++
+				mailed += s.count("ada") - before
+			}
+		}
+		if asked != 60 || mailed != asked {
+			t.Errorf("%d of %d of the owner's requests were mailed", mailed, asked)
+		}
+		before := s.count("ada")
+		for range 10 {
+			owner.ask("ada@app.test")
+		}
+		if n := s.count("ada") - before; n != 5 {
+			t.Errorf("a known browser has %d mails at once", n)
+		}
+		before = s.count("ada")
+		other := at("203.0.113.67:1")
+		for range 6 { // whatever is free by now
+			stranger.ask("ada@app.test")
+		}
+		before = s.count("ada")
+		maps.Copy(other.cookies, owner.cookies)
+		delete(other.cookies, knownCookie)
+		other.ask("ada@app.test")
+		if n := s.count("ada") - before; n != 0 {
+			t.Error("twin: without the cookie it counts as everybody")
+		}
+	})
+}
+
+// TestOneMailboxManySpellings: tags and spellings of the domain are one mailbox
+// for the limit; the mail goes to the address as it was asked for.
+func TestOneMailboxManySpellings(t *testing.T) {
+	t.Parallel()
+	for name, spelling := range map[string]func(i int) string{
+		"tags":    func(i int) string { return fmt.Sprintf("victim+%d@app.test", i) },
+		"domains": func(i int) string { return []string{"victim@bücher.test", "victim@XN--BCHER-KVA.test"}[i%2] },
+		"case":    func(i int) string { return []string{"victim@app.test", "VICTIM+A@App.Test"}[i%2] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, at, _ := mailing(t, nil)
+				answers := map[string]bool{}
+				for i := range 1800 {
+					r := at(host(i % 200)).ask(spelling(i))
+					answers[r.Status+r.Header.Get("Location")+r.text] = true
+					time.Sleep(2 * time.Second)
+				}
+				if n := s.count("victim"); n < 5 || n > 5+5 {
+					t.Errorf("%d mails in an hour", n)
+				}
+				if len(answers) != 1 {
+					t.Errorf("%d answers", len(answers))
+				}
+				first := strings.ToLower(spelling(0))
+				if s.to[0] != first {
+					t.Errorf("mailed to %s, asked for %s", s.to[0], first)
+				}
+				at(host(201)).ask("+odd@app.test")
+				if s.count("+odd") != 1 {
+					t.Error("twin: another mailbox")
+				}
+			})
+		})
+	}
+}
+
+// TestLinksPastALimitTakeNoPlace: while the mail server hangs, what a limit or
+// the callback refused is not in the queue.
+func TestLinksPastALimitTakeNoPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &queueBound{Adapter: memory.New(), most: 20}
+		hang := make(chan struct{})
+		s, at, _ := mailing(t, func(c *authsvc.Config) { c.Adapter = store })
+		s.hang = hang
+		for i := range 10 {
+			at(host(i)).ask(fmt.Sprintf("slow%d@app.test", i)) // keep the workers busy
+		}
+		for i := range 500 {
+			if r := at(host(i % 100)).ask("victim@app.test"); !strings.Contains(r.Header.Get("Location"), "/verify-request") {
+				t.Fatalf("request %d: %d %s", i, r.StatusCode, r.Header.Get("Location"))
+			}
+			synctest.Wait()
+		}
+		close(hang)
+		time.Sleep(5 * time.Minute)
+		if n := s.count("victim"); n != 5 {
+			t.Errorf("twin: %d mails", n)
+		}
+	})
+}
+
+// A queueBound is a store whose mail queue is small.
+type queueBound struct {
+	authsvc.Adapter
+	most int
+}
+
+func (q *queueBound) PutToken(ctx context.Context, v authsvc.VerificationToken, m authsvc.Mail, _ int) error {
+	return q.Adapter.PutToken(ctx, v, m, q.most)
+}
