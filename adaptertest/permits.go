@@ -13,6 +13,7 @@ func permitTests() []test {
 	return []test{
 		{"Permit/burst, then one an interval", permitRate},
 		{"Permit/concurrent", permitRace},
+		{"Permit/counted in another order", permitMoments},
 		{"Permit/while it is swept", permitSwept},
 		{"Lease/one holder until it lapses", leaseHolder},
 		{"Lease/concurrent", leaseRace},
