@@ -69,6 +69,8 @@ type Service struct {
 
 	life     context.Context // of background work; stop ends it
 	stop     context.CancelFunc
+	sending  context.Context // of mails in hand, which outlive life; giveBack ends it
+	giveBack context.CancelFunc
 	working  sync.WaitGroup
 	tellStop sync.Once  // of service.stopped
 	errands  sync.Mutex // guards running, and that none begins after stop
@@ -106,6 +108,7 @@ func begin(c Config, before *Service) (*Service, error) {
 		warn(s)
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
+	s.sending, s.giveBack = context.WithCancel(context.Background())
 	s.work(s.life)
 	if before != nil {
 		before.tellStop.Do(func() {}) // it goes on as s

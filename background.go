@@ -30,8 +30,11 @@ func (s *Service) work(ctx context.Context) {
 
 // Close ends the background work after what is in hand, and stores the audit
 // events that wait. It does not wait for requests: stop the http.Server first.
+// A mail that its server has not taken 2 s before the deadline of ctx goes back
+// to the queue, from where the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
 	s.endErrands()
+	defer s.endMails(ctx)()
 	defer s.hangUp()
 	done := make(chan struct{})
 	go func() {
@@ -45,6 +48,18 @@ func (s *Service) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// giveBackTime is what is left of the time of Close when mails in hand go back
+// to the queue.
+const giveBackTime = 2 * time.Second
+
+// endMails gives mails in hand back before ctx ends, unless stop is called.
+func (s *Service) endMails(ctx context.Context) (stop func() bool) {
+	if end, ok := ctx.Deadline(); ok {
+		return time.AfterFunc(time.Until(end)-giveBackTime, s.giveBack).Stop
+	}
+	return context.AfterFunc(ctx, s.giveBack)
 }
 
 // stopped comes after everything else that may have something to record.

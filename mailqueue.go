@@ -124,6 +124,7 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 	}
 	ctx, cancel := inHand(ctx, min(mailTimeout, m.Expires.Sub(now)))
 	defer cancel()
+	defer context.AfterFunc(q.sending, cancel)()
 	return f.deliver(ctx, mail.Message)
 }
 
@@ -132,6 +133,9 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 // goes out in excess.
 func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
+	if q.sending.Err() != nil { // it was cut short; another process may begin at once
+		wait = 0
+	}
 	due := time.Now().Add(wait)
 	switch {
 	case errors.Is(cause, ErrMailRefused):

@@ -14,6 +14,7 @@ func permitTests() []test {
 		{"Permit/burst, then one an interval", permitRate},
 		{"Permit/no longer than an interval, whatever the clocks", permitBound},
 		{"Permit/concurrent", permitRace},
+		{"Permit/counted in another order", permitMoments},
 		{"Permit/while it is swept", permitSwept},
 		{"Lease/one holder until it lapses", leaseHolder},
 		{"Lease/concurrent", leaseRace},

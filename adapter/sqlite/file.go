@@ -83,7 +83,7 @@ func ensureFile(ctx context.Context, path string) error {
 	wal, walErr := os.Stat(path + "-wal")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return checkFile(ctx, path)
+		return errors.Join(checkFile(ctx, path), checkNames(path))
 	}
 	if err != nil {
 		return fmt.Errorf("sqlite: create: %w", err)
@@ -121,6 +121,15 @@ func checkFile(ctx context.Context, path string) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// checkPrivate refuses a database that is everybody's.
+func checkPrivate(path string) error {
+	names, err := exposed(path, 0o007)
+	if err == nil && names != "" {
+		err = fmt.Errorf("sqlite: everybody on this machine can read or write the database, whose session tokens work as they are: chmod o-rwx %s", names)
+	}
+	return err
 }
 
 // readHead returns the first bytes of a file, fewer when it is shorter.

@@ -35,6 +35,9 @@ type Options struct {
 	Naming Naming
 	// Migrate brings the schema up to date when the file is opened.
 	Migrate bool
+	// Private refuses a file that everybody on the machine may read or write:
+	// in the compat modes it holds tokens that work as they are.
+	Private bool
 }
 
 // A Store is an [authsvc.Adapter] over one file. Any number of processes on
@@ -61,8 +64,9 @@ type seam struct {
 
 // Open opens a file: a path, or a URL such as sqlite:authsvc.db or
 // sqlite:///var/lib/authsvc.db. A missing file is created with mode 0600.
-// A file that is damaged, not a database, or of a newer schema than this
-// build knows is refused and left as it is. The context bounds opening.
+// A file that is damaged, not a database, of a newer schema than this build
+// knows, that has hard links, or that is mounted without its folder is refused
+// and left as it is. The context bounds opening.
 func Open(ctx context.Context, location string, o Options) (*Store, error) {
 	return open(ctx, location, o, seam{})
 }
@@ -78,6 +82,11 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 	}
 	if err := ensureFile(ctx, path); err != nil {
 		return nil, err
+	}
+	if o.Private {
+		if err := checkPrivate(path); err != nil {
+			return nil, err
+		}
 	}
 	s := &Store{path: path, names: names}
 	defer func() {
@@ -155,6 +164,15 @@ func (s *Store) check(ctx context.Context) error {
 		return fmt.Errorf("sqlite: %s is damaged (%s): restore it from a backup", s.path, verdict)
 	}
 	return nil
+}
+
+// Warnings names what is kept from nobody else on the machine.
+func (s *Store) Warnings(context.Context) ([]string, error) {
+	names, err := exposed(s.path, 0o077)
+	if err != nil || names == "" {
+		return nil, err
+	}
+	return []string{"others than its owner can read or write the database: chmod go-rwx " + names}, nil
 }
 
 // Close ends all connections. Calls in flight fail.

@@ -36,9 +36,7 @@ func (c *checkCommand) Run(p *program) error {
 	}
 	k := &checker{program: p, settings: s, base: baseURL(s)}
 	k.line("configuration", s.String()[len("settings of "):], nil)
-	for _, w := range s.Warnings {
-		fmt.Fprintln(p.stdout, "note  ", w)
-	}
+	k.notes(s.Warnings)
 	k.storage()
 	k.providers(c.Offline)
 	if k.wrong {
@@ -74,21 +72,30 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // storage asks the store and its schema. A store that opening would create is
 // left alone: it has to belong to whoever runs the service.
 func (k *checker) storage() {
-	text, err := storageStatus(k.ctx, k.settings)
-	k.line("storage", describeStorage(k.settings)+text, err)
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	if missing, err := storeMissing(k.settings); missing || err != nil {
+		k.line("storage", describeStorage(k.settings)+" does not exist yet; serve creates it", err)
+		return
+	}
+	st, err := openStore(ctx, k.settings, false)
+	if err != nil {
+		k.line("storage", "", err)
+		return
+	}
+	text, err := storageStatus(ctx, k.settings, st)
+	k.line("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
+	k.notes(st.warnings)
 }
 
-func storageStatus(ctx context.Context, s *config.Settings) (text string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	if missing, err := storeMissing(s); missing || err != nil {
-		return " does not exist yet; serve creates it", err
+// notes prints what serve warns about.
+func (k *checker) notes(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintln(k.stdout, "note  ", w)
 	}
-	st, err := openStore(ctx, s, false)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, st.close()) }()
+}
+
+func storageStatus(ctx context.Context, s *config.Settings, st *store) (text string, err error) {
 	if st.schema == nil {
 		return "", nil
 	}

@@ -18,6 +18,7 @@ import (
 //	GET /healthz  200 as long as the process answers
 //	GET /readyz   200 if the store answers too and no stop was asked for, else 503
 //	GET /         the sign-in page
+//	GET /favicon.ico  204: no picture, which browsers remember
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
 // two health paths, since probes address machines.
@@ -52,7 +53,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		health(w, r, f.ready.check(r.Context(), f.log))
 	case withoutDefaultPort(f.scheme, r.Host) != f.host:
 		f.misdirected(w, r)
-	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case r.URL.Path == "/favicon.ico" && reads(r):
+		w.Header().Set("Cache-Control", "public, max-age=86400")
+		w.WriteHeader(http.StatusNoContent)
+	case r.URL.Path == "/" && reads(r):
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, f.origin+f.path+"/signin", http.StatusFound) // #nosec G710 -- the configured address
 	default:
@@ -60,13 +64,15 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
 func health(w http.ResponseWriter, r *http.Request, ok bool) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case !reads(r):
 		h.Set("Allow", "GET, HEAD")
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case ok:

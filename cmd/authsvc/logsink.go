@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authsvc/cmd/authsvc/internal/config"
 )
 
 // Bounds of a log that nobody reads.
@@ -23,7 +25,7 @@ const (
 // and counted, and the count is logged when lines are taken again.
 type logSink struct {
 	to      io.Writer
-	notice  *slog.Logger // writes to to
+	notice  atomic.Pointer[slog.Logger] // writes to to
 	lines   chan logLine
 	stuck   atomic.Bool
 	dropped atomic.Int64
@@ -37,12 +39,20 @@ type logLine struct {
 	taken chan struct{}
 }
 
-// newLogSink starts a sink. format makes the logger for its own line.
-func newLogSink(to io.Writer, format func(io.Writer) *slog.Logger) *logSink {
-	s := &logSink{to: to, notice: format(to), lines: make(chan logLine, logWaiting), ended: make(chan struct{}), done: make(chan struct{})}
+// newLogSink starts a sink.
+func newLogSink(to io.Writer) *logSink {
+	s := &logSink{to: to, lines: make(chan logLine, logWaiting), ended: make(chan struct{}), done: make(chan struct{})}
 	s.end = sync.OnceFunc(func() { close(s.ended) })
+	s.notice.Store(newLogger(to, config.Log{}))
 	go s.run()
 	return s
+}
+
+// logger makes a logger that writes to the sink. The sink's own line looks
+// like those of the last one.
+func (s *logSink) logger(l config.Log) *slog.Logger {
+	s.notice.Store(newLogger(s.to, l))
+	return newLogger(s, l)
 }
 
 // Write implements [io.Writer]. It takes one line and never fails.
@@ -102,7 +112,7 @@ func (s *logSink) hand(l logLine) {
 	}
 	s.stuck.Store(false)
 	if n := s.dropped.Swap(0); n > 0 {
-		s.notice.Warn("log lines were dropped, because nobody took them", "lines", n)
+		s.notice.Load().Warn("log lines were dropped, because nobody took them", "lines", n)
 	}
 }
 

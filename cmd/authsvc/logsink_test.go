@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,10 +18,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/freeport"
 )
-
-func plainLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // A gated writer takes nothing while it is shut.
 type gated struct {
@@ -58,7 +57,7 @@ func (g *gated) breaks(fail bool) {
 func TestLogSinkIsSynchronousWhileRead(t *testing.T) {
 	t.Parallel()
 	g := &gated{}
-	s := newLogSink(g, plainLogger)
+	s := newLogSink(g)
 	for i := range 100 {
 		line := fmt.Sprintf("line %d\n", i)
 		if n, err := s.Write([]byte(line)); n != len(line) || err != nil {
@@ -76,7 +75,7 @@ func TestLogSinkBlocked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &gated{shut: make(chan struct{})}
-		s := newLogSink(g, plainLogger)
+		s := newLogSink(g)
 		began := time.Now()
 		const more = 7
 		for i := range logWaiting + 1 + more { // one is in the writer's hand
@@ -103,7 +102,7 @@ func TestLogSinkBlocked(t *testing.T) {
 func TestLogSinkFails(t *testing.T) {
 	t.Parallel()
 	g := &gated{fail: true}
-	s := newLogSink(g, plainLogger)
+	s := newLogSink(g)
 	fmt.Fprintf(s, "lost\n")
 	fmt.Fprintf(s, "lost too\n")
 	g.breaks(false)
@@ -114,12 +113,29 @@ func TestLogSinkFails(t *testing.T) {
 	}
 }
 
+// TestLogSinkNotice: the sink's own line has the format of the log, also after
+// a reload that changed it.
+func TestLogSinkNotice(t *testing.T) {
+	t.Parallel()
+	g := &gated{fail: true}
+	s := newLogSink(g)
+	s.logger(config.Log{Format: "text"})
+	log := s.logger(config.Log{Format: "json"})
+	log.Info("lost")
+	g.breaks(false)
+	log.Info("kept")
+	s.close()
+	if lines := strings.Split(g.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "{") || !strings.HasPrefix(lines[1], "{") {
+		t.Errorf("%q", g.String())
+	}
+}
+
 // The end waits for what is written, and not for ever.
 func TestLogSinkEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &gated{shut: make(chan struct{})}
-		s := newLogSink(g, plainLogger)
+		s := newLogSink(g)
 		fmt.Fprintf(s, "line\n")
 		began := time.Now()
 		s.close()
@@ -136,24 +152,49 @@ func TestLogSinkEnds(t *testing.T) {
 
 // TestServeWithBlockedLog: serve answers while nobody reads its log, which is a
 // real pipe, when it is read again it says what is missing, and when the
-// reader is gone it goes on too.
+// reader is gone it goes on too. A reload changes none of that.
 func TestServeWithBlockedLog(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	for name, reloads := range map[string]int{"from the start": 0, "after a reload": 1, "after two": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer read.Close()
+			base, cmd := startServe(t, write)
+			write.Close()
+			for range reloads {
+				if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+					t.Fatal(err)
+				}
+				readUntil(t, read, "configuration.changed")
+			}
+			refuse(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
+			readUntil(t, read, "log lines were dropped")
+			read.Close()
+			refuse(t, base, 10)
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("serve ended with %v", err)
+			}
+		})
 	}
-	defer read.Close()
-	base, cmd := startServe(t, write)
-	write.Close()
-	refuse(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
+}
+
+// readUntil reads a log until it says something.
+func readUntil(t *testing.T, log io.Reader, want string) {
+	t.Helper()
 	found := make(chan bool, 1)
 	go func() {
-		rest := make([]byte, 0, 1<<20)
+		var said []byte
 		chunk := make([]byte, 64<<10)
-		for !bytes.Contains(rest, []byte("log lines were dropped")) {
-			n, err := read.Read(chunk)
-			if rest = append(rest, chunk[:n]...); err != nil {
+		for !bytes.Contains(said, []byte(want)) {
+			n, err := log.Read(chunk)
+			if said = append(said, chunk[:n]...); err != nil {
 				found <- false
 				return
 			}
@@ -163,18 +204,47 @@ func TestServeWithBlockedLog(t *testing.T) {
 	select {
 	case ok := <-found:
 		if !ok {
-			t.Error("the drops were not told")
+			t.Errorf("the log ended without %q", want)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("the drops were not told in time")
+		t.Fatalf("the log did not say %q in time", want)
 	}
-	read.Close()
-	refuse(t, base, 10)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+}
+
+// TestServeIsForcedWithBlockedLog: a second signal ends it at once although
+// nobody reads what it says last.
+func TestServeIsForcedWithBlockedLog(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("serve ended with %v", err)
+	defer read.Close()
+	base, cmd := startServe(t, write)
+	write.Close()
+	refuse(t, base, 1000)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /api/auth/signout HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n", conn.RemoteAddr())
+	time.Sleep(100 * time.Millisecond) // it is under way, and stays so
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if cmd.ProcessState.ExitCode() != exitFailed {
+			t.Errorf("serve ended with %v", err)
+		}
+	case <-time.After(8 * time.Second):
+		t.Error("serve is still there")
 	}
 }
 

@@ -82,7 +82,7 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Engine.Logger, s.Engine.Adapter = newLogger(n.stderr, s.Log), n.store.Adapter
+	s.Engine.Logger, s.Engine.Adapter = n.sink.logger(s.Log), n.store.Adapter
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}

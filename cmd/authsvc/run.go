@@ -41,6 +41,7 @@ type program struct {
 	configPath     string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	sink           *logSink // of serve, from its start over all reloads; else nil
 }
 
 // errFound ends the program with exitFailed when everything was said already.
@@ -70,7 +71,11 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		return exitUsage
 	}
 	p := &program{ctx: ctx, env: variables(environ), configPath: c.Config, stdin: stdin, stdout: stdout, stderr: stderr}
-	return p.exit(chosen.Run(p))
+	code = p.exit(chosen.Run(p))
+	if p.sink != nil {
+		p.sink.close()
+	}
+	return code
 }
 
 type earlyExit int

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -32,9 +31,9 @@ func (c *serveCommand) Run(p *program) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
-	sink := newLogSink(p.stderr, func(w io.Writer) *slog.Logger { return newLogger(w, s.Log) })
-	defer sink.close()
-	s.Engine.Logger = newLogger(sink, s.Log)
+	p.sink = newLogSink(p.stderr)
+	p.stderr = p.sink // for what is said at the end, too
+	s.Engine.Logger = p.sink.logger(s.Log)
 	logRedis(s.Engine.Logger)
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"authsvc/internal/idp"
+	"authsvc/internal/mailbox"
 	"authsvc/internal/servertest"
 )
 
@@ -128,5 +132,65 @@ func TestStopWithHungStore(t *testing.T) {
 	people.stop()
 	if strings.Contains(l.out.String(), "panic") {
 		t.Error("panicked")
+	}
+}
+
+// TestStopWithHungMailServer: a mail server that takes a connection and says
+// nothing does not hold the end up past its time, which is a clean one; the
+// mail goes out after the next start.
+func TestStopWithHungMailServer(t *testing.T) {
+	t.Parallel()
+	servertest.Long(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	origin := "http://" + addr
+	config := strings.Replace(lifeConfig(origin, op), "providers:\n", "providers:\n  - {id: email, type: email, server: \"smtp://"+silent.Addr().String()+"\", from: \"App <app@example.com>\"}\n", 1)
+	l := prepare(t, dir, addr, config)
+	l.start()
+	askForMail(t, newPerson(origin, op, nil))
+	conn, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	l.signal(syscall.SIGTERM)
+	begun := time.Now()
+	if code := l.ended(lingerTime + drainTime); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, l.out)
+	}
+	t.Logf("ended in %v", time.Since(begun).Round(time.Millisecond))
+	silent.Close()
+	box, err := mailbox.Listen(mailbox.Options{Addr: silent.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	again := prepare(t, dir, addr, config)
+	again.start()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := box.Wait(ctx, func(m mailbox.Message) bool { return m.To[0] == "grace@example.com" }); err != nil {
+		t.Errorf("the mail did not go out: %v", err)
+	}
+	again.terminate()
+}
+
+// askForMail asks for a link.
+func askForMail(t *testing.T, p *person) {
+	t.Helper()
+	var csrf struct {
+		Token string `json:"csrfToken"`
+	}
+	_, _, raw, err := p.do(t.Context(), "GET", p.base+"/csrf", nil)
+	if err != nil || json.Unmarshal(raw, &csrf) != nil {
+		t.Fatalf("csrf: %.200s %v", raw, err)
+	}
+	status, to, _, err := p.do(t.Context(), "POST", p.base+"/signin/email", url.Values{"csrfToken": {csrf.Token}, "email": {"grace@example.com"}})
+	if err != nil || status != http.StatusFound || !strings.Contains(to, "verify-request") {
+		t.Fatalf("signin: %d %s %v", status, to, err)
 	}
 }

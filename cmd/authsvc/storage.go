@@ -80,7 +80,7 @@ func findStore(s *config.Settings) error {
 // openStore opens the store; migrate brings its schema up to date.
 func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, error) {
 	c := s.Storage
-	c.Migrate = migrate
+	c.Migrate, c.PlainTokens = migrate, !same(s.Engine.Compat, authsvc.CompatNone)
 	d := drivers()[storageScheme(s)]
 	st, err := d.open(ctx, c)
 	if err != nil {
@@ -129,11 +129,11 @@ func naming(s config.Storage) sqlite.Naming {
 }
 
 func openSQLite(ctx context.Context, s config.Storage) (*store, error) {
-	db, err := sqlite.Open(ctx, s.URL, sqlite.Options{Migrate: s.Migrate, Naming: naming(s)})
+	db, err := sqlite.Open(ctx, s.URL, sqlite.Options{Migrate: s.Migrate, Naming: naming(s), Private: s.PlainTokens})
 	if err != nil {
 		return nil, err
 	}
-	return &store{Adapter: db, schema: db, close: db.Close}, nil
+	return withWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
 }
 
 func sqliteExists(url string) (bool, error) {

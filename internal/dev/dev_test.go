@@ -279,3 +279,43 @@ func TestDevAnswersItsHostOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestInboxClearIsOurs: no other site empties the inbox, whether the browser
+// names the relation of the sites or only the origin.
+func TestInboxClearIsOurs(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	_, stop := run(t, t.TempDir(), port)
+	defer stop()
+	own := fmt.Sprintf("http://localhost:%d", port)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for name, c := range map[string]struct {
+		header http.Header
+		want   int
+	}{
+		"our page":                {http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {own}}, 303},
+		"our page, older browser": {http.Header{"Origin": {own}}, 303},
+		"no browser":              {nil, 303},
+		"another site":            {http.Header{"Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://evil.example"}}, 403},
+		"another port":            {http.Header{"Sec-Fetch-Site": {"same-site"}, "Origin": {"http://localhost:1"}}, 403},
+		"another origin alone":    {http.Header{"Origin": {"https://evil.example"}}, 403},
+		"another port alone":      {http.Header{"Origin": {"http://localhost:1"}}, 403},
+		"an origin without name":  {http.Header{"Origin": {"null"}}, 403},
+	} {
+		r, err := http.NewRequest("POST", own+"/inbox/clear", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.header != nil {
+			r.Header = c.header
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%s: %d, want %d", name, res.StatusCode, c.want)
+		}
+	}
+}

@@ -157,7 +157,7 @@ func (p *site) awaitMail(r *http.Request) {
 
 // clear empties the inbox.
 func (p *site) clear(rw http.ResponseWriter, r *http.Request) {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		http.Error(rw, "not from another site", http.StatusForbidden)
 		return
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -24,9 +27,10 @@ type kind struct {
 	fallback []string // URLs that are tried when the variable is not set
 	ping     func(ctx context.Context, server string) error
 
-	once sync.Once
-	url  string // of the server that answers; empty: there is none
-	err  error  // the variable names a server that does not answer
+	once    sync.Once
+	url     string // of the server that answers; empty: there is none
+	err     error  // the variable names a server that does not let tests in
+	refusal error  // of a server that has the default port and does not either
 }
 
 // server returns the URL of the shared server. The test is skipped when there
@@ -38,22 +42,41 @@ func (k *kind) server(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if server == "" {
-		t.Skipf("no %s: set %s or start one on 127.0.0.1:%s", k.name, k.variable, k.port)
+		t.Skip(k.lack())
 	}
 	return server
+}
+
+// lack says why there is no server, and how to have one.
+func (k *kind) lack() string {
+	if k.refusal != nil {
+		return fmt.Sprintf("the %s on 127.0.0.1:%s lets no tests in: %v", k.name, k.port, k.refusal)
+	}
+	return fmt.Sprintf("no %s: set %s or start one on 127.0.0.1:%s", k.name, k.variable, k.port)
+}
+
+// setUp says what tests need of a server that is there.
+func (k *kind) setUp() string {
+	return fmt.Sprintf(`set %s to a URL whose user may create and drop databases, or stop it and run eval "$(.ci/servers)"`, k.variable)
 }
 
 // find probes once per process.
 func (k *kind) find() (string, error) {
 	k.once.Do(func() {
 		if server := os.Getenv(k.variable); server != "" {
-			k.url, k.err = server, k.probe(server)
+			if k.url, k.err = server, k.probe(server); k.err != nil {
+				k.err = fmt.Errorf("%s: %w", k.variable, k.err)
+			}
 			return
 		}
 		for _, server := range k.fallback {
-			if k.probe(server) == nil {
-				k.url = server
+			err := k.probe(server)
+			if err == nil {
+				k.url, k.refusal = server, nil
 				return
+			}
+			if k.refusal == nil && !errors.Is(err, errNobody) {
+				k.refusal = err
 			}
 		}
 	})
@@ -63,10 +86,23 @@ func (k *kind) find() (string, error) {
 func (k *kind) probe(server string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
-	if err := k.ping(ctx, server); err != nil {
-		return fmt.Errorf("%s: %s does not answer: %w", k.variable, k.name, discreet(server, err))
+	err := k.ping(ctx, server)
+	switch {
+	case err == nil:
+		return nil
+	case nobodyThere(err):
+		return fmt.Errorf("%s %w: %w", k.name, errNobody, discreet(server, err))
 	}
-	return nil
+	return fmt.Errorf("%w; %s", discreet(server, err), k.setUp())
+}
+
+var errNobody = errors.New("does not answer")
+
+// nobodyThere reports that a server cannot be reached, rather than refuses.
+func nobodyThere(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // discreet drops an error that repeats the URL or its password, as drivers do
@@ -99,7 +135,7 @@ func Missing(store string) string {
 	case err != nil:
 		return err.Error()
 	case server == "":
-		return fmt.Sprintf("no %s: set %s or start one on 127.0.0.1:%s", k.name, k.variable, k.port)
+		return k.lack()
 	}
 	return ""
 }

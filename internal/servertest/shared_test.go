@@ -1,14 +1,19 @@
 package servertest
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -232,4 +237,75 @@ func TestNamedServerMustAnswer(t *testing.T) {
 			t.Errorf("with %q: %q, %v; want %q", test.value, server, err, test.want)
 		}
 	}
+}
+
+// A server that is there and lets nobody in is told apart from none, with how
+// to set it up, whether the variable names it or it has the default port.
+func TestServerThatRefuses(t *testing.T) {
+	locked := miniredis.RunT(t)
+	locked.RequireAuth("secret")
+	open := miniredis.RunT(t)
+	url := func(m *miniredis.Miniredis) string { return "redis://" + m.Addr() + "/0" }
+	mongo := "mongodb://" + lockedMongo(t) + "/"
+	const variable = "AUTHSVC_TEST_LOCKED_URL"
+	for name, c := range map[string]struct {
+		named    string
+		fallback string
+		ping     func(context.Context, string) error
+		want     []string // empty: it is used
+	}{
+		"named":             {url(locked), "", pingRedis, []string{variable + ": ", "NOAUTH", "set " + variable, `eval "$(.ci/servers)"`}},
+		"found":             {"", url(locked), pingRedis, []string{"the Thing on 127.0.0.1:1 lets no tests in", "NOAUTH", "set " + variable}},
+		"MongoDB":           {"", mongo, pingMongoDB, []string{"lets no tests in", "requires authentication", "set " + variable}},
+		"nobody":            {"", "redis://127.0.0.1:1/0", pingRedis, []string{"no Thing: set " + variable}},
+		"named, lets us in": {url(open), "", pingRedis, nil},
+		"found, lets us in": {"", url(open), pingRedis, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(variable, c.named)
+			k := &kind{name: "Thing", variable: variable, port: "1", fallback: []string{c.fallback}, ping: c.ping}
+			server, err := k.find()
+			said := k.lack()
+			if err != nil {
+				said = err.Error()
+			}
+			if c.want == nil && (err != nil || server != url(open)) || c.want != nil && err == nil && server != "" {
+				t.Errorf("got %q, %v", server, err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("%q is not in %q", want, said)
+				}
+			}
+		})
+	}
+}
+
+// lockedMongo is a server that answers a ping and nothing else.
+func lockedMongo(t *testing.T) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			head := make([]byte, messageHead)
+			io.ReadFull(conn, head) //nolint:errcheck // then the answer is of no use
+			body := make([]byte, binary.LittleEndian.Uint32(head)-messageHead)
+			io.ReadFull(conn, body) //nolint:errcheck
+			answer := bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "Command requires authentication"}}
+			if bytes.Contains(body, []byte("ping")) {
+				answer = bson.D{{Key: "ok", Value: 1.0}}
+			}
+			writeCommand(conn, answer) //nolint:errcheck
+			conn.Close()
+		}
+	}()
+	return l.Addr().String()
 }

@@ -71,7 +71,7 @@ func (s *sqlServer) create(t testing.TB, statements ...string) string {
 		statements[i] = fmt.Sprintf(statements[i], name)
 	}
 	if err := s.do(server, all(statements...)); err != nil {
-		t.Fatalf("%s: make a database: %v", s.kind.name, err)
+		t.Fatalf("%s: make a database: %v; %s", s.kind.name, err, s.kind.setUp())
 	}
 	return database
 }

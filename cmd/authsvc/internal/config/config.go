@@ -46,6 +46,9 @@ type Storage struct {
 	Prefix   string // of all keys in a Redis; default authsvc
 	Migrate  bool   // bring the schema up to date at the start, default true
 	Naming   Naming
+	// PlainTokens says that session tokens are kept as they are, as the compat
+	// modes do. Whoever opens the store sets it.
+	PlainTokens bool
 }
 
 // Naming says what shared tables and columns are called; see the SQL stores.

@@ -1,0 +1,63 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// checkNames makes sure that a database has one name. SQLite looks for the log
+// beside the name under which it opened the file: processes that use two names
+// do not see each other's log and overwrite what the other one acknowledged,
+// https://www.sqlite.org/howtocorrupt.html.
+func checkNames(path string) error {
+	path, err := filepath.EvalSymlinks(path) // as SQLite does; such a name is none of the file's own
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	var file, folder syscall.Stat_t
+	if err := errors.Join(syscall.Stat(path, &file), syscall.Stat(filepath.Dir(path), &folder)); err != nil {
+		return fmt.Errorf("sqlite: %s: %w", path, err)
+	}
+	mounted, known := isMountPoint(path)
+	if !known {
+		mounted = file.Dev != folder.Dev
+	}
+	return oneName(path, uint64(file.Nlink), mounted) //nolint:unconvert // it has another type on other systems
+}
+
+// oneName judges a file with so many links.
+func oneName(path string, links uint64, mounted bool) error {
+	switch {
+	case links > 1:
+		return fmt.Errorf("sqlite: %s has %d names, and processes that open it under different ones lose each other's writes: "+
+			"remove the hard links (find / -samefile %[1]s); left untouched", path, links)
+	case mounted:
+		return fmt.Errorf("sqlite: %s is mounted without its folder, so that its log is not beside its other name, "+
+			"and writes would be lost: mount the folder; left untouched", path)
+	}
+	return nil
+}
+
+// exposed names what the group (0o070) or everybody (0o007) may read or write
+// of a database, its log included.
+func exposed(path string, to os.FileMode) (string, error) {
+	var names []string
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", fmt.Errorf("sqlite: %w", err)
+		case info.Mode().Perm()&0o066&to != 0:
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " "), nil
+}

@@ -1,0 +1,49 @@
+package adaptertest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// permitMoments: requests are counted in another order than they came. One that
+// came before the first to be counted may be told to wait for that moment; no
+// permit is lost by it.
+func permitMoments(t *testing.T, a authsvc.Adapter) {
+	later := at(0).Add(300 * time.Millisecond)
+	permitted(t, a, "turned", later, 0)
+	permitted(t, a, "turned", at(0), 0)
+	permitted(t, a, "turned", at(0), 300*time.Millisecond)
+	permitted(t, a, "turned", later, 0)
+	permitted(t, a, "turned", later, 10*time.Second)
+
+	const interval, most, spread = 10 * time.Second, 10, workers * 5 * time.Millisecond
+	permit := func(moment time.Time) (time.Duration, error) {
+		return a.Permit(t.Context(), "crowd", moment, interval, (most-1)*interval)
+	}
+	var counted atomic.Int32
+	nWin(t, race(workers, func(i int) error {
+		wait, err := permit(at(0).Add(time.Duration(i) * 5 * time.Millisecond))
+		switch {
+		case err != nil:
+		case wait == 0:
+			counted.Add(1)
+		case wait > interval+spread:
+			t.Errorf("told to wait for %v", wait)
+		}
+		return err
+	}), workers, nil)
+	if n := counted.Load(); n > most {
+		t.Errorf("%d were permitted", n)
+	}
+	for range most - counted.Load() {
+		wait, err := permit(at(0).Add(spread))
+		ok(t, err)
+		same(t, wait, 0)
+	}
+	if wait, err := permit(at(0).Add(spread)); err != nil || wait == 0 {
+		t.Errorf("one too many is permitted (%v)", err)
+	}
+}
