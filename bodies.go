@@ -36,7 +36,8 @@ func newBodies() *bodies {
 
 // enter waits for a place, for a moment. Who gets one calls leave.
 func (b *bodies) enter(ctx context.Context, client string) (leave func(), ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, bodyPatience)
+	// A client that has gone may have sent its request whole.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodyPatience)
 	defer cancel()
 	one := b.client(client)
 	if one.places.Acquire(ctx, 1) != nil {

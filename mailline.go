@@ -203,7 +203,7 @@ func (q *mailQueue) runLine(ctx context.Context) {
 
 // giveTurn lets the next mail go out if one may, and says when to look again.
 func (q *mailQueue) giveTurn(ctx context.Context) (pause time.Duration) {
-	now := time.Now()
+	now := q.now()
 	for _, w := range q.line.over(now) {
 		q.noTurn(ctx, w)
 	}

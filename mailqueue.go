@@ -68,7 +68,7 @@ func (q *mailQueue) run(ctx context.Context) {
 
 // deliver claims and sends the next mail that is due; false if there is none.
 func (q *mailQueue) deliver(ctx context.Context) bool {
-	now := time.Now()
+	now := q.now()
 	m, err := q.adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
 		if !errors.Is(err, ErrNotFound) && ctx.Err() == nil {
@@ -136,7 +136,7 @@ func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause
 	if q.sending.Err() != nil { // it was cut short; another process may begin at once
 		wait = 0
 	}
-	due := time.Now().Add(wait)
+	due := q.now().Add(wait)
 	switch {
 	case errors.Is(cause, ErrMailRefused):
 		q.giveUp(ctx, m, mail, "it was refused for good", cause)
