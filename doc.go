@@ -46,7 +46,8 @@
 //     under which it began, unless it was to link an account and the user
 //     changes or signs out.
 //   - An e-mail address alone never links two accounts.
-//   - A session token is new at every sign-in, and sign-out is final. Without
+//   - A session token is new at every sign-in, and sign-out is final. What
+//     takes access back overtakes every sign-in that is under way. Without
 //     an Adapter there is nowhere to keep a revocation: then a copied cookie
 //     works until it expires. With strategy jwt, other replicas know within
 //     two seconds.
@@ -54,8 +55,8 @@
 //     providers are sealed, except in compat modes (Config.ProviderTokens).
 //   - If the store or a callback fails, nobody is signed in by it.
 //   - Nothing is read from the environment, and nothing runs by itself but the
-//     mail queue, the sweep of expired records and the poll of revocations,
-//     which Close ends.
+//     mail queue, the sweep of expired records, the poll of revocations and
+//     the measuring of the store's clock, which Close ends.
 //
 // # Compatibility
 //

@@ -9,14 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 )
 
 // front stands before the engine when it owns the whole origin. It answers
 //
 //	GET /healthz  200 as long as the process answers
-//	GET /readyz   200 if the store answers too and no stop was asked for, else 503
+//	GET /readyz   200 if [authsvc.Service.Ready] finds nothing and no stop was asked for, else 503
 //	GET /         the sign-in page
 //	GET /favicon.ico  204: no picture, which browsers remember
 //
@@ -31,13 +30,10 @@ type front struct {
 	foreign sync.Once // says why a host is refused, once
 }
 
-func newFront(s *config.Settings, service http.Handler, a authsvc.Adapter) *front {
+func newFront(s *config.Settings, service http.Handler, ready func(context.Context) error) *front {
 	f := &front{address: publicAddress(s.Engine.URL), service: service, log: s.Engine.Logger, ready: &readiness{}}
 	f.scheme = f.origin[:len(f.origin)-len("://")-len(f.host)]
-	f.ready.ping = func(context.Context) error { return nil }
-	if a != nil {
-		f.ready.ping = a.Ping
-	}
+	f.ready.ask(ready)
 	return f
 }
 
@@ -113,6 +109,13 @@ type readiness struct {
 	ok    bool
 }
 
+// ask has f answer from now on.
+func (r *readiness) ask(f func(context.Context) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ping = f
+}
+
 func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
 	if r.draining.Load() {
 		return false
@@ -127,7 +130,7 @@ func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
 	defer cancel()
 	err := r.ping(ctx)
 	if err != nil {
-		log.Error("not ready: the store does not answer", "err", err)
+		log.Error("not ready", "err", err)
 	}
 	r.asked, r.ok = time.Now(), err == nil
 	return r.ok

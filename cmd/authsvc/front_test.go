@@ -33,9 +33,9 @@ func testFront(url string, store *pinged) *front {
 	s.Engine.Logger = slog.New(slog.DiscardHandler)
 	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	if store == nil {
-		return newFront(s, engine, nil)
+		return newFront(s, engine, func(context.Context) error { return nil })
 	}
-	return newFront(s, engine, store)
+	return newFront(s, engine, store.Ping)
 }
 
 func ask(f *front, method, host, target string) *httptest.ResponseRecorder {

@@ -90,8 +90,9 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	f := newFront(s, service, n.store.Adapter)
+	f := newFront(s, service, service.Ready)
 	f.ready = before.ready
+	f.ready.ask(service.Ready)
 	return &generation{front: f, settings: s, service: service}, nil
 }
 

@@ -161,7 +161,7 @@ func (p *program) answer(s *config.Settings, st *store, l *live) error {
 	if err != nil {
 		return errors.Join(s.Explain(err), l.server.Close())
 	}
-	f := newFront(s, service, st.Adapter)
+	f := newFront(s, service, service.Ready)
 	l.show(&generation{front: f, settings: s, service: service})
 	l.accept()
 	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
