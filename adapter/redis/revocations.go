@@ -16,6 +16,9 @@ import (
 // meanwhile.
 const logPage = 1000
 
+// moveBatch is how many records of schema 1 one step moves.
+const moveBatch = 100
+
 var (
 	revoke  = again("revoke") // twice, it takes back what came in between, too
 	logMove = again("log_move")
@@ -93,8 +96,8 @@ func revocation(entry any) (r authsvc.Revocation, err error) {
 // by the next call, and several processes do no harm.
 func (s *Store) moveLog(ctx context.Context) error {
 	for {
-		n, err := s.count(ctx, logMove, []string{s.tag + "revocations"}, batch)
-		if err != nil || n < batch {
+		n, err := s.count(ctx, logMove, []string{s.tag + "revocations"}, moveBatch)
+		if err != nil || n < moveBatch {
 			return err
 		}
 	}

@@ -14,8 +14,8 @@ var (
 	sessionUpdate = again("session_update")
 	sessionDelete = once("session_delete")
 	sessionList   = again("session_list")
-	// sessionsBefore is not repeated for the count's sake.
-	sessionsBefore = once("sessions_before")
+	// sessionsBefore counts what is left when it is repeated.
+	sessionsBefore = again("sessions_before")
 )
 
 var errNoDigest = errors.New("redis: session record without digest")
