@@ -49,6 +49,14 @@ func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update 
 	})
 }
 
+// changeAll updates all documents of a filter in place.
+func (s *Store) changeAll(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
+	return retry(ctx, unclear, func() error {
+		_, err := c.UpdateMany(ctx, filter, update)
+		return err
+	})
+}
+
 // changed is change that returns the document as it is afterwards.
 func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update bson.D) (d document, err error) {
 	err = retry(ctx, unclear, func() error {
