@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -115,7 +116,7 @@ const (
 )
 
 // raise writes r under a new number, which becomes the user's epoch. Numbers
-// may be written in another order than they were taken in: if a higher one is
+// may be written in another order than they were taken in: if a higher one was
 // there, which somebody may have noted before, a still higher one is needed.
 func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error {
 	for try := 1; ; try++ {
@@ -123,21 +124,31 @@ func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error 
 		if err != nil {
 			return err
 		}
-		if err := s.put(ctx, s.revocations(), r.Key, recordOf(r, n, of)); err != nil {
+		before, err := s.replaced(ctx, s.revocations(), r.Key, recordOf(r, n, of))
+		if err != nil {
 			return err
 		}
 		r.Seq = n
-		if r.UserID == "" {
-			return nil
-		}
-		_, err = s.first(ctx, s.revocations(), by("user", r.UserID, bson.E{Key: "seq", Value: bson.D{{Key: "$gt", Value: n}}}))
-		if err != nil {
-			return unless(authsvc.ErrNotFound, err)
+		if before.number("seq") < n {
+			first, err := s.highest(ctx, r)
+			if err != nil || first {
+				return err
+			}
 		}
 		if err := pause(ctx, try); err != nil {
 			return err
 		}
 	}
+}
+
+// highest reports whether no other record about the user has a higher number.
+func (s *Store) highest(ctx context.Context, r *authsvc.Revocation) (bool, error) {
+	if r.UserID == "" {
+		return true, nil
+	}
+	_, err := s.first(ctx, s.revocations(), bson.D{{Key: "user", Value: r.UserID}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: r.Seq}}},
+		{Key: "_id", Value: bson.D{{Key: "$ne", Value: r.Key}}}})
+	return errors.Is(err, authsvc.ErrNotFound), unless(authsvc.ErrNotFound, err)
 }
 
 // recordOf merges r into what is stored.
@@ -215,6 +226,9 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 // on from n-1 or later, n had been taken, and the record had been written,
 // before it looked: it found it pending, or else entered as n-1 or later, on
 // this page or one to come.
+//
+// If counted is less than where the reader has been, the database was set back
+// to an earlier state, and it begins anew.
 func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	next = after
 	err = s.do(ctx, "revocations", func(ctx context.Context) error {
@@ -226,6 +240,9 @@ func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 			found, err := s.list(ctx, s.revocations(), by("pending", bson.D{{Key: "$exists", Value: true}}), options.Find())
 			if err != nil {
 				return err
+			}
+			if counted-1 < after {
+				after, next = 0, 0
 			}
 			page, err := s.list(ctx, s.revocations(), by("cursor", bson.D{{Key: "$gt", Value: after}}),
 				options.Find().SetSort(ascending("cursor")).SetLimit(int64(limit)))
