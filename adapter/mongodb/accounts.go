@@ -3,6 +3,7 @@ package mongodb
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,12 +12,23 @@ import (
 	"authsvc"
 )
 
-// pendingField marks the account of a sign-up that is under way with the time
-// at which it began.
-const pendingField = "authsvc_pending"
+// Fields of ours in an account.
+const (
+	// pendingField marks the account of a sign-up that is under way with the
+	// time at which it began. It counts as soon as its user exists.
+	pendingField = "authsvc_pending"
+	// linkingField marks an account that is being linked to a user who exists,
+	// with the time at which that began. It does not count, for anything, until
+	// the epoch was looked at again after writing it: what turns out to be
+	// stale was never there.
+	linkingField = "authsvc_linking"
+	// epochField is the latest epoch at which the account was linked or used to
+	// sign in; absent for 0, and in what NextAuth.js links.
+	epochField = "authsvc_epoch"
+)
 
-// abandoned is how old a sign-up must be for its account to be given away.
-// Nothing depends on clocks agreeing: a sign-up that was slow, not dead,
+// abandoned is how old a sign-up or a link must be for its account to be given
+// away. Nothing depends on clocks agreeing: one that was slow, not dead,
 // notices that it has lost its account and undoes itself.
 const abandoned = 30 * time.Second
 
@@ -50,9 +62,17 @@ func (s *Store) writeTokens(w *writer, acc authsvc.Account) {
 	text("session_state", acc.SessionState)
 }
 
+// counts reports whether an account is one. That of a first proof ends all
+// that have an earlier number at once; those that have none, it removes. See
+// the log of revocations.
+func (e epochs) counts(account document) bool {
+	n := account.number(epochField)
+	return !account.has(linkingField) && (n == 0 || n >= e.accounts)
+}
+
 // insertAccount links an identity to the user with an _id, which is an
-// ObjectId or what another program made of it. A zero pending is no mark.
-func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.ObjectID, userID any, pending time.Time) error {
+// ObjectId or what another program made of it.
+func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.ObjectID, userID any, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)
 	w.value(s.names.of("Account.userId"), userID)
@@ -61,7 +81,7 @@ func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.
 	w.value(s.names.of("Account.providerAccountId"), acc.ProviderAccountID)
 	w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
 	s.writeTokens(&w, acc)
-	w.instant(pendingField, pending)
+	w.set = append(w.set, marks...)
 	err := s.insert(ctx, s.accounts(), w.set)
 	if !duplicate(err) {
 		return err
@@ -76,28 +96,44 @@ func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.
 	return s.insert(ctx, s.accounts(), w.set)
 }
 
-// bury removes an account whose user does not exist, and never will.
-// ErrConflict: it does, or it may. The account must be as it was seen, so of
-// this and a sign-up that makes the user after all, one fails.
+// bury removes an account that is nobody's and never will be: its user does not
+// exist, or it does not count. ErrConflict: it is somebody's, or may yet be. It
+// must be as it was seen, so of this and a sign-up or a link that goes on after
+// all, one fails.
 func (s *Store) bury(ctx context.Context, account document, now time.Time) error {
 	userID := s.names.of("Account.userId")
-	_, err := s.user(ctx, account.id(userID))
-	if err == nil {
-		return authsvc.ErrConflict
-	}
-	if !errors.Is(err, authsvc.ErrNotFound) {
-		return err
-	}
 	filter := by("_id", account.key(), bson.E{Key: userID, Value: owner(account, userID)})
-	if began := account.instant(pendingField); began.IsZero() {
-		filter = append(filter, bson.E{Key: pendingField, Value: bson.D{{Key: "$exists", Value: false}}})
-	} else if now.Sub(began).Abs() < abandoned {
-		return authsvc.ErrConflict
-	} else {
-		filter = append(filter, bson.E{Key: pendingField, Value: date(began)})
+	marked := false
+	for _, mark := range []string{pendingField, linkingField} {
+		if began := account.instant(mark); began.IsZero() {
+			filter = append(filter, bson.E{Key: mark, Value: bson.D{{Key: "$exists", Value: false}}})
+		} else if now.Sub(began).Abs() < abandoned {
+			return authsvc.ErrConflict
+		} else {
+			filter = append(filter, bson.E{Key: mark, Value: date(began)})
+			marked = marked || mark == linkingField
+		}
+	}
+	if !marked {
+		if err := s.nobodys(ctx, account); err != nil {
+			return err
+		}
 	}
 	mine, err := s.delete(ctx, s.accounts(), filter)
 	if err == nil && !mine {
+		err = authsvc.ErrConflict
+	}
+	return err
+}
+
+// nobodys reports ErrConflict for an account that counts.
+func (s *Store) nobodys(ctx context.Context, account document) error {
+	id := account.id(s.names.of("Account.userId"))
+	if _, err := s.user(ctx, id); err != nil {
+		return unless(authsvc.ErrNotFound, err)
+	}
+	e, err := s.epochs(ctx, id)
+	if err == nil && e.counts(account) {
 		err = authsvc.ErrConflict
 	}
 	return err
@@ -111,46 +147,161 @@ func owner(d document, field string) any {
 	return nil
 }
 
-// LinkAccount implements [authsvc.Adapter]. Whether the user exists is asked
-// again after writing: from then on a deletion finds the account.
-func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account) (authsvc.Account, error) {
+// LinkAccount implements [authsvc.Adapter].
+func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
 	id := bson.NewObjectID()
-	err := s.do(ctx, "link account", func(ctx context.Context) error {
-		user, err := s.user(ctx, acc.UserID)
-		if err != nil {
-			return err
-		}
-		if err = s.insertAccount(ctx, acc, id, user.key(), time.Time{}); err == nil {
-			_, err = s.first(ctx, s.users(), by("_id", user.key()))
-		}
-		if err != nil && !duplicate(err) && !errors.Is(err, authsvc.ErrConflict) {
-			undo(ctx, func(ctx context.Context) { s.deleteAll(ctx, s.accounts(), by("_id", id)) }) //nolint:errcheck
-		}
-		return err
-	})
-	if err != nil {
+	if err := s.do(ctx, "link account", func(ctx context.Context) error { return s.link(ctx, acc, id, epoch) }); err != nil {
 		return authsvc.Account{}, err
 	}
 	acc.ID = id.Hex()
 	return acc, nil
 }
 
-// RefreshAccount implements [authsvc.Adapter].
-func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account) error {
+// link writes an account that does not count yet, and takes the mark off if the
+// epoch is then still the one that entitles to it. Whatever takes access back
+// raises the epoch before it lists accounts: either the epoch tells, or the
+// account is on the list and gone before the mark is. If it is not gone yet its
+// own number tells that it does not count.
+func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID, epoch int64) error {
+	user, err := s.user(ctx, acc.UserID)
+	if err == nil {
+		err = s.unchanged(ctx, acc.UserID, epoch)
+	}
+	if err != nil {
+		return err
+	}
+	marks := by(linkingField, date(s.now()))
+	if epoch > 0 {
+		marks = append(marks, bson.E{Key: epochField, Value: epoch})
+	}
+	err = s.insertAccount(ctx, acc, id, user.key(), marks...)
+	if duplicate(err) || errors.Is(err, authsvc.ErrConflict) {
+		return err // nothing was written
+	}
+	if err == nil {
+		err = s.unchanged(ctx, acc.UserID, epoch)
+	}
+	if err == nil {
+		_, err = s.first(ctx, s.users(), by("_id", user.key())) // from now on a deletion finds the account
+	}
+	if err == nil {
+		err = s.settleAccount(ctx, id, user.key(), linkingField)
+		if errors.Is(err, authsvc.ErrNotFound) {
+			err = authsvc.ErrStale
+		}
+	}
+	if err != nil {
+		undo(ctx, func(ctx context.Context) { s.deleteAll(ctx, s.accounts(), by("_id", id)) }) //nolint:errcheck // marked, it does not count
+	}
+	return err
+}
+
+// settleAccount takes a mark off. ErrNotFound: the account was removed, or this
+// took so long that somebody else has been given the identity.
+func (s *Store) settleAccount(ctx context.Context, id bson.ObjectID, userID any, mark string) error {
+	return s.change(ctx, s.accounts(), by("_id", id, bson.E{Key: s.names.of("Account.userId"), Value: userID}),
+		bson.D{{Key: "$unset", Value: by(mark, "")}})
+}
+
+// accountOf returns an account of a user, if it counts.
+func (s *Store) accountOf(ctx context.Context, provider, providerAccountID, userID string, e epochs) (document, error) {
+	d, err := s.first(ctx, s.accounts(), append(s.identity(provider, providerAccountID), refers(s.names.of("Account.userId"), userID)))
+	if err == nil && !e.counts(d) {
+		err = authsvc.ErrNotFound
+	}
+	return d, err
+}
+
+// tokens are the changes of a refresh. A refresh token that did not come stays.
+func (s *Store) tokens(acc authsvc.Account) *writer {
 	var w writer
 	if acc.RefreshToken != "" {
 		w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
 	}
 	s.writeTokens(&w, acc)
+	return &w
+}
+
+// RefreshAccount implements [authsvc.Adapter]. It leaves its epoch in the
+// account, so that one that was overtaken after it had asked for the epoch does
+// not overwrite what a later sign-in wrote.
+func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
 	return s.do(ctx, "refresh account", func(ctx context.Context) error {
-		return s.change(ctx, s.accounts(), s.identity(acc.Provider, acc.ProviderAccountID), w.update())
+		e, err := s.epochs(ctx, acc.UserID)
+		if err != nil {
+			return err
+		}
+		d, err := s.accountOf(ctx, acc.Provider, acc.ProviderAccountID, acc.UserID, e)
+		if err == nil && e.user != epoch {
+			err = authsvc.ErrStale
+		}
+		if err != nil {
+			return err
+		}
+		w := s.tokens(acc)
+		if epoch > 0 {
+			w.value(epochField, epoch)
+		}
+		earlier := bson.A{by(epochField, bson.D{{Key: "$exists", Value: false}}), by(epochField, bson.D{{Key: "$lte", Value: epoch}})}
+		err = s.change(ctx, s.accounts(), by("_id", d.key(), bson.E{Key: "$or", Value: earlier}), w.update())
+		if errors.Is(err, authsvc.ErrNotFound) {
+			err = authsvc.ErrStale
+		}
+		return err
 	})
 }
 
-// UnlinkAccount implements [authsvc.Adapter].
-func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string) error {
+// ReplaceTokens implements [authsvc.Adapter].
+func (s *Store) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshToken string) error {
+	field := s.names.of("Account.refresh_token")
+	var stored any = refreshToken
+	if refreshToken == "" {
+		stored = bson.D{{Key: "$in", Value: bson.A{nil, ""}}}
+	}
+	identity := append(s.identity(acc.Provider, acc.ProviderAccountID), bson.E{Key: linkingField, Value: bson.D{{Key: "$exists", Value: false}}})
+	return s.do(ctx, "replace tokens", func(ctx context.Context) error {
+		tries := 0
+		err := retry(ctx, unclear, func() error {
+			tries++
+			r, err := s.accounts().UpdateOne(ctx, append(slices.Clip(identity), bson.E{Key: field, Value: stored}), s.tokens(acc).update())
+			if err == nil && r.MatchedCount == 0 {
+				err = authsvc.ErrStale
+			}
+			return err
+		})
+		if !errors.Is(err, authsvc.ErrStale) {
+			return err
+		}
+		d, found := s.first(ctx, s.accounts(), identity)
+		if found != nil {
+			return found
+		}
+		if tries > 1 && acc.RefreshToken != "" && d.text(field) == acc.RefreshToken {
+			return nil // the try before did it, and its answer was lost
+		}
+		return err
+	})
+}
+
+// UnlinkAccount implements [authsvc.Adapter]. Whoever has noted the epoch
+// before the account was gone, and writes after the epoch was raised, is stale.
+func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
 	return s.do(ctx, "unlink account", func(ctx context.Context) error {
-		_, err := s.take(ctx, s.accounts(), s.identity(provider, providerAccountID))
+		e, err := s.epochs(ctx, r.UserID)
+		if err != nil {
+			return err
+		}
+		d, err := s.accountOf(ctx, provider, providerAccountID, r.UserID, e)
+		if err != nil {
+			return err
+		}
+		mine, err := s.delete(ctx, s.accounts(), by("_id", d.key()))
+		if err == nil && !mine {
+			err = authsvc.ErrNotFound
+		}
+		if err == nil { // there is no way back
+			undo(ctx, func(ctx context.Context) { err = s.revoke(ctx, r) })
+		}
 		return err
 	})
 }
@@ -165,10 +316,13 @@ func (s *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc
 		if _, err := s.user(ctx, userID); err != nil {
 			return unless(authsvc.ErrNotFound, err) // what a deleted user has left
 		}
+		e, err := s.epochs(ctx, userID)
 		for _, d := range found {
-			list = append(list, s.readAccount(d))
+			if e.counts(d) {
+				list = append(list, s.readAccount(d))
+			}
 		}
-		return nil
+		return err
 	})
 	return list, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
@@ -37,41 +38,40 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 
 func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord) (err error) {
 	if acc != nil {
-		err = up.insertAccount(ctx, *acc, up.account, up.user, up.now())
+		err = up.insertAccount(ctx, *acc, up.account, up.user, bson.E{Key: pendingField, Value: date(up.now())})
 		if duplicate(err) || errors.Is(err, authsvc.ErrConflict) {
 			return err // nothing was written
 		}
 	}
 	if err == nil && rec != nil {
-		err = up.insertSession(ctx, *rec, up.session, up.user)
+		first := *rec
+		first.Epoch = 0
+		err = up.insertSession(ctx, first, up.session, up.user)
 	}
 	if err == nil {
 		err = up.insertUser(ctx, u, up.user)
 	}
 	if err == nil && acc != nil {
-		err = up.settleAccount(ctx)
+		err = up.settleAccount(ctx, up.account, up.user, pendingField)
+		if errors.Is(err, authsvc.ErrNotFound) {
+			err = authsvc.ErrConflict
+		}
 	}
 	if err != nil {
-		undo(ctx, func(ctx context.Context) { up.undo(ctx, acc != nil, rec != nil) })
-	}
-	return err
-}
-
-// settleAccount takes the mark off the account. ErrConflict: this took so long
-// that somebody else has been given the identity.
-func (up signUp) settleAccount(ctx context.Context) error {
-	err := up.change(ctx, up.accounts(), by("_id", up.account, bson.E{Key: up.names.of("Account.userId"), Value: up.user}),
-		bson.D{{Key: "$unset", Value: bson.D{{Key: pendingField, Value: ""}}}})
-	if errors.Is(err, authsvc.ErrNotFound) {
-		return authsvc.ErrConflict
+		undo(ctx, func(ctx context.Context) { up.undo(ctx, u, acc != nil, rec != nil) })
 	}
 	return err
 }
 
 // undo begins with the user. What stays after an error means nothing, or all
-// of it stays.
-func (up signUp) undo(ctx context.Context, account, session bool) {
-	if _, err := up.deleteAll(ctx, up.users(), by("_id", up.user)); err != nil {
+// of it stays; and so does a user whose address was proved meanwhile, who is the
+// one who proved it.
+func (up signUp) undo(ctx context.Context, u authsvc.User, account, session bool) {
+	verified := bson.E{Key: up.names.of("User.emailVerified"), Value: nil}
+	if !u.EmailVerified.IsZero() {
+		verified.Value = date(u.EmailVerified)
+	}
+	if _, err := up.deleteAll(ctx, up.users(), by("_id", up.user, verified)); err != nil {
 		return
 	}
 	if account {
@@ -83,24 +83,23 @@ func (up signUp) undo(ctx context.Context, account, session bool) {
 }
 
 // ProveEmail implements [authsvc.Adapter]. EmailVerified is written last, so
-// that what was interrupted is done again. What is to be removed is listed
-// before the user is looked at: of several proofs at once none removes what
-// was made after the first of them.
+// that what was interrupted is done again.
 func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
 	err = s.do(ctx, "prove email", func(ctx context.Context) error {
-		user, err := s.user(ctx, p.UserID)
+		first, done, err := s.firstProof(ctx, p)
+		defer done()
 		if err != nil {
 			return err
 		}
-		if s.unproved(user) && !p.Keep {
-			if removed, err = s.removeUnproved(ctx, user, p); err != nil {
+		if first {
+			if removed, err = s.removeUnproved(ctx, p); err != nil {
 				return err
 			}
 		}
-		var w writer
-		w.instant(s.names.of("User.emailVerified"), p.At)
-		user, err = s.changed(ctx, s.users(), by("_id", user.key()), w.update())
-		u = s.readUser(user)
+		u, err = s.noted(ctx, p.UserID, func(epochs) (document, error) { return s.proved(ctx, p) })
+		if first { // what was taken back since overtakes this proof
+			u.Epoch = p.Revoke.Seq
+		}
 		return err
 	})
 	if err != nil {
@@ -113,44 +112,107 @@ func (s *Store) unproved(user document) bool {
 	return user.instant(s.names.of("User.emailVerified")).IsZero()
 }
 
-// removeUnproved removes what was there before the address was proved.
-func (s *Store) removeUnproved(ctx context.Context, user document, p authsvc.Proof) ([]authsvc.Account, error) {
-	accounts, err := s.accountsOf(ctx, p.UserID)
-	if err != nil {
-		return nil, err
+// proved writes that the address was proved. ErrStale: it is another one now.
+func (s *Store) proved(ctx context.Context, p authsvc.Proof) (document, error) {
+	var w writer
+	w.instant(s.names.of("User.emailVerified"), p.At)
+	d, err := s.changed(ctx, s.users(), bson.D{refers("_id", p.UserID), s.address(p.Email)}, w.update())
+	if !errors.Is(err, mongo.ErrNoDocuments) {
+		return d, err
 	}
-	sessions, err := s.sessionsOf(ctx, p.UserID, find("_id"))
-	if err != nil {
-		return nil, err
+	if _, err := s.user(ctx, p.UserID); err != nil {
+		return document{}, err
 	}
-	links, err := s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), p.Email), options.Find())
-	if err != nil {
-		return nil, err
-	}
-	if user, err = s.first(ctx, s.users(), by("_id", user.key())); err != nil || !s.unproved(user) {
-		return nil, err
-	}
-	removed, err := s.removeAccounts(ctx, accounts)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.deleteSessions(ctx, keys(sessions)); err != nil {
-		return nil, err
-	}
-	if err := s.removeLinks(ctx, links); err != nil {
-		return nil, err
-	}
-	return removed, s.revoke(ctx, p.Revoke)
+	return document{}, authsvc.ErrStale
 }
 
-// removeAccounts removes accounts one by one: each is reported by one caller.
-func (s *Store) removeAccounts(ctx context.Context, list []document) (removed []authsvc.Account, err error) {
+// address is the condition that a user has an address, or none.
+func (s *Store) address(email string) bson.E {
+	if email == "" {
+		return bson.E{Key: s.names.of("User.email"), Value: nil}
+	}
+	return bson.E{Key: s.names.of("User.email"), Value: email}
+}
+
+// firstProof reports whether p is the first proof, which it then is until done
+// is called. Others wait: what they took back, they would take from the person
+// whose proof was first.
+func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, done func(), err error) {
+	turn, holder := "authsvc.proof:"+p.UserID, bson.NewObjectID().Hex()
+	done = func() {}
+	for try := 1; ; try++ {
+		user, err := s.user(ctx, p.UserID)
+		switch {
+		case err != nil:
+			return false, done, err
+		case user.text(s.names.of("User.email")) != p.Email:
+			return false, done, authsvc.ErrStale
+		case p.Keep || !s.unproved(user):
+			return false, done, nil
+		case first: // as it was before we had our turn
+			return true, done, nil
+		}
+		err = s.lease(ctx, turn, holder, s.now(), s.now().Add(abandoned))
+		switch {
+		case err == nil:
+			first, done = true, func() { undo(ctx, func(ctx context.Context) { s.release(ctx, turn, holder) }) } //nolint:errcheck // it lapses
+		case !duplicate(err):
+			return false, done, err
+		default:
+			if err := pause(ctx, try); err != nil {
+				return false, done, err
+			}
+		}
+	}
+}
+
+// removeUnproved removes what was there before the address was proved. It looks
+// twice: what was being written has ended by its number, which is not known for
+// ever, and not to NextAuth.js.
+func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []authsvc.Account, err error) {
+	accounts := func(ctx context.Context) error {
+		found, err := s.accountsOf(ctx, p.UserID)
+		if err != nil {
+			return err
+		}
+		gone, err := s.removeAccounts(ctx, found, p.Revoke.Seq)
+		removed = append(removed, gone...)
+		return err
+	}
+	err = s.takeBack(ctx, p.Revoke, ofAccounts, func(ctx context.Context) error {
+		if err := accounts(ctx); err != nil {
+			return err
+		}
+		if _, err := s.deleteSessionsOf(ctx, p.UserID); err != nil {
+			return err
+		}
+		links, err := s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), p.Email), options.Find())
+		if err != nil {
+			return err
+		}
+		return s.removeLinks(ctx, links)
+	})
+	if err == nil {
+		err = accounts(ctx)
+	}
+	if err == nil {
+		err = s.deleteEnded(ctx, p.UserID, p.Revoke.Seq)
+	}
+	return removed, err
+}
+
+// removeAccounts removes accounts with a lower number one by one: each is
+// reported by one caller, unless it did not count yet.
+func (s *Store) removeAccounts(ctx context.Context, list []document, number int64) (removed []authsvc.Account, err error) {
 	for _, account := range list {
+		if account.number(epochField) >= number {
+			continue
+		}
 		mine, err := s.delete(ctx, s.accounts(), by("_id", account.key()))
 		if err != nil {
 			return nil, err
 		}
-		if mine {
+		if mine && !account.has(linkingField) {
 			removed = append(removed, s.readAccount(account))
 		}
 	}
@@ -173,14 +235,16 @@ func (s *Store) removeLinks(ctx context.Context, links []document) error {
 	return err
 }
 
-// EndSessions implements [authsvc.Adapter]. The revocation is first: it covers
-// more, and whoever tries again writes the same.
+// EndSessions implements [authsvc.Adapter].
 func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
 	err = s.do(ctx, "end sessions", func(ctx context.Context) error {
-		if err := s.revoke(ctx, r); err != nil {
+		err := s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
+			n, err = s.deleteSessionsOf(ctx, userID)
 			return err
+		})
+		if err == nil {
+			err = s.deleteEnded(ctx, userID, r.Seq)
 		}
-		n, err = s.deleteSessionsOf(ctx, userID)
 		return err
 	})
 	if err != nil {

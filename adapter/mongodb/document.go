@@ -74,6 +74,14 @@ func keys(list []document) bson.A {
 	return ids
 }
 
+// ids lists the _id of documents as text.
+func ids(list []document) (ids []string) {
+	for _, d := range list {
+		ids = append(ids, d.id("_id"))
+	}
+	return ids
+}
+
 // values are what an id that is known as text may be in the database. 24
 // hexadecimal digits are an ObjectId, or a string that another program made.
 func values(id string) bson.A {

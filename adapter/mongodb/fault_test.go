@@ -21,6 +21,8 @@ type step struct {
 
 func steps() map[string]step {
 	return map[string]step{
+		"EndSessions":   {unprovedUser, tryEndSessions, judgeEndSessions},
+		"UnlinkAccount": {unprovedUser, tryUnlink, judgeUnlink},
 		"SignUp":        {nothing, trySignUp, judgeSignUp},
 		"ProveEmail":    {unprovedUser, tryProveEmail, judgeProveEmail},
 		"DeleteUser":    {unprovedUser, tryDeleteUser, judgeDeleteUser},
@@ -174,9 +176,13 @@ func tryProveEmail(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = s.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: email(id), At: time.Now(),
-		Revoke: &authsvc.Revocation{Key: id, NotBefore: time.Now(), Written: time.Now(), Expires: time.Now()}})
+	_, _, err = s.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: email(id), At: time.Now(), Revoke: ending(u.ID)})
 	return err
+}
+
+// ending is of all sessions of a user.
+func ending(userID string) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: sessionsKey + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
 func judgeProveEmail(t *testing.T, s shared, id string, err error) {
@@ -195,7 +201,7 @@ func judgeProveEmail(t *testing.T, s shared, id string, err error) {
 	if s.linked(t, id) || s.signedIn(t, id) || is[authsvc.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
 		t.Error("something of before the proof is left")
 	}
-	if !is[document](t)(s.first(t.Context(), s.revocations(), by("_id", id))) {
+	if !is[document](t)(s.first(t.Context(), s.revocations(), by("_id", sessionsKey+u.ID))) {
 		t.Error("no revocation")
 	}
 }
@@ -205,22 +211,70 @@ func tryDeleteUser(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.DeleteUser(t.Context(), u.ID)
+	return s.DeleteUser(t.Context(), u.ID, ending(u.ID))
 }
 
+// judgeDeleteUser: the sessions may have ended before the user is gone.
 func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
 	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
-	if known != linked || known != signedIn || err == nil && known {
+	if known != linked || signedIn && !known || err == nil && known {
 		t.Errorf("user %v, account %v, session %v", known, linked, signedIn)
 	}
 	if known {
-		if err := s.DeleteUser(t.Context(), s.userID(t, id)); err != nil {
+		user := s.userID(t, id)
+		if err := s.DeleteUser(t.Context(), user, ending(user)); err != nil {
 			t.Errorf("the next try: %v", err)
 		}
 	}
 	acc := identified(id) // nothing is in the way of the next person
 	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil); err != nil {
 		t.Errorf("the next person: %v", err)
+	}
+}
+
+func tryEndSessions(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	_, err = s.EndSessions(t.Context(), u.ID, ending(u.ID))
+	return err
+}
+
+func judgeEndSessions(t *testing.T, s shared, id string, err error) {
+	if err == nil && s.signedIn(t, id) {
+		t.Error("signed in")
+	}
+	if err := tryEndSessions(t, s, id); err != nil || s.signedIn(t, id) {
+		t.Errorf("the next try: %v", err)
+	}
+	if !s.linked(t, id) {
+		t.Error("the account is gone")
+	}
+	if err := tryCreateSession(t, s, id); err != nil || !s.signedIn(t, id) {
+		t.Errorf("the next session: %v", err)
+	}
+}
+
+func tryUnlink(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	r := ending(u.ID)
+	r.Key = "account:" + u.ID
+	return s.UnlinkAccount(t.Context(), "p", id, r)
+}
+
+func judgeUnlink(t *testing.T, s shared, id string, err error) {
+	if err == nil && s.linked(t, id) {
+		t.Error("linked")
+	}
+	if err := unless(authsvc.ErrNotFound, tryUnlink(t, s, id)); err != nil || s.linked(t, id) {
+		t.Errorf("the next try: %v", err)
+	}
+	if !s.signedIn(t, id) {
+		t.Error("the session is gone")
 	}
 }
 
@@ -231,7 +285,7 @@ func tryLinkAccount(t *testing.T, s shared, id string) error {
 	}
 	acc := identified(id)
 	acc.UserID = u.ID
-	_, err = s.LinkAccount(t.Context(), acc)
+	_, err = s.LinkAccount(t.Context(), acc, u.Epoch)
 	return err
 }
 
@@ -253,7 +307,7 @@ func tryCreateSession(t *testing.T, s shared, id string) error {
 		return err
 	}
 	rec := record(id)
-	rec.UserID = u.ID
+	rec.UserID, rec.Epoch = u.ID, u.Epoch
 	_, err = s.CreateSession(t.Context(), rec)
 	return err
 }
@@ -293,7 +347,7 @@ func TestReservedAccount(t *testing.T) {
 	if err := s.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.insertAccount(t.Context(), identified("a"), slow.account, slow.user, s.now()); err != nil {
+	if err := slow.insertAccount(t.Context(), identified("a"), slow.account, slow.user, bson.E{Key: pendingField, Value: date(s.now())}); err != nil {
 		t.Fatal(err)
 	}
 	if s.linked(t, "a") {
@@ -312,10 +366,10 @@ func TestReservedAccount(t *testing.T) {
 	if err := slow.insertUser(t.Context(), authsvc.User{Email: "slow@example.com"}, slow.user); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.settleAccount(t.Context()); !errors.Is(err, authsvc.ErrConflict) {
+	if err := slow.settleAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the slow one has its account: %v", err)
 	}
-	slow.undo(t.Context(), true, true)
+	slow.undo(t.Context(), authsvc.User{}, true, true)
 	if s.known(t, "slow") || !s.known(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
 		t.Error("undoing took too little or too much")
 	}
@@ -328,15 +382,27 @@ func TestSweepAccounts(t *testing.T) {
 	if err := trySignUp(t, s, "kept"); err != nil {
 		t.Fatal(err)
 	}
-	for id, began := range map[string]time.Time{"lost": {}, "begun": time.Now(), "abandoned": time.Now().Add(-time.Hour)} {
-		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), bson.NewObjectID(), began); err != nil {
+	user, err := s.user(t.Context(), s.userID(t, "kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, marks := range map[string]bson.D{"lost": nil, "begun": by(pendingField, time.Now()), "abandoned": by(pendingField, time.Now().Add(-time.Hour))} {
+		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), bson.NewObjectID(), marks...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := s.Sweep(t.Context(), time.Now(), 10); n != 2 || err != nil {
+	for id, began := range map[string]time.Time{"being linked": time.Now(), "not linked": time.Now().Add(-time.Hour)} {
+		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), user.key(), bson.E{Key: linkingField, Value: began}); err != nil {
+			t.Fatal(err)
+		}
+		if s.linked(t, id) {
+			t.Errorf("%s: it counts", id)
+		}
+	}
+	if n, err := s.Sweep(t.Context(), time.Now(), 10); n != 3 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
-	for id, want := range map[string]bool{"kept": true, "begun": true, "lost": false, "abandoned": false} {
+	for id, want := range map[string]bool{"kept": true, "begun": true, "lost": false, "abandoned": false, "being linked": true, "not linked": false} {
 		if got := is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))); got != want {
 			t.Errorf("%s: %v", id, got)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
 	"authsvc/internal/schema"
@@ -31,7 +32,12 @@ const (
 )
 
 // migrations lists every change of the schema, in order.
-func migrations() []Migration { return []Migration{{Version: 1, Name: "initial"}} }
+func migrations() []Migration {
+	return []Migration{{Version: 1, Name: "initial"}, {Version: numbered, Name: "epochs"}}
+}
+
+// numbered is the version that brought the log of revocations.
+const numbered = 2
 
 func latest() int64 {
 	all := migrations()
@@ -47,11 +53,14 @@ func (s *Store) settle(ctx context.Context, migrate bool) error {
 	case version > latest():
 		return s.tooNew(version)
 	case migrate:
-		return s.Migrate(ctx, Up)
+		err = s.Migrate(ctx, Up)
 	case version == latest():
-		return s.verify(ctx)
+		err = s.verify(ctx)
+	default:
+		return nil
 	}
-	return nil
+	s.usable.Store(err == nil)
+	return err
 }
 
 func (s *Store) tooNew(version int64) error {
@@ -92,7 +101,8 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 // Migrate changes the schema. Any number of processes may do so at once, and
 // whatever an interrupted one has left undone the next one does: to make an
 // index that is there is to do nothing. Up also makes what has gone missing
-// since. Down removes authsvc's own collections and indexes.
+// since. Down takes back the last migration; from the first, that is authsvc's own
+// collections and indexes.
 func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	version, err := s.version(ctx)
 	if err != nil {
@@ -101,9 +111,12 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	if version > latest() {
 		return s.tooNew(version)
 	}
-	if d == Up {
-		err = s.up(ctx)
-	} else {
+	switch {
+	case d == Up:
+		err = s.up(ctx, version)
+	case version >= numbered:
+		err = s.unnumber(ctx)
+	default:
 		err = s.down(ctx, version)
 	}
 	if err != nil {
@@ -112,7 +125,7 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	return nil
 }
 
-func (s *Store) up(ctx context.Context) error {
+func (s *Store) up(ctx context.Context, version int64) error {
 	missing, err := s.missing(ctx)
 	if err != nil {
 		return err
@@ -127,7 +140,95 @@ func (s *Store) up(ctx context.Context) error {
 	if err := s.verify(ctx); err != nil {
 		return err
 	}
+	if version < numbered {
+		if err := s.number(ctx); err != nil {
+			return err
+		}
+	}
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$max", Value: by("version", latest())}})
+}
+
+// numbering is how many records number gives their numbers at once.
+const numbering = 1000
+
+// number gives records of before the log their numbers, in the order in which
+// they were written, and says whom they are about.
+func (s *Store) number(ctx context.Context) error {
+	before := bson.D{{Key: "cursor", Value: nil}, {Key: "pending", Value: nil}}
+	for {
+		found, err := s.list(ctx, s.revocations(), before, find("_id").SetSort(ascending("written", "_id")).SetLimit(numbering))
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		n, err := s.numbers(ctx, int64(len(found))+1) // a cursor is less than the latest number
+		if err != nil {
+			return err
+		}
+		var changes []mongo.WriteModel
+		for i, d := range found {
+			seq := n - int64(len(found)-i)
+			set := bson.D{{Key: "seq", Value: seq}, {Key: "cursor", Value: seq}}
+			if user := about(d.text("_id")); user != "" {
+				set = append(set, bson.E{Key: "user", Value: user})
+			}
+			changes = append(changes, mongo.NewUpdateOneModel().SetFilter(append(by("_id", d.key()), before...)).
+				SetUpdate(bson.D{{Key: "$set", Value: set}, {Key: "$unset", Value: by("written", "")}}))
+		}
+		err = retry(ctx, unclear, func() error {
+			_, err := s.revocations().BulkWrite(ctx, changes, options.BulkWrite().SetOrdered(false))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// about is whom a record of before the log is about, by its key: user:ID and
+// by:PROVIDER:ID are of a user.
+func about(key string) string {
+	if id, found := strings.CutPrefix(key, sessionsKey); found {
+		return id
+	}
+	if rest, found := strings.CutPrefix(key, "by:"); found {
+		_, id, _ := strings.Cut(rest, ":")
+		return id
+	}
+	return ""
+}
+
+// unnumber takes back what number and those who write to the log have done.
+// What they have numbered counts as written now, so that it is told once more.
+func (s *Store) unnumber(ctx context.Context) error {
+	s.usable.Store(false)
+	fields := bson.D{}
+	for _, field := range []string{"user", "seq", "accounts", "pending", "cursor"} {
+		fields = append(fields, bson.E{Key: field, Value: ""})
+	}
+	_, err := s.deleteAll(ctx, s.accounts(), by(linkingField, bson.D{{Key: "$exists", Value: true}}))
+	if err == nil {
+		err = s.changeAll(ctx, s.accounts(), by(epochField, bson.D{{Key: "$exists", Value: true}}), bson.D{{Key: "$unset", Value: by(epochField, "")}})
+	}
+	if err == nil {
+		err = s.changeAll(ctx, s.ownSessions(), bson.D{}, bson.D{{Key: "$unset", Value: by("epoch", "")}})
+	}
+	if err == nil {
+		err = s.changeAll(ctx, s.revocations(), bson.D{}, bson.D{{Key: "$unset", Value: fields}, {Key: "$set", Value: by("written", date(s.now()))}})
+	}
+	if err != nil {
+		return err
+	}
+	if err := (index{s.revocations(), []string{"written"}, false, false}).create(ctx); err != nil {
+		return err
+	}
+	for _, i := range s.indexes() {
+		if i.collection.Name() == s.revocations().Name() && i.name() != ownPrefix+"expires" {
+			if err := i.collection.Indexes().DropOne(ctx, i.name()); err != nil && !coded(err, codeNoCollection, codeNoIndex) {
+				return err
+			}
+		}
+	}
+	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(numbered-1))}})
 }
 
 // down removes the version last, so that an interrupted one can be repeated.

@@ -4,18 +4,19 @@
 // Users, accounts, sessions and verification tokens are documents as that
 // adapter writes them. What only authsvc needs is in its own collections:
 //
-//	authsvc_session    _id: digest, session: _id of the session, expires, auth_time, provider
+//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider
 //	authsvc_mail       _id, slot, payload, due, expires, attempts
 //	authsvc_once       _id: key, expires
-//	authsvc_revocation _id: key, not_before, written, expires
+//	authsvc_revocation _id: key, user, seq, accounts, pending, cursor, not_before, expires
 //	authsvc_permit     _id: key, expires (milliseconds since 1970)
 //	authsvc_lease      _id: name, holder, expires
-//	authsvc_meta       _id: key, value
+//	authsvc_meta       _id: key, value; also the version of the schema, and the number of the latest revocation
 //	authsvc_audit      _id, occurred, name, outcome, code, reason, provider, user, client, agent, request
 //
 // Nothing needs a transaction, so a standalone server will do. Each step of
 // several documents is ordered: until its last write, what it has written
-// refers to a user or a session that does not exist, and means nothing.
+// refers to a user or a session that does not exist, or is marked, and means
+// nothing. Access is taken back by a number, in one write; see revocations.go.
 //
 // What does rely on the server is that it changes one document atomically, as
 // MongoDB does. FerretDB 1 over SQLite does not: it serves for tests, with
@@ -60,6 +61,7 @@ type Store struct {
 var (
 	_ authsvc.Adapter  = (*Store)(nil)
 	_ authsvc.AuditLog = (*Store)(nil)
+	_ authsvc.Clock    = (*Store)(nil)
 )
 
 // Open connects to the database that the URL's path names:
@@ -108,6 +110,18 @@ func (s *Store) Ping(ctx context.Context) error {
 		err = s.checkVersion(ctx)
 	}
 	return fail(ctx, "ping", err)
+}
+
+// Now implements [authsvc.Clock].
+func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+	err = s.do(ctx, "now", func(ctx context.Context) error {
+		raw, err := s.db.RunCommand(ctx, by("hello", 1)).Raw()
+		if now = (document{raw}).instant("localTime"); err == nil && now.IsZero() {
+			err = errors.New("the server does not tell its time")
+		}
+		return err
+	})
+	return now, err
 }
 
 func (s *Store) users() *mongo.Collection    { return s.db.Collection(s.names.of("User")) }

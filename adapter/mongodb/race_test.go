@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"authsvc"
 )
@@ -33,7 +34,8 @@ func TestIntervention(t *testing.T) {
 		"sign up, unlink": {nothing, trySignUp, tryUnlink, judgeSignUpUnlinked},
 		"renew, sign out": {unprovedUser, tryRenew, trySignOut, judgeSignedOut},
 		"sign out, renew": {unprovedUser, trySignOut, tryRenew, judgeSignedOut},
-		"prove, prove":    {unprovedUser, tryProveEmail, tryProveAndLink, judgeProvedTwice},
+		"sign up, prove":  {nothing, trySignUp, tryProveEmail, judgeSignUpProved},
+		"link, unlink":    {linkedUser, tryLinkSecond, tryUnlink, judgeLinkUnlinked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,16 +73,12 @@ func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr erro
 	if s.known(t, id) {
 		t.Error("not deleted")
 	}
-	if deleteErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrNotFound) {
+	if deleteErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrNotFound) && !errors.Is(linkErr, authsvc.ErrStale) {
 		t.Error(linkErr, deleteErr)
 	}
 	if is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))) {
 		t.Error("an account of nobody is left")
 	}
-}
-
-func tryUnlink(t *testing.T, s shared, id string) error {
-	return s.UnlinkAccount(t.Context(), "p", id)
 }
 
 // The sign-up fails as a whole, or it was over before.
@@ -111,14 +109,87 @@ func judgeSignedOut(t *testing.T, s shared, id string, stepErr, betweenErr error
 	}
 }
 
+// The user whose address was proved stays, the sign-up that it overtook does not.
+func judgeSignUpProved(t *testing.T, s shared, id string, signUpErr, proofErr error) {
+	if proofErr != nil {
+		if signUpErr != nil || !errors.Is(proofErr, authsvc.ErrNotFound) {
+			t.Error(signUpErr, proofErr)
+		}
+		return // there was no user yet
+	}
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil || u.EmailVerified.IsZero() || s.linked(t, id) || s.signedIn(t, id) {
+		t.Errorf("sign-up: %v; then %+v, %v", signUpErr, u, err)
+	}
+}
+
+func linkedUser(t *testing.T, s shared, id string) {
+	t.Helper()
+	if err := trySignUp(t, s, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryLinkSecond(t *testing.T, s shared, id string) error {
+	u, err := s.GetUserByAccount(t.Context(), "p", id)
+	if err != nil {
+		return err
+	}
+	acc := identified("second " + id)
+	acc.UserID = u.ID
+	_, err = s.LinkAccount(t.Context(), acc, u.Epoch)
+	return err
+}
+
+// Either the link came first, or it is stale and nothing is left of it.
+func judgeLinkUnlinked(t *testing.T, s shared, id string, linkErr, unlinkErr error) {
+	if unlinkErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrStale) && !errors.Is(linkErr, authsvc.ErrNotFound) {
+		t.Error(linkErr, unlinkErr)
+	}
+	if there := is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", "second "+id))); there != (linkErr == nil) {
+		t.Errorf("link: %v, but stored: %v", linkErr, there)
+	}
+}
+
+// Of two proofs of one address, one of which begins before some command of the
+// other, the later takes nothing from whoever was first.
+func TestProofsOverlapping(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	begun := true
+	for n := 1; begun; n++ {
+		id := fmt.Sprint("n", n)
+		unprovedUser(t, s, id)
+		second := make(chan error, 1)
+		begun = false
+		s.gate.before(n, func() {
+			begun = true
+			go func() { second <- tryProveAndLink(t, s, id) }()
+			time.Sleep(time.Duration(n%3) * time.Millisecond)
+		})
+		first := tryProveEmail(t, s, id)
+		if begun {
+			judgeProvedTwice(t, s, id, first, <-second)
+		}
+		s.gate.spoil(0, 0, false)
+		if t.Failed() {
+			t.Fatalf("before command %d", n)
+		}
+	}
+}
+
 // tryProveAndLink proves the address and then links an account.
 func tryProveAndLink(t *testing.T, s shared, id string) error {
 	if err := tryProveEmail(t, s, id); err != nil {
 		return err
 	}
 	acc := identified("own " + id)
-	acc.UserID = s.userID(t, id)
-	_, err := s.LinkAccount(t.Context(), acc)
+	u, err := s.GetUserByEmail(t.Context(), email(id))
+	if err != nil {
+		return err
+	}
+	acc.UserID = u.ID
+	_, err = s.LinkAccount(t.Context(), acc, u.Epoch)
 	return err
 }
 
@@ -154,11 +225,11 @@ func TestDeleteRacingSessions(t *testing.T) {
 		}, func() {
 			more := record(fmt.Sprint("more ", i))
 			more.UserID = user
-			if _, err := s.CreateSession(t.Context(), more); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			if _, err := s.CreateSession(t.Context(), more); err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrStale) {
 				t.Error(err)
 			}
 		}, func() {
-			if err := s.DeleteUser(t.Context(), user); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			if err := s.DeleteUser(t.Context(), user, ending(user)); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 				t.Error(err)
 			}
 		})

@@ -1,8 +1,10 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -21,8 +23,9 @@ func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 		AuthTime: own.instant("auth_time"), Provider: own.text("provider")}
 }
 
-// ownFields are what authsvc knows of the session with an _id. A document for
-// an earlier session of the same token does not refer to this one.
+// ownFields are what authsvc knows of the session with an _id, but for its
+// epoch, which never changes. A document for an earlier session of the same
+// token does not refer to this one.
 func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	var w writer
 	w.value("session", session)
@@ -49,7 +52,7 @@ func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id
 }
 
 func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) error {
-	d := append(by("_id", rec.Digest), ownFields(rec, id).set...)
+	d := append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}), ownFields(rec, id).set...)
 	err := s.insertNew(ctx, s.ownSessions(), d)
 	if !duplicate(err) {
 		return err
@@ -77,8 +80,19 @@ func (s *Store) dropSession(ctx context.Context, id bson.ObjectID) {
 	s.deleteAll(ctx, s.ownSessions(), by("session", id)) //nolint:errcheck // nor this of a missing session
 }
 
-// CreateSession implements [authsvc.Adapter]. A session that is written while
-// its user is being deleted means nothing.
+// lives reports whether a session began at the epoch of its user's sessions or
+// later. One that NextAuth.js made has no epoch, and lives while it is stored:
+// what ends all sessions removes it. So people go on signing in to a NextAuth.js
+// application beside us after that, and a session that it stores in the very
+// moment stays, as it would without us. Sessions of an earlier version are
+// treated like these.
+func lives(own document, sessions int64) bool {
+	return !own.has("epoch") || own.number("epoch") >= sessions
+}
+
+// CreateSession implements [authsvc.Adapter]. The session is there before its
+// epoch is known to be right, but nobody has been told its token. One that is
+// written while its user is being deleted means nothing.
 func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
 	id := bson.NewObjectID()
 	err := s.do(ctx, "create session", func(ctx context.Context) error {
@@ -86,7 +100,11 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 		if err != nil {
 			return err
 		}
-		if err = s.insertSession(ctx, rec, id, user.key()); err != nil {
+		err = s.insertSession(ctx, rec, id, user.key())
+		if err == nil {
+			err = s.unchanged(ctx, rec.UserID, rec.Epoch)
+		}
+		if err != nil {
 			undo(ctx, func(ctx context.Context) { s.dropSession(ctx, id) })
 		}
 		return err
@@ -109,22 +127,38 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 		if err != nil {
 			return err
 		}
-		user, err := s.user(ctx, d.id(s.names.of("Session.userId")))
-		if err != nil {
+		userID := d.id(s.names.of("Session.userId"))
+		var user document
+		var lost error
+		var wg sync.WaitGroup
+		wg.Go(func() { user, lost = s.user(ctx, userID) })
+		own, err := s.ownSession(ctx, d, digest, userID)
+		wg.Wait()
+		if err = cmp.Or(lost, err); err != nil {
 			return err
-		}
-		own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-			return err
-		}
-		if !own.is("session", d.key()) {
-			own = document{}
 		}
 		rec, u = s.readSession(d, own), s.readUser(user)
 		rec.Digest = digest
 		return nil
 	})
 	return rec, u, err
+}
+
+// ownSession is what authsvc knows of a session, which may be nothing.
+// ErrNotFound: that it has ended.
+func (s *Store) ownSession(ctx context.Context, session document, digest, userID string) (document, error) {
+	own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
+	if err = unless(authsvc.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
+		return document{}, err
+	}
+	if !own.has("epoch") {
+		return own, nil
+	}
+	ended, err := s.first(ctx, s.revocations(), by("_id", sessionsKey+userID))
+	if err = unless(authsvc.ErrNotFound, err); err == nil && !lives(own, ended.number("seq")) {
+		err = authsvc.ErrNotFound
+	}
+	return own, err
 }
 
 // UpdateSession implements [authsvc.Adapter]. The session is changed in place
@@ -181,24 +215,58 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 		if _, err := s.user(ctx, userID); err != nil {
 			return unless(authsvc.ErrNotFound, err)
 		}
-		owns, err := s.list(ctx, s.ownSessions(), among("session", keys(found)), options.Find())
+		owns, err := s.ownSessionsOf(ctx, found)
 		if err != nil {
 			return err
 		}
-		bySession := map[string]document{}
-		for _, own := range owns {
-			bySession[own.id("session")] = own
+		e, err := s.epochs(ctx, userID)
+		if err != nil {
+			return err
 		}
 		for _, d := range found {
-			list = append(list, s.readSession(d, bySession[d.id("_id")]))
+			if own := owns[d.id("_id")]; lives(own, e.sessions) {
+				list = append(list, s.readSession(d, own))
+			}
 		}
 		return nil
 	})
 	return list, err
 }
 
+// ownSessionsOf is what authsvc knows of sessions, by their ids.
+func (s *Store) ownSessionsOf(ctx context.Context, list []document) (map[string]document, error) {
+	found, err := s.list(ctx, s.ownSessions(), among("session", keys(list)), options.Find())
+	owns := map[string]document{}
+	for _, own := range found {
+		owns[own.id("session")] = own
+	}
+	return owns, err
+}
+
 func (s *Store) sessionsOf(ctx context.Context, userID string, o *options.FindOptionsBuilder) ([]document, error) {
 	return s.list(ctx, s.sessions(), bson.D{refers(s.names.of("Session.userId"), userID)}, o)
+}
+
+// deleteEnded removes the sessions of a user that have ended by their number:
+// they were being made while the others were removed. Nobody would find them,
+// but NextAuth.js.
+func (s *Store) deleteEnded(ctx context.Context, userID string, number int64) error {
+	found, err := s.sessionsOf(ctx, userID, find("_id"))
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	owns, err := s.ownSessionsOf(ctx, found)
+	if err != nil {
+		return err
+	}
+	ended := bson.A{}
+	for _, d := range found {
+		if !lives(owns[d.id("_id")], number) {
+			ended = append(ended, d.key())
+		}
+	}
+	_, err = s.deleteSessions(ctx, ended)
+	return err
 }
 
 func (s *Store) deleteSessionsOf(ctx context.Context, userID string) (int, error) {

@@ -123,7 +123,8 @@ func (s *Store) sweepOwnSessions(ctx context.Context, now time.Time, limit int) 
 	return s.deleteAll(ctx, s.ownSessions(), append(among("session", gone), old...))
 }
 
-// sweepAccounts removes accounts of users that do not exist.
+// sweepAccounts removes accounts of users that do not exist, and links that were
+// abandoned.
 func (s *Store) sweepAccounts(ctx context.Context, now time.Time, limit int) (n int, err error) {
 	found, err := s.orphans.next(ctx, s)
 	for _, account := range found {
@@ -150,7 +151,7 @@ func (p *patrol) next(ctx context.Context, s *Store) (lost []document, err error
 		filter = following(p.after)
 	}
 	userID := s.names.of("Account.userId")
-	found, err := s.list(ctx, s.accounts(), filter, find("_id", userID, pendingField).SetSort(ascending("_id")).SetLimit(patrolled))
+	found, err := s.list(ctx, s.accounts(), filter, find("_id", userID, pendingField, linkingField).SetSort(ascending("_id")).SetLimit(patrolled))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (p *patrol) next(ctx context.Context, s *Store) (lost []document, err error
 		return nil, err
 	}
 	for _, d := range found {
-		if !there[d.id(userID)] {
+		if !there[d.id(userID)] || d.has(linkingField) {
 			lost = append(lost, d)
 		}
 	}

@@ -22,36 +22,6 @@ func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) erro
 	})
 }
 
-// Revoke implements [authsvc.Adapter].
-func (s *Store) Revoke(ctx context.Context, r authsvc.Revocation) error {
-	return s.do(ctx, "revoke", func(ctx context.Context) error { return s.revoke(ctx, &r) })
-}
-
-// revoke merges r, which may be nil, into the stored record.
-func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
-	if r == nil {
-		return nil
-	}
-	return s.put(ctx, s.revocations(), r.Key, bson.D{
-		{Key: "$max", Value: bson.D{{Key: "not_before", Value: date(r.NotBefore)}, {Key: "expires", Value: date(r.Expires)}}},
-		{Key: "$set", Value: by("written", date(r.Written))},
-	})
-}
-
-// Revocations implements [authsvc.Adapter].
-func (s *Store) Revocations(ctx context.Context, since time.Time) (list []authsvc.Revocation, err error) {
-	err = s.do(ctx, "revocations", func(ctx context.Context) error {
-		found, err := s.list(ctx, s.revocations(), by("written", bson.D{{Key: "$gte", Value: date(since)}}),
-			options.Find().SetSort(ascending("written", "_id")))
-		for _, d := range found {
-			list = append(list, authsvc.Revocation{Key: d.text("_id"), NotBefore: d.instant("not_before"),
-				Written: d.instant("written"), Expires: d.instant("expires")})
-		}
-		return err
-	})
-	return list, err
-}
-
 // Permit implements [authsvc.Adapter]. The time that is paid for is a number
 // of milliseconds, since the server adds to numbers only.
 func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
@@ -63,9 +33,13 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 				return err
 			}
 			d, err := s.first(ctx, s.permits(), by("_id", key))
-			if err == nil && d.number("expires") > latest {
-				wait = time.Duration(d.number("expires")-latest) * time.Millisecond
-				return nil
+			if paid := d.number("expires"); err == nil && paid > latest {
+				most := latest + interval.Milliseconds()
+				wait = time.Duration(min(paid, most)-latest) * time.Millisecond
+				if paid > most { // of a clock or for a rate that is not in force
+					err = s.change(ctx, s.permits(), by("_id", key, bson.E{Key: "expires", Value: paid}), bson.D{{Key: "$set", Value: by("expires", most)}})
+				}
+				return unless(authsvc.ErrNotFound, err)
 			}
 			if err = unless(authsvc.ErrNotFound, err); err != nil { // else it has just changed
 				return err
@@ -101,26 +75,31 @@ func (s *Store) count(ctx context.Context, key string, now, latest, interval int
 	return n > 0, err
 }
 
-// Lease implements [authsvc.Adapter]. When somebody else holds it, the filter
-// finds nothing and the key is taken.
+// Lease implements [authsvc.Adapter].
 func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+	return s.do(ctx, "lease", func(ctx context.Context) error { return s.lease(ctx, name, holder, now, until) })
+}
+
+// lease gives a lease. When somebody else holds it, the filter finds nothing
+// and the key is taken.
+func (s *Store) lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	free := bson.A{by("holder", holder), by("expires", bson.D{{Key: "$lt", Value: date(now)}})}
-	return s.do(ctx, "lease", func(ctx context.Context) error {
-		return retry(ctx, unclear, func() error {
-			_, err := s.leases().UpdateOne(ctx, by("_id", name, bson.E{Key: "$or", Value: free}),
-				bson.D{{Key: "$set", Value: bson.D{{Key: "holder", Value: holder}, {Key: "expires", Value: date(until)}}}},
-				options.UpdateOne().SetUpsert(true))
-			return err
-		})
+	return retry(ctx, unclear, func() error {
+		_, err := s.leases().UpdateOne(ctx, by("_id", name, bson.E{Key: "$or", Value: free}),
+			bson.D{{Key: "$set", Value: bson.D{{Key: "holder", Value: holder}, {Key: "expires", Value: date(until)}}}},
+			options.UpdateOne().SetUpsert(true))
+		return err
 	})
 }
 
 // Release implements [authsvc.Adapter].
 func (s *Store) Release(ctx context.Context, name, holder string) error {
-	return s.do(ctx, "release", func(ctx context.Context) error {
-		_, err := s.deleteAll(ctx, s.leases(), by("_id", name, bson.E{Key: "holder", Value: holder}))
-		return err
-	})
+	return s.do(ctx, "release", func(ctx context.Context) error { return s.release(ctx, name, holder) })
+}
+
+func (s *Store) release(ctx context.Context, name, holder string) error {
+	_, err := s.deleteAll(ctx, s.leases(), by("_id", name, bson.E{Key: "holder", Value: holder}))
+	return err
 }
 
 // GetMeta implements [authsvc.Adapter].

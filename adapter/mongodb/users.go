@@ -2,9 +2,9 @@ package mongodb
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
 )
@@ -30,15 +30,35 @@ func (s *Store) user(ctx context.Context, id string) (document, error) {
 	return s.first(ctx, s.users(), bson.D{refers("_id", id)})
 }
 
-func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) (document, error)) (u authsvc.User, err error) {
+func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) (authsvc.User, error)) (u authsvc.User, err error) {
 	err = s.do(ctx, op, func(ctx context.Context) error {
-		d, err := f(ctx)
+		found, err := f(ctx)
 		if err == nil {
-			u = s.readUser(d)
+			u = found
 		}
 		return err
 	})
 	return u, err
+}
+
+// noted returns the user whom find finds, who must be the one with the id. The
+// epochs are read before it looks.
+func (s *Store) noted(ctx context.Context, id string, find func(epochs) (document, error)) (authsvc.User, error) {
+	e, err := s.epochs(ctx, id)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	d, err := find(e)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	return s.withEpochs(d, e), nil
+}
+
+func (s *Store) withEpochs(d document, e epochs) authsvc.User {
+	u := s.readUser(d)
+	u.Epoch, u.SessionEpoch = e.user, e.sessions
+	return u
 }
 
 // CreateUser implements [authsvc.Adapter].
@@ -53,28 +73,45 @@ func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, e
 
 // GetUser implements [authsvc.Adapter].
 func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user", func(ctx context.Context) (document, error) { return s.user(ctx, id) })
-}
-
-// GetUserByEmail implements [authsvc.Adapter].
-func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (document, error) {
-		if email == "" {
-			return document{}, authsvc.ErrNotFound
-		}
-		// The type is that of the index, which is used only if it is named.
-		return s.first(ctx, s.users(), by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}}))
+	return s.oneUser(ctx, "get user", func(ctx context.Context) (authsvc.User, error) {
+		return s.noted(ctx, id, func(epochs) (document, error) { return s.user(ctx, id) })
 	})
 }
 
-// GetUserByAccount implements [authsvc.Adapter].
-func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
-	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (document, error) {
-		account, err := s.first(ctx, s.accounts(), s.identity(provider, providerAccountID))
-		if err != nil {
-			return document{}, err
+// GetUserByEmail implements [authsvc.Adapter]. Whose epoch is to be read is
+// known only by finding the user, who then has to be found again.
+func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (authsvc.User, error) {
+		if email == "" {
+			return authsvc.User{}, authsvc.ErrNotFound
 		}
-		return s.user(ctx, account.id(s.names.of("Account.userId")))
+		// The type is that of the index, which is used only if it is named.
+		has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
+		d, err := s.first(ctx, s.users(), has)
+		if err != nil {
+			return authsvc.User{}, err
+		}
+		return s.noted(ctx, d.id("_id"), func(epochs) (document, error) {
+			return s.first(ctx, s.users(), append(has, bson.E{Key: "_id", Value: d.key()}))
+		})
+	})
+}
+
+// GetUserByAccount implements [authsvc.Adapter]. As with GetUserByEmail, the
+// account has to be found again.
+func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (authsvc.User, error) {
+		d, err := s.first(ctx, s.accounts(), s.identity(provider, providerAccountID))
+		if err != nil {
+			return authsvc.User{}, err
+		}
+		id := d.id(s.names.of("Account.userId"))
+		return s.noted(ctx, id, func(e epochs) (document, error) {
+			if _, err := s.accountOf(ctx, provider, providerAccountID, id, e); err != nil {
+				return document{}, err
+			}
+			return s.user(ctx, id)
+		})
 	})
 }
 
@@ -85,11 +122,13 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	set(w.text, s.names.of("User.email"), change.Email)
 	set(w.instant, s.names.of("User.emailVerified"), change.EmailVerified)
 	set(w.text, s.names.of("User.image"), change.Image)
-	return s.oneUser(ctx, "update user", func(ctx context.Context) (document, error) {
-		if update := w.update(); len(update) > 0 {
-			return s.changed(ctx, s.users(), bson.D{refers("_id", id)}, update)
-		}
-		return s.user(ctx, id)
+	return s.oneUser(ctx, "update user", func(ctx context.Context) (authsvc.User, error) {
+		return s.noted(ctx, id, func(epochs) (document, error) {
+			if update := w.update(); len(update) > 0 {
+				return s.changed(ctx, s.users(), bson.D{refers("_id", id)}, update)
+			}
+			return s.user(ctx, id)
+		})
 	})
 }
 
@@ -99,26 +138,45 @@ func set[T any](write func(string, T), field string, value *T) {
 	}
 }
 
-// DeleteUser implements [authsvc.Adapter]. The user goes first: what refers to
-// it means nothing from then on. A user that is gone already may have left
-// something behind, when the call before this one was interrupted.
-func (s *Store) DeleteUser(ctx context.Context, id string) error {
+// DeleteUser implements [authsvc.Adapter]. The sessions end first, then the user
+// goes: what refers to it means nothing from then on. Whoever signs in between
+// the two is overtaken by the second number. A user that is gone already may
+// have left something to do, when the call before this one was interrupted.
+func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
 	return s.do(ctx, "delete user", func(ctx context.Context) error {
-		mine, err := s.delete(ctx, s.users(), bson.D{refers("_id", id)})
+		_, err := s.user(ctx, id)
+		if errors.Is(err, authsvc.ErrNotFound) {
+			if err := s.removeAllOf(ctx, id); err != nil {
+				return err
+			}
+			if err := unless(authsvc.ErrNotFound, s.finishDeletion(ctx, r)); err != nil {
+				return err
+			}
+		}
 		if err != nil {
 			return err
 		}
-		if _, err := s.deleteAll(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), id)}); err != nil {
-			return err
+		mine := false
+		err = s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
+			if mine, err = s.delete(ctx, s.users(), bson.D{refers("_id", id)}); err != nil {
+				return err
+			}
+			return s.removeAllOf(ctx, id)
+		})
+		if err == nil && !mine {
+			err = authsvc.ErrNotFound
 		}
-		if _, err := s.deleteSessionsOf(ctx, id); err != nil {
-			return err
-		}
-		if !mine {
-			return authsvc.ErrNotFound
-		}
-		return nil
+		return err
 	})
+}
+
+// removeAllOf removes what refers to a user who is gone.
+func (s *Store) removeAllOf(ctx context.Context, id string) error {
+	_, err := s.deleteAll(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), id)})
+	if err == nil {
+		_, err = s.deleteSessionsOf(ctx, id)
+	}
+	return err
 }
 
 // ListUsers implements [authsvc.Adapter], in the order of _id, in which
@@ -132,9 +190,20 @@ func (s *Store) ListUsers(ctx context.Context, after string, limit int) (list []
 		if err != nil {
 			return err
 		}
-		found, err := s.list(ctx, s.users(), filter, options.Find().SetSort(ascending("_id")).SetLimit(int64(limit)))
+		page := func(fields ...string) ([]document, error) {
+			return s.list(ctx, s.users(), filter, find(fields...).SetSort(ascending("_id")).SetLimit(int64(limit)))
+		}
+		found, err := page("_id")
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		epochs, err := s.epochsOf(ctx, ids(found)...)
+		if err != nil {
+			return err
+		}
+		found, err = page() // as in GetUserByEmail
 		for _, d := range found {
-			list = append(list, s.readUser(d))
+			list = append(list, s.withEpochs(d, epochs[d.id("_id")]))
 		}
 		return err
 	})

@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -49,6 +50,14 @@ func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update 
 	})
 }
 
+// changeAll updates all documents of a filter in place.
+func (s *Store) changeAll(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
+	return retry(ctx, unclear, func() error {
+		_, err := c.UpdateMany(ctx, filter, update)
+		return err
+	})
+}
+
 // changed is change that returns the document as it is afterwards.
 func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update bson.D) (d document, err error) {
 	err = retry(ctx, unclear, func() error {
@@ -67,6 +76,20 @@ func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bso
 		_, err := c.UpdateOne(ctx, by("_id", id), update, options.UpdateOne().SetUpsert(true))
 		return err
 	})
+}
+
+// replaced is put that returns the document as it was before, which may be none.
+func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, update bson.D) (d document, err error) {
+	may := func(err error) bool { return unclear(err) || duplicate(err) }
+	err = retry(ctx, may, func() error {
+		raw, err := c.FindOneAndUpdate(ctx, by("_id", id), update, options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.Before)).Raw()
+		d = document{raw}
+		return err
+	})
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return document{}, nil
+	}
+	return d, err
 }
 
 // delete removes at most one document and reports whether it was this call

@@ -1,0 +1,425 @@
+package mongodb
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc"
+)
+
+// A squatter has registered somebody's address, and signs in while it is proved
+// or while access is taken back in another way: by the account, and by a session
+// that NextAuth.js has stored, to link another identity.
+type squatter struct {
+	shared
+	id   string
+	user string
+
+	byAccount, bySession bool // what entitled it, after it had noted the epochs
+	signIn, link         int64
+	jwt                  []int64 // epochs of JWT sessions that were begun
+}
+
+func newSquatter(t *testing.T, s shared, id string) *squatter {
+	t.Helper()
+	linkedUser(t, s, id)
+	q := &squatter{shared: s, id: id, user: s.userID(t, id)}
+	if err := s.ForeignSession(t.Context(), "foreign "+id, "foreign "+id, q.user, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// note is the first half of a sign-in and of a link.
+func (q *squatter) note(t *testing.T) {
+	u, err := q.GetUserByAccount(t.Context(), "p", q.id)
+	q.byAccount, q.signIn = is[authsvc.User](t)(u, err), u.Epoch
+	u, err = q.GetUser(t.Context(), q.user)
+	if q.bySession, q.link = is[authsvc.User](t)(u, err), u.Epoch; q.bySession {
+		_, _, err = q.GetSession(t.Context(), "foreign "+q.id, "foreign digest "+q.id)
+		q.bySession = is[int](t)(0, err)
+	}
+}
+
+// write is the second half.
+func (q *squatter) write(t *testing.T) {
+	overtaken := func(err error) bool { return errors.Is(err, authsvc.ErrStale) || errors.Is(err, authsvc.ErrNotFound) }
+	if q.byAccount {
+		acc, rec := identified(q.id), record("late "+q.id)
+		acc.UserID, rec.UserID, rec.Epoch = q.user, q.user, q.signIn
+		err := q.RefreshAccount(t.Context(), acc, q.signIn)
+		if err == nil {
+			_, err = q.CreateSession(t.Context(), rec)
+		}
+		if err != nil && !overtaken(err) {
+			t.Errorf("sign in: %v", err)
+		}
+		if epoch, err := q.GetEpoch(t.Context(), q.user); err == nil && epoch == q.signIn {
+			q.jwt = append(q.jwt, epoch)
+		}
+	}
+	if q.bySession {
+		acc := identified("late " + q.id)
+		acc.UserID = q.user
+		if _, err := q.LinkAccount(t.Context(), acc, q.link); err != nil && !overtaken(err) {
+			t.Errorf("link: %v", err)
+		}
+	}
+}
+
+// gone checks that nothing is left in the store that anybody could use, also
+// not NextAuth.js, which knows no epochs, and that the JWT sessions have ended.
+func (q *squatter) gone(t *testing.T, r *authsvc.Revocation) {
+	t.Helper()
+	for _, id := range []string{q.id, "late " + q.id} {
+		if is[document](t)(q.first(t.Context(), q.accounts(), q.identity("p", id))) {
+			t.Errorf("the account %q is there", id)
+		}
+	}
+	for _, token := range []string{"token " + q.id, "token late " + q.id, "foreign " + q.id} {
+		if is[document](t)(q.first(t.Context(), q.sessions(), q.token(token))) {
+			t.Errorf("the session %q is there", token)
+		}
+	}
+	for _, epoch := range q.jwt {
+		if epoch >= r.Seq {
+			t.Errorf("a session of epoch %d outlives a revocation of %d", epoch, r.Seq)
+		}
+	}
+}
+
+// takingsBack are the ways that leave a squatter nothing.
+func takingsBack(t *testing.T) map[string]func(q *squatter, r *authsvc.Revocation) error {
+	return map[string]func(*squatter, *authsvc.Revocation) error{
+		"ProveEmail": func(q *squatter, r *authsvc.Revocation) error {
+			_, _, err := q.ProveEmail(t.Context(), authsvc.Proof{UserID: q.user, Email: email(q.id), At: time.Now(), Revoke: r})
+			return err
+		},
+		"DeleteUser": func(q *squatter, r *authsvc.Revocation) error { return q.DeleteUser(t.Context(), q.user, r) },
+	}
+}
+
+// Whatever a squatter notes before some command of what takes access back, and
+// writes before the same or a later one, is gone afterwards.
+func TestSquatterBetweenCommands(t *testing.T) {
+	t.Parallel()
+	server(t)
+	for name, takeBack := range takingsBack(t) {
+		for _, wait := range []int{0, 1, 2, 5, 9} {
+			t.Run(fmt.Sprintf("%s/%d commands on", name, wait), func(t *testing.T) {
+				t.Parallel()
+				few <- struct{}{}
+				defer func() { <-few }()
+				s := newShared(t, Options{})
+				for n, noted := 1, true; noted; n++ {
+					q := newSquatter(t, s, fmt.Sprint("n", n))
+					r := ending(q.user)
+					noted = false
+					written := false
+					s.gate.before(n, func() {
+						noted = true
+						q.note(t)
+						if wait > 0 {
+							s.gate.before(wait, func() { written = true; q.write(t) })
+							return
+						}
+						written = true
+						q.write(t)
+					})
+					if err := takeBack(q, r); err != nil {
+						t.Error(err)
+					}
+					s.gate.spoil(0, 0, false)
+					if !written {
+						q.write(t)
+					}
+					if name == "DeleteUser" { // what nobody refers to means nothing
+						q.left(t)
+					} else {
+						q.gone(t, r)
+					}
+					if t.Failed() {
+						t.Fatalf("noted before command %d", n)
+					}
+				}
+			})
+		}
+	}
+}
+
+// left checks that nothing of a user who is gone can be used.
+func (q *squatter) left(t *testing.T) {
+	t.Helper()
+	r, err := q.first(t.Context(), q.revocations(), by("_id", sessionsKey+q.user))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, epoch := range q.jwt {
+		if epoch >= r.number("seq") {
+			t.Errorf("a session of epoch %d outlives a revocation of %d", epoch, r.number("seq"))
+		}
+	}
+	if q.linked(t, q.id) || q.linked(t, "late "+q.id) || q.signedIn(t, q.id) || q.signedIn(t, "late "+q.id) {
+		t.Error("something can be used")
+	}
+}
+
+// An address that is proved between two commands of a squatter's sign-in leaves
+// it nothing either: neither what was inserted and not looked at again, nor what
+// was looked at before.
+func TestSquatterOvertaken(t *testing.T) {
+	t.Parallel()
+	server(t)
+	for _, numbered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("numbered %v", numbered), func(t *testing.T) {
+			t.Parallel()
+			few <- struct{}{}
+			defer func() { <-few }()
+			s := newShared(t, Options{})
+			takeBack := takingsBack(t)["ProveEmail"]
+			for n, proved := 1, true; proved; n++ {
+				q := newSquatter(t, s, fmt.Sprint("n", n))
+				if numbered {
+					if err := s.Revoke(t.Context(), &authsvc.Revocation{Key: "by:p:" + q.user, UserID: q.user, Expires: time.Now().Add(time.Hour)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				q.note(t)
+				r := ending(q.user)
+				proved = false
+				s.gate.before(n, func() {
+					proved = true
+					if err := takeBack(q, r); err != nil {
+						t.Error(err)
+					}
+				})
+				q.write(t)
+				s.gate.spoil(0, 0, false)
+				if proved {
+					q.gone(t, r)
+				}
+				if t.Failed() {
+					t.Fatalf("proved before command %d", n)
+				}
+			}
+		})
+	}
+}
+
+// A sign-in that was overtaken after it had asked for the epoch does not
+// overwrite the tokens of a later one.
+func TestRefreshOvertaken(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	for n, later := 1, true; later; n++ {
+		id := fmt.Sprint("n", n)
+		linkedUser(t, s, id)
+		u, err := s.GetUserByAccount(t.Context(), "p", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refresh := func(token string, epoch int64) error {
+			acc := identified(id)
+			acc.UserID, acc.AccessToken = u.ID, token
+			return s.RefreshAccount(t.Context(), acc, epoch)
+		}
+		later = false
+		s.gate.before(n, func() {
+			later = true
+			r := ending(u.ID)
+			if _, err := s.EndSessions(t.Context(), u.ID, r); err != nil {
+				t.Error(err)
+			}
+			if err := refresh("new", r.Seq); err != nil {
+				t.Error(err)
+			}
+		})
+		err = refresh("old", u.Epoch)
+		s.gate.spoil(0, 0, false)
+		if !later {
+			continue
+		}
+		list, lookErr := s.ListAccounts(t.Context(), u.ID)
+		if !errors.Is(err, authsvc.ErrStale) || lookErr != nil || list[0].AccessToken != "new" {
+			t.Errorf("before command %d: %v; then %+v, %v", n, err, list, lookErr)
+		}
+	}
+}
+
+// A number that is written after a higher one is not enough: what began at the
+// higher one began before.
+func TestNumberWrittenLate(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	for name, key := range map[string]string{"same key": sessionsKey + "ann", "another key": "by:p:ann"} {
+		slow, quick := ending("ann"), ending("ann")
+		quick.Key = key
+		s.gate.before(2, func() { // 1: the number; 2: the record
+			if err := s.Revoke(t.Context(), quick); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := s.Revoke(t.Context(), slow); err != nil {
+			t.Error(err)
+		}
+		s.gate.spoil(0, 0, false)
+		if slow.Seq <= quick.Seq {
+			t.Errorf("%s: %d, then %d", name, quick.Seq, slow.Seq)
+		}
+	}
+}
+
+// A listener follows the log, and knows the latest Seq of each key.
+type listener struct {
+	shared
+	after int64
+	heard map[string]int64
+}
+
+func (l *listener) read(t *testing.T) {
+	t.Helper()
+	list, next, err := l.Revocations(t.Context(), l.after, 3)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, r := range list {
+		l.heard[r.Key] = max(l.heard[r.Key], r.Seq)
+	}
+	l.after = next
+}
+
+func (l *listener) catchUp(t *testing.T) {
+	t.Helper()
+	for before := int64(-1); l.after != before; {
+		before = l.after
+		l.read(t)
+	}
+}
+
+// Whoever reads on from the cursor hears of every record with the number that
+// it has in the end, wherever reader, writer and other writers are.
+func TestLogMissesNothing(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	l := &listener{shared: s, heard: map[string]int64{}}
+	other := 0
+	revoke := func(key string) *authsvc.Revocation {
+		r := ending("ann")
+		r.Key = key
+		if err := s.Revoke(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	between := map[string]func(){
+		"read":              func() { l.read(t) },
+		"write, read":       func() { other++; revoke(fmt.Sprint("other ", other)); l.read(t) },
+		"write same, read":  func() { revoke("same"); l.read(t) },
+		"read, write, read": func() { l.read(t); other++; revoke(fmt.Sprint("other ", other)); l.read(t) },
+	}
+	for name, f := range between {
+		for n, reached := 1, true; reached; n++ {
+			reached = false
+			s.gate.before(n, func() { reached = true; f() })
+			r := revoke("same") // written in between
+			s.gate.spoil(0, 0, false)
+			l.catchUp(t)
+			if l.heard["same"] < r.Seq {
+				t.Errorf("%s before command %d: heard %d of %d", name, n, l.heard["same"], r.Seq)
+			}
+		}
+	}
+	for n, reached := 1, true; reached; n++ { // written while somebody reads
+		reached = false
+		var r, o *authsvc.Revocation
+		s.gate.before(n, func() {
+			reached = true
+			r, o = revoke("same"), revoke("after it")
+		})
+		l.read(t)
+		s.gate.spoil(0, 0, false)
+		l.catchUp(t)
+		if reached && (l.heard["same"] < r.Seq || l.heard["after it"] < o.Seq) {
+			t.Errorf("written before command %d of a reader: heard %v, want %d and %d", n, l.heard, r.Seq, o.Seq)
+		}
+	}
+}
+
+// What a writer that died has written counts, and everybody is told of it until
+// the next writer enters it.
+func TestDeadWriter(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	linkedUser(t, s, "ann")
+	r := ending(s.userID(t, "ann"))
+	s.gate.spoil(2, answerAfter, true) // 1: the number; 2: the record
+	if _, err := s.EndSessions(t.Context(), r.UserID, r); err == nil {
+		t.Fatal("not killed")
+	}
+	s.gate.spoil(0, 0, false)
+	if s.signedIn(t, "ann") {
+		t.Error("the session lives")
+	}
+	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, authsvc.ErrConflict) { // the token is still there
+		t.Errorf("got %v", err)
+	}
+	epoch, err := s.GetEpoch(t.Context(), r.UserID)
+	if err != nil || epoch == 0 {
+		t.Errorf("epoch %d, %v", epoch, err)
+	}
+	for range 2 {
+		list, next, err := s.Revocations(t.Context(), 0, 10)
+		if err != nil || next != 0 || len(list) != 1 || list[0].Seq != epoch || list[0].UserID != r.UserID {
+			t.Errorf("got %+v, %d, %v", list, next, err)
+		}
+	}
+	if n, err := s.EndSessions(t.Context(), r.UserID, r); n != 1 || err != nil {
+		t.Errorf("ended %d, %v", n, err)
+	}
+	list, next, err := s.Revocations(t.Context(), 0, 10)
+	if err != nil || next != r.Seq || len(list) != 1 || list[0].Seq != r.Seq {
+		t.Errorf("got %+v, %d, %v", list, next, err)
+	}
+}
+
+// A database that was set back to an earlier state is read anew.
+func TestLogSetBack(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	l := &listener{shared: s, heard: map[string]int64{}}
+	for _, id := range []string{"a", "b", "c"} {
+		if err := s.Revoke(t.Context(), ending(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.catchUp(t)
+	if err := s.put(t.Context(), s.meta(), sequenceKey, bson.D{{Key: "$set", Value: by("seq", int64(2))}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.deleteAll(t.Context(), s.revocations(), among("_id", bson.A{"user:b", "user:c"})); err != nil {
+		t.Fatal(err)
+	}
+	l.catchUp(t)
+	r := ending("d")
+	if err := s.Revoke(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	l.catchUp(t)
+	if l.heard["user:d"] != r.Seq {
+		t.Errorf("heard %v", l.heard)
+	}
+}
+
+// The store has a clock, and tells it as it is.
+func TestNow(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	now, err := s.Now(t.Context())
+	if ago := time.Since(now); err != nil || ago.Abs() > time.Minute || now.Location() != time.UTC {
+		t.Errorf("%v, %v", now, err) // the server of the tests is on this machine, or agrees with it
+	}
+}
