@@ -23,5 +23,6 @@ func (s *Service) inherit(before *Service) {
 	if s.revoked.poll == before.revoked.poll && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
+	s.oldKeysEnd = before.oldKeysEnd
 	s.chunkOnce, s.proxyOnce = before.chunkOnce, before.proxyOnce
 }
