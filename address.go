@@ -47,9 +47,10 @@ func normaliseAddress(s string) (string, error) {
 	return s, checkDomain(domain)
 }
 
-// isLetter accepts letters, marks and digits of any script.
+// isLetter accepts letters, marks and digits of any script, but for those that
+// are not shown: an address that looks like another is not one to write down.
 func isLetter(r rune) bool {
-	return r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+	return r != unicode.ReplacementChar && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
 }
 
 // mailbox names what a normalised address is delivered to, as far as it can be

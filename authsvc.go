@@ -48,12 +48,16 @@ type Service struct {
 	limits          limits
 	linksPerHour    int // to one mailbox, as the verify-request page says; -1: no limit
 
-	stateMAC  *seal.MAC
-	linkMACs  []*seal.MAC // one a secret; none in compat modes
-	txSeal    *seal.Sealer
-	emailSeal *seal.Sealer
-	knownSeal *seal.Sealer
-	mailSeal  *seal.Sealer
+	stateMAC *seal.MAC
+	linkMACs []*seal.MAC // one a secret; none in compat modes
+	// Before keys were bound to the URL; see oldKeys.
+	oldCSRF     csrfTokens
+	oldLinkMACs []*seal.MAC
+	oldKeysEnd  time.Time
+	txSeal      *seal.Sealer
+	emailSeal   *seal.Sealer
+	knownSeal   *seal.Sealer
+	mailSeal    *seal.Sealer
 
 	revoked   *revocations
 	once      *onceSet
@@ -210,10 +214,15 @@ func (s *Service) providerName(id string) string {
 
 // linkDigests are how the token of an e-mail link may be stored: under the
 // first secret, which new links use, and under those before it.
-func (s *Service) linkDigests(token string) []string {
+func (s *Service) linkDigests(token string, now time.Time) []string {
 	var list []string
 	for _, mac := range s.linkMACs {
 		list = append(list, b64(mac.Sum(token)))
+	}
+	if s.oldKeys(now) {
+		for _, mac := range s.oldLinkMACs {
+			list = append(list, b64(mac.Sum(token)))
+		}
 	}
 	if s.compat != CompatNone {
 		for _, secret := range s.hashSecrets() {

@@ -102,7 +102,7 @@ func (f *emailFlow) request(rq *request, address string, known bool, kept AuditE
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	link := f.link(rq, address, plain)
-	stored := rq.linkDigests(plain)[0]
+	stored := rq.linkDigests(plain, rq.now)[0]
 	payload, err := f.sealMail(rq, address, link, known)
 	if err != nil {
 		return fail(EmailSignin, err)
@@ -249,7 +249,7 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 
 // takeLink uses up the link's token, under whichever secret it was stored.
 func (rq *request) takeLink(address, token string) (t VerificationToken, err error) {
-	for _, stored := range rq.linkDigests(token) {
+	for _, stored := range rq.linkDigests(token, rq.now) {
 		if t, err = rq.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, ErrNotFound) {
 			return t, err
 		}

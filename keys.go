@@ -3,6 +3,7 @@ package authsvc
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"authsvc/internal/seal"
 )
@@ -47,26 +48,23 @@ func distinct(s string) int {
 }
 
 // seals derives every key once. Each purpose has its own, so that no value can
-// stand in for another; the session's is also bound to this deployment.
+// stand in for another; those of what browsers and mails carry are also bound
+// to this deployment.
 func (s *Service) seals(c *Config) {
 	ring, err := seal.NewRing(c.Secrets...)
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	s.stateMAC = ring.MAC("state")
+	s.stateMAC = ring.MAC("state " + s.base)
 	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.knownSeal = ring.Sealer("known accounts " + s.base)
 	s.vault.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	if s.compat == CompatNone {
-		s.csrf = boundCSRF{ring.MAC("csrf")}
-		for _, secret := range c.Secrets {
-			one, err := seal.NewRing(secret)
-			if err != nil {
-				panic(err)
-			}
-			s.linkMACs = append(s.linkMACs, one.MAC("email link"))
-		}
+		s.csrf, s.oldCSRF = boundCSRF{ring.MAC("csrf " + s.base)}, boundCSRF{ring.MAC("csrf")}
+		s.linkMACs = eachMAC(c.Secrets, "email link "+s.base)
+		s.oldLinkMACs = eachMAC(c.Secrets, "email link")
+		s.oldKeysEnd = time.Now().Add(oldKeysLast)
 	} else {
 		s.csrf = nextAuthCSRF{s.hashSecrets()}
 	}
@@ -80,4 +78,23 @@ func (s *Service) seals(c *Config) {
 			j.seal = ring.Sealer("session " + s.origin + " " + s.names.session)
 		}
 	}
+}
+
+// oldKeysLast is how long after its start a service reads CSRF tokens and links
+// made under keys that were not yet bound to its URL: as long as a link lives.
+const oldKeysLast = 24 * time.Hour
+
+// oldKeys reports whether those still count.
+func (s *Service) oldKeys(now time.Time) bool { return now.Before(s.oldKeysEnd) }
+
+// eachMAC is one MAC for each secret.
+func eachMAC(secrets []string, purpose string) (list []*seal.MAC) {
+	for _, secret := range secrets {
+		ring, err := seal.NewRing(secret)
+		if err != nil { // checkSecrets refused what NewRing refuses
+			panic(err)
+		}
+		list = append(list, ring.MAC(purpose))
+	}
+	return list
 }

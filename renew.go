@@ -31,5 +31,6 @@ func (s *Service) inherit(before *Service) {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
 	s.bodies = before.bodies
+	s.oldKeysEnd = before.oldKeysEnd
 	s.chunkOnce, s.proxyOnce = before.chunkOnce, before.proxyOnce
 }

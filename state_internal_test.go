@@ -1,6 +1,8 @@
 package authsvc
 
 import (
+	"context"
+	"log/slog"
 	"strconv"
 	"testing"
 	"time"
@@ -39,6 +41,34 @@ func TestVerifyState(t *testing.T) {
 		}
 		if change(&tx, &state); rq.verifyState(&tx, state) {
 			t.Errorf("%s: verifies", name)
+		}
+	}
+}
+
+// TestStateIsBoundToURL: a state of another deployment with the same secret
+// does not verify.
+func TestStateIsBoundToURL(t *testing.T) {
+	t.Parallel()
+	state := func(url string) (*request, transaction) {
+		s, err := New(Config{URL: url, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
+			Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close(context.Background()) })
+		rq := fuzzedRequest(s, "")
+		rq.ensureCSRF()
+		tx := transaction{Provider: "op"}
+		rq.makeState(&tx)
+		return rq, tx
+	}
+	here, tx := state("https://app.test")
+	if !here.verifyState(&tx, tx.State) {
+		t.Error("twin: its own state does not verify")
+	}
+	for _, url := range []string{"https://other.test", "https://app.test/other"} {
+		if there, _ := state(url); there.verifyState(&tx, tx.State) {
+			t.Errorf("verifies at %s", url)
 		}
 	}
 }
