@@ -80,9 +80,12 @@ type Mail struct {
 // tokens that note no epoch, because another program or an earlier version
 // made them: they are covered unless they began after it.
 type Revocation struct {
-	Key       string
-	UserID    string // empty: no user's epoch is raised
-	Seq       int64  // set by the store: higher than that of everything committed before, from 1
+	Key    string
+	UserID string // empty: no user's epoch is raised
+	// Seq is set by the store: higher than that of everything committed
+	// before, and at least NotBefore in microseconds since 1970, so that a
+	// store which was put back to an earlier state gives no number twice.
+	Seq       int64
 	NotBefore time.Time
 	Expires   time.Time // no token that it covers outlives this
 }

@@ -120,14 +120,17 @@ func TestMaxAgeIsChecked(t *testing.T) {
 	t.Parallel()
 	authTime := func(v any) idp.Fault {
 		return idp.Fault{IDToken: func(c map[string]any) {
-			if v == nil {
+			switch v := v.(type) {
+			case nil:
 				delete(c, "auth_time")
-			} else {
+			case time.Duration: // before the moment at which it is asked for
+				c["auth_time"] = time.Now().Add(-v).Unix()
+			default:
 				c["auth_time"] = v
 			}
 		}}
 	}
-	ago := func(d time.Duration) any { return time.Now().Add(-d).Unix() }
+	ago := func(d time.Duration) any { return d }
 	for name, tt := range map[string]struct {
 		query, configured string
 		fault             idp.Fault
@@ -139,7 +142,7 @@ func TestMaxAgeIsChecked(t *testing.T) {
 		"asked for, absent":         {"?max_age=300", "", authTime(nil), false},
 		"asked for, no number":      {"?max_age=300", "", authTime("now"), false},
 		"asked for, too old":        {"?max_age=300", "", authTime(ago(7 * time.Minute)), false},
-		"asked for, within leeway":  {"?max_age=300", "", authTime(ago(310 * time.Second)), true},
+		"asked for, within leeway":  {"?max_age=300", "", authTime(ago(330 * time.Second)), true},
 		"asked for, in the future":  {"?max_age=300", "", authTime(ago(-time.Hour)), false},
 		"zero, new":                 {"?max_age=0", "", idp.Fault{}, true},
 		"zero, old":                 {"?max_age=0", "", authTime(ago(2 * time.Minute)), false},

@@ -32,7 +32,7 @@ func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error
 
 // revoke merges r into the stored record and sets its Seq.
 func (a *Adapter) revoke(r *authsvc.Revocation) {
-	a.seq++
+	a.seq = max(a.seq+1, r.NotBefore.UnixMicro())
 	r.Seq = a.seq
 	old := a.revocations[r.Key]
 	a.revocations[r.Key] = authsvc.Revocation{

@@ -119,6 +119,11 @@ const (
 // may be written in another order than they were taken in: if a higher one was
 // there, which somebody may have noted before, a still higher one is needed.
 func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error {
+	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
+		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
+			return err
+		}
+	}
 	for try := 1; ; try++ {
 		n, err := s.numbers(ctx, 1)
 		if err != nil {

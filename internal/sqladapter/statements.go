@@ -199,7 +199,7 @@ func buildOwn(b *builder) ownStatements {
 		meta:             hold(`authsvc_meta`, `id, value`, `?, ?`, `value`),
 		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
 		updateRevocation: b.write(`UPDATE authsvc_revocation SET user_id = ?, seq = ?, not_before = ?, expires = ? WHERE id = ?`),
-		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = value + 1 WHERE id = 'revocation'`),
+		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = CASE WHEN value < ? THEN ? ELSE value + 1 END WHERE id = 'revocation'`),
 		lookSequence:     b.write(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
 		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? ` +
 			`ORDER BY seq LIMIT ?`),

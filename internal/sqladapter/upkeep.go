@@ -78,7 +78,7 @@ func (a *Adapter) writeRevocations(ctx context.Context, r runner, list ...*auths
 		old.NotBefore, old.Expires = later(old.NotBefore, rev.NotBefore), later(old.Expires, rev.Expires)
 	}
 	for i, rev := range list {
-		if err := r.must(ctx, a.raiseSequence); err != nil {
+		if err := r.must(ctx, a.raiseSequence, rev.NotBefore.UnixMicro(), rev.NotBefore.UnixMicro()); err != nil {
 			return err
 		}
 		if err := r.row(ctx, a.lookSequence).Scan(number{&rev.Seq}); err != nil {

@@ -197,10 +197,10 @@ end
 
 -- next_seq counts revocations, in microseconds since 1970 or one more than the
 -- last: a server that lost its latest writes does not give a number out again,
--- which tokens and readers of the log may know.
-local function next_seq()
+-- which tokens and readers of the log may know. It is least at least.
+local function next_seq(least)
   local now, last = call('TIME'), tonumber(call('GET', TAG .. 'seq') or '0')
-  local seq = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
+  local seq = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2], least))
   call('SET', TAG .. 'seq', seq)
   return seq
 end
@@ -246,7 +246,7 @@ local function revoke(r)
     if expires and tonumber(expires) > tonumber(r[4]) then r[4] = expires end
     drop_revocation(old)
   end
-  local seq = next_seq()
+  local seq = next_seq(tonumber(r[3]) * 1000)
   call('ZADD', TAG .. 'log', seq, table.concat({seq, r[3], r[4], pair(r[2], r[1])}, ' '))
   call('SET', key('revoked', r[1]), seq)
   live(r[4], key('revoked', r[1]))
