@@ -33,6 +33,7 @@ type info struct {
 	fields   []Field
 	formPost bool // the callback is a POST from another site
 	issuer   string
+	hostOnly bool          // issuer is only where people are sent, which services do move
 	linkAge  time.Duration // of e-mailed links; 0: it sends none
 	inboxURL string        // where they can be read
 }
