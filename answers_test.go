@@ -174,3 +174,23 @@ func TestURLWithEscapes(t *testing.T) {
 		}
 	}
 }
+
+// TestLoopbackMeansOneThing: a host is this machine, for which http is enough,
+// for the service's own address and for its providers alike.
+func TestLoopbackMeansOneThing(t *testing.T) {
+	t.Parallel()
+	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
+		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
+		own.URL = "http://" + host + ":3000"
+		provider.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "http://" + host + ":4000", Client: authsvc.Client{ID: "app", Secret: "s"}}}
+		for what, config := range map[string]authsvc.Config{"url": own, "issuer": provider} {
+			s, err := authsvc.New(config)
+			if err == nil {
+				s.Close(t.Context())
+			}
+			if (err == nil) != ok {
+				t.Errorf("%s at %s: %v", what, host, err)
+			}
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	neturl "net/url"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/publicsuffix"
+
+	"authsvc/internal/loopback"
 )
 
 // compile checks every field of c and makes the service that it describes.
@@ -74,7 +75,7 @@ func checkURL(b *builder, s *Service) {
 		b.fail("url", "has more than scheme, host, port and a plain path", mend)
 		return
 	}
-	if u.Scheme == "http" && !loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
+	if u.Scheme == "http" && !loopback.Host(u.Hostname()) && !b.config.DangerousInsecureURL {
 		b.fail("url", "is http beyond loopback, where cookies and links can be read on the way",
 			"use https, or set allow_insecure_url: true (Config.DangerousInsecureURL) in a closed network")
 	}
@@ -97,14 +98,6 @@ func checkHSTS(b *builder, s *Service) {
 	default:
 		s.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
 	}
-}
-
-func loopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 func checkSession(b *builder, s *Service) {
