@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -167,8 +169,9 @@ const (
 // account ids in the store would be somebody else's.
 func (s *Service) checkIssuers(ctx context.Context) error {
 	var errs []error
-	for id, f := range s.flows {
-		issuer := f.info().issuer
+	for _, id := range slices.Sorted(maps.Keys(s.flows)) {
+		in := s.flows[id].info()
+		issuer := in.issuer
 		if issuer == "" {
 			continue
 		}
@@ -176,9 +179,13 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			errs = append(errs, err)
-		} else if known != issuer {
+		case known != issuer && in.hostOnly:
+			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
+				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
+		case known != issuer:
 			errs = append(errs, &ConfigError{Key: "providers." + id, Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
 				Mend: "give the new issuer an id of its own, or accept it with `authsvc migrate issuer " + id + "`"})
 		}

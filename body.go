@@ -52,6 +52,9 @@ func (rq *request) readBody() outcome {
 		b.fields, b.data, err = parseJSON(raw)
 	}
 	if err != nil {
+		if values, _ := url.ParseQuery(string(raw)); isForm {
+			rq.asksJSON = values.Get("json") == "true"
+		}
 		return problem{status: http.StatusBadRequest, text: "the body cannot be read: " + err.Error()}
 	}
 	rq.body = b

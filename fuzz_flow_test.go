@@ -142,7 +142,7 @@ func FuzzState(f *testing.F) {
 		clear(s.once.keys) // what was used once counts again
 		rq := fuzzedRequest(s, csrf+"; "+s.txName(state)+"="+value)
 		rq.flow = flow
-		got, err := rq.finishTx(state)
+		got, err := rq.finishTx(state, false)
 		genuine := strings.Trim(value, " \t") == sealed && state == tx.State && provider == "op"
 		if (err == nil) != genuine {
 			t.Fatalf("cookie %q, state %q, provider %q: %v, %v", value, state, provider, got, err)

@@ -266,7 +266,7 @@ func (l *login) finish() outcome {
 	}
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
-	if len(l.removed) > 0 {
+	if len(l.removed) > 0 && !l.wantsJSON() { // a script shows no page
 		v := noticeView{ContinueURL: l.id.callbackURL, SignInURL: l.base + "/signin"}
 		for _, a := range l.removed {
 			v.Removed = append(v.Removed, l.providerName(a.Provider))

@@ -153,6 +153,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	case post && !f.wire.formPost:
 		return rq.notAllowed(&route{get: callback})
 	case !post && f.wire.formPost:
+		rq.dropTx(rq.query("state"))
 		return fail(OAuthCallback, because("a GET came back to a provider that answers by form_post"))
 	case post && rq.body.get("repost") != "1":
 		return f.repost(rq)
@@ -165,7 +166,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	if !f.state && answer.state == "" {
 		answer.state = rq.latestState()
 	}
-	tx, refused := rq.finishTx(answer.state)
+	tx, refused := rq.finishTx(answer.state, answer.err != "")
 	if refused != nil {
 		return refused
 	}

@@ -107,7 +107,7 @@ func (f *oauth1Flow) complete(rq *request) outcome {
 		rq.dropTx(a.state)
 		return fail(OAuthCallback, err)
 	}
-	tx, refused := rq.finishTx(a.state)
+	tx, refused := rq.finishTx(a.state, a.denied != "")
 	if refused != nil {
 		return refused
 	}

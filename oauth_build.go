@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ func (o *OAuth) build(b *builder) flow {
 	f := &oauthFlow{OAuth: *o, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
 	f.state, f.pkce, f.nonce = true, true, f.openID
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
-		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, originOfString(o.AuthorizationURL))}
+		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, originOfString(o.AuthorizationURL)), hostOnly: o.Issuer == ""}
 	if f.openID && b.config.Compat == AuthJSV5 {
 		f.wire.kind = "oidc"
 	}
@@ -122,7 +123,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if f.LogoutAtProvider && !f.openID && f.EndSessionURL == "" {
 		b.fail("end_session_url", "is missing", "logout_at_provider needs it where there is no OpenID Connect to discover it from")
 	}
-	for name := range f.AuthorizationParams {
+	for _, name := range slices.Sorted(maps.Keys(f.AuthorizationParams)) {
 		if oidc.ReservedParam(name) || name == f.ClientIDParam {
 			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
@@ -132,7 +133,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 			b.fail("authorization_params.max_age", "is no number of seconds", `write digits, such as "300"`)
 		}
 	}
-	for name := range f.TokenParams {
+	for _, name := range slices.Sorted(maps.Keys(f.TokenParams)) {
 		if oidc.ReservedTokenParam(name) || name == f.ClientIDParam {
 			b.fail("token_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}

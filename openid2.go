@@ -103,7 +103,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 		rq.dropTx(state)
 		return fail(OAuthCallback, err)
 	}
-	tx, refused := rq.finishTx(state)
+	tx, refused := rq.finishTx(state, a["mode"] == "cancel")
 	if refused != nil {
 		return refused
 	}

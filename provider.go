@@ -34,6 +34,7 @@ type info struct {
 	formPost bool                   // the callback is a POST from another site
 	limit    func(*limits) *limiter // counts POSTs to the callback per client, nil: none does
 	issuer   string
+	hostOnly bool          // issuer is only where people are sent, which services do move
 	linkAge  time.Duration // of e-mailed links; 0: it sends none
 	inboxURL string        // where they can be read
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"authsvc/internal/seal"
@@ -29,6 +30,7 @@ type request struct {
 	limiter   *limiter // that counts this POST per client, else nil
 	jar       jar
 	body      *body // of a POST, else nil
+	asksJSON  bool  // a body that cannot be read says json=true
 	now       time.Time
 
 	set        []cookie // to be written
@@ -78,6 +80,9 @@ func (rq *request) act() (out outcome) {
 	}()
 	route, out := rq.find()
 	if out != nil {
+		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
+			rq.readBody() // which says whether a script is to be answered
+		}
 		return out
 	}
 	if rq.r.Method == http.MethodGet {
@@ -144,7 +149,7 @@ func (rq *request) wantsJSON() bool {
 	if rq.r.Method != http.MethodPost {
 		return false
 	}
-	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.body != nil && rq.body.get("json") == "true"
+	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.asksJSON || rq.body != nil && rq.body.get("json") == "true"
 }
 
 // header values that are the same in every answer, shared and never changed.
@@ -256,7 +261,10 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
-	if o.status < 500 && o.allow == "" && rq.wantsJSON() {
+	if rq.wantsJSON() {
+		if o.allow != "" {
+			w.Header().Set("Allow", o.allow)
+		}
 		rq.writeObject(w, object{v: map[string]string{"url": rq.errorURL("Default")}, status: o.status})
 		return
 	}

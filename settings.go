@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	neturl "net/url"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/publicsuffix"
+
+	"authsvc/internal/loopback"
 )
 
 // compile checks every field of c and makes the service that it describes.
@@ -70,11 +71,11 @@ func checkURL(b *builder, s *Service) {
 		b.fail("url", fmt.Sprintf("%q is no address with http or https", printable(raw, 80)), mend)
 		return
 	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.RawPath != "" {
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
 		b.fail("url", "has more than scheme, host, port and a plain path", mend)
 		return
 	}
-	if u.Scheme == "http" && !loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
+	if u.Scheme == "http" && !loopback.Host(u.Hostname()) && !b.config.DangerousInsecureURL {
 		b.fail("url", "is http beyond loopback, where cookies and links can be read on the way",
 			"use https, or set allow_insecure_url: true (Config.DangerousInsecureURL) in a closed network")
 	}
@@ -97,14 +98,6 @@ func checkHSTS(b *builder, s *Service) {
 	default:
 		s.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
 	}
-}
-
-func loopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 func checkSession(b *builder, s *Service) {
@@ -264,17 +257,35 @@ func hasPrefixFold(name, prefix string) bool {
 	return ok
 }
 
-func checkPages(b *builder, _ *Service) {
+func checkPages(b *builder, s *Service) {
 	p := b.config.Pages
-	for key, v := range map[string]string{"sign_in": p.SignIn, "sign_out": p.SignOut, "error": p.Error,
-		"verify_request": p.VerifyRequest, "new_user": p.NewUser} {
-		if v == "" || strings.HasPrefix(v, "/") && !strings.HasPrefix(v, "//") && !strings.ContainsAny(v, "\\#") {
+	for _, c := range []struct{ key, page, route string }{ // route leads to page
+		{"sign_in", p.SignIn, "/signin"}, {"sign_out", p.SignOut, "/signout"}, {"error", p.Error, "/error"},
+		{"verify_request", p.VerifyRequest, "/verify-request"}, {"new_user", p.NewUser, ""},
+	} {
+		if c.page == "" {
 			continue
 		}
-		if _, _, ok := parseHTTPURL(v); !ok || strings.Contains(v, "#") {
-			b.fail("pages."+key, fmt.Sprintf("%q is neither a path nor an address", printable(v, 80)), "write /path or https://host/path")
+		path := strings.HasPrefix(c.page, "/") && !strings.HasPrefix(c.page, "//") && !strings.ContainsAny(c.page, "\\#")
+		_, clean, ok := parseHTTPURL(s.absolute(c.page))
+		switch {
+		case !path && (!ok || strings.Contains(c.page, "#")):
+			b.fail("pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
+		case c.route != "" && s.leadsTo(clean, c.route):
+			b.fail("pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one")
 		}
 	}
+}
+
+// leadsTo reports whether an address is that of a route, or of the base, which
+// leads to the sign-in page.
+func (s *Service) leadsTo(address, route string) bool {
+	u, err := neturl.Parse(address)
+	if err != nil || originOf(u) != s.origin {
+		return false
+	}
+	path := u.EscapedPath()
+	return path == s.basePath+route || strings.HasPrefix(path, s.basePath+route+"/") || path == s.basePath && route == "/signin"
 }
 
 // makePages comes after the providers, whose colours are in the style sheet.

@@ -106,7 +106,7 @@ func signOutReturn(rq *request) outcome {
 	if isPrefetch(rq.r.Header) {
 		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
 	}
-	tx, refused := rq.finishTx(rq.query("state")) // of a transaction without provider, as there is none in the path
+	tx, refused := rq.finishTx(rq.query("state"), false) // of a transaction without provider, as there is none in the path
 	if refused == nil {
 		return redirect{to: tx.CallbackURL}
 	}

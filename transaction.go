@@ -146,11 +146,16 @@ func (rq *request) dropOldest(size int) {
 
 // finishTx opens the attempt that state belongs to and uses it up. The cookie
 // is cleared on every outcome; the store makes sure that it counts once.
-func (rq *request) finishTx(state string) (*transaction, *Error) {
+// Without a store, one that was cancelled is not remembered: nothing was
+// exchanged that could be exchanged again, and strangers cannot fill the set.
+func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error) {
 	rq.dropTx(state)
 	tx, refused := rq.findTx(state)
 	if refused != nil {
 		return nil, refused
+	}
+	if cancelled && rq.adapter == nil {
+		return tx, nil
 	}
 	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {

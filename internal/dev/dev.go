@@ -25,6 +25,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/idp"
+	"authsvc/internal/loopback"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/seal"
 	"authsvc/mail"
@@ -96,7 +97,7 @@ type world struct {
 
 // prepare checks the address and makes the folder.
 func (w *world) prepare(context.Context) error {
-	if !loopback(w.Host) {
+	if !listenable(w.Host) {
 		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use `authsvc serve` to be reached from elsewhere", w.Host)
 	}
 	if w.Port < 1 || w.Port > 65534 {
@@ -121,7 +122,8 @@ func (w *world) prepare(context.Context) error {
 	return err
 }
 
-func loopback(host string) bool {
+// listenable accepts what cannot resolve to an address beyond this machine.
+func listenable(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -132,7 +134,7 @@ func loopback(host string) bool {
 // loopbackOrigin accepts http://host:port of this machine.
 func loopbackOrigin(raw string) bool {
 	u, err := url.Parse(raw)
-	return err == nil && u.Scheme == "http" && loopback(u.Hostname()) && raw == "http://"+u.Host
+	return err == nil && u.Scheme == "http" && loopback.Host(u.Hostname()) && raw == "http://"+u.Host
 }
 
 // keep returns the secret in a file of the folder, making it the first time.

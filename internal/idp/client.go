@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"authsvc/internal/loopback"
 )
 
 // Client is an application that signs people in here.
@@ -47,7 +48,7 @@ func (c Client) allows(redirectURI string) bool {
 		return slices.Contains(c.RedirectURIs, redirectURI)
 	}
 	u, err := parseRedirectURI(redirectURI)
-	return err == nil && isLoopback(u.Hostname())
+	return err == nil && loopback.Host(u.Hostname())
 }
 
 // indexClients checks the clients and returns them by id.
@@ -97,17 +98,6 @@ func parseRedirectURI(raw string) (*url.URL, error) {
 		return nil, errors.New("has a fragment")
 	}
 	return u, nil
-}
-
-// isLoopback reports whether host means this machine: a loopback address, or a
-// name that RFC 6761 §6.3 sets aside for it.
-func isLoopback(host string) bool {
-	host = strings.ToLower(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }
 
 // errInvalidClient is one answer for an unknown client and a wrong secret

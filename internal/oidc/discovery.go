@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	jose "github.com/go-jose/go-jose/v4"
+
+	"authsvc/internal/loopback"
 )
 
 // Metadata is what a party knows about its provider, from configuration and
@@ -132,7 +134,7 @@ func (p *Party) endpoint(v any, required bool) (string, error) {
 	if err != nil {
 		return "", errors.New("issuer is not a url")
 	}
-	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !loopbackHost(issuer.Hostname()) {
+	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !loopback.Host(issuer.Hostname()) {
 		return "", errScheme
 	}
 	return raw, nil

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"authsvc/internal/loopback"
 )
 
 const (
@@ -188,7 +190,7 @@ func (r dialRule) check(host, resolved string) error {
 	ip := ap.Addr().Unmap().WithZone("")
 	// "localhost" is what allows plain http, so it must be this machine whatever
 	// the resolver says.
-	if loopbackHost(host) && !ip.IsLoopback() {
+	if loopback.Host(host) && !ip.IsLoopback() {
 		return fmt.Errorf("%w: a loopback name resolves elsewhere", errAddress)
 	}
 	switch classify(ip) {
@@ -209,19 +211,9 @@ func secureURL(u *url.URL) bool {
 	case "https":
 		return u.Hostname() != ""
 	case "http":
-		return loopbackHost(u.Hostname())
+		return loopback.Host(u.Hostname())
 	}
 	return false
-}
-
-// loopbackHost reports whether host, without port, names this machine: the word
-// localhost or a loopback address.
-func loopbackHost(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // hostPort is the host of u in lower case with its port, explicit or by scheme.

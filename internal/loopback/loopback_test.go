@@ -1,0 +1,17 @@
+package loopback
+
+import "testing"
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "localhost.": true, "app.localhost": true, "a.b.localhost": true,
+		"127.0.0.1": true, "127.8.9.10": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, ".": false, "xlocalhost": false, "localhost.example": false, "localhost.localdomain": false,
+		"0.0.0.0": false, "10.0.0.1": false, "::": false, "128.0.0.1": false, "127.1": false, "127.0.0.1.example": false, "localhost:3000": false,
+	} {
+		if got := Host(host); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}

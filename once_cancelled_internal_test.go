@@ -1,0 +1,61 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestCancelledAttemptsAreNotRemembered: without storage, attempts that were
+// cancelled do not fill the set of what was used; one with a code is in it.
+func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
+		Providers: []Provider{
+			&OAuth{ID: "op", AuthorizationURL: "https://id.test/a", TokenURL: "https://id.test/t", UserInfoURL: "https://id.test/u", Client: Client{ID: "app", Secret: "s"}},
+			&OpenID2{ID: "steam", Endpoint: "https://id.test/openid", ClaimedIDPrefix: "https://id.test/users/"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	end := func(provider, query string) *httptest.ResponseRecorder {
+		begun := fuzzedRequest(s, "")
+		begun.ensureCSRF()
+		flow := s.flows[provider]
+		tx := transaction{Provider: provider, CallbackURL: "https://app.test"}
+		switch f := flow.(type) {
+		case *oauthFlow:
+			tx.Issuer, tx.RedirectURI = f.Issuer, f.redirectURI
+		case *openID2Flow:
+			tx.Issuer, tx.RedirectURI = f.Endpoint, f.redirectURI
+		}
+		if err := begun.startTx(&tx); err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "https://app.test/api/auth/callback/"+provider+"?state="+tx.State+"&"+query, nil)
+		for _, c := range begun.set {
+			r.AddCookie(&http.Cookie{Name: c.name, Value: c.value})
+		}
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		return rec
+	}
+	for provider, query := range map[string]string{"op": "error=access_denied", "steam": "openid.ns=http://specs.openid.net/auth/2.0&openid.mode=cancel"} {
+		rec := end(provider, query)
+		if n := len(s.once.keys); n != 0 || !strings.Contains(rec.Header().Get("Location"), "error=AccessDenied") {
+			t.Errorf("%s: %d remembered, back at %s", provider, n, rec.Header().Get("Location"))
+		}
+	}
+	if end("op", "code=x"); len(s.once.keys) != 1 {
+		t.Errorf("twin: %d attempts with a code are remembered", len(s.once.keys))
+	}
+	for key, expires := range s.once.keys {
+		if err := s.once.use(key, expires.Add(-1), expires); !errors.Is(err, ErrConflict) {
+			t.Errorf("twin: it counts again: %v", err)
+		}
+	}
+}
