@@ -69,7 +69,6 @@ func TestRenewStrategy(t *testing.T) {
 		}
 		if next != nil {
 			next.Close(t.Context())
-			continue
 		}
 		b := w.Browser()
 		if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusOK {
@@ -81,6 +80,7 @@ func TestRenewStrategy(t *testing.T) {
 		} else {
 			next.Close(t.Context())
 		}
+		end(w, t)
 	}
 }
 

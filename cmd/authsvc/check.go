@@ -74,12 +74,12 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // storage asks the store and its schema. A store that opening would create is
 // left alone: it has to belong to whoever runs the service.
 func (k *checker) storage() {
-	text, err := storageStatus(k.ctx, k.settings)
+	text, err := k.storageStatus(k.settings)
 	k.line("storage", describeStorage(k.settings)+text, err)
 }
 
-func storageStatus(ctx context.Context, s *config.Settings) (text string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+func (k *checker) storageStatus(s *config.Settings) (text string, err error) {
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
 	if missing, err := storeMissing(s); missing || err != nil {
 		return " does not exist yet; serve creates it", err
@@ -90,7 +90,7 @@ func storageStatus(ctx context.Context, s *config.Settings) (text string, err er
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
 	if st.schema == nil {
-		return "", nil
+		return "", k.users(st)
 	}
 	status, err := st.schema.Status(ctx)
 	switch {
@@ -101,7 +101,7 @@ func storageStatus(ctx context.Context, s *config.Settings) (text string, err er
 	case status.Current < status.Latest:
 		return ", " + schemaText(status) + "; serve brings it up to date", nil
 	}
-	return ", " + schemaText(status), errors.Join(st.Ping(ctx), meet(ctx, s, &rehearsal{Adapter: st.Adapter}))
+	return ", " + schemaText(status), errors.Join(st.Ping(ctx), meet(ctx, s, &rehearsal{Adapter: st.Adapter}), k.users(st))
 }
 
 // storeMissing reports whether opening would create the store.
