@@ -105,6 +105,9 @@ func begin(c Config, before *Service) (*Service, error) {
 		return nil, errors.Join(b.mistakes...)
 	}
 	if before != nil {
+		if err := before.checkSuccessor(s); err != nil {
+			return nil, err
+		}
 		s.inherit(before)
 	}
 	if err := s.meetStore(); err != nil {

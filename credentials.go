@@ -44,7 +44,10 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 		delete(fields, name)
 	}
 	u, err := f.authorize(rq, fields)
-	if err == nil && u.ID == "" {
+	if err == nil && u.ID != "" && !usableID(u.ID) {
+		rq.log.Warn("Authorize returned an id that is blank or has control characters", "provider", f.ID, "request", rq.requestID())
+	}
+	if err == nil && !usableID(u.ID) {
 		err = ErrAccessDenied
 	}
 	if err != nil {

@@ -117,7 +117,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string, asJSON bool) {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(raw))
 		r.Header.Set("Content-Type", map[bool]string{false: "application/x-www-form-urlencoded", true: "application/json"}[asJSON])
-		rq := &request{Service: &Service{bodies: newBodies()}, r: r, ctx: r.Context()}
+		rq := &request{Service: &Service{bodies: newBodies()}, ctx: t.Context(), r: r}
 		if out := rq.readBody(); out != nil {
 			if p, ok := out.(problem); !ok || p.status < 400 || p.status > 415 || rq.body != nil {
 				t.Fatalf("%#v", out)

@@ -7,9 +7,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"authsvc/internal/seal"
 )
+
+// usableID reports whether a provider's id of a person can be one: something
+// that can be seen, or all whose id is blank would be one person, and nothing
+// that stores do not take.
+func usableID(id string) bool {
+	seen := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+	return utf8.ValidString(id) && strings.ContainsFunc(id, seen) && !strings.ContainsFunc(id, unicode.IsControl)
+}
 
 // newID proposes an id for a new record: a UUIDv7 (RFC 9562 §5.7), which sorts
 // by time and so keeps index pages together.

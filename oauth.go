@@ -319,8 +319,8 @@ func (f *oauthFlow) identity(rq *request, p Profile, tokens *oidc.Tokens) (ident
 	if err != nil {
 		return identity{}, err
 	}
-	if id == "" || len(id) > 255 {
-		return identity{}, errors.New("the profile has no usable id")
+	if !usableID(id) || len(id) > 255 {
+		return identity{}, because("the profile has no usable id")
 	}
 	u = cleanUser(u)
 	return identity{

@@ -78,8 +78,8 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 	if err != nil {
 		return identity{}, err
 	}
-	if id == "" || len(id) > 255 {
-		return identity{}, errors.New("the profile has no usable id")
+	if !usableID(id) || len(id) > 255 {
+		return identity{}, because("the profile has no usable id")
 	}
 	u = cleanUser(u)
 	return identity{

@@ -155,7 +155,7 @@ func (f *openID2Flow) subject(a assertion) (string, error) {
 	switch {
 	case !ok:
 		return "", errors.New("claimed_id is not one of this provider's")
-	case subject == "" || len(subject) > 64 || strings.Trim(subject, f.IDCharacters) != "":
+	case !usableID(subject) || len(subject) > 64 || strings.Trim(subject, f.IDCharacters) != "":
 		return "", errors.New("claimed_id holds no usable id")
 	}
 	return subject, nil

@@ -223,8 +223,9 @@ type Credentials struct {
 	ID     string // default "credentials"
 	Name   string // default "Credentials"
 	Fields []Field
-	// Authorize judges the submitted fields. A zero User.ID or ErrAccessDenied
-	// means no; any other error is logged and means no. With database
+	// Authorize judges the submitted fields. ErrAccessDenied means no, and so
+	// does a User.ID that is blank or has control characters; any other error
+	// is logged and means no. With database
 	// sessions User.ID must be that of a stored user. It is rate limited by
 	// the value of the first field.
 	Authorize func(ctx context.Context, fields map[string]string) (User, error)

@@ -4,8 +4,18 @@ package authsvc
 // on the same store, without a gap: what s counted for rate limits and, without
 // a store, what was used once goes on. Both answer until the caller has sent
 // the last request to s and calls its Close. The error is that of [New]; s is
-// then as before.
+// then as before. Another Session.Strategy is refused: everybody would be signed
+// out, which takes a restart.
 func (s *Service) Renew(c Config) (*Service, error) { return begin(c, s) }
+
+// checkSuccessor refuses what cannot change without a restart.
+func (s *Service) checkSuccessor(next *Service) error {
+	if s.sessions.refersToUser() == next.sessions.refersToUser() {
+		return nil
+	}
+	return &ConfigError{Key: "session.strategy", Problem: "cannot be changed while the service runs: it would end all sessions",
+		Mend: "restart the service, or change it back"}
+}
 
 // inherit takes over what the service before knows and no store does.
 func (s *Service) inherit(before *Service) {

@@ -2,9 +2,12 @@ package authsvc_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"authsvc"
@@ -50,6 +53,85 @@ func TestRenew(t *testing.T) {
 			end(w, t)
 		})
 	}
+}
+
+// TestRenewStrategy: sessions of one strategy are none of the other's.
+func TestRenewStrategy(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"database", "jwt"} {
+		w := replica(t, memory.New(), func(c *authsvc.Config) { c.Session.Strategy = from })
+		c := w.Config
+		c.Session.Strategy = map[string]string{"database": "jwt", "jwt": "database"}[from]
+		next, err := w.Renew(c)
+		list := authsvc.ConfigErrors(err)
+		if len(list) != 1 || list[0].Key != "session.strategy" || !strings.Contains(err.Error(), "restart") {
+			t.Errorf("from %s: %v", from, err)
+		}
+		if next != nil {
+			next.Close(t.Context())
+		}
+		b := w.Browser()
+		if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusOK {
+			t.Errorf("the service before does not go on: %d", a.StatusCode)
+		}
+		c.Session.Strategy = from
+		if next, err = w.Renew(c); err != nil {
+			t.Errorf("twin: %v", err)
+		} else {
+			next.Close(t.Context())
+		}
+		end(w, t)
+	}
+}
+
+// TestRenewKeepsTheQueue: late attempts at an account wait in one room, and
+// mails in one line, before and after.
+func TestRenewKeepsTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c authsvc.Config
+		s, at := guests(t, func(g *authsvc.Config) { c = *g })
+		useUp(t, at, "ada")
+		done := make(chan *reply, 1)
+		go func() { done <- at("203.0.113.9:1").login("ada", "right") }()
+		synctest.Wait()
+		next, err := s.Renew(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.Close(t.Context())
+		again := at("203.0.113.9:1")
+		again.h = next
+		if r := again.login("ada", "right"); r.StatusCode != http.StatusTooManyRequests && r.Header.Get("Retry-After") == "" || r.took > 0 {
+			t.Errorf("one client waits twice: %d after %v", r.StatusCode, r.took)
+		}
+		if r := <-done; !r.in() {
+			t.Errorf("twin: %d %s", r.StatusCode, r.Header.Get("Location"))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var c authsvc.Config
+		mails, at, s := mailing(t, func(g *authsvc.Config) {
+			g.RateLimit.EmailTotal = authsvc.Rate{N: 60, Per: time.Hour}
+			defer func() { c = *g }()
+		})
+		for i := range 60 {
+			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
+		}
+		before := mails.count("u")
+		next, err := s.Renew(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.Close(t.Context())
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := mails.count("u") - before; before != 48 || n < 3 {
+			t.Errorf("%d mails, then %d of those that waited", before, n)
+		}
+	})
 }
 
 // TestRenewLeavesNothing: no goroutine and little memory stays of 1000

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	neturl "net/url"
 	"strconv"
 	"strings"

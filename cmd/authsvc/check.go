@@ -83,7 +83,7 @@ func (k *checker) storage() {
 		k.line("storage", "", err)
 		return
 	}
-	text, err := storageStatus(ctx, k.settings, st)
+	text, err := k.storageStatus(ctx, st)
 	k.line("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
 	k.notes(st.warnings)
 }
@@ -95,20 +95,20 @@ func (k *checker) notes(warnings []string) {
 	}
 }
 
-func storageStatus(ctx context.Context, s *config.Settings, st *store) (text string, err error) {
+func (k *checker) storageStatus(ctx context.Context, st *store) (text string, err error) {
 	if st.schema == nil {
-		return "", nil
+		return "", k.users(st)
 	}
 	status, err := st.schema.Status(ctx)
 	switch {
 	case err != nil:
 		return "", err
-	case status.Current < status.Latest && !s.Storage.Migrate:
+	case status.Current < status.Latest && !k.settings.Storage.Migrate:
 		return "", fmt.Errorf("%s; run `authsvc migrate up`", schemaText(status))
 	case status.Current < status.Latest:
 		return ", " + schemaText(status) + "; serve brings it up to date", nil
 	}
-	return ", " + schemaText(status), errors.Join(st.Ping(ctx), meet(ctx, s, &rehearsal{Adapter: st.Adapter}))
+	return ", " + schemaText(status), errors.Join(st.Ping(ctx), meet(ctx, k.settings, &rehearsal{Adapter: st.Adapter}), k.users(st))
 }
 
 // storeMissing reports whether opening would create the store.

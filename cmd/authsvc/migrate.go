@@ -15,6 +15,7 @@ type migrateCommand struct {
 	Up     migrateUp     `cmd:"" help:"Bring the schema up to date."`
 	Down   migrateDown   `cmd:"" help:"Take the last change back, with the data in authsvc's own tables."`
 	Compat migrateCompat `cmd:"" help:"Accept another compat mode; sessions of the old one end."`
+	Emails migrateEmails `cmd:"" help:"Bring addresses of users into the form in which they are looked up."`
 	Issuer migrateIssuer `cmd:"" help:"Accept that the id of a provider now means another issuer."`
 }
 

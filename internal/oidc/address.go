@@ -38,11 +38,11 @@ var internalNetworks = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"),
 	netip.MustParsePrefix("172.16.0.0/12"),
 	netip.MustParsePrefix("192.168.0.0/16"),
-	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT, RFC 6598
-	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarking
-	netip.MustParsePrefix("fc00::/7"),      // unique local
-	netip.MustParsePrefix("fec0::/10"),     // site-local, deprecated
+	netip.MustParsePrefix("100.64.0.0/10"),  // carrier-grade NAT, RFC 6598
+	netip.MustParsePrefix("192.0.0.0/24"),   // protocol assignments
+	netip.MustParsePrefix("198.18.0.0/15"),  // benchmarking
+	netip.MustParsePrefix("fc00::/7"),       // unique local
+	netip.MustParsePrefix("fec0::/10"),      // site-local, deprecated
 	netip.MustParsePrefix("64:ff9b:1::/48"), // translation inside a network, RFC 8215
 }
 

@@ -1,0 +1,70 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+)
+
+// NormaliseEmail brings an e-mail address into the form in which users are
+// stored and looked up: NFKC, trimmed, lower case. The error says that it
+// cannot be used. Whatever writes users beside the service has to write this.
+func NormaliseEmail(address string) (string, error) { return normaliseAddress(address) }
+
+// An OddAddress is that of a stored user whom a mailed link, or a provider that
+// asserts the address, does not find, since it is not in the form of
+// [NormaliseEmail].
+type OddAddress struct {
+	UserID string
+	// Normal is what it should be; "" when it cannot be used, or when the normal
+	// form would be somebody else's mailbox.
+	Normal string
+	// Other is the id of the user who has Normal already, if there is one.
+	Other string
+}
+
+// addressPage is how many users are read at a time.
+const addressPage = 500
+
+// OddAddresses calls visit for each such user, in the store's order of ids. It
+// reads all users, in pages, and writes nothing; visit may.
+func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) error {
+	for after := ""; ; {
+		page, err := a.ListUsers(ctx, after, addressPage)
+		if err != nil {
+			return err
+		}
+		for _, u := range page {
+			after = u.ID
+			odd, err := oddAddress(ctx, a, u)
+			if err == nil && odd != nil {
+				err = visit(*odd)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(page) < addressPage {
+			return nil
+		}
+	}
+}
+
+// oddAddress judges one user's, nil if it is as it should be.
+func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
+	normal, err := normaliseAddress(u.Email)
+	switch {
+	case u.Email == "", err == nil && normal == u.Email:
+		return nil, nil
+	case err != nil, !keepsMailbox(u.Email):
+		return &OddAddress{UserID: u.ID}, nil
+	}
+	odd := &OddAddress{UserID: u.ID, Normal: normal}
+	other, err := a.GetUserByEmail(ctx, normal)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	if err == nil && other.ID != u.ID {
+		odd.Other = other.ID
+	}
+	return odd, nil
+}
