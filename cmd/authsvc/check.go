@@ -84,8 +84,26 @@ func (k *checker) storage() {
 		return
 	}
 	text, err := k.storageStatus(ctx, st)
+	if err == nil && st.Adapter != nil {
+		defer k.secrets(ctx, st)()
+	}
 	k.line("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
 	k.notes(st.warnings)
+}
+
+// secrets asks at which step of a rotation the running replicas are; the
+// function that it returns says so.
+func (k *checker) secrets(ctx context.Context, st *store) (say func()) {
+	r, err := rotationOf(ctx, st.Adapter, k.settings.Engine.Secrets)
+	text := ""
+	if err == nil {
+		text, err = r.step()
+	}
+	return func() {
+		if text != "" || err != nil {
+			k.line("secret", text, err)
+		}
+	}
 }
 
 // notes prints what serve warns about.

@@ -46,6 +46,26 @@ func TestDocumentedTables(t *testing.T) {
 	}
 }
 
+// TestCIEndsItsOwn: CI ends processes by their id, never whatever has a name.
+func TestCIEndsItsOwn(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob(filepath.Join("..", "..", ".ci", "*"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, script := range scripts {
+		raw, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"pkill", "killall", "pidof"} {
+			if strings.Contains(string(raw), word) {
+				t.Errorf("%s uses %s", filepath.Base(script), word)
+			}
+		}
+	}
+}
+
 // statements are those of a store, without quotes.
 func statements(t *testing.T, store, text, id string) string {
 	t.Helper()

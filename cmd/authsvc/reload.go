@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,15 +29,22 @@ type renewer struct {
 	store    *store
 	flags    map[string]string // of the command line, which still rank first
 	retiring chan struct{}     // has an element for each generation that is ending
+	id       string            // of this process among the replicas
 }
 
-// run reloads once for each element of asked until ctx ends. Signals that come
-// during a reload are one.
+// run reloads once for each element of asked until ctx ends, and notes for
+// check which secrets are in force. Signals that come during a reload are one.
 func (n *renewer) run(ctx context.Context, asked <-chan os.Signal) {
+	defer n.forget(ctx)
+	tick := time.NewTicker(noteEvery)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-tick.C:
+			n.note(ctx)
+			continue
 		case <-asked:
 		}
 		select {
@@ -46,7 +54,9 @@ func (n *renewer) run(ctx context.Context, asked <-chan os.Signal) {
 		}
 		if !n.reload(ctx) {
 			<-n.retiring
+			continue
 		}
+		n.note(ctx)
 	}
 }
 
@@ -154,7 +164,8 @@ func (n *renewer) ended(ctx context.Context) {
 func (p *program) generations(st *store, l *live) *generations {
 	ctx, cancel := context.WithCancel(p.ctx)
 	g := &generations{stop: cancel, done: make(chan struct{}), renewer: &renewer{program: p, stage: &l.stage, store: st,
-		flags: l.flags, retiring: make(chan struct{}, maxRetiring)}}
+		flags: l.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
+	g.note(ctx)
 	go func() {
 		defer close(g.done)
 		g.run(ctx, l.renew)

@@ -163,10 +163,10 @@ func (p *program) answer(s *config.Settings, st *store, l *live) error {
 	}
 	f := newFront(s, service, service.Ready)
 	l.show(&generation{front: f, settings: s, service: service})
+	g := p.generations(st, l)
 	l.accept()
 	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
 		f.origin, f.path, l.conns.Addr(), describeStorage(s), providerNames(s))
-	g := p.generations(st, l)
 	select {
 	case err := <-l.served:
 		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(g))

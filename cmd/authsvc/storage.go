@@ -95,6 +95,10 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 		return nil, errors.Join(notOpened{config.Mistakes{s.Mistake("session.store", "cannot be used: "+oneLine(err), redisMend)},
 			redis.Unreachable(err)}, st.close())
 	}
+	if c.PlainTokens && s.Engine.Session.Strategy != "jwt" {
+		beside.warnings = append(beside.warnings, "with session.store, the sessions that NextAuth keeps in "+describeStorage(s)+
+			" are not looked for, and it does not see those of authsvc: whoever is signed in has to sign in again; leave session.store out to share sessions")
+	}
 	return beside, nil
 }
 

@@ -76,4 +76,47 @@ func TestProgramsLicences(t *testing.T) {
 	if len(modules) < 30 {
 		t.Errorf("%d modules", len(modules))
 	}
+	files := map[string]bool{}
+	for _, m := range modules {
+		for _, l := range m.licences {
+			files[m.path+" "+l.file] = true
+		}
+	}
+	for _, want := range []string{"github.com/go-jose/go-jose/v4 json/LICENSE", "github.com/wneessen/go-mail smtp/LICENSE",
+		"github.com/klauspost/compress zstd/internal/xxhash/LICENSE.txt", "github.com/redis/go-redis/v9 internal/once.go"} {
+		if !files[want] {
+			t.Errorf("%s is not listed", want)
+		}
+	}
+}
+
+// TestNotice: what a file says of its own is listed, once, and refused where it
+// asks for more than a notice.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	own := licence{file: "LICENSE", id: "MIT", text: "Copyright (c) 2020 Ada\n" + mitText}
+	for name, c := range map[string]struct {
+		text string
+		want int // licences afterwards
+		ok   bool
+	}{
+		"its holder is known":        {"Copyright (c) 2020 Ada", 1, true},
+		"another holder":             {"Copyright 2013 Grace", 2, true},
+		"points to the licence file": {"Copyright 2013 Grace. Governed by a BSD-style\nlicense that can be found in the LICENSE file.", 1, true},
+		"terms of its own":           {"Copyright 2013 Grace\n" + bsdText, 2, true},
+		"terms of the GPL":           {"Copyright 2013 Grace\nGNU General Public License", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := module{licences: []licence{own}}
+			for range 2 {
+				if err := m.notice("a/b.go", c.text); (err == nil) != c.ok {
+					t.Errorf("got %v", err)
+				}
+			}
+			if len(m.licences) != c.want {
+				t.Errorf("%d licences", len(m.licences))
+			}
+		})
+	}
 }

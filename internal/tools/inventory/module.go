@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,7 +29,7 @@ type licence struct{ file, id, text string }
 // linked lists the modules whose packages the program imports, our own not,
 // sorted by path. The answer is for Linux on amd64, wherever it is asked.
 func linked(ctx context.Context) ([]module, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module", program)
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module,Dir,GoFiles", program)
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	raw, err := cmd.Output()
@@ -38,7 +39,9 @@ func linked(ctx context.Context) ([]module, error) {
 	found := map[string]module{}
 	for dec := json.NewDecoder(bytes.NewReader(raw)); ; {
 		var p struct {
-			Module *struct {
+			Dir     string
+			GoFiles []string
+			Module  *struct {
 				Path, Version, Dir string
 				Main, Indirect     bool
 			}
@@ -50,11 +53,20 @@ func linked(ctx context.Context) ([]module, error) {
 		if err != nil {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
-		if p.Module == nil || p.Module.Main || found[p.Module.Path].path != "" {
+		if p.Module == nil || p.Module.Main {
 			continue
 		}
-		m := module{path: p.Module.Path, version: p.Module.Version, indirect: p.Module.Indirect}
-		if m.licences, err = licencesOf(p.Module.Dir); err != nil {
+		m, known := found[p.Module.Path]
+		if !known {
+			m = module{path: p.Module.Path, version: p.Module.Version, indirect: p.Module.Indirect}
+			if m.licences, err = licencesOf(p.Module.Dir, ""); err == nil && !m.licensed() {
+				err = errors.New("no licence file")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.path, err)
+			}
+		}
+		if err := m.nested(p.Module.Dir, p.Dir, p.GoFiles); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.path, err)
 		}
 		found[m.path] = m
@@ -74,8 +86,13 @@ func sorted(found map[string]module) []module {
 // licenceName are the files that licences and their notices are in.
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
-// licencesOf reads the licence files at the root of a module.
-func licencesOf(dir string) ([]licence, error) {
+func (m *module) licensed() bool {
+	return slices.ContainsFunc(m.licences, func(l licence) bool { return l.id != "" })
+}
+
+// licencesOf reads the licence files of one folder of a module.
+func licencesOf(root, folder string) ([]licence, error) {
+	dir := filepath.Join(root, folder)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -93,10 +110,7 @@ func licencesOf(dir string) ([]licence, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, licence{file: e.Name(), id: id, text: string(raw)})
-	}
-	if !slices.ContainsFunc(all, func(l licence) bool { return l.id != "" }) {
-		return nil, errors.New("no licence file")
+		all = append(all, licence{file: path.Join(filepath.ToSlash(folder), e.Name()), id: id, text: string(raw)})
 	}
 	return all, nil
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc/adapter/memory"
+)
+
+// TestRotationSteps: two replicas go through a rotation, and check says where
+// they are; a and b are secrets, b is the newer one.
+func TestRotationSteps(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		own   string
+		fleet []string // the lists of the replicas
+		want  string
+		wrong bool
+	}{
+		"nobody runs":                         {"a", nil, "", false},
+		"before":                              {"a", []string{"a", "a"}, "one, the same at all 2", false},
+		"appended at one":                     {"ab", []string{"ab", "a"}, "step 1 of a rotation: 1 of 2", false},
+		"appended":                            {"ab", []string{"ab", "ab"}, "step 1 of a rotation is done: all 2", false},
+		"in front at one":                     {"ba", []string{"ba", "ab"}, "step 2 of a rotation: 1 of 2", false},
+		"in front":                            {"ba", []string{"ba", "ba"}, "step 2 of a rotation is done", false},
+		"dropped at one":                      {"b", []string{"b", "ba"}, "step 2 of a rotation is done", false},
+		"dropped":                             {"b", []string{"b", "b"}, "one, the same", false},
+		"in front too early":                  {"ba", []string{"ba", "a"}, "seals under a secret that 1 of 2 do not know", true},
+		"in front here too early":             {"ba", []string{"a", "a"}, "not known to 2 of 2 running replicas", true},
+		"dropped too early":                   {"b", []string{"b", "ab"}, "seals under a secret that 1 of 2 do not know", true},
+		"dropped here too early":              {"b", []string{"ab", "ab"}, "this configuration lacks", true},
+		"one replica alone, in front at once": {"ba", []string{"a"}, "one, the same at all 1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, store, now := t.Context(), memory.New(), time.Now()
+			for _, key := range keyIDs([]string{"a", "b"}) { // a is older
+				if _, err := store.PutMeta(ctx, metaSince+key, map[string]string{keyID("a"): "999", keyID("b"): "1000"}[key]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, list := range c.fleet {
+				id := string(rune('0' + i))
+				if err := putNote(ctx, store, id, &replica{ID: id, At: now.Unix(), Keys: keyIDs(strings.Split(list, ""))}, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := rotationOf(ctx, store, strings.Split(c.own, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := r.step()
+			if err != nil {
+				text = err.Error()
+			}
+			if (err != nil) != c.wrong || !strings.Contains(text, c.want) || c.want == "" && text != "" {
+				t.Errorf("%q, wrong: %t", text, err != nil)
+			}
+		})
+	}
+}
+
+// TestReplicasAreForgotten: those that are gone, cleanly or not, do not count.
+func TestReplicasAreForgotten(t *testing.T) {
+	t.Parallel()
+	ctx, store, now := context.Background(), memory.New(), time.Now()
+	for i, ago := range []time.Duration{noteCounts + time.Second, noteEvery, 0} {
+		id := string(rune('0' + i))
+		at := now.Add(-ago)
+		if err := putNote(ctx, store, id, &replica{ID: id, At: at.Unix(), Keys: []string{"k"}}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fleet, err := fleetOf(ctx, store, now); err != nil || len(fleet) != 2 {
+		t.Errorf("%v, %v", fleet, err)
+	}
+	if err := putNote(ctx, store, "2", nil, now); err != nil {
+		t.Fatal(err)
+	}
+	if fleet, err := fleetOf(ctx, store, now); err != nil || len(fleet) != 1 || fleet[0].ID != "1" {
+		t.Errorf("%v, %v", fleet, err)
+	}
+}
