@@ -83,6 +83,20 @@ func (q *squatter) begin(t *testing.T) {
 	}
 }
 
+// comeBack is another sign-in, by the identity that was linked.
+func (q *squatter) comeBack(t *testing.T) {
+	u, err := q.GetUserByAccount(t.Context(), "p", "late "+q.id)
+	if !is[authsvc.User](t)(u, err) {
+		return
+	}
+	rec := record("later " + q.id)
+	rec.UserID, rec.Epoch = q.user, u.Epoch
+	_, err = q.CreateSession(t.Context(), rec)
+	if !overtaken(t, err) {
+		q.jwt = append(q.jwt, u.Epoch)
+	}
+}
+
 // gone checks that nothing is left in the store that anybody could use, also
 // not NextAuth.js, which knows no epochs, and that the JWT sessions have ended.
 func (q *squatter) gone(t *testing.T, r *authsvc.Revocation) {
@@ -92,7 +106,7 @@ func (q *squatter) gone(t *testing.T, r *authsvc.Revocation) {
 			t.Errorf("the account %q is there", id)
 		}
 	}
-	for _, token := range []string{"token " + q.id, "token late " + q.id, "foreign " + q.id} {
+	for _, token := range []string{"token " + q.id, "token late " + q.id, "token later " + q.id, "foreign " + q.id} {
 		if is[document](t)(q.first(t.Context(), q.sessions(), q.token(token))) {
 			t.Errorf("the session %q is there", token)
 		}
@@ -157,7 +171,8 @@ func TestSquatterBetweenCommands(t *testing.T) {
 					q := newSquatter(t, s, fmt.Sprint("n", n))
 					r := ending(q.user)
 					noted = false
-					late := inTurn(s.gate, n, wait, func() { noted = true; q.note(t) }, func() { q.write(t) }, func() { q.begin(t) })
+					late := inTurn(s.gate, n, wait, func() { noted = true; q.note(t) },
+						func() { q.write(t) }, func() { q.begin(t) }, func() { q.comeBack(t) })
 					if err := takeBack(q, r); err != nil {
 						t.Error(err)
 					}
@@ -188,7 +203,7 @@ func (q *squatter) left(t *testing.T) {
 			t.Errorf("a session of epoch %d outlives a revocation of %d", epoch, r.number("seq"))
 		}
 	}
-	if q.linked(t, q.id) || q.linked(t, "late "+q.id) || q.signedIn(t, q.id) || q.signedIn(t, "late "+q.id) {
+	if q.linked(t, q.id) || q.linked(t, "late "+q.id) || q.signedIn(t, q.id) || q.signedIn(t, "late "+q.id) || q.signedIn(t, "later "+q.id) {
 		t.Error("something can be used")
 	}
 }
