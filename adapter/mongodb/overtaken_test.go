@@ -45,29 +45,55 @@ func (q *squatter) note(t *testing.T) {
 	}
 }
 
-// write is the second half.
+// overtaken reports whether a write had nothing to rest on any more.
+func overtaken(t *testing.T, err error) bool {
+	t.Helper()
+	if err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
+		t.Error(err)
+	}
+	return err != nil
+}
+
+// write is the second half of both, but for the session.
 func (q *squatter) write(t *testing.T) {
-	overtaken := func(err error) bool { return errors.Is(err, authsvc.ErrStale) || errors.Is(err, authsvc.ErrNotFound) }
 	if q.byAccount {
-		acc, rec := identified(q.id), record("late "+q.id)
-		acc.UserID, rec.UserID, rec.Epoch = q.user, q.user, q.signIn
-		err := q.RefreshAccount(t.Context(), acc, q.signIn)
-		if err == nil {
-			_, err = q.CreateSession(t.Context(), rec)
-		}
-		if err != nil && !overtaken(err) {
-			t.Errorf("sign in: %v", err)
-		}
-		if epoch, err := q.GetEpoch(t.Context(), q.user); err == nil && epoch == q.signIn {
-			q.jwt = append(q.jwt, epoch)
-		}
+		acc := identified(q.id)
+		acc.UserID = q.user
+		q.byAccount = !overtaken(t, q.RefreshAccount(t.Context(), acc, q.signIn))
 	}
 	if q.bySession {
 		acc := identified("late " + q.id)
 		acc.UserID = q.user
-		if _, err := q.LinkAccount(t.Context(), acc, q.link); err != nil && !overtaken(err) {
-			t.Errorf("link: %v", err)
-		}
+		_, err := q.LinkAccount(t.Context(), acc, q.link)
+		overtaken(t, err)
+	}
+}
+
+// begin is the end of the sign-in: one session of each kind.
+func (q *squatter) begin(t *testing.T) {
+	if !q.byAccount {
+		return
+	}
+	rec := record("late " + q.id)
+	rec.UserID, rec.Epoch = q.user, q.signIn
+	_, err := q.CreateSession(t.Context(), rec)
+	overtaken(t, err)
+	if epoch, err := q.GetEpoch(t.Context(), q.user); err == nil && epoch == q.signIn {
+		q.jwt = append(q.jwt, epoch)
+	}
+}
+
+// comeBack is another sign-in, by the identity that was linked.
+func (q *squatter) comeBack(t *testing.T) {
+	u, err := q.GetUserByAccount(t.Context(), "p", "late "+q.id)
+	if !is[authsvc.User](t)(u, err) {
+		return
+	}
+	rec := record("later " + q.id)
+	rec.UserID, rec.Epoch = q.user, u.Epoch
+	_, err = q.CreateSession(t.Context(), rec)
+	if !overtaken(t, err) {
+		q.jwt = append(q.jwt, u.Epoch)
 	}
 }
 
@@ -80,7 +106,7 @@ func (q *squatter) gone(t *testing.T, r *authsvc.Revocation) {
 			t.Errorf("the account %q is there", id)
 		}
 	}
-	for _, token := range []string{"token " + q.id, "token late " + q.id, "foreign " + q.id} {
+	for _, token := range []string{"token " + q.id, "token late " + q.id, "token later " + q.id, "foreign " + q.id} {
 		if is[document](t)(q.first(t.Context(), q.sessions(), q.token(token))) {
 			t.Errorf("the session %q is there", token)
 		}
@@ -103,6 +129,32 @@ func takingsBack(t *testing.T) map[string]func(q *squatter, r *authsvc.Revocatio
 	}
 }
 
+// inTurn has one thing after the other done, the first before the n-th command
+// from now and each other one wait commands later. late does those whose turn
+// did not come, but not the first.
+func inTurn(g *gate, n, wait int, first func(), others ...func()) (late func()) {
+	todo := others
+	var next func()
+	next = func() {
+		for len(todo) > 0 {
+			f := todo[0]
+			if wait > 0 {
+				g.before(wait, func() { todo = todo[1:]; f(); next() })
+				return
+			}
+			todo = todo[1:]
+			f()
+		}
+	}
+	g.before(n, func() { first(); next() })
+	return func() {
+		g.spoil(0, 0, false)
+		for _, f := range todo {
+			f()
+		}
+	}
+}
+
 // Whatever a squatter notes before some command of what takes access back, and
 // writes before the same or a later one, is gone afterwards.
 func TestSquatterBetweenCommands(t *testing.T) {
@@ -119,24 +171,12 @@ func TestSquatterBetweenCommands(t *testing.T) {
 					q := newSquatter(t, s, fmt.Sprint("n", n))
 					r := ending(q.user)
 					noted = false
-					written := false
-					s.gate.before(n, func() {
-						noted = true
-						q.note(t)
-						if wait > 0 {
-							s.gate.before(wait, func() { written = true; q.write(t) })
-							return
-						}
-						written = true
-						q.write(t)
-					})
+					late := inTurn(s.gate, n, wait, func() { noted = true; q.note(t) },
+						func() { q.write(t) }, func() { q.begin(t) }, func() { q.comeBack(t) })
 					if err := takeBack(q, r); err != nil {
 						t.Error(err)
 					}
-					s.gate.spoil(0, 0, false)
-					if !written {
-						q.write(t)
-					}
+					late()
 					if name == "DeleteUser" { // what nobody refers to means nothing
 						q.left(t)
 					} else {
@@ -163,7 +203,7 @@ func (q *squatter) left(t *testing.T) {
 			t.Errorf("a session of epoch %d outlives a revocation of %d", epoch, r.number("seq"))
 		}
 	}
-	if q.linked(t, q.id) || q.linked(t, "late "+q.id) || q.signedIn(t, q.id) || q.signedIn(t, "late "+q.id) {
+	if q.linked(t, q.id) || q.linked(t, "late "+q.id) || q.signedIn(t, q.id) || q.signedIn(t, "late "+q.id) || q.signedIn(t, "later "+q.id) {
 		t.Error("something can be used")
 	}
 }
@@ -198,6 +238,7 @@ func TestSquatterOvertaken(t *testing.T) {
 					}
 				})
 				q.write(t)
+				q.begin(t)
 				s.gate.spoil(0, 0, false)
 				if proved {
 					q.gone(t, r)
@@ -207,6 +248,34 @@ func TestSquatterOvertaken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An identity that is being linked entitles to nothing until it is known that
+// the link is not stale: not to a sign-in that begins after the address was
+// proved, either.
+func TestLinkUnderWay(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	takeBack := takingsBack(t)["ProveEmail"]
+	for n, proved := 1, true; proved; n++ {
+		for wait := 1; wait <= 4; wait++ {
+			q := newSquatter(t, s, fmt.Sprintf("n%d-%d", n, wait))
+			q.note(t)
+			q.byAccount, proved = false, false
+			late := inTurn(s.gate, n, wait, func() {
+				proved = true
+				if err := takeBack(q, ending(q.user)); err != nil {
+					t.Error(err)
+				}
+			}, func() {
+				if proved && q.linked(t, "late "+q.id) {
+					t.Errorf("proved before command %d of a link, it is linked %d later", n, wait)
+				}
+			})
+			q.write(t)
+			late()
+		}
 	}
 }
 
@@ -346,6 +415,40 @@ func TestLogMissesNothing(t *testing.T) {
 		if reached && (l.heard["same"] < r.Seq || l.heard["after it"] < o.Seq) {
 			t.Errorf("written before command %d of a reader: heard %v, want %d and %d", n, l.heard, r.Seq, o.Seq)
 		}
+	}
+}
+
+// So do those who read while a writer is slow to enter what it has written, and
+// another one is done.
+func TestSlowWriter(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	l := &listener{shared: s, heard: map[string]int64{}}
+	slow := ending("slow")
+	var n int64
+	s.gate.before(3, func() { // 1: the number; 2: what is pending; 3: what is entered
+		err := s.raise(t.Context(), slow, ofSessions)
+		if err == nil {
+			n, err = s.numbers(t.Context(), 1)
+		}
+		if err == nil {
+			err = s.Revoke(t.Context(), ending("quick"))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	l.read(t)
+	s.gate.spoil(0, 0, false)
+	if l.heard["user:quick"] == 0 {
+		t.Error("the quick one is not heard yet")
+	}
+	if err := s.enterAs(t.Context(), slow, n); err != nil {
+		t.Fatal(err)
+	}
+	l.catchUp(t)
+	if l.heard[slow.Key] != slow.Seq {
+		t.Errorf("heard %v", l.heard)
 	}
 }
 

@@ -165,7 +165,11 @@ func TestProofsOverlapping(t *testing.T) {
 		s.gate.before(n, func() {
 			begun = true
 			go func() { second <- tryProveAndLink(t, s, id) }()
-			time.Sleep(time.Duration(n%3) * time.Millisecond)
+			select { // it is done, or waits
+			case err := <-second:
+				second <- err
+			case <-time.After(150 * time.Millisecond):
+			}
 		})
 		first := tryProveEmail(t, s, id)
 		if begun {

@@ -174,14 +174,17 @@ func recordOf(r *authsvc.Revocation, n int64, of int) bson.D {
 // record in between does it for both.
 func (s *Store) enter(ctx context.Context, r *authsvc.Revocation) {
 	undo(ctx, func(ctx context.Context) {
-		n, err := s.numbers(ctx, 1)
-		if err != nil {
-			return
+		if n, err := s.numbers(ctx, 1); err == nil {
+			s.enterAs(ctx, r, n) //nolint:errcheck // it stays pending
 		}
-		// At rest nobody takes a number in between, and it is that of r.
-		s.change(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: r.Seq}), //nolint:errcheck // it stays pending
-			bson.D{{Key: "$max", Value: by("cursor", n-1)}, {Key: "$unset", Value: by("pending", "")}})
 	})
+}
+
+// enterAs enters r with a number. At rest nobody takes one between that of r
+// and this, and n-1 is that of r.
+func (s *Store) enterAs(ctx context.Context, r *authsvc.Revocation, n int64) error {
+	return s.change(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: r.Seq}),
+		bson.D{{Key: "$max", Value: by("cursor", n-1)}, {Key: "$unset", Value: by("pending", "")}})
 }
 
 // revoke writes one record.
