@@ -35,6 +35,9 @@ type tokenKeeper interface {
 // replicas of one store, one asks the provider; the others get what it got. A
 // new refresh token is stored before the access token is returned.
 //
+// A stored token that cannot be opened counts as absent: without the access
+// token the refresh token is used, without that one see ErrNoToken.
+//
 // ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
 // the person has to sign in again. ErrBusy: try again. Any other error may pass
 // (the provider or the store is down); for 10 s the provider is not asked
@@ -106,8 +109,8 @@ func (s *Service) account(ctx context.Context, userID, provider, id string) (a A
 	case 0:
 		return Account{}, "", ErrNotFound
 	case 1:
-		a, err = s.vault.read(found[0])
-		return a, found[0].RefreshToken, err
+		a, kept := s.readAccount(ctx, found[0])
+		return a, kept.RefreshToken, nil
 	}
 	return Account{}, "", fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
 }

@@ -396,17 +396,21 @@ func TestAccessTokenAsStored(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"fresh":          {change: func(a *authsvc.Account) { a.ExpiresAt = hour }, want: "at-0"},
-		"never ends":     {change: func(a *authsvc.Account) { a.ExpiresAt = 0 }, want: "at-0"},
-		"due":            {change: func(*authsvc.Account) {}, want: "at-1"},
-		"none stored":    {change: func(a *authsvc.Account) { a.AccessToken, a.ExpiresAt = "", 0 }, want: "at-1"},
-		"no refresh":     {change: func(a *authsvc.Account) { a.RefreshToken = "" }, err: "sign in again"},
-		"nothing":        {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, err: "sign in again"},
-		"dropped":        {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, how: "drop", err: "storage.provider_tokens"},
-		"drop since":     {change: func(*authsvc.Account) {}, how: "drop", err: "storage.provider_tokens"},
-		"other user":     {change: func(*authsvc.Account) {}, user: "bob", err: "not found"},
-		"other provider": {change: func(a *authsvc.Account) { a.Provider = "gone" }, err: "not found"},
-		"bad seal":       {change: func(a *authsvc.Account) { a.AccessToken = "authsvc.sealed.AAAA" }, err: "cannot be opened"},
+		"fresh":                  {change: func(a *authsvc.Account) { a.ExpiresAt = hour }, want: "at-0"},
+		"never ends":             {change: func(a *authsvc.Account) { a.ExpiresAt = 0 }, want: "at-0"},
+		"due":                    {change: func(*authsvc.Account) {}, want: "at-1"},
+		"none stored":            {change: func(a *authsvc.Account) { a.AccessToken, a.ExpiresAt = "", 0 }, want: "at-1"},
+		"no refresh":             {change: func(a *authsvc.Account) { a.RefreshToken = "" }, err: "sign in again"},
+		"nothing":                {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, err: "sign in again"},
+		"dropped":                {change: func(a *authsvc.Account) { a.RefreshToken, a.AccessToken = "", "" }, how: "drop", err: "storage.provider_tokens"},
+		"drop since":             {change: func(*authsvc.Account) {}, how: "drop", err: "storage.provider_tokens"},
+		"other user":             {change: func(*authsvc.Account) {}, user: "bob", err: "not found"},
+		"other provider":         {change: func(a *authsvc.Account) { a.Provider = "gone" }, err: "not found"},
+		"bad access token":       {change: func(a *authsvc.Account) { a.AccessToken, a.ExpiresAt = badSeal, hour }, want: "at-1"},
+		"bad refresh token":      {change: func(a *authsvc.Account) { a.RefreshToken, a.ExpiresAt = badSeal, hour }, want: "at-0"},
+		"bad refresh token, due": {change: func(a *authsvc.Account) { a.RefreshToken = badSeal }, err: "sign in again"},
+		"bad ID token":           {change: func(a *authsvc.Account) { a.IDToken = badSeal }, want: "at-1"},
+		"all bad":                {change: func(a *authsvc.Account) { a.AccessToken, a.RefreshToken, a.IDToken = badSeal, badSeal, badSeal }, err: "sign in again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -190,12 +190,8 @@ func (l *login) prove() outcome {
 // opened are accounts for events; tokens that cannot be opened are left out.
 func (l *login) opened(stored []Account) []Account {
 	for i, a := range stored {
-		open, err := l.vault.open(a)
-		if err != nil {
-			l.log.Warn("tokens of a removed account are not told", "request", l.requestID(), "err", err)
-			a.RefreshToken, a.AccessToken, a.IDToken = "", "", ""
-			open = a
-		}
+		open, lost := l.vault.open(a)
+		l.tellLost(open, lost)
 		stored[i] = open
 	}
 	return stored

@@ -16,6 +16,8 @@ import (
 type logoutReceiver interface {
 	// loggedOut judges a logout token. ok is false if the provider sends none.
 	loggedOut(ctx context.Context, raw string) (t *oidc.LogoutToken, ok bool, err error)
+	// logoutID is under which account id the token's subject is stored.
+	logoutID(s *Service, t *oidc.LogoutToken) (string, formerID)
 }
 
 // loggedOut: the subject is the account id only if the profile says so.
@@ -23,11 +25,15 @@ func (f *oauthFlow) loggedOut(ctx context.Context, raw string) (*oidc.LogoutToke
 	if !f.openID {
 		return nil, false, nil
 	}
-	if f.MapProfile != nil || f.Fields.ID != "" && f.Fields.ID != "sub" {
+	if !f.subjectIsID() {
 		return nil, true, errors.New("the provider's account ids are not the subjects of its tokens")
 	}
 	t, err := f.party.VerifyLogoutToken(ctx, raw)
 	return t, true, err
+}
+
+func (f *oauthFlow) logoutID(s *Service, t *oidc.LogoutToken) (string, formerID) {
+	return f.accountID(s, Profile{"tid": t.Tenant, "iss": t.Issuer}, t.Subject)
 }
 
 // backchannelLogout: POST backchannel-logout/:provider takes a logout token
@@ -59,18 +65,19 @@ func backchannelLogout(rq *request) outcome {
 	case t.Subject == "":
 		return rq.logoutRefused("unsupported", "a logout token has to name sub; sid alone is not known here", errors.New("sid without sub"))
 	}
-	return rq.endByProvider(t)
+	id, former := flow.logoutID(rq.Service, t)
+	return rq.endByProvider(t, id, former)
 }
 
 // endByProvider ends the sessions of the person that a logout token names.
 // Somebody without an account has none. The token is used up before they end,
 // so that a replay never ends a later session; if ending them fails then, it is
 // tried again without the provider.
-func (rq *request) endByProvider(t *oidc.LogoutToken) outcome {
+func (rq *request) endByProvider(t *oidc.LogoutToken, id string, former formerID) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()
 	provider := rq.providerID()
-	u, err := rq.adapter.GetUserByAccount(ctx, provider, t.Subject)
+	u, _, err := rq.userByAccount(ctx, provider, id, former)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return rq.logoutFailed("temporarily_unavailable", "try again", err)
 	}

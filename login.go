@@ -136,7 +136,12 @@ func (l *login) lookup() (User, error) {
 	case l.id.proof:
 		return l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
 	default:
-		return l.adapter.GetUserByAccount(l.ctx, l.id.account.Provider, l.id.account.ProviderAccountID)
+		a := &l.id.account
+		u, id, err := l.userByAccount(l.ctx, a.Provider, a.ProviderAccountID, l.id.former)
+		if err == nil {
+			a.ProviderAccountID = id
+		}
+		return u, err
 	}
 }
 

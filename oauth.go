@@ -264,7 +264,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 	if err != nil {
 		return identity{}, err
 	}
-	return f.identity(rq, profile, x.tokens)
+	return f.identity(rq, profile, x)
 }
 
 // profile is the ID token's claims, the userinfo answer, or both.
@@ -314,7 +314,8 @@ func join(claims, more oidc.Claims) oidc.Claims {
 }
 
 // identity maps a profile to the user that login looks for.
-func (f *oauthFlow) identity(rq *request, p Profile, tokens *oidc.Tokens) (identity, error) {
+func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, error) {
+	tokens := x.tokens
 	u, id, verified, err := f.mapping.user(rq, roots{profile: p, token: Profile(tokens.Answer)})
 	if err != nil {
 		return identity{}, err
@@ -322,10 +323,14 @@ func (f *oauthFlow) identity(rq *request, p Profile, tokens *oidc.Tokens) (ident
 	if !usableID(id) || len(id) > 255 {
 		return identity{}, because("the profile has no usable id")
 	}
+	id, former := f.accountID(rq.Service, x.Claims, id)
+	if len(id) > 255 {
+		return identity{}, errors.New("the id in the profile is too long to have the tenant before it")
+	}
 	u = cleanUser(u)
 	return identity{
 		user: u, profile: p, verified: verified && u.Email != "", linkVerified: f.LinkVerifiedEmail,
-		createCode: OAuthCreateAccount,
+		createCode: OAuthCreateAccount, former: former,
 		account: Account{Type: f.wire.kind, Provider: f.ID, ProviderAccountID: id,
 			AccessToken: tokens.AccessToken, RefreshToken: tokens.RefreshToken, IDToken: tokens.IDToken,
 			ExpiresAt: tokens.ExpiresAt, TokenType: tokens.TokenType, Scope: cmp.Or(tokens.Scope, f.Scope),

@@ -141,6 +141,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if err := oidc.CheckHosts(f.Hosts); err != nil {
 		b.fail("hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
 	}
+	f.checkTenants(b)
 	f.checkClientKey(b)
 	f.checkChecks(b)
 }

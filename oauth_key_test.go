@@ -188,7 +188,7 @@ func TestPrivateKeyMistakes(t *testing.T) {
 		}, "auth_method is private_key_jwt, but"},
 		"no issuer":           {func(o *authsvc.OAuth) { o.Issuer, o.OpenID = "", false }, "assertion_audience is missing"},
 		"no issuer, audience": {func(o *authsvc.OAuth) { o.Issuer, o.OpenID, o.AssertionAudience = "", false, "https://as.test" }, ""},
-		"many tenants":        {func(o *authsvc.OAuth) { o.Issuer = "https://op.test/{tenantid}" }, "assertion_audience is missing"},
+		"many tenants":        {func(o *authsvc.OAuth) { o.Issuer, o.Tenants = "https://op.test/{tenantid}", []string{"one"} }, "assertion_audience is missing"},
 		"assertion by hand":   {func(o *authsvc.OAuth) { o.TokenParams = map[string]string{"client_assertion": "x"} }, "token_params sets client_assertion"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,15 +50,15 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 
 // renewed is the account with the tokens of an answer.
 func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
-	sub := oidc.UnverifiedSubject(a.IDToken)
-	if t.IDToken != "" && f.openID && sub != "" {
+	was := oidc.UnverifiedSubject(a.IDToken)
+	if t.IDToken != "" && f.openID && was.ID != "" {
 		got, err := f.party.VerifyRefreshed(ctx, t)
 		switch {
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return Account{}, err
 		case err != nil: // the access token is as good without it
 			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
-		case got != sub:
+		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.ManyTenants(f.Issuer): // else the operator may have moved the issuer
 			return Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken

@@ -65,6 +65,7 @@ func (*Error) isOutcome()    {}
 type identity struct {
 	user        User    // as mapped from the provider, or as stored for credentials
 	account     Account // provider, type and provider account id; tokens if any
+	former      formerID
 	profile     Profile
 	credentials map[string]string
 	callbackURL string

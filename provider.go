@@ -78,8 +78,14 @@ type OAuth struct {
 	// DiscoveryURL is where the metadata is; default: below Issuer.
 	DiscoveryURL string
 	// Tenants are the tenants to accept of an Issuer with "{tenantid}" in it,
-	// which stands for the claim tid of the ID token. Empty: any.
+	// which stands for the claim tid of the ID token. Required, unless
+	// PairwiseSubject is set; then empty is any. New accounts of such an Issuer
+	// have the id TENANT/ID.
 	Tenants []string
+	// PairwiseSubject: sub is made by the service that runs all tenants of the
+	// Issuer, for one person, tenant and application, as Microsoft's is: no
+	// tenant can give out that of another's people.
+	PairwiseSubject bool
 
 	AuthorizationURL string
 	TokenURL         string

@@ -160,7 +160,8 @@ func (r *refresh) ended(renewed Account, err error) bool {
 }
 
 // replace writes the tokens of the account, unless a sign-in or another program
-// has replaced those that the refresh began with.
+// has replaced those that the refresh began with. ErrStale: they were sealed
+// anew, twice.
 func (r *refresh) replace(life context.Context, renewed Account) error {
 	ctx, cancel := inHand(life, storeTimeout)
 	defer cancel()
@@ -168,12 +169,15 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 	if !errors.Is(err, ErrStale) {
 		return err
 	}
-	now, _, err := r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	now, stored, err := r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
 		return err
 	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken:
 		return nil // a write whose answer was lost
+	case now.RefreshToken == r.old.RefreshToken && now.AccessToken == r.old.AccessToken: // sealed anew by a reader
+		r.stored = stored
+		return r.adapter.ReplaceTokens(ctx, r.vault.keep(renewed), stored)
 	}
 	return errReplaced
 }

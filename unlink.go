@@ -111,12 +111,8 @@ func (s *Service) waysIn(u User, accounts []Account) bool {
 
 // unlinked tells, and revokes what the account had.
 func (s *Service) unlinked(ctx context.Context, u User, stored Account) {
-	a, err := s.vault.open(stored)
-	if err != nil {
-		s.log.Warn("tokens of a removed account cannot be revoked", "provider", stored.Provider, "err", err)
-		stored.RefreshToken, stored.AccessToken, stored.IDToken = "", "", ""
-		a = stored
-	}
+	a, lost := s.vault.open(stored)
+	s.tellLost(a, lost)
 	s.record(ctx, AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: "by the application"})
 	s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) }, s.events.UnlinkAccount != nil)
 	s.revokeTokens(a)

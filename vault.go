@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"authsvc/internal/seal"
@@ -52,38 +53,56 @@ func (v *vault) keep(a Account) Account {
 	}
 	for name, token := range tokensOf(&a) {
 		if *token != "" {
-			*token = sealedToken + v.box.Seal(*token, a.Provider, a.ProviderAccountID, name)
+			*token = v.sealed(*token, &a, name)
 		}
 	}
 	return a
 }
 
-// open returns a stored account with its tokens readable. A refresh token that
-// the provider refused is none.
-func (v *vault) open(a Account) (Account, error) {
-	a, err := v.read(a)
-	if a.RefreshToken == refusedToken {
-		a.RefreshToken = ""
-	}
-	return a, err
+// sealed ties a token to its account and field, so that whoever can write rows
+// cannot have one account show the tokens of another.
+func (v *vault) sealed(token string, a *Account, name string) string {
+	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
 }
 
-// read is open, but keeps refusedToken. Tokens are tied to their account and
-// field, so that whoever can write rows cannot have one account show the tokens
-// of another.
-func (v *vault) read(a Account) (Account, error) {
+// open returns a stored account with its tokens readable, for telling and
+// revoking. See read; a refresh token that the provider refused is none.
+func (v *vault) open(stored Account) (a Account, lost []string) {
+	a, _, lost = v.read(stored)
+	a.withoutRefused()
+	return a, lost
+}
+
+// read returns a stored account with its tokens readable, refusedToken among
+// them. Each is opened by itself: one that cannot be is empty, and lost names
+// it. renewed is the stored account with what an older secret sealed kept as
+// it would be now; what cannot be opened stays, since the secret may come back.
+func (v *vault) read(stored Account) (a, renewed Account, lost []string) {
+	a, renewed = stored, stored
+	renew := tokensOf(&renewed)
 	for name, token := range tokensOf(&a) {
-		sealed, is := strings.CutPrefix(*token, sealedToken)
+		text, is := strings.CutPrefix(*token, sealedToken)
 		if !is {
 			continue
 		}
-		text, _, err := v.box.Open(sealed, a.Provider, a.ProviderAccountID, name)
-		if err != nil {
-			return Account{}, fmt.Errorf("authsvc: the %s of the account at %s cannot be opened: the secret that sealed it is no longer configured, or the row was changed", name, a.Provider)
+		text, stale, err := v.box.Open(text, a.Provider, a.ProviderAccountID, name)
+		switch *token = text; {
+		case err != nil:
+			lost = append(lost, name)
+		case stale && v.seal:
+			*renew[name] = v.sealed(text, &a, name)
+		case stale:
+			*renew[name] = text
 		}
-		*token = text
 	}
-	return a, nil
+	slices.Sort(lost)
+	return a, renewed, lost
+}
+
+func (a *Account) withoutRefused() {
+	if a.RefreshToken == refusedToken {
+		a.RefreshToken = ""
+	}
 }
 
 // tokensOf are the fields of an account that are worth stealing.
@@ -93,8 +112,9 @@ func tokensOf(a *Account) map[string]*string {
 
 // Accounts returns the accounts of a user with the tokens that providers gave
 // at the last sign-in, as Config.ProviderTokens says: opened, if they are
-// sealed. A user that does not exist has none. The error names every token
-// that cannot be opened; the other accounts are returned.
+// sealed. A token that cannot be opened, because its secret is not configured
+// any more or its row was changed, is empty, and the log names it. A user that
+// does not exist has no accounts.
 func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error) {
 	if s.adapter == nil {
 		return nil, errors.New("authsvc: without storage no accounts are kept")
@@ -103,15 +123,38 @@ func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error
 	if err != nil {
 		return nil, err
 	}
-	var list []Account
-	var errs []error
-	for _, a := range stored {
-		opened, err := s.vault.open(a)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		list = append(list, opened)
+	list := make([]Account, len(stored))
+	for i, one := range stored {
+		list[i], _ = s.readAccount(ctx, one)
+		list[i].withoutRefused()
 	}
-	return list, errors.Join(errs...)
+	return list, nil
+}
+
+// readAccount is vault.read. What an older secret sealed is stored anew, if
+// that can be done now and nobody replaced it meanwhile: the secret can be
+// taken away some day. kept is the account as it is stored then.
+func (s *Service) readAccount(ctx context.Context, stored Account) (a, kept Account) {
+	a, renewed, lost := s.vault.read(stored)
+	s.tellLost(a, lost)
+	if renewed == stored {
+		return a, stored
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	switch err := s.adapter.ReplaceTokens(ctx, renewed, stored.RefreshToken); {
+	case err == nil:
+		return a, renewed
+	case !errors.Is(err, ErrStale) && !errors.Is(err, ErrNotFound):
+		s.log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
+	}
+	return a, stored
+}
+
+// tellLost logs which tokens of an account cannot be opened.
+func (s *Service) tellLost(a Account, lost []string) {
+	if len(lost) > 0 {
+		s.log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
+			"provider", a.Provider, "user", a.UserID, "tokens", lost)
+	}
 }

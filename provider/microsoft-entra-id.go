@@ -32,7 +32,8 @@ type MicrosoftOptions struct {
 // MicrosoftEntraID signs in with work, school and personal Microsoft accounts.
 // Each directory is an issuer of its own, which is checked against the claim
 // tid; OAuth.Tenants names the ones to accept if many may. The id is the claim
-// sub, which is other for each application.
+// sub, which is other for each application and person; with several
+// directories, and outside of compat modes, the account's id is TENANT/SUB.
 //
 // In most directories an address is what an administrator typed, and anyone
 // can have a directory: none counts as verified. To believe the owners of mail
@@ -44,11 +45,12 @@ type MicrosoftOptions struct {
 func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error) {
 	o := &authsvc.OAuth{
 		ID: "microsoft-entra-id", Name: "Microsoft Entra ID", Client: c,
-		OpenID:       true,
-		Scope:        "openid profile email",
-		Fields:       authsvc.Fields{Name: "name", EmailVerified: never},
-		VerifiedText: true, // xms_edov may be a text
-		Style:        authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
+		OpenID:          true,
+		PairwiseSubject: true,
+		Scope:           "openid profile email",
+		Fields:          authsvc.Fields{Name: "name", EmailVerified: never},
+		VerifiedText:    true, // xms_edov may be a text
+		Style:           authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
 	}
 	authority := server(cmp.Or(options.Authority, "https://login.microsoftonline.com"))
 	switch tenant := strings.ToLower(cmp.Or(options.TenantID, "common")); {
@@ -134,6 +136,7 @@ func microsoftOptions() []Option {
 func microsoftNotes() []string {
 	return []string{
 		"Without tenant_id any directory and any personal account may sign in; tenants names several directories to accept.",
+		"With common and organizations the id of a new account is TENANT/SUB, in compat modes SUB as NextAuth.js has it. Either is found: no two people have the same sub.",
 		"No address counts as verified unless you say so: with profile.email_verified: xms_edov the claim of that name is believed, which has to be added to the application as an optional claim.",
 		"External ID has issuers of its own: give authority https://GUID.ciamlogin.com and the same GUID as tenant_id.",
 		"An application with signing keys of its own needs discovery_url with ?appid=CLIENT_ID at its end.",

@@ -274,6 +274,7 @@ func oidc25(t *T) {
 				p := oidcProvider(c)
 				p.DiscoveryURL, p.Tenants = p.Issuer+"/.well-known/openid-configuration", tenants
 				p.Issuer += "/{tenantid}/v2.0"
+				p.PairwiseSubject = tenants == nil
 			})
 			of := func(iss, tid any) idp.Fault {
 				return idp.Fault{
@@ -321,10 +322,16 @@ func oidc25(t *T) {
 			oidcAccepted(t, w, "twin", good)
 			if tenants == nil {
 				second := of("/"+other+"/v2.0", other)
-				second.IDToken, second.UserInfo = func(c map[string]any) {
+				second.IDToken = func(c map[string]any) {
 					c["iss"], c["tid"] = w.OP.Issuer()+"/"+other+"/v2.0", other
-				}, nil
-				oidcAccepted(t, w, "another tenant, if any may", second)
+					c["sub"], c["email"] = "ada of "+other, "ada@other.test"
+				}
+				second.UserInfo = func(c map[string]any) { c["sub"] = "ada of " + other }
+				w.OP.SetFault(second)
+				b := w.Browser()
+				if a := b.SignIn(w.OP, "ada"); b.Email() != "ada@other.test" {
+					t.Errorf("another tenant, if any may: %d %s, %q", a.StatusCode, a.Location(), b.Email())
+				}
 			}
 		})
 	}

@@ -101,6 +101,8 @@ const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
 // A LogoutToken is a provider's word that somebody signed out there.
 type LogoutToken struct {
+	Issuer    string
+	Tenant    string // the claim tid, which a multi-tenant issuer must have
 	Subject   string // empty if only a session is named
 	SessionID string // empty if all sessions of Subject are meant
 	ID        string // unique to the token, to be taken once
@@ -164,6 +166,8 @@ func (c *claimsCheck) logout() error {
 // logoutToken reads what the claims name.
 func (c *claimsCheck) logoutToken() (*LogoutToken, error) {
 	t := &LogoutToken{}
+	t.Issuer, _ = c.claims["iss"].(string)
+	t.Tenant, _ = c.claims["tid"].(string)
 	t.Subject, _ = c.claims["sub"].(string)
 	for name, into := range map[string]*string{"sid": &t.SessionID, "jti": &t.ID} {
 		v, ok := c.claims[name].(string)
@@ -188,15 +192,26 @@ func (c *claimsCheck) logoutToken() (*LogoutToken, error) {
 	return t, nil
 }
 
-// UnverifiedSubject is the sub of an ID token that was verified when it came,
-// empty if there is none.
-func UnverifiedSubject(raw string) string {
+// A Subject is whom an ID token is about.
+type Subject struct {
+	Issuer string // iss
+	ID     string // sub
+}
+
+func (c Claims) subject() (s Subject) {
+	s.Issuer, _ = c["iss"].(string)
+	s.ID, _ = c["sub"].(string)
+	return s
+}
+
+// UnverifiedSubject is whom an ID token is about that was verified when it
+// came, empty if there is none.
+func UnverifiedSubject(raw string) Subject {
 	claims, err := unverifiedClaims(raw)
 	if err != nil {
-		return ""
+		return Subject{}
 	}
-	sub, _ := claims["sub"].(string)
-	return sub
+	return claims.subject()
 }
 
 // unverifiedClaims are those of a signed token that was verified when it came.

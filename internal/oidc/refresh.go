@@ -82,15 +82,14 @@ func Spent(err error) bool {
 }
 
 // VerifyRefreshed decides whether an ID token that came with a refresh is of
-// this provider and client, and returns its sub. It has to be compared with
+// this provider and client, and returns its subject. It has to be compared with
 // that of the sign-in (OpenID Connect Core 1.0, section 12.2).
-func (p *Party) VerifyRefreshed(ctx context.Context, t *Tokens) (sub string, err error) {
+func (p *Party) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error) {
 	claims, err := p.VerifyIDToken(ctx, t.IDToken, IDTokenCheck{AccessToken: t.AccessToken, Refreshed: true})
 	if err != nil {
-		return "", err
+		return Subject{}, err
 	}
-	sub, _ = claims.String("sub")
-	return sub, nil
+	return claims.subject(), nil
 }
 
 // Revoke makes a token invalid at the provider (RFC 7009). hint is

@@ -72,11 +72,11 @@ func TestVerifyRefreshed(t *testing.T) {
 	}{"with the nonce of then": {good, ""}, "without": {plain, ""}, "of another client": {other, "aud"}} {
 		sub, err := o.party(t).VerifyRefreshed(t.Context(), &Tokens{IDToken: o.signer.sign(t, c.claims, nil), AccessToken: "a"})
 		wantError(t, err, c.err)
-		if err == nil && sub != "user-1" {
-			t.Errorf("%s: %q", name, sub)
+		if err == nil && (sub.ID != "user-1" || sub.Issuer != good["iss"]) {
+			t.Errorf("%s: %v", name, sub)
 		}
 	}
-	if raw := o.signer.sign(t, good, nil); UnverifiedSubject(raw) != "user-1" || UnverifiedSubject("x") != "" || UnverifiedSubject("a.!.c") != "" || UnverifiedSubject("") != "" {
+	if raw := o.signer.sign(t, good, nil); UnverifiedSubject(raw).ID != "user-1" || UnverifiedSubject("x") != (Subject{}) || UnverifiedSubject("a.!.c") != (Subject{}) || UnverifiedSubject("") != (Subject{}) {
 		t.Error("subject of a stored token")
 	}
 }

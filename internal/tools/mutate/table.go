@@ -106,6 +106,11 @@ var engine = []mutation{
 // tokens are the checks on what identity providers sign.
 var tokens = []mutation{
 	{"id-token/iss", "internal/oidc/idtoken_claims.go", "\tif !ok {\n\t\treturn fmt.Errorf(\"%w: iss is not", "\tif " + never + "!ok {\n\t\treturn fmt.Errorf(\"%w: iss is not", "./internal/oidc"},
+	{"tenants/named", "oauth_tenants.go", "case len(f.Tenants) == 0 && !f.PairwiseSubject:", "case false:", "."},
+	{"tenants/account-id", "oauth_tenants.go", "\tcase !pairwise:\n\t\treturn full, formerID{id: id, issuer", "\tcase !pairwise:\n\t\treturn id, formerID{id: full, issuer", "."},
+	{"tenants/former-account", "oauth_tenants.go", "oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {", never + "oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {", "."},
+	{"tenants/former-id", "oauth_tenants.go", "f.PairwiseSubject && f.subjectIsID()", "f.PairwiseSubject", "."},
+	{"tenants/refresh", "oauth_tokens.go", "got.Issuer != was.Issuer && oidc.ManyTenants(f.Issuer):", "false:", "."},
 	{"id-token/tenant", "internal/oidc/idtoken_claims.go", `if c.party.cfg.multiTenant() && c.claims["tid"] != tenant {`, `if ` + never + `tenant != "" {`, "./internal/oidc"},
 	{"id-token/aud", "internal/oidc/idtoken_claims.go", "if !slices.Contains(audiences, any(id)) {", "if " + never + "!slices.Contains(audiences, any(id)) {", "./internal/oidc"},
 	{"id-token/azp", "internal/oidc/idtoken_claims.go", "if (present || len(audiences) > 1) && azp != id {", "if " + never + "present && azp != id {", "./internal/oidc"},
