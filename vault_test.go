@@ -303,7 +303,7 @@ func TestStaleTokensThatCannotBeSealedAnew(t *testing.T) {
 		t.Errorf("no writes: %q, %v", got, err)
 	}
 	led.BreakAt(nil)
-	during := &meanwhile{Adapter: led, step: func(a authsvc.Account) {
+	during := &beforeReplace{Adapter: led, step: func(a authsvc.Account) {
 		a.AccessToken, a.RefreshToken = "at-new", "rt-new"
 		if err := led.Behind.RefreshAccount(t.Context(), a, 0); err != nil {
 			t.Error(err)
@@ -319,14 +319,14 @@ func TestStaleTokensThatCannotBeSealedAnew(t *testing.T) {
 	}
 }
 
-// meanwhile runs a step before the first ReplaceTokens.
-type meanwhile struct {
+// beforeReplace runs a step before the first ReplaceTokens.
+type beforeReplace struct {
 	authsvc.Adapter
 	step func(authsvc.Account)
 	once sync.Once
 }
 
-func (m *meanwhile) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
+func (m *beforeReplace) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
 	m.once.Do(func() { m.step(a) })
 	return m.Adapter.ReplaceTokens(ctx, a, refreshToken)
 }
