@@ -31,7 +31,6 @@ func TestKeysAreBoundToURL(t *testing.T) {
 			t.Parallel()
 			store := memory.New()
 			here := arena.EnterOffline(t, func(config *authsvc.Config) { config.Adapter = store })
-			there := arena.Start(t, func(config *authsvc.Config) { config.URL, config.Adapter = c.url, store })
 			base := c.url
 			if base != arena.Origin+"/other" {
 				base += "/api/auth"
@@ -40,6 +39,8 @@ func TestKeysAreBoundToURL(t *testing.T) {
 			token := b.CSRF()
 			b.Post("/api/auth/signin/email", "email", "ada@app.test")
 			link := arena.MustURL(t, arena.Link(t, here.Mail.Next(t))).Query()
+			// From now on, or it would send the mail.
+			there := arena.Start(t, func(config *authsvc.Config) { config.URL, config.Adapter = c.url, store })
 			b.H = there
 			a := b.Form(base+"/callback/credentials", url.Values{"csrfToken": {token}, "username": {"ada"}, "password": {"right"}})
 			if csrf := !strings.Contains(a.Location(), "csrf=true"); csrf != c.same {

@@ -277,13 +277,11 @@ func (rq *request) setSession(value string, expires time.Time) bool {
 	return true
 }
 
-// clearSession expires every session cookie that the request carried. Those of
-// a NextAuth application have no domain, even where one is configured here.
+// clearSession expires every session cookie that the request carried.
 func (rq *request) clearSession() {
 	n := rq.names
 	for _, p := range rq.jar.pairs {
 		if _, ok := n.sessionPart(p.name); ok && validCookieName(p.name) {
-			rq.expireCookie(p.name, "")
 			rq.expireCookie(p.name, n.domain)
 		}
 	}

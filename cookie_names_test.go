@@ -70,7 +70,7 @@ func TestCookieNames(t *testing.T) {
 func namesServe(t *testing.T, tune func(*authsvc.Config)) {
 	t.Helper()
 	for _, user := range []string{"ada", strings.Repeat("x", 1500)} {
-		w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt"; tune(c) })
+		w := arena.EnterOffline(t, func(config *authsvc.Config) { config.Session.Strategy = "jwt"; tune(config) })
 		b := w.Browser()
 		if a := b.Login(user, "callbackUrl", "/in"); a.StatusCode != http.StatusFound || a.Location() != b.Origin+"/in" {
 			t.Fatalf("sign-in: %d %s\n%s", a.StatusCode, a.Location(), w.Logs)

@@ -40,15 +40,18 @@ func errorPage(rq *request) outcome {
 	if rq.custom.Error != "" {
 		return redirect{to: withQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
 	}
-	return rq.errorView(spelled(code), id)
+	return rq.errorView(rq.spelled(code), id)
 }
 
 // onPages are all words that a page explains.
 var onPages = append([]ErrorCode{Configuration, AccessDenied, Verification, RateLimited}, onSignIn...)
 
-// spelled finds a word in whatever case an address has it; NextAuth.js itself
-// writes error=configuration.
-func spelled(code ErrorCode) ErrorCode {
+// spelled is the word that a page explains. In compat modes its case does not
+// matter: NextAuth.js itself writes error=configuration.
+func (rq *request) spelled(code ErrorCode) ErrorCode {
+	if rq.compat == CompatNone {
+		return code
+	}
 	for _, known := range onPages {
 		if strings.EqualFold(string(code), string(known)) {
 			return known

@@ -19,7 +19,7 @@ func signInPage(rq *request) outcome {
 		code = csrfMismatch
 	}
 	v := signInView{
-		Error:     spelled(code),
+		Error:     rq.spelled(code),
 		RequestID: rq.shownRequestID(),
 		Email:     rq.query("email"),
 	}

@@ -302,7 +302,7 @@ func oauth216(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.MustRefuse(t, func() *arena.Answer { return apple.Get("/api/auth/callback/apple?" + answer.Params.Encode()) })
+	w.MustRefuse(t, func() *arena.Answer { return apple.Clone().Get("/api/auth/callback/apple?" + answer.Params.Encode()) })
 	answer.Params.Set("repost", "1")
 	if a := apple.Form("/api/auth/callback/apple", answer.Params, "Sec-Fetch-Site", "same-origin"); a.Location() != arena.Origin {
 		t.Errorf("twin, form_post: %s\n%s", a.Location(), w.Logs)

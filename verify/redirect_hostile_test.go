@@ -273,7 +273,10 @@ func redirect12(t *T) {
 // redirect15: what is no word of ours gives one page, whatever it is.
 func redirect15(t *T) {
 	w := t.EnterOffline(nil)
-	words := []string{strings.Repeat("Lies ", 2000), strings.Repeat("Lies", 10), "<script>alert(1)</script>", "Dial us: 555", "Dial%20us", "__proto__", "constructor", "toString", "Default", "Nope", "accessdenied", "AccessDenied ", "Accessdenied\x00", "%00", "\u200bAccessDenied"}
+	words := []string{strings.Repeat("Lies ", 2000), strings.Repeat("Lies", 10), "<script>alert(1)</script>", "Dial us: 555", "Dial%20us", "__proto__", "constructor", "toString", "Default", "Nope", "AccessDenied ", "Accessdenied\x00", "%00", "\u200bAccessDenied"}
+	if t.Mode == modeNone { // in the others the case of a word does not matter
+		words = append(words, "accessdenied")
+	}
 	want := ""
 	for _, word := range words {
 		for _, request := range []string{"", "&request=" + url.QueryEscape("call 555-0100"), "&request=" + strings.Repeat("f", 4000)} {
