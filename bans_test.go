@@ -72,8 +72,6 @@ var harmlessComparisons = map[string]string{
 	"cookie.go: name == n.csrf":                                      "the name of a cookie",
 	"transaction.go: rq.txName(tx.State) == p.name":                  "a digest, and its own browser's cookie",
 	"transaction.go: tx.State != state":                              "found by its digest, so it is equal; its MAC decides",
-	"refresh.go: now.RefreshToken == renewed.RefreshToken":           "both are of the store",
-	"refresh.go: now.AccessToken == renewed.AccessToken":             "both are of the store",
 	"adapter/mongodb/accounts.go: d.text(field) == acc.RefreshToken": "both are of the store",
 	"adapter/memory/users.go: old.RefreshToken != refreshToken":      "both are of the store",
 	"internal/sqladapter/users.go: old.RefreshToken != refreshToken": "both are of the store",

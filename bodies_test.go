@@ -52,7 +52,7 @@ func TestUnfinishedBodies(t *testing.T) {
 		"from another site, callback": {"/api/auth/callback/credentials", http.Header{"Sec-Fetch-Site": {"cross-site"}}, many, 64,
 			http.StatusForbidden, true},
 		"past the limit": {"/api/auth/callback/credentials", nil, func(int) string { return "198.51.100.1:1" }, 64, http.StatusTooManyRequests, true},
-		"no route":       {"/api/auth/nothing", nil, many, 0, http.StatusNotFound, true},
+		"no route":       {"/api/auth/nothing", nil, many, 64, http.StatusNotFound, true},
 		"no body to be read": {"/api/auth/signout", http.Header{"Content-Type": {"text/plain"}}, many, 0,
 			http.StatusUnsupportedMediaType, true},
 	} {

@@ -88,6 +88,9 @@ func (rq *request) rawBody() ([]byte, outcome) {
 
 // refusedUnread is the answer to a request that is refused whatever its body.
 func (rq *request) refusedUnread() outcome {
+	if rq.unrouted {
+		return problem{status: http.StatusNotFound, text: "not found"}
+	}
 	if !rq.foreign && !rq.sameSite() {
 		return rq.refusedCrossSite()
 	}
@@ -98,6 +101,9 @@ func (rq *request) refusedUnread() outcome {
 // the action's, since the body may say that it is to be JSON. The callback of a
 // form_post provider is another site's.
 func (rq *request) toBeRefused() bool {
+	if rq.unrouted {
+		return true
+	}
 	if l := rq.limiter; l != nil && l.over(rq.clientKey(), rq.now) {
 		return true
 	}

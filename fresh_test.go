@@ -3,9 +3,11 @@ package authsvc_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 )
 
@@ -88,6 +91,109 @@ func TestRequireFresh(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The page that RequireFresh sends to is a way on: its forms sign in again, and
+// the guarded page opens.
+func TestRequireFreshOffersTheWaysIn(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"op", "credentials"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			w := arena.Start(t, nil)
+			if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}); err != nil {
+				t.Fatal(err)
+			}
+			guarded := w.RequireFresh(5 * time.Minute)(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "paid") }))
+			b := w.Browser()
+			b.H = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/api/auth") {
+					w.ServeHTTP(rw, r)
+				} else {
+					guarded.ServeHTTP(rw, r)
+				}
+			})
+			b.Header.Set("Accept", "text/html")
+			if way == "op" {
+				b.SignIn(w.OP, "ada")
+			} else {
+				b.Login("ada")
+			}
+			if a := b.Get("/pay?to=bob"); a.Text != "paid" {
+				t.Fatalf("just signed in: %d %s", a.StatusCode, a.Location())
+			}
+			id := w.Person(t, b)
+			makeOld(t, w, id)
+			stale := b.Get("/pay?to=bob")
+			page := b.Get(stale.Location())
+			if page.StatusCode != http.StatusOK || !strings.Contains(page.Text, "sign in again") || strings.Contains(page.Text, `name="link"`) ||
+				strings.Contains(page.Text, `href="`+arena.Origin+`/pay?to=bob"`) {
+				t.Fatalf("%d from %s: %s", page.StatusCode, stale.Location(), page.Text)
+			}
+			action, fields := formTo(t, page.Text, way)
+			fields.Set("username", "ada")
+			fields.Set("password", "right")
+			a := b.Form(action, fields)
+			if way == "op" {
+				a = b.Get(b.Approve(w.OP, a.Location(), "ada"))
+			}
+			if a := b.Get(a.Location()); a.Text != "paid" || w.Person(t, b) != id {
+				t.Errorf("signed in again: %d %q %s", a.StatusCode, a.Text, a.Location())
+			}
+			makeOld(t, w, id)
+			if page := b.Get("/api/auth/signin?callbackUrl=%2Fpay"); !strings.Contains(page.Text, `href="`+arena.Origin+`/pay"`) {
+				t.Errorf("twin: who is not asked for a fresh sign-in can go on: %s", page.Text)
+			}
+			nobody := w.Browser()
+			nobody.H, nobody.Header = b.H, b.Header
+			if to := nobody.Get("/pay").Location(); to != arena.Origin+"/api/auth/signin?callbackUrl="+url.QueryEscape(arena.Origin+"/pay") {
+				t.Errorf("nobody is sent to %s", to)
+			}
+		})
+	}
+}
+
+// makeOld has the sessions of a user begin an hour ago.
+func makeOld(t *testing.T, w *arena.World, userID string) {
+	t.Helper()
+	list, err := w.Store.ListSessions(t.Context(), userID)
+	if err != nil || len(list) == 0 {
+		t.Fatal(list, err)
+	}
+	for _, r := range list {
+		r.AuthTime = time.Now().Add(-time.Hour)
+		if err := w.Store.UpdateSession(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// formTo is where the form of a way to sign in goes, and its hidden fields.
+func formTo(t *testing.T, page, way string) (action string, fields url.Values) {
+	t.Helper()
+	fields = url.Values{}
+	for _, form := range regexp.MustCompile(`(?s)<form[^>]* action="([^"]*)".*?</form>`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasSuffix(form[1], "/"+way) {
+			continue
+		}
+		for _, in := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(form[0], -1) {
+			fields.Set(in[1], html.UnescapeString(in[2]))
+		}
+		return form[1], fields
+	}
+	t.Fatalf("no form for %s: %s", way, page)
+	return "", nil
+}
+
+// A sign-in page of the application's own hears of it, too.
+func TestRequireFreshWithAPageOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) { c.Pages.SignIn = "/login" })
+	for from, want := range map[string]bool{"?again=true": true, "": false, "?again=1": false, "?again=%22%3E": false} {
+		if to := w.Browser().Get("/api/auth/signin" + from).Location(); strings.HasSuffix(to, "&again=true") != want || strings.Contains(to, "again") != want {
+			t.Errorf("%q: %s", from, to)
+		}
 	}
 }
 

@@ -31,7 +31,10 @@ func (s *Service) Require(next http.Handler) http.Handler {
 
 // RequireFresh is Require for what a stolen or forgotten session must not do
 // (step-up): it also asks people to sign in again whose session began longer
-// than maxAge ago. The new sign-in replaces the session. A session of which
+// than maxAge ago. They are sent to {base}/signin with again=true, where the
+// page offers the ways to sign in as if they were not signed in; a page of
+// your own (Pages.SignIn) gets again=true, too, and has to do the same. The new
+// sign-in replaces the session. A session of which
 // the provider is unknown, because another program began it, is never fresh:
 // nobody knows when that person proved anything.
 //
@@ -62,7 +65,11 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 				return
 			}
 			back := s.origin + percentEncode(r.URL.RequestURI())
-			http.Redirect(w, r, withQuery(s.base+"/signin", "callbackUrl", back), http.StatusFound)
+			again := ""
+			if v != nil {
+				again = "true"
+			}
+			http.Redirect(w, r, withQuery(s.base+"/signin", "callbackUrl", back, "again", again), http.StatusFound)
 			return
 		}
 		if renewed != nil && rq.setSession(renewed.value, renewed.expires) {

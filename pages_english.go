@@ -33,6 +33,8 @@ func english() words {
 		"signin.email":      "Email me a link",
 		"signin.signedin":   "You are signed in",
 		"signin.signedinas": "Signed in as %s",
+		"signin.again":      "Please sign in again",
+		"signin.againas":    "You are signed in as %s. What you want to do needs a fresh sign-in.",
 		"signin.add":        "Add to this account",
 		"signin.other":      "Use another account",
 		"signin.orother":    "or use another account",

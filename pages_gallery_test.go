@@ -91,6 +91,7 @@ func gallery() []state {
 		{"signin-required", pageSignIn, failed(SessionRequired, github)},
 		{"signin-limited", pageSignIn, limited},
 		{"signin-signed-in", pageSignIn, signIn(signInView{SignedIn: "ada@example.com", Providers: []providerView{github, google, button("acme", "Acme", ""), emailForm()}})},
+		{"signin-again", pageSignIn, signIn(signInView{Again: "ada@example.com", Providers: []providerView{github, google, emailForm()}})},
 		{"signin-signed-in-8", pageSignIn, signIn(signInView{SignedIn: longEmail, Providers: eightProviders()})},
 		{"signout", pageSignOut, signOutView{CSRFToken: testToken, CallbackURL: testOrigin, Who: "ada@example.com"}},
 		{"signout-failed", pageSignOut, signOutView{CSRFToken: testToken, Error: true, RequestID: "k3v9x2m7"}},

@@ -31,6 +31,8 @@ func german() words {
 		"signin.email":      "Link per E-Mail senden",
 		"signin.signedin":   "Sie sind angemeldet",
 		"signin.signedinas": "Angemeldet als %s",
+		"signin.again":      "Bitte melden Sie sich erneut an",
+		"signin.againas":    "Sie sind als %s angemeldet. Für diesen Schritt ist eine neue Anmeldung nötig.",
 		"signin.add":        "Zum Konto hinzufügen",
 		"signin.other":      "Anderes Konto nutzen",
 		"signin.orother":    "oder anderes Konto nutzen",

@@ -15,7 +15,10 @@ type signInView struct {
 	Email       string // what the e-mail field starts with
 	// SignedIn names the person of the live session. Each provider can then be
 	// added to that account or be used to sign in as somebody else.
-	SignedIn   string
+	SignedIn string
+	// Again names, in place of SignedIn, the person whose session does not
+	// suffice: the page offers the ways to sign in, and none to go on without.
+	Again      string
 	RetryAfter int // seconds, with RateLimited
 }
 

@@ -173,13 +173,17 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 	switch {
 	case err != nil:
 		return err
-	case now.RefreshToken == renewed.RefreshToken && now.AccessToken == renewed.AccessToken:
+	case sameTokens(now, renewed):
 		return nil // a write whose answer was lost
-	case now.RefreshToken == r.old.RefreshToken && now.AccessToken == r.old.AccessToken: // sealed anew by a reader
+	case sameTokens(now, r.old): // sealed anew by a reader
 		r.stored = stored
 		return r.adapter.ReplaceTokens(ctx, r.vault.keep(renewed), stored)
 	}
 	return errReplaced
+}
+
+func sameTokens(a, b Account) bool {
+	return sameSecret(a.RefreshToken, b.RefreshToken) && sameSecret(a.AccessToken, b.AccessToken)
 }
 
 // refused marks the stored tokens, so that the provider is not asked again

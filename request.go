@@ -44,6 +44,7 @@ type request struct {
 	rawRead    bool
 	raw        string
 	rawPresent bool
+	unrouted   bool // no action answers it
 	unknownKey bool // the session cookie names a key that is not ours
 	id         string
 	retryAfter time.Duration
@@ -81,6 +82,7 @@ func (rq *request) act() (out outcome) {
 	route, out := rq.find()
 	if out != nil {
 		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
+			rq.unrouted = true
 			rq.readBody() // which says whether a script is to be answered
 		}
 		return out

@@ -10,10 +10,14 @@ import (
 // They never start one.
 func signInPage(rq *request) outcome {
 	code := bounded(ErrorCode(rq.query("error")))
+	again := "" // from RequireFresh: what a session cannot do
+	if rq.query("again") == "true" {
+		again = "true"
+	}
 	if rq.custom.SignIn != "" {
 		rq.keepCallbackURL()
 		return redirect{to: withQuery(rq.absolute(rq.custom.SignIn),
-			"callbackUrl", rq.callbackURL(), "error", string(code), "request", rq.shownRequestID())}
+			"callbackUrl", rq.callbackURL(), "error", string(code), "request", rq.shownRequestID(), "again", again)}
 	}
 	if rq.query("csrf") == "true" {
 		code = csrfMismatch
@@ -27,7 +31,11 @@ func signInPage(rq *request) outcome {
 		v.Email = ""
 	}
 	if s, err := rq.current(); err == nil && s != nil {
-		v.SignedIn = cmp.Or(s.Email, s.Name, s.UserID)
+		if who := cmp.Or(s.Email, s.Name, s.UserID); again != "" {
+			v.Again = who
+		} else {
+			v.SignedIn = who
+		}
 	}
 	v.CSRFToken = rq.ensureCSRF()
 	v.CallbackURL = rq.callbackURL()

@@ -459,7 +459,7 @@ func TestDeadWriter(t *testing.T) {
 	s := newShared(t, Options{})
 	linkedUser(t, s, "ann")
 	r := ending(s.userID(t, "ann"))
-	s.gate.spoil(2, answerAfter, true) // 1: the number; 2: the record
+	s.gate.spoil(3, answerAfter, true) // 1: the least number; 2: the number; 3: the record
 	if _, err := s.EndSessions(t.Context(), r.UserID, r); err == nil {
 		t.Fatal("not killed")
 	}

@@ -25,13 +25,14 @@ CREATE TABLE IF NOT EXISTS authsvc_once (
 );
 CREATE INDEX IF NOT EXISTS authsvc_once_expires ON authsvc_once (expires);
 
+-- As migration 4 leaves it: another process may have been that far already.
 CREATE TABLE IF NOT EXISTS authsvc_revocation (
     id TEXT NOT NULL PRIMARY KEY,
     not_before INTEGER NOT NULL,
-    written INTEGER NOT NULL,
-    expires INTEGER NOT NULL
+    expires INTEGER NOT NULL,
+    user_id TEXT,
+    seq INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX IF NOT EXISTS authsvc_revocation_written ON authsvc_revocation (written, id);
 CREATE INDEX IF NOT EXISTS authsvc_revocation_expires ON authsvc_revocation (expires);
 
 CREATE TABLE IF NOT EXISTS authsvc_meta (

@@ -137,7 +137,8 @@ type step struct {
 
 func steps() []step {
 	fresh := authsvc.Account{ID: "a2", UserID: "ann", Type: "oauth", Provider: "gitlab", ProviderAccountID: "2"}
-	session := authsvc.SessionRecord{ID: "s2", SessionToken: "t2", Digest: "d2", UserID: "ann", Expires: at(60), Epoch: 1}
+	epoch := at(1).UnixMicro() // which arrange has raised it to
+	session := authsvc.SessionRecord{ID: "s2", SessionToken: "t2", Digest: "d2", UserID: "ann", Expires: at(60), Epoch: epoch}
 	old := func() *authsvc.Revocation { return revocation("old", 2) }
 	name := "Ann"
 	return []step{
@@ -150,9 +151,9 @@ func steps() []step {
 			return err
 		}},
 		{"DeleteUser", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteUser(ctx, "ann", old()) }},
-		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.LinkAccount(ctx, fresh, 1); return err }},
+		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.LinkAccount(ctx, fresh, epoch); return err }},
 		{"RefreshAccount", func(ctx context.Context, a authsvc.Adapter) error {
-			return a.RefreshAccount(ctx, authsvc.Account{UserID: "ann", Provider: "github", ProviderAccountID: "1", AccessToken: "x"}, 1)
+			return a.RefreshAccount(ctx, authsvc.Account{UserID: "ann", Provider: "github", ProviderAccountID: "1", AccessToken: "x"}, epoch)
 		}},
 		{"ReplaceTokens", func(ctx context.Context, a authsvc.Adapter) error {
 			return a.ReplaceTokens(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", RefreshToken: "x"}, "")
