@@ -148,40 +148,50 @@ func (s *Store) up(ctx context.Context, version int64) error {
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$max", Value: by("version", latest())}})
 }
 
-// numbering is how many records number gives their numbers at once.
-const numbering = 1000
+// numbering is how many records get their numbers at once.
+const numbering = 50
+
+// unnumbered is the condition for records of before the log.
+func unnumbered() bson.D { return bson.D{{Key: "cursor", Value: nil}, {Key: "pending", Value: nil}} }
 
 // number gives records of before the log their numbers, in the order in which
-// they were written, and says whom they are about.
+// they were written, and says whom they are about. Interrupted, it goes on with
+// those that have none.
 func (s *Store) number(ctx context.Context) error {
-	before := bson.D{{Key: "cursor", Value: nil}, {Key: "pending", Value: nil}}
+	before := unnumbered()
 	for {
-		found, err := s.list(ctx, s.revocations(), before, find("_id").SetSort(ascending("written", "_id")).SetLimit(numbering))
-		if err != nil || len(found) == 0 {
+		some, err := s.list(ctx, s.revocations(), before, find("_id", "written").SetSort(ascending("written", "_id")).SetLimit(numbering))
+		if err != nil || len(some) == 0 {
 			return err
 		}
-		n, err := s.numbers(ctx, int64(len(found))+1) // a cursor is less than the latest number
-		if err != nil {
+		if err := s.numberSome(ctx, some); err != nil {
 			return err
 		}
-		var changes []mongo.WriteModel
-		for i, d := range found {
-			seq := n - int64(len(found)-i)
-			set := bson.D{{Key: "seq", Value: seq}, {Key: "cursor", Value: seq}}
-			if user := about(d.text("_id")); user != "" {
-				set = append(set, bson.E{Key: "user", Value: user})
-			}
-			changes = append(changes, mongo.NewUpdateOneModel().SetFilter(append(by("_id", d.key()), before...)).
-				SetUpdate(bson.D{{Key: "$set", Value: set}, {Key: "$unset", Value: by("written", "")}}))
-		}
-		err = retry(ctx, unclear, func() error {
-			_, err := s.revocations().BulkWrite(ctx, changes, options.BulkWrite().SetOrdered(false))
-			return err
-		})
-		if err != nil {
-			return err
+		if last := some[len(some)-1].instant("written"); !last.IsZero() { // so that the index leads there
+			before = append(unnumbered(), bson.E{Key: "written", Value: bson.D{{Key: "$gte", Value: date(last)}}})
 		}
 	}
+}
+
+func (s *Store) numberSome(ctx context.Context, some []document) error {
+	n, err := s.numbers(ctx, int64(len(some))+1) // readers go on from less than the latest
+	if err != nil {
+		return err
+	}
+	var changes []mongo.WriteModel
+	for i, d := range some {
+		seq := n - int64(len(some)-i)
+		set := bson.D{{Key: "seq", Value: seq}, {Key: "cursor", Value: seq}}
+		if user := about(d.text("_id")); user != "" {
+			set = append(set, bson.E{Key: "user", Value: user})
+		}
+		changes = append(changes, mongo.NewUpdateOneModel().SetFilter(append(by("_id", d.key()), unnumbered()...)).
+			SetUpdate(bson.D{{Key: "$set", Value: set}, {Key: "$unset", Value: by("written", "")}}))
+	}
+	return retry(ctx, unclear, func() error {
+		_, err := s.revocations().BulkWrite(ctx, changes, options.BulkWrite().SetOrdered(false))
+		return err
+	})
 }
 
 // about is whom a record of before the log is about, by its key: user:ID and

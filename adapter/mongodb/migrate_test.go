@@ -268,6 +268,107 @@ func TestMigrateRefusesDuplicates(t *testing.T) {
 	}
 }
 
+// old makes the log what version 1 wrote.
+func (s shared) old(t *testing.T, log ...bson.D) {
+	t.Helper()
+	if err := s.Migrate(t.Context(), Down); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range log {
+		if _, err := s.revocations().InsertOne(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Revocations of before the log are numbered in the order in which they were
+// written, and raise the epochs of those whom they are about: who signs in
+// afterwards is covered by none of them.
+func TestMigrateNumbers(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	linkedUser(t, s, "ann")
+	ann := s.userID(t, "ann")
+	at := time.Now().Truncate(time.Millisecond).UTC()
+	keys := []string{"by:p:" + ann, "sid:x:y", sessionsKey + ann, "nosid:" + ann, "by::" + ann}
+	var log []bson.D
+	for i, key := range keys {
+		written := at.Add(time.Duration(i) * time.Second)
+		log = append(log, bson.D{{Key: "_id", Value: key}, {Key: "not_before", Value: at}, {Key: "written", Value: written}, {Key: "expires", Value: at.Add(time.Hour)}})
+	}
+	log[0], log[4] = log[4], log[0]
+	s.old(t, log...)
+	if _, err := Open(t.Context(), s.location, Options{}); err != nil { // it is told to migrate when it is used
+		t.Error(err)
+	}
+	for range 2 { // the second time there is nothing to do
+		again(t, s.location, Options{Migrate: true})
+	}
+	l := &listener{shared: s, heard: map[string]int64{}}
+	l.catchUp(t)
+	for i, key := range keys {
+		if want := int64(i + 1); l.heard[key] != want {
+			t.Errorf("%s has number %d, want %d", key, l.heard[key], want)
+		}
+	}
+	list, _, err := s.Revocations(t.Context(), 0, 1)
+	if want := (authsvc.Revocation{Key: keys[0], UserID: ann, Seq: 1, NotBefore: at, Expires: at.Add(time.Hour)}); err != nil || list[0] != want {
+		t.Errorf("got %+v, %v, want %+v", list, err, want)
+	}
+	if l.read(t); l.after != 5 {
+		t.Errorf("the end of the log is at %d", l.after)
+	}
+	u, err := s.GetUser(t.Context(), ann)
+	if err != nil || u.Epoch != 5 || u.SessionEpoch != 3 {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	if !s.signedIn(t, "ann") { // it was begun after them, and has no number
+		t.Error("signed out")
+	}
+	rec := record("new")
+	rec.UserID, rec.Epoch = ann, u.Epoch
+	if _, err := s.CreateSession(t.Context(), rec); err != nil || !s.signedIn(t, "new") {
+		t.Errorf("cannot sign in: %v", err)
+	}
+	r := ending(ann)
+	if err := s.Revoke(t.Context(), r); err != nil || r.Seq != 7 { // 6 is taken
+		t.Errorf("then number %d, %v", r.Seq, err)
+	}
+	if s.signedIn(t, "new") {
+		t.Error("the session does not end")
+	}
+}
+
+// More records than are numbered at once, by two processes at once.
+func TestMigrateNumbersMany(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	var log []any
+	for i := range numbering + 10 {
+		log = append(log, bson.D{{Key: "_id", Value: fmt.Sprint("sid:", i)}, {Key: "written", Value: time.Now()}, {Key: "expires", Value: time.Now().Add(time.Hour)}})
+	}
+	s.old(t)
+	if _, err := s.revocations().InsertMany(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
+	together(func() { again(t, s.location, Options{Migrate: true}) }, func() { again(t, s.location, Options{Migrate: true}) })
+	l := &listener{shared: s, heard: map[string]int64{}}
+	for before := int64(-1); l.after != before; {
+		before = l.after
+		list, next, err := s.Revocations(t.Context(), l.after, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list {
+			l.heard[r.Key] = r.Seq
+		}
+		l.after = next
+	}
+	if len(l.heard) != len(log) {
+		t.Errorf("heard %d of %d", len(l.heard), len(log))
+	}
+}
+
 // Any number of processes may migrate at once.
 func TestConcurrentMigrate(t *testing.T) {
 	t.Parallel()
