@@ -84,13 +84,7 @@ func serve(t testing.TB, storage string, p Population) *service {
 		}
 	})
 	s := &service{store: store, population: p, random: rand.New(rand.NewPCG(7, p.Seed))}
-	s.Service, err = authsvc.New(authsvc.Config{
-		URL: "https://app.test", Secrets: []string{"kT3vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: store,
-		Cookies: authsvc.CookieOptions{Session: sessionCookie}, RateLimit: authsvc.RateLimit{Disabled: true},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Providers: []authsvc.Provider{&authsvc.OAuth{
-			ID: "provider0", Issuer: "https://id.test", OpenID: true, Client: authsvc.Client{ID: "id", Secret: "secret"}}},
-	})
+	s.Service, err = authsvc.New(config(t, store))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +93,17 @@ func serve(t testing.TB, storage string, p Population) *service {
 	t.Cleanup(server.Close)
 	s.client, s.address = server.Client(), server.Listener.Addr().String()
 	return s
+}
+
+// config is how a store is served.
+func config(t testing.TB, store authsvc.Adapter) authsvc.Config {
+	return authsvc.Config{
+		URL: "https://app.test", Secrets: []string{"kT3vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: store,
+		Cookies: authsvc.CookieOptions{Session: sessionCookie}, RateLimit: authsvc.RateLimit{Disabled: true},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Providers: []authsvc.Provider{&authsvc.OAuth{
+			ID: "provider0", Issuer: "https://id.test", OpenID: true, Client: authsvc.Client{ID: "id", Secret: "secret"}}},
+	}
 }
 
 // ask makes the request of a live session that nobody can foresee.
