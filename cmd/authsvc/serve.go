@@ -109,7 +109,12 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 
 	st, err := p.await(s, l)
 	if st != nil {
-		defer func() { err = errors.Join(err, within(closeTime, st.close)) }()
+		defer func() {
+			// Its server may be gone; what was acknowledged is stored.
+			if err := within(closeTime, st.close); err != nil {
+				l.log.Warn("the store could not be closed as it should", "err", err)
+			}
+		}()
 	}
 	if err != nil || st == nil {
 		return errors.Join(err, l.server.Close())
