@@ -151,7 +151,10 @@ func steps() []step {
 			return err
 		}},
 		{"DeleteUser", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteUser(ctx, "ann", old()) }},
-		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.LinkAccount(ctx, fresh, epoch); return err }},
+		{"LinkAccount", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.LinkAccount(ctx, fresh, epoch)
+			return err
+		}},
 		{"RefreshAccount", func(ctx context.Context, a authsvc.Adapter) error {
 			return a.RefreshAccount(ctx, authsvc.Account{UserID: "ann", Provider: "github", ProviderAccountID: "1", AccessToken: "x"}, epoch)
 		}},
