@@ -86,18 +86,28 @@ func (c *sessionClaims) settle(shared bool) {
 }
 
 // dropForeign removes the claims that an application may have of its own, where
-// they are of another type than the engine's.
+// they are of another type than the engine's. In a token that this engine made
+// only those of the user are the application's.
 func dropForeign(claims map[string]json.RawMessage) {
-	for _, name := range []string{"name", "email", "picture", "sid", "provider", "authsvc_sid"} {
+	texts, numbers := []string{"name", "email", "picture"}, []string{"authsvc_epoch"}
+	if !isNumber(claims["authsvc_epoch"]) {
+		texts = append(texts, "sid", "provider", "authsvc_sid")
+		numbers = append(numbers, "auth_time", "authsvc_auth_time")
+	}
+	for _, name := range texts {
 		if raw := claims[name]; len(raw) > 0 && raw[0] != '"' {
 			delete(claims, name)
 		}
 	}
-	for _, name := range []string{"auth_time", "authsvc_epoch", "authsvc_auth_time"} {
-		if raw := claims[name]; len(raw) > 0 && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+	for _, name := range numbers {
+		if !isNumber(claims[name]) {
 			delete(claims, name)
 		}
 	}
+}
+
+func isNumber(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
 // exactClaims are the members of a JSON object that have the very name of a

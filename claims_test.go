@@ -42,3 +42,21 @@ func FuzzClaims(f *testing.F) {
 		_ = c.decode(plain, false) // must not panic
 	})
 }
+
+// TestClaimsOfAnotherType: what an application has by the names of the engine's
+// is not read, but a token that the engine made is refused with it.
+func TestClaimsOfAnotherType(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{`"sid":{}`, `"provider":["op"]`, `"auth_time":"1"`} {
+		var foreign, own, alone sessionClaims
+		if err := foreign.decode([]byte(`{"sub":"a",`+member+`}`), true); err != nil || foreign.Subject != "a" {
+			t.Errorf("%s, of an application: %+v %v", member, foreign, err)
+		}
+		if err := own.decode([]byte(`{"sub":"a",`+member+`,"authsvc_epoch":0}`), true); err == nil {
+			t.Errorf("%s in a token of ours: %+v", member, own)
+		}
+		if err := alone.decode([]byte(`{"sub":"a",`+member+`}`), false); err == nil {
+			t.Errorf("%s where nobody else makes tokens: %+v", member, alone)
+		}
+	}
+}

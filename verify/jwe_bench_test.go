@@ -1,18 +1,22 @@
 package verify
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	josecipher "github.com/go-jose/go-jose/v4/cipher"
 
@@ -28,6 +32,7 @@ type jweBench struct {
 	key    []byte
 	header string // of the service's own tokens, encoded
 	enc    string
+	kids   []string // of the keys that the service has; none in NextAuth.js v4
 }
 
 func newJWEBench(t *T, w *arena.World) *jweBench {
@@ -42,7 +47,48 @@ func newJWEBench(t *T, w *arena.World) *jweBench {
 	if t.Mode == modeV5 {
 		k.enc = "A256CBC-HS512"
 	}
+	if kid, ok := jweHeader(header)["kid"]; ok {
+		k.kids = []string{kid}
+	}
 	return k
+}
+
+// jweHeader is a protected header of the form that the service and NextAuth.js
+// write, nil for any other: these members, each a text and there once.
+func jweHeader(segment string) map[string]string {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(segment)
+	if err != nil || len(raw) > 512 || !utf8.Valid(raw) {
+		return nil
+	}
+	var texts map[string]*string
+	if json.Unmarshal(raw, &texts) != nil || bytes.Count(raw, []byte(`":`)) != len(texts) { // one is there twice
+		return nil
+	}
+	all := map[string]string{}
+	for name, v := range texts {
+		if v == nil {
+			return nil
+		}
+		all[name] = *v
+	}
+	for name, v := range all {
+		known := map[string][]string{"alg": {"dir"}, "enc": {"A256GCM", "A256CBC-HS512"}, "kid": {v}, "typ": {"JWT"}}
+		if !slices.Contains(known[name], v) {
+			return nil
+		}
+	}
+	if all["alg"] == "" || all["enc"] == "" {
+		return nil
+	}
+	return all
+}
+
+// elsewhere tells whether a token may be one that another replica's key opens:
+// it has the form of one and names a key that this service does not have.
+func (k *jweBench) elsewhere(token string) bool {
+	parts := strings.Split(token, ".")
+	kid, named := jweHeader(parts[0])["kid"]
+	return len(parts) == 5 && named && len(k.kids) > 0 && !slices.Contains(k.kids, kid)
 }
 
 // jweKey derives the key of session tokens: our own for a purpose with origin
@@ -128,9 +174,14 @@ func jweAda() string {
 	return `{"sub":"ada-id","email":"ada@app.test","name":"Ada",` + jweTimes(0, time.Hour) + `}`
 }
 
-// refused demands that a token is nobody's session.
+// refused demands that a token is nobody's session, and that its cookie stays
+// only if another replica may know its key.
 func (k *jweBench) refused(t *T, what, token string) {
 	t.Helper()
+	if k.elsewhere(token) {
+		sessionLeft(t, k.w, what, token)
+		return
+	}
 	sessionNobody(t, k.w, what, token)
 }
 
@@ -139,6 +190,31 @@ func (k *jweBench) good(t *T, what, token string) {
 	t.Helper()
 	if a := sessionRaw(k.w, k.w.SessionCookie()+"="+token); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "ada@app.test") {
 		t.Errorf("twin: %s: %d %s", what, a.StatusCode, a.Text)
+	}
+}
+
+// foreign demands of a token with claims of another program's that it is ada's
+// where other programs make tokens, without a word of these claims; nobody's
+// elsewhere.
+func (k *jweBench) foreign(t *T, what, token string) {
+	t.Helper()
+	if t.Mode == modeNone {
+		k.refused(t, what, token)
+		return
+	}
+	b := k.w.Browser()
+	b.Cookies[k.w.SessionCookie()] = token
+	a := b.Clone().Get("/api/auth/session")
+	var s struct {
+		User map[string]any `json:"user"`
+	}
+	if json.Unmarshal([]byte(a.Text), &s) != nil || len(s.User) != 3 || k.w.Person(t, b) != "ada-id" {
+		t.Errorf("%s, of another program: %d %s", what, a.StatusCode, a.Text)
+	}
+	for name, v := range s.User {
+		if v != nil && v != "ada@app.test" {
+			t.Errorf("%s, of another program: %s is %v", what, name, v)
+		}
 	}
 }
 

@@ -21,10 +21,14 @@ func jwe09(t *T) {
 		"exp date": iat + `"exp":"2099-01-01T00:00:00Z"`, "exp hexadecimal": iat + `"exp":0xffffffff`, "EXP only": iat + `"EXP":` + at(time.Hour), "exp twice": iat + `"exp":1,"exp":` + at(time.Hour),
 		"nbf future": iat + `"exp":` + at(time.Hour) + `,"nbf":` + at(time.Minute), "nbf huge": iat + `"exp":` + at(time.Hour) + `,"nbf":1e300`, "nbf string": iat + `"exp":` + at(time.Hour) + `,"nbf":"1"`, "nbf negative": iat + `"exp":` + at(time.Hour) + `,"nbf":-5`,
 		"iat negative": `"iat":-1,"exp":` + at(time.Hour), "iat string": `"iat":"1","exp":` + at(time.Hour), "iat huge": `"iat":1e300,"exp":` + at(time.Hour),
-		"auth_time long past": iat + `"exp":` + at(time.Hour) + `,"auth_time":1`, "auth_time huge": iat + `"exp":` + at(time.Hour) + `,"auth_time":1e300`, "auth_time string": iat + `"exp":` + at(time.Hour) + `,"auth_time":"1"`,
 		"no times at all": `"x":1`, "neither iat nor auth_time": `"exp":` + at(time.Hour),
 	} {
 		k.refused(t, what, k.seal(t, ada+claims+`}`))
+	}
+	for what, claims := range map[string]string{"long past": "1", "huge": "1e300", "string": `"1"`} {
+		claims = ada + iat + `"exp":` + at(time.Hour) + `,"auth_time":` + claims
+		k.refused(t, "auth_time "+what, k.seal(t, claims+`,"authsvc_epoch":0}`))
+		k.foreign(t, "auth_time "+what, k.seal(t, claims+`}`))
 	}
 	for what, claims := range map[string]string{
 		"an hour": iat + `"exp":` + at(time.Hour), "five seconds": iat + `"exp":` + at(5*time.Second), "fractions": iat + `"exp":` + at(time.Hour) + `.5`, "exponent": iat + `"exp":4.0e9`,
@@ -46,9 +50,8 @@ func jwe16(t *T) {
 		"sub object": `{"sub":{"toString":"ada-id"},` + times + `}`, "sub true": `{"sub":true,` + times + `}`, "sub in capitals": `{"SUB":"ada-id",` + times + `}`, "sub nested": `{"user":{"sub":"ada-id"},` + times + `}`,
 		"sub twice": `{"sub":"ada-id","sub":"bob-id",` + times + `}`, "sub twice, escaped": `{"sub":"ada-id","\u0073ub":"bob-id",` + times + `}`, "sub twice, null": `{"sub":"ada-id",` + times + `,"sub":null}`,
 		"email twice": `{"sub":"ada-id","email":"a@app.test","email":"b@app.test",` + times + `}`, "sid twice": `{"sub":"ada-id","sid":"a","sid":"b",` + times + `}`, "auth_time twice": `{"sub":"ada-id","auth_time":1,"auth_time":2,` + times + `}`,
-		"email object": `{"sub":"ada-id","email":{"a":1},` + times + `}`, "name number": `{"sub":"ada-id","name":7,` + times + `}`, "picture list": `{"sub":"ada-id","picture":[],` + times + `}`,
-		"sid object": `{"sub":"ada-id","sid":{},` + times + `}`, "jti number": `{"sub":"ada-id","jti":7,` + times + `}`, "provider list": `{"sub":"ada-id","provider":["op"],` + times + `}`,
-		"a string": `"ada-id"`, "a list": `[{"sub":"ada-id",` + times + `}]`, "null": `null`, "a number": `7`, "nothing": ``, "two objects": `{"sub":"ada-id",` + times + `}{"sub":"bob-id"}`, "cut short": `{"sub":"ada-id",` + times,
+		"jti number": `{"sub":"ada-id","jti":7,` + times + `}`,
+		"a string":   `"ada-id"`, "a list": `[{"sub":"ada-id",` + times + `}]`, "null": `null`, "a number": `7`, "nothing": ``, "two objects": `{"sub":"ada-id",` + times + `}{"sub":"bob-id"}`, "cut short": `{"sub":"ada-id",` + times,
 		"comments": `{"sub":"ada-id"/**/,` + times + `}`, "a comma more": `{"sub":"ada-id",` + times + `,}`, "single quotes": `{'sub':'ada-id',` + times + `}`, "unclosed depth": `{"sub":"ada-id",` + times + `,"x":` + strings.Repeat("[", 10_000),
 		"depth 10000": `{"sub":"ada-id",` + times + `,"x":` + deep(10_000, "[", "]") + `}`, "depth in sub": `{"sub":` + deep(5000, "[", "]") + `,` + times + `}`,
 	} {
@@ -59,7 +62,23 @@ func jwe16(t *T) {
 			t.Errorf("%s took %v", what, took)
 		}
 	}
+	jwe16Foreign(t, k, times)
 	jwe16Bounded(t, k, deep)
+}
+
+// jwe16Foreign: claims that an application of NextAuth.js may have by the names
+// of ours are not read, and in a token of ours refused.
+func jwe16Foreign(t *T, k *jweBench, times string) {
+	for what, member := range map[string]string{
+		"email object": `"email":{"a":"ada@app.test"}`, "name number": `"name":7`, "picture list": `"picture":["x"]`,
+		"sid object": `"sid":{}`, "provider list": `"provider":["op"]`,
+	} {
+		claims := `{"sub":"ada-id",` + member + `,` + times
+		k.foreign(t, what, k.seal(t, claims+`}`))
+		if of, _, _ := strings.Cut(what, " "); t.Mode == modeNone || of == "sid" || of == "provider" {
+			k.refused(t, what+" in a token of ours", k.seal(t, claims+`,"authsvc_epoch":0}`))
+		}
+	}
 }
 
 // jwe16Bounded: what the engine does not read it may take or not, at once; it
@@ -96,11 +115,18 @@ func jwe04(t *T) {
 	k := jweWorld(t, nil)
 	token := k.token(t)
 	k.good(t, "the token", token)
-	want := jweAnswer(k, "a.b.c.d.e")
+	want, elsewhere := jweAnswer(k, "a.b.c.d.e"), jweAnswer(k, k.sealAs(t, `{`+k.members(t, "kid")+`,"kid":"x"}`, []byte("{}")))
+	if (want == elsewhere) != (len(k.kids) == 0) {
+		t.Errorf("by an unknown key: %s, any other: %s", elsewhere, want)
+	}
 	tried := 0
 	same := func(what, other string) {
 		t.Helper()
 		tried++
+		want := want
+		if k.elsewhere(other) { // as its header says to everyone
+			want = elsewhere
+		}
 		if got := jweAnswer(k, other); got != want {
 			t.Errorf("%s: %s, any other: %s", what, got, want)
 		}

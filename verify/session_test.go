@@ -89,20 +89,36 @@ func sessionEmpty(t *T) string {
 // answer, the cookie expired, nothing written.
 func sessionNobody(t *T, w *arena.World, what, value string) {
 	t.Helper()
+	lines := sessionIgnored(t, w, what, value)
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, w.SessionCookie()+"=;") && strings.Contains(line, "Max-Age=0")
+	}) {
+		t.Errorf("%s: the cookie stays: %q", what, lines)
+	}
+}
+
+// sessionLeft demands that a cookie's value is nobody's session here, and stays
+// for a replica that may know its key.
+func sessionLeft(t *T, w *arena.World, what, value string) {
+	t.Helper()
+	if lines := sessionIgnored(t, w, what, value); len(lines) > 0 {
+		t.Errorf("%s: the cookie does not stay: %q", what, lines)
+	}
+}
+
+// sessionIgnored demands the empty answer and nothing written. It returns the
+// cookies set.
+func sessionIgnored(t *T, w *arena.World, what, value string) []string {
+	t.Helper()
 	before := w.Ledger.Lasting()
 	a := sessionRaw(w, w.SessionCookie()+"="+value)
 	if a.StatusCode != 200 || a.Text != sessionEmpty(t) {
 		t.Errorf("%s: %d %.200s", what, a.StatusCode, a.Text)
 	}
-	cleared := slices.ContainsFunc(a.Header["Set-Cookie"], func(line string) bool {
-		return strings.HasPrefix(line, w.SessionCookie()+"=;") && strings.Contains(line, "Max-Age=0")
-	})
-	if !cleared {
-		t.Errorf("%s: the cookie stays: %q", what, a.Header["Set-Cookie"])
-	}
 	if now := w.Ledger.Lasting(); now != before {
 		t.Errorf("%s: writes %s", what, strings.TrimPrefix(now, before))
 	}
+	return a.Header["Set-Cookie"]
 }
 
 // sessionReplica is another service on the store of w, in front of which stand

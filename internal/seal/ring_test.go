@@ -140,7 +140,17 @@ func TestNamesOther(t *testing.T) {
 			t.Errorf("%s: what is no token names a key", name)
 		}
 	}
-	token, err := ring(one).NextAuthV4("").Seal([]byte("{}"))
+	token, err := ring(one).AuthJSV5("cookie").Seal([]byte("{}"))
+	if err != nil || ring(two).NextAuthV4("").NamesOther(token) {
+		t.Errorf("v4 tries its keys on every name: %v", err)
+	}
+	mine := ring(two).Sealer("session")
+	h := fmt.Sprintf(`{"alg":"dir","enc":%q,"kid":%q}`, a256cbcHS512.name, mine.keys[0].header.kid)
+	_, rest, _ := strings.Cut(token, ".")
+	if mine.NamesOther(b64.EncodeToString([]byte(h)) + "." + rest) {
+		t.Error("its own key in another encryption is another's")
+	}
+	token, err = ring(one).NextAuthV4("").Seal([]byte("{}"))
 	if err != nil || ring(two).NextAuthV4("").NamesOther(token) {
 		t.Errorf("v4 names no keys: %v", err)
 	}

@@ -76,7 +76,7 @@ func (s *Sealer) NamesOther(token string) bool {
 		return false
 	}
 	for i := range s.keys {
-		if h.selects(&s.keys[i]) {
+		if k := &s.keys[i]; !k.header.hasKID || h.kid == k.header.kid {
 			return false
 		}
 	}
