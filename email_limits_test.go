@@ -267,7 +267,6 @@ func TestMailboxOfKnownBrowser(t *testing.T) {
 		if n := s.count("ada") - before; n != 5 {
 			t.Errorf("a known browser has %d mails at once", n)
 		}
-		before = s.count("ada")
 		other := at("203.0.113.67:1")
 		for range 6 { // whatever is free by now
 			stranger.ask("ada@app.test")

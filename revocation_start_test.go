@@ -20,7 +20,6 @@ type slowLog struct {
 	authsvc.Adapter
 	pause atomic.Int64
 	down  atomic.Bool
-	late  atomic.Pointer[authsvc.Revocation] // delivered by the next read only
 }
 
 func (s *slowLog) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
