@@ -20,7 +20,7 @@ import (
 // far a rotation is. Two that note at once may lose one note until the next.
 const (
 	metaFleet   = "replicas"
-	metaSince   = "secret-since:" // + keyID: when a replica had it first, in seconds since 1970
+	metaSince   = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
 	noteEvery   = time.Minute
 	noteCounts  = 3 * noteEvery // after that the replica is taken for gone
 	noteTimeout = 2 * time.Second
@@ -79,7 +79,7 @@ func putNote(ctx context.Context, a authsvc.Adapter, id string, mine *replica, n
 	if mine != nil {
 		fleet = append(fleet, *mine)
 		for _, key := range mine.Keys {
-			if _, err := a.PutMeta(ctx, metaSince+key, fmt.Sprint(mine.At)); err != nil {
+			if _, err := a.PutMeta(ctx, metaSince+key, fmt.Sprint(now.UnixMilli())); err != nil {
 				return err
 			}
 		}
