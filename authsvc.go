@@ -117,7 +117,7 @@ func begin(c Config, before *Service) (*Service, error) {
 		warn(s)
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
-	s.sending, s.giveBack = context.WithCancel(context.Background())
+	s.sending, s.giveBack = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
 	s.work(s.life)
 	if before != nil {
 		before.tellStop.Do(func() {}) // it goes on as s

@@ -76,7 +76,7 @@ func (s *mongoServer) database(t testing.TB) string {
 // pingMongoDB asks for what takes a login, where the server wants one; it
 // answers a mere ping to everybody.
 func pingMongoDB(ctx context.Context, server string) error {
-	_, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "find", Value: "authsvc_ping"}, {Key: "limit", Value: 1}})
+	_, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "find", Value: "authsvc_probe"}, {Key: "limit", Value: 1}})
 	return err
 }
 
@@ -104,7 +104,7 @@ func sweepMongoDB(t testing.TB, server string) {
 func mongoDatabases(server string) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	answer, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "find", Value: "authsvc_ping"}, {Key: "limit", Value: 1}})
+	answer, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "find", Value: "authsvc_probe"}, {Key: "limit", Value: 1}})
 	if err != nil {
 		return nil, err
 	}
