@@ -132,7 +132,7 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 
 // few bounds how many cases run at once: FerretDB keeps each database in a
 // file of its own, and they share the machine.
-var few = make(chan struct{}, 4)
+var few = make(chan struct{}, 3)
 
 func TestAdapter(t *testing.T) {
 	t.Parallel()

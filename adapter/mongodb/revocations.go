@@ -119,22 +119,29 @@ const (
 // may be written in another order than they were taken in: if a higher one was
 // there, which somebody may have noted before, a still higher one is needed.
 func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error {
+<<<<<<< HEAD
 	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
 		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
 			return err
 		}
 	}
+=======
+	n, err := s.numbers(ctx, 1)
+	if err != nil {
+		return err
+	}
+	return s.raiseTo(ctx, r, of, n)
+}
+
+// raiseTo is raise with a number that was taken already.
+func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of int, n int64) error {
+>>>>>>> h5
 	for try := 1; ; try++ {
-		n, err := s.numbers(ctx, 1)
+		before, err := s.write(ctx, r, of, n)
 		if err != nil {
 			return err
 		}
-		before, err := s.replaced(ctx, s.revocations(), r.Key, recordOf(r, n, of))
-		if err != nil {
-			return err
-		}
-		r.Seq = n
-		if before.number("seq") < n {
+		if before < n {
 			first, err := s.highest(ctx, r)
 			if err != nil || first {
 				return err
@@ -143,7 +150,19 @@ func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error 
 		if err := pause(ctx, try); err != nil {
 			return err
 		}
+		if n, err = s.numbers(ctx, 1); err != nil {
+			return err
+		}
 	}
+}
+
+// write merges r into its record, whose number before it returns.
+func (s *Store) write(ctx context.Context, r *authsvc.Revocation, of int, n int64) (before int64, err error) {
+	d, err := s.replaced(ctx, s.revocations(), r.Key, recordOf(r, n, of))
+	if err == nil {
+		r.Seq = n
+	}
+	return d.number("seq"), err
 }
 
 // highest reports whether no other record about the user has a higher number.
@@ -200,13 +219,17 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 // those who are just using it; see above. If it is interrupted the record is
 // pending and the next try does it all.
 func (s *Store) takeBack(ctx context.Context, r *authsvc.Revocation, of int, remove func(context.Context) error) error {
-	if err := s.raise(ctx, r, of); err != nil {
+	n, err := s.numbers(ctx, 2)
+	if err != nil {
+		return err
+	}
+	if _, err := s.write(ctx, r, of, n-1); err != nil {
 		return err
 	}
 	if err := remove(ctx); err != nil {
 		return err
 	}
-	if err := s.raise(ctx, r, of); err != nil {
+	if err := s.raiseTo(ctx, r, of, n); err != nil {
 		return err
 	}
 	s.enter(ctx, r)

@@ -104,7 +104,7 @@ func sweepMongoDB(t testing.TB, server string) {
 func mongoDatabases(server string) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	answer, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "find", Value: "authsvc_probe"}, {Key: "limit", Value: 1}})
+	answer, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "listDatabases", Value: 1}, {Key: "nameOnly", Value: true}})
 	if err != nil {
 		return nil, err
 	}
