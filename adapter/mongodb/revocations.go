@@ -119,23 +119,26 @@ const (
 // may be written in another order than they were taken in: if a higher one was
 // there, which somebody may have noted before, a still higher one is needed.
 func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error {
-<<<<<<< HEAD
-	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
-		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
-			return err
-		}
-	}
-=======
-	n, err := s.numbers(ctx, 1)
+	n, err := s.numbersFor(ctx, r, 1)
 	if err != nil {
 		return err
 	}
 	return s.raiseTo(ctx, r, of, n)
 }
 
+// numbersFor takes n numbers that are not less than r's time in microseconds,
+// and returns the last.
+func (s *Store) numbersFor(ctx context.Context, r *authsvc.Revocation, n int64) (int64, error) {
+	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
+		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
+			return 0, err
+		}
+	}
+	return s.numbers(ctx, n)
+}
+
 // raiseTo is raise with a number that was taken already.
 func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of int, n int64) error {
->>>>>>> h5
 	for try := 1; ; try++ {
 		before, err := s.write(ctx, r, of, n)
 		if err != nil {
@@ -219,7 +222,7 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 // those who are just using it; see above. If it is interrupted the record is
 // pending and the next try does it all.
 func (s *Store) takeBack(ctx context.Context, r *authsvc.Revocation, of int, remove func(context.Context) error) error {
-	n, err := s.numbers(ctx, 2)
+	n, err := s.numbersFor(ctx, r, 2)
 	if err != nil {
 		return err
 	}
