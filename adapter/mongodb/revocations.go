@@ -47,6 +47,18 @@ func (s *Store) numbers(ctx context.Context, n int64) (last int64, err error) {
 	return last, err
 }
 
+// reserve takes n new numbers for r and returns the last of them. None is less
+// than the time in microseconds, so that no number returns when the counter was
+// lost or set back.
+func (s *Store) reserve(ctx context.Context, r *authsvc.Revocation, n int64) (last int64, err error) {
+	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
+		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
+			return 0, err
+		}
+	}
+	return s.numbers(ctx, n)
+}
+
 // counted is the number that was taken last.
 func (s *Store) counted(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", sequenceKey))
@@ -119,22 +131,11 @@ const (
 // may be written in another order than they were taken in: if a higher one was
 // there, which somebody may have noted before, a still higher one is needed.
 func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error {
-	n, err := s.numbersFor(ctx, r, 1)
+	n, err := s.reserve(ctx, r, 1)
 	if err != nil {
 		return err
 	}
 	return s.raiseTo(ctx, r, of, n)
-}
-
-// numbersFor takes n numbers that are not less than r's time in microseconds,
-// and returns the last.
-func (s *Store) numbersFor(ctx context.Context, r *authsvc.Revocation, n int64) (int64, error) {
-	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
-		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
-			return 0, err
-		}
-	}
-	return s.numbers(ctx, n)
 }
 
 // raiseTo is raise with a number that was taken already.
@@ -222,7 +223,7 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 // those who are just using it; see above. If it is interrupted the record is
 // pending and the next try does it all.
 func (s *Store) takeBack(ctx context.Context, r *authsvc.Revocation, of int, remove func(context.Context) error) error {
-	n, err := s.numbersFor(ctx, r, 2)
+	n, err := s.reserve(ctx, r, 2)
 	if err != nil {
 		return err
 	}
