@@ -180,7 +180,7 @@ type ownStatements struct {
 	insertOnce                                          *statement
 	revocation, permit, lease, meta                     held
 	updateRevocation, updatePermit                      *statement
-	raiseSequence, lookSequence, now                    *statement
+	raiseSequence, lookSequence, latestNumber, now      *statement
 	updateLease, deleteLease                            *statement
 	listRevocations, getMeta, insertMeta, setMeta, ping *statement
 }
@@ -201,7 +201,8 @@ func buildOwn(b *builder) ownStatements {
 		updateRevocation: b.write(`UPDATE authsvc_revocation SET user_id = ?, seq = ?, not_before = ?, expires = ? WHERE id = ?`),
 		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = CASE WHEN value < ? THEN ? ELSE value + 1 END WHERE id = 'revocation'`),
 		lookSequence:     b.write(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
-		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? ` +
+		latestNumber:     b.read(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
+		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? AND seq <= ? ` +
 			`ORDER BY seq LIMIT ?`),
 		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
 		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),

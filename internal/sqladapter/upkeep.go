@@ -99,11 +99,17 @@ func later(a, b time.Time) time.Time {
 }
 
 // Revocations implements [authsvc.Adapter]. Numbers are given in the order of
-// commits, so whatever has a lower one than what was read has been read.
+// commits, so when a number can be read all lower ones are committed. A snapshot
+// that began earlier may lack some of them (MariaDB's is not taken at one
+// moment), so the records are read in one that begins afterwards.
 func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	err = a.run(ctx, "revocations", func(ctx context.Context, r runner) error {
 		list, next = nil, after
-		return r.rows(ctx, a.listRevocations, []any{after, limit}, func(rows *sql.Rows) error {
+		var latest int64
+		if err := r.row(ctx, a.latestNumber).Scan(number{&latest}); err != nil || latest <= after {
+			return err
+		}
+		return r.rows(ctx, a.listRevocations, []any{after, latest, limit}, func(rows *sql.Rows) error {
 			var rev authsvc.Revocation
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
 				return err
