@@ -140,7 +140,7 @@ func (s *Store) address(email string) bson.E {
 func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, done func(), err error) {
 	turn, holder := "authsvc.proof:"+p.UserID, bson.NewObjectID().Hex()
 	done = func() {}
-	for {
+	for try := 5; ; try++ { // it takes some time
 		user, err := s.user(ctx, p.UserID)
 		switch {
 		case err != nil:
@@ -159,7 +159,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 		case !duplicate(err):
 			return false, done, err
 		default:
-			if err := pause(ctx, 5); err != nil { // it takes some time
+			if err := pause(ctx, try); err != nil {
 				return false, done, err
 			}
 		}

@@ -123,10 +123,10 @@ func retry(ctx context.Context, may func(error) bool, f func() error) error {
 	}
 }
 
-// pause waits before the next try, at most 320 ms, by chance less, so that
-// many who wait do not come back at once.
+// pause waits before the next try, at most 1.28 s, by chance less, so that many
+// who wait do not come back at once.
 func pause(ctx context.Context, try int) error {
-	timer := time.NewTimer(rand.N(10 * time.Millisecond << min(try, 5)))
+	timer := time.NewTimer(rand.N(10 * time.Millisecond << min(try, 7)))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -15,31 +15,36 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// patience is how long one call may take with all its retries, and undoing how
-// long it may then take to undo what a failed step has written.
+// patience is how long one call may take with all its retries, unless timeoutMS
+// of the URL says otherwise, and undoing how long it may then take to undo what
+// a failed step has written.
 const (
 	patience = 5 * time.Second
 	undoing  = 2 * time.Second
 )
 
-// connect makes a client and returns the name of the database. It does not
-// wait for a server.
-func connect(location string) (*mongo.Client, string, error) {
+// connect makes a client and returns it, the name of the database and the time
+// that a call may take. It does not wait for a server.
+func connect(location string) (_ *mongo.Client, database string, limit time.Duration, err error) {
 	database, secrets, err := parse(location)
 	if err != nil {
-		return nil, "", err
+		return nil, "", 0, err
 	}
 	o := options.Client().SetAppName("authsvc").SetServerSelectionTimeout(patience).SetConnectTimeout(patience).
 		ApplyURI(location).
 		SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()).SetRegistry(registry())
 	if err := o.Validate(); err != nil {
-		return nil, "", conceal(err, secrets)
+		return nil, "", 0, conceal(err, secrets)
+	}
+	limit = patience
+	if o.Timeout != nil && *o.Timeout > 0 {
+		limit = *o.Timeout
 	}
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, "", conceal(err, secrets)
+		return nil, "", 0, conceal(err, secrets)
 	}
-	return client, database, nil
+	return client, database, limit, nil
 }
 
 // parse takes the database out of a URL, and what must not be shown. The

@@ -45,6 +45,26 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+func TestLimitOfACall(t *testing.T) {
+	t.Parallel()
+	for location, want := range map[string]time.Duration{
+		"mongodb://h/d":                patience,
+		"mongodb://h/d?timeoutMS=0":    patience,
+		"mongodb://h/d?timeoutMS=1500": 1500 * time.Millisecond,
+	} {
+		client, _, limit, err := connect(location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit != want {
+			t.Errorf("%s: %s, want %s", location, limit, want)
+		}
+		if err := client.Disconnect(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A server that is not there is an error soon, and one that may pass.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,7 @@ type Options struct {
 type Store struct {
 	client *mongo.Client
 	db     *mongo.Database
+	limit  time.Duration // of one call
 	names  names
 	now    func() time.Time // judges only what a crash left behind
 
@@ -66,18 +67,19 @@ var (
 
 // Open connects to the database that the URL's path names:
 // mongodb://user:password@host/database or mongodb+srv://…. A server that does
-// not answer within 5 s is an error for which [Unreachable] holds. A schema
-// that is newer than this build knows is refused.
+// not answer within 5 s is an error for which [Unreachable] holds; a call may
+// take as long, or what timeoutMS of the URL says. A schema that is newer than
+// this build knows is refused.
 func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 	names, err := resolve(o.Naming)
 	if err != nil {
 		return nil, fmt.Errorf("mongodb: %w", err)
 	}
-	client, database, err := connect(url)
+	client, database, limit, err := connect(url)
 	if err != nil {
 		return nil, fmt.Errorf("mongodb: %w", err)
 	}
-	s := &Store{client: client, db: client.Database(database), names: names, now: time.Now}
+	s := &Store{client: client, db: client.Database(database), limit: limit, names: names, now: time.Now}
 	defer func() {
 		if err != nil {
 			s.Close() //nolint:errcheck // the first error says more
@@ -141,7 +143,7 @@ func (s *Store) audit() *mongo.Collection       { return s.db.Collection("authsv
 // do does one method of the contract, within the time that a call may take. op
 // names it in errors.
 func (s *Store) do(ctx context.Context, op string, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	err := ctx.Err()
 	if err == nil {

@@ -80,6 +80,7 @@ func location(t testing.TB) (string, *gate) {
 func newShared(t testing.TB, o Options) shared {
 	t.Helper()
 	at, g := location(t)
+	at += "&timeoutMS=30000" // 64 callers may wait for each other long
 	s, err := Open(t.Context(), at, Options{Naming: o.Naming, Migrate: true})
 	if err != nil {
 		t.Fatal(err)

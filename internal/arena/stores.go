@@ -3,6 +3,7 @@ package arena
 import (
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"authsvc"
@@ -58,10 +59,15 @@ func Stores() []Kind {
 	}
 }
 
-// mongoURL is that of a MongoDB, or of a FerretDB as if it were one.
+// mongoURL is that of a MongoDB, or of a FerretDB as if it were one. Since that
+// does one command after another, those of many callers may take long.
 func mongoURL(t testing.TB) string {
 	t.Helper()
-	return InTurn(t, servertest.MongoDB(t))
+	storage := InTurn(t, servertest.MongoDB(t))
+	if strings.Contains(storage, "?") {
+		return storage + "&timeoutMS=30000"
+	}
+	return storage + "?timeoutMS=30000"
 }
 
 func variable(database func(testing.TB) string) func(testing.TB, string) []string {
