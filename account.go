@@ -98,14 +98,17 @@ func (l *login) newcomer() outcome {
 		return storeFailed(Callback, err)
 	}
 	// The owner may be this very person, stored by a request that was faster.
-	u, err := l.lookup()
+	_, err = l.lookup()
 	switch {
 	case err == nil:
-		l.user, l.found = u, true
-		return l.returning()
+		return stale(ErrConflict)
 	case !errors.Is(err, ErrNotFound):
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
+		l.user, l.found, l.who = owner, true, owner.ID
+		if out := l.permit(); out != nil { // it was asked about somebody new
+			return out
+		}
 		return l.link(owner)
 	}
 	l.who = owner.ID
@@ -137,7 +140,7 @@ func (l *login) create(a *Account) outcome {
 	switch {
 	case errors.Is(err, ErrConflict):
 		l.record = nil
-		return l.overtaken(a)
+		return l.overtaken()
 	case err != nil:
 		return storeFailed(l.id.createCode, err)
 	}
@@ -145,15 +148,13 @@ func (l *login) create(a *Account) outcome {
 	return nil
 }
 
-func (l *login) overtaken(a *Account) outcome {
-	u, err := l.lookup()
+// overtaken: what was to be stored is there. If it is this person's, all is
+// asked again, of the user who is stored now.
+func (l *login) overtaken() outcome {
+	_, err := l.lookup()
 	switch {
-	case err == nil && a == nil:
-		l.user, l.found = u, true
-		return l.prove()
 	case err == nil:
-		l.user, l.found = u, true
-		return l.returning()
+		return stale(ErrConflict)
 	case errors.Is(err, ErrNotFound):
 		return fail(OAuthAccountNotLinked, because("the address was taken meanwhile"))
 	}
@@ -166,7 +167,7 @@ func (l *login) prove() outcome {
 	if !l.user.EmailVerified.IsZero() && !l.keepFirstProof {
 		return nil
 	}
-	p := Proof{UserID: l.user.ID, Email: l.user.Email, At: l.now, Keep: l.keepFirstProof,
+	p := Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.now, Keep: l.keepFirstProof,
 		Revoke: l.revocation(keyUser+l.user.ID, l.user.ID, l.now)}
 	u, removed, err := l.adapter.ProveEmail(l.ctx, p)
 	switch {

@@ -102,6 +102,7 @@ type UserUpdate struct {
 type Proof struct {
 	UserID string
 	Email  string      // the address that was proved; its other links are voided
+	Epoch  int64       // of the user, as read before anything was asked about them
 	At     time.Time   // becomes EmailVerified
 	Keep   bool        // only set EmailVerified: accounts, sessions and links stay
 	Revoke *Revocation // of all sessions of the user; nil only with Keep
@@ -120,10 +121,10 @@ type Proof struct {
 // Every user has an epoch ([User].Epoch), which each Revocation about the user
 // raises to its Seq. The first proof of an address, EndSessions, DeleteUser and
 // UnlinkAccount raise it in the very step that takes access back, and
-// LinkAccount, CreateSession and RefreshAccount write only while it is the one
-// that their caller read, in one step with the write. So of a sign-in and a
-// revocation that overlap, the sign-in either was first, and is undone by the
-// revocation, or finds that it is stale. The methods that return a User read
+// ProveEmail, LinkAccount, CreateSession and RefreshAccount write only while it
+// is the one that their caller read, in one step with the write. So of a sign-in
+// and a revocation that overlap, the sign-in either was first, and is undone by
+// the revocation, or finds that it is stale. The methods that return a User read
 // its epoch no later than what they found the user by.
 //
 // The engine proposes ids (UUIDv7); the id in the returned record counts. It
@@ -197,11 +198,12 @@ type Adapter interface {
 	// account and session is filled in by the adapter, on success.
 	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
 	// ProveEmail applies p in one step. ErrStale: the user's address is not
-	// p.Email any more. When the user's EmailVerified was
-	// empty and p.Keep is not set, its accounts and sessions and the other
-	// links and queued mails for p.Email are removed, p.Revoke is written, and
-	// the removed accounts are returned; else only EmailVerified is set. The
-	// user is returned with its epoch after that.
+	// p.Email any more, or its epoch not p.Epoch, and nothing is changed. When
+	// the user's EmailVerified was empty and p.Keep is not set, its accounts
+	// and sessions and the other links and queued mails for p.Email are
+	// removed, p.Revoke is written, and the removed accounts are returned; else
+	// only EmailVerified is set. The user is returned with its epoch after
+	// that.
 	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
 	// EndSessions removes all sessions of a user, returning how many, and
 	// writes r, in one step. An unknown user has none; r is written even so.

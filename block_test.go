@@ -7,7 +7,46 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
+
+// A blocked user does not get in by a new identity with the same address
+// either: the callback is asked about the user whom it would be linked to.
+func TestBlockedUserOfALinkedAddress(t *testing.T) {
+	t.Parallel()
+	var blocked atomic.Value
+	blocked.Store("")
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Providers[0].(*authsvc.OAuth).LinkVerifiedEmail = true
+		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+			if a.User.ID != "" && a.User.ID == blocked.Load() {
+				return "", authsvc.ErrAccessDenied
+			}
+			return "", nil
+		}
+	})
+	for name, block := range map[string]bool{"ada": true, "grace": false} {
+		b := w.Browser()
+		b.Post("/api/auth/signin/email", "email", name+"@example.com")
+		b.Get(arena.Link(t, w.Mail.Next(t)))
+		user := w.Person(t, b)
+		if block {
+			blocked.Store(user)
+			if err := w.EndSessions(t.Context(), user); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := w.Browser()
+		other.SignIn(w.OP, name)
+		if in := w.Person(t, other) == user; in == block {
+			t.Errorf("%s, blocked %v: signed in %v", name, block, in)
+		}
+		list, err := w.Store.ListAccounts(t.Context(), user)
+		if err != nil || len(list) > 0 == block {
+			t.Errorf("%s, blocked %v: %d identities, %v", name, block, len(list), err)
+		}
+	}
+}
 
 // A SignIn callback that refuses and EndSessions keep a user out.
 func TestBlockedUser(t *testing.T) {

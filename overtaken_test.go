@@ -1,7 +1,9 @@
 package authsvc_test
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"authsvc"
@@ -132,6 +134,58 @@ func overtake(t *testing.T, strategy, attack, measure string, n int) (done bool)
 		t.Errorf("before call %d (%v): linked by a session that had ended", n, during)
 	}
 	return true
+}
+
+// TestBlockedFirstProof: somebody whose first proof has passed the SignIn
+// callback, and who is then blocked, is not signed in, whenever that happens.
+func TestBlockedFirstProof(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			n := 1
+			for ; blocked(t, strategy, n); n++ {
+			}
+			if n < 4 {
+				t.Errorf("only %d calls were overtaken", n)
+			}
+		})
+	}
+}
+
+func blocked(t *testing.T, strategy string, n int) (done bool) {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	var blocked atomic.Bool
+	replica := arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, strategy, true
+		c.Providers = o.attack.Config.Providers
+		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+			if a.User.ID == o.user && blocked.Load() {
+				return "", authsvc.ErrAccessDenied
+			}
+			return "", nil
+		}
+	})
+	b := replica.Browser()
+	b.Post("/api/auth/signin/email", "email", o.address)
+	link := arena.Link(t, o.attack.Mail.Next(t))
+	var during []string
+	o.store.BreakAt(func(i int, method string) arena.Failure {
+		during = append(during, method)
+		if i == n {
+			done = true
+			blocked.Store(true)
+			countermeasures["EndSessions"].act(t, o)
+		}
+		return arena.Works
+	})
+	b.Get(link)
+	o.store.BreakAt(nil)
+	if in := o.owner.Person(t, b) == o.user; in == done {
+		t.Errorf("blocked before call %d (%v): signed in %v\n%s", n, during, in, replica.Logs)
+	}
+	return done
 }
 
 // TestOwnerIsIn: of an owner whose own first proof overlaps the end of all

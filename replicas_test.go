@@ -169,7 +169,7 @@ func TestUnlinkDuringSignIn(t *testing.T) {
 	proof := func(ctx context.Context, a authsvc.Adapter) error {
 		u, err := a.GetUserByAccount(ctx, "op", "alan")
 		if err == nil {
-			_, _, err = a.ProveEmail(ctx, authsvc.Proof{UserID: u.ID, Email: u.Email, At: time.Now(), Revoke: endOf(u.ID)})
+			_, _, err = a.ProveEmail(ctx, authsvc.Proof{UserID: u.ID, Email: u.Email, Epoch: u.Epoch, At: time.Now(), Revoke: endOf(u.ID)})
 		}
 		return err
 	}

@@ -67,12 +67,12 @@ func epochRaised(t *testing.T, a authsvc.Adapter) {
 	check(unlinked.Seq, ended.Seq)
 
 	proved := about(ann.user.ID)
-	u, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: proved})
+	u, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: unlinked.Seq, At: at(1), Revoke: proved})
 	ok(t, err)
 	check(proved.Seq, proved.Seq)
 	same(t, u.Epoch, proved.Seq)
 	again := about(ann.user.ID) // proved already: nothing is taken back
-	u, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(2), Revoke: again})
+	u, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: u.Epoch, At: at(2), Revoke: again})
 	ok(t, err)
 	same(t, again.Seq, 0)
 	same(t, u.Epoch, proved.Seq)

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ func proofTests() []test {
 		{"ProveEmail/already verified", proofAgain},
 		{"ProveEmail/unknown user", proofUnknown},
 		{"ProveEmail/nothing to remove", proofBare},
+		{"ProveEmail/stale", proofStale},
 		{"ProveEmail/concurrent", proofRace},
 	}
 }
@@ -130,20 +132,66 @@ func proofBare(t *testing.T, a authsvc.Adapter) {
 	same(t, got.EmailVerified, at(5))
 }
 
+// A proof counts for nothing when access was taken back since its user was read,
+// whatever it would change.
+func proofStale(t *testing.T, a authsvc.Adapter) {
+	for i, verified := range []bool{false, true} {
+		ann := signUp(t, a, numbered("ann", i))
+		putLink(t, a, ann.user.Email, ann.user.ID)
+		if verified {
+			_, err := a.UpdateUser(t.Context(), ann.user.ID, authsvc.UserUpdate{EmailVerified: ptr(at(1))})
+			ok(t, err)
+		}
+		_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID))
+		ok(t, err)
+		before, err := a.GetUser(t.Context(), ann.user.ID)
+		ok(t, err)
+		records := log(t, a, 0, 10)
+		for _, keep := range []bool{false, true} {
+			p := authsvc.Proof{UserID: before.ID, Email: before.Email, At: at(5), Keep: keep, Revoke: about(before.ID)}
+			for _, p.Epoch = range []int64{0, before.Epoch - 1, before.Epoch + 1} {
+				_, _, err = a.ProveEmail(t.Context(), p)
+				is(t, err, authsvc.ErrStale)
+			}
+		}
+		after, err := a.GetUser(t.Context(), ann.user.ID)
+		ok(t, err)
+		same(t, after, before)
+		accounts, err := a.ListAccounts(t.Context(), ann.user.ID)
+		ok(t, err)
+		same(t, accounts, []authsvc.Account{ann.account})
+		same(t, log(t, a, 0, 10), records)
+		same(t, links(t, a, ann.user.Email, ann.user.ID), 1)
+
+		u, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: before.ID, Email: before.Email, Epoch: before.Epoch, At: at(5), Revoke: about(before.ID)})
+		ok(t, err)
+		same(t, u.EmailVerified, at(5))
+	}
+}
+
 // Of several proofs at once one is the first; what was linked after it stays.
 func proofRace(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
 	var first atomic.Int32
 	errs := race(workers, func(i int) error {
-		u, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(5), Revoke: about(ann.user.ID)})
-		if err != nil || len(removed) == 0 {
+		for {
+			u, err := a.GetUser(t.Context(), ann.user.ID)
+			if err != nil {
+				return err
+			}
+			u, removed, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: u.ID, Email: u.Email, Epoch: u.Epoch, At: at(5), Revoke: about(u.ID)})
+			if errors.Is(err, authsvc.ErrStale) {
+				continue
+			}
+			if err != nil || len(removed) == 0 {
+				return err
+			}
+			first.Add(1)
+			acc := account("own")
+			acc.UserID = ann.user.ID
+			_, err = a.LinkAccount(t.Context(), acc, u.Epoch)
 			return err
 		}
-		first.Add(1)
-		acc := account("own")
-		acc.UserID = ann.user.ID
-		_, err = a.LinkAccount(t.Context(), acc, u.Epoch)
-		return err
 	})
 	nWin(t, errs, workers, nil)
 	same(t, first.Load(), 1)

@@ -115,7 +115,7 @@ func revokeCompound(t *testing.T, a authsvc.Adapter) {
 	revocations(t, a, 0, authsvc.Revocation{Key: "k", UserID: ann.user.ID, Seq: second.Seq, NotBefore: at(10), Expires: at(200)})
 	third := revocation("k", 20, 50)
 	third.UserID = ann.user.ID
-	_, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(0), Revoke: third})
+	_, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: second.Seq, At: at(0), Revoke: third})
 	ok(t, err)
 	revocations(t, a, 0, authsvc.Revocation{Key: "k", UserID: ann.user.ID, Seq: third.Seq, NotBefore: at(20), Expires: at(200)})
 	if first.Seq >= second.Seq || second.Seq >= third.Seq {

@@ -43,10 +43,10 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 // ProveEmail implements [authsvc.Adapter].
 func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
 	err = a.do(ctx, func() error {
-		found, ok := a.users[p.UserID]
-		if !ok {
-			return authsvc.ErrNotFound
+		if err := a.unchanged(p.UserID, p.Epoch); err != nil {
+			return err
 		}
+		found := a.users[p.UserID]
 		if found.Email != p.Email {
 			return authsvc.ErrStale
 		}

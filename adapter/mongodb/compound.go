@@ -91,15 +91,14 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 		if err != nil {
 			return err
 		}
+		epoch := p.Epoch
 		if first {
-			if removed, err = s.removeUnproved(ctx, p); err != nil {
+			if removed, epoch, err = s.removeUnproved(ctx, p); err != nil {
 				return err
 			}
 		}
 		u, err = s.noted(ctx, p.UserID, func(epochs) (document, error) { return s.proved(ctx, p) })
-		if first { // what was taken back since overtakes this proof
-			u.Epoch = p.Revoke.Seq
-		}
+		u.Epoch = epoch // what was taken back meanwhile overtakes this proof
 		return err
 	})
 	if err != nil {
@@ -147,6 +146,11 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 			return false, done, err
 		case user.text(s.names.of("User.email")) != p.Email:
 			return false, done, authsvc.ErrStale
+		}
+		if err := s.unchanged(ctx, p.UserID, p.Epoch); err != nil {
+			return false, done, err
+		}
+		switch {
 		case p.Keep || !s.unproved(user):
 			return false, done, nil
 		case first: // as it was before we had our turn
@@ -169,7 +173,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 // removeUnproved removes what was there before the address was proved. It looks
 // twice: what was being written has ended by its number, which is not known for
 // ever, and not to NextAuth.js.
-func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []authsvc.Account, err error) {
+func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []authsvc.Account, epoch int64, err error) {
 	accounts := func(ctx context.Context) error {
 		found, err := s.accountsOf(ctx, p.UserID)
 		if err != nil {
@@ -179,7 +183,7 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 		removed = append(removed, gone...)
 		return err
 	}
-	err = s.takeBack(ctx, p.Revoke, ofAccounts, func(ctx context.Context) error {
+	epoch, err = s.takeBack(ctx, p.Revoke, ofProof(p.Epoch), func(ctx context.Context) error {
 		if err := accounts(ctx); err != nil {
 			return err
 		}
@@ -198,7 +202,7 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 	if err == nil {
 		err = s.deleteEnded(ctx, p.UserID, p.Revoke.Seq)
 	}
-	return removed, err
+	return removed, epoch, err
 }
 
 // removeAccounts removes accounts with a lower number one by one: each is
@@ -238,7 +242,7 @@ func (s *Store) removeLinks(ctx context.Context, links []document) error {
 // EndSessions implements [authsvc.Adapter].
 func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
 	err = s.do(ctx, "end sessions", func(ctx context.Context) error {
-		err := s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
+		_, err := s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
 			n, err = s.deleteSessionsOf(ctx, userID)
 			return err
 		})

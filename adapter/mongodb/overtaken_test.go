@@ -121,10 +121,7 @@ func (q *squatter) gone(t *testing.T, r *authsvc.Revocation) {
 // takingsBack are the ways that leave a squatter nothing.
 func takingsBack(t *testing.T) map[string]func(q *squatter, r *authsvc.Revocation) error {
 	return map[string]func(*squatter, *authsvc.Revocation) error{
-		"ProveEmail": func(q *squatter, r *authsvc.Revocation) error {
-			_, _, err := q.ProveEmail(t.Context(), authsvc.Proof{UserID: q.user, Email: email(q.id), At: time.Now(), Revoke: r})
-			return err
-		},
+		"ProveEmail": func(q *squatter, r *authsvc.Revocation) error { return proveAs(t, q.shared, q.id, r) },
 		"DeleteUser": func(q *squatter, r *authsvc.Revocation) error { return q.DeleteUser(t.Context(), q.user, r) },
 	}
 }
@@ -248,6 +245,46 @@ func TestSquatterOvertaken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A first proof of somebody whose sessions are ended before some command of it,
+// as of a user who is blocked, entitles to no session.
+func TestProofOvertaken(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	refused := 0
+	for n, ended := 1, true; ended; n++ {
+		q := newSquatter(t, s, fmt.Sprint("n", n))
+		ended = false
+		s.gate.before(n, func() {
+			ended = true
+			if _, err := s.EndSessions(t.Context(), q.user, ending(q.user)); err != nil {
+				t.Error(err)
+			}
+		})
+		u, _, err := s.ProveEmail(t.Context(), authsvc.Proof{UserID: q.user, Email: email(q.id), At: time.Now(), Revoke: ending(q.user)})
+		s.gate.spoil(0, 0, false)
+		switch {
+		case overtaken(t, err):
+			refused++
+			if !s.linked(t, q.id) {
+				t.Error("a stale proof has removed an identity")
+			}
+		default:
+			rec := record("late " + q.id)
+			rec.UserID, rec.Epoch = q.user, u.Epoch
+			_, err = s.CreateSession(t.Context(), rec)
+			if overtaken(t, err) != ended {
+				t.Errorf("the session: %v", err)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("ended before command %d", n)
+		}
+	}
+	if refused < 3 {
+		t.Errorf("%d proofs were stale", refused)
 	}
 }
 

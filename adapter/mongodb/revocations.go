@@ -121,16 +121,20 @@ func (s *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err e
 	return epoch, err
 }
 
-// What a revocation is of, beside what its key says.
-const (
-	ofSessions = iota
-	ofAccounts // a first proof
-)
+// A kind of revocation, beside what its key says.
+type kind struct {
+	accounts bool  // a first proof: what was linked before does not count either
+	epoch    int64 // of the user, while which only the first proof is made
+}
+
+var ofSessions = kind{}
+
+func ofProof(epoch int64) kind { return kind{true, epoch} }
 
 // raise writes r under a new number, which becomes the user's epoch. Numbers
 // may be written in another order than they were taken in: if a higher one was
 // there, which somebody may have noted before, a still higher one is needed.
-func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error {
+func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of kind) error {
 	n, err := s.reserve(ctx, r, 1)
 	if err != nil {
 		return err
@@ -139,7 +143,7 @@ func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of int) error 
 }
 
 // raiseTo is raise with a number that was taken already.
-func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of int, n int64) error {
+func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of kind, n int64) error {
 	for try := 1; ; try++ {
 		before, err := s.write(ctx, r, of, n)
 		if err != nil {
@@ -161,7 +165,7 @@ func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of int, n in
 }
 
 // write merges r into its record, whose number before it returns.
-func (s *Store) write(ctx context.Context, r *authsvc.Revocation, of int, n int64) (before int64, err error) {
+func (s *Store) write(ctx context.Context, r *authsvc.Revocation, of kind, n int64) (before int64, err error) {
 	d, err := s.replaced(ctx, s.revocations(), r.Key, recordOf(r, n, of))
 	if err == nil {
 		r.Seq = n
@@ -180,9 +184,9 @@ func (s *Store) highest(ctx context.Context, r *authsvc.Revocation) (bool, error
 }
 
 // recordOf merges r into what is stored.
-func recordOf(r *authsvc.Revocation, n int64, of int) bson.D {
+func recordOf(r *authsvc.Revocation, n int64, of kind) bson.D {
 	latest := bson.D{{Key: "seq", Value: n}, {Key: "not_before", Value: date(r.NotBefore)}, {Key: "expires", Value: date(r.Expires)}}
-	if of == ofAccounts {
+	if of.accounts {
 		latest = append(latest, bson.E{Key: "accounts", Value: n})
 	}
 	set := by("pending", n)
@@ -220,24 +224,53 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 }
 
 // takeBack writes r and removes what it is of, in a way that leaves nothing to
-// those who are just using it; see above. If it is interrupted the record is
-// pending and the next try does it all.
-func (s *Store) takeBack(ctx context.Context, r *authsvc.Revocation, of int, remove func(context.Context) error) error {
-	n, err := s.reserve(ctx, r, 2)
-	if err != nil {
+// those who are just using it; see above. It returns the number that it wanted,
+// which is less than the user's epoch when access was taken back meanwhile. If
+// it is interrupted the record is pending and the next try does it all.
+func (s *Store) takeBack(ctx context.Context, r *authsvc.Revocation, of kind, remove func(context.Context) error) (n int64, err error) {
+	n, err = s.reserve(ctx, r, 2)
+	if err == nil {
+		err = s.begin(ctx, r, of, n-1)
+	}
+	if err == nil {
+		err = remove(ctx)
+	}
+	if err == nil {
+		err = s.raiseTo(ctx, r, of, n)
+	}
+	if err == nil {
+		s.enter(ctx, r)
+	}
+	return n, err
+}
+
+// begin is the first write of takeBack. That of a proof is made while no other
+// record under its key, which is one of what takes all access back, is later
+// than the epoch that the proof noted.
+func (s *Store) begin(ctx context.Context, r *authsvc.Revocation, of kind, n int64) error {
+	if !of.accounts {
+		_, err := s.write(ctx, r, of, n)
 		return err
 	}
-	if _, err := s.write(ctx, r, of, n-1); err != nil {
-		return err
+	earlier := by("_id", r.Key, bson.E{Key: "seq", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: of.epoch}}}}})
+	for try := 1; ; try++ {
+		err := retry(ctx, unclear, func() error {
+			_, err := s.revocations().UpdateOne(ctx, earlier, recordOf(r, n, of), options.UpdateOne().SetUpsert(true))
+			return err
+		})
+		if err == nil {
+			r.Seq = n
+		}
+		if !duplicate(err) { // else a record is there that is later, or was not there a moment ago
+			return err
+		}
+		if err := s.unchanged(ctx, r.UserID, of.epoch); err != nil {
+			return err
+		}
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
 	}
-	if err := remove(ctx); err != nil {
-		return err
-	}
-	if err := s.raiseTo(ctx, r, of, n); err != nil {
-		return err
-	}
-	s.enter(ctx, r)
-	return nil
 }
 
 // Revoke implements [authsvc.Adapter]. Each record counts from its own write

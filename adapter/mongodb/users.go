@@ -157,7 +157,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 			return err
 		}
 		mine := false
-		err = s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
+		_, err = s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
 			if mine, err = s.delete(ctx, s.users(), bson.D{refers("_id", id)}); err != nil {
 				return err
 			}

@@ -187,7 +187,7 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	if err != nil {
 		return authsvc.User{}, nil, err
 	}
-	first := u.EmailVerified.IsZero() && !p.Keep && u.Email == p.Email
+	first := u.EmailVerified.IsZero() && !p.Keep && u.Email == p.Email && u.Epoch == p.Epoch
 	if first {
 		if err := b.store.VoidTokens(ctx, p.Email); err != nil {
 			return authsvc.User{}, nil, err

@@ -368,7 +368,9 @@ func TestBesideProveAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	putLink(t, a, "l")
-	if _, _, err := a.ProveEmail(t.Context(), proof()); err != nil {
+	again := proof()
+	again.Epoch = u.Epoch
+	if _, _, err := a.ProveEmail(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
 	signedIn(t, a, "own", true)

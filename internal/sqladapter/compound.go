@@ -66,7 +66,11 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 		if err := r.row(ctx, a.lockUser, p.UserID).Scan(a.scanUser(&u)...); err != nil {
 			return err
 		}
-		if u.Email != p.Email {
+		epoch, err := a.epochIn(ctx, r, p.UserID)
+		switch {
+		case err != nil:
+			return err
+		case epoch != p.Epoch, u.Email != p.Email:
 			return authsvc.ErrStale
 		}
 		first := u.EmailVerified.IsZero() && !p.Keep

@@ -176,7 +176,7 @@ func steps() []step {
 			return err
 		}},
 		{"ProveEmail", func(ctx context.Context, a authsvc.Adapter) error {
-			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: "ann", Email: "ann@example.com", At: at(5), Revoke: old()})
+			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: "ann", Email: "ann@example.com", Epoch: epoch, At: at(5), Revoke: old()})
 			return err
 		}},
 		{"EndSessions", func(ctx context.Context, a authsvc.Adapter) error {
