@@ -17,13 +17,15 @@ import (
 )
 
 // Replicas note in the store which secrets they have, so that check can say how
-// far a rotation is. Two that note at once may lose one note until the next.
+// far a rotation is. The notes are one value, which one replica at a time writes.
 const (
 	metaFleet   = "replicas"
 	metaSince   = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
 	noteEvery   = time.Minute
 	noteCounts  = 3 * noteEvery // after that the replica is taken for gone
 	noteTimeout = 2 * time.Second
+	noteTurn    = 2 * noteTimeout // after that the replica that had its turn is taken for gone
+	noteWait    = 20 * time.Millisecond
 )
 
 // A replica is what one process notes: the ids of its secrets, in their order.
@@ -71,6 +73,21 @@ func (n *renewer) noted(ctx context.Context, mine *replica) {
 }
 
 func putNote(ctx context.Context, a authsvc.Adapter, id string, mine *replica, now time.Time) error {
+	for {
+		err := a.Lease(ctx, metaFleet, id, time.Now(), time.Now().Add(noteTurn))
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, authsvc.ErrConflict) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(noteWait):
+		}
+	}
+	defer a.Release(context.WithoutCancel(ctx), metaFleet, id) //nolint:errcheck // it lapses
 	fleet, err := fleetOf(ctx, a, now)
 	if err != nil {
 		return err

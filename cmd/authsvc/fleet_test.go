@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"authsvc"
 	"authsvc/adapter/memory"
 )
 
@@ -60,6 +62,36 @@ func TestRotationSteps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplicasNoteAtOnce: none is missing from the notes afterwards.
+func TestReplicasNoteAtOnce(t *testing.T) {
+	t.Parallel()
+	const replicas = 16
+	store, now := memory.New(), time.Now()
+	slow := slowMeta{store}
+	var all sync.WaitGroup
+	for i := range replicas {
+		all.Go(func() {
+			id := string(rune('a' + i))
+			if err := putNote(t.Context(), slow, id, &replica{ID: id, At: now.Unix(), Keys: []string{"k"}}, now); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if fleet, err := fleetOf(t.Context(), store, now); err != nil || len(fleet) != replicas {
+		t.Errorf("%d of %d replicas, %v", len(fleet), replicas, err)
+	}
+}
+
+// slowMeta takes a moment to answer what a note is made from.
+type slowMeta struct{ authsvc.Adapter }
+
+func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
+	value, err := s.Adapter.GetMeta(ctx, key)
+	time.Sleep(time.Millisecond)
+	return value, err
 }
 
 // TestReplicasAreForgotten: those that are gone, cleanly or not, do not count.

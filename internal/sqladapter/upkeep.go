@@ -103,9 +103,10 @@ func later(a, b time.Time) time.Time {
 // that began earlier may lack some of them (MariaDB's is not taken at one
 // moment), so the records are read in one that begins afterwards.
 func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+	next = after
+	var latest int64
 	err = a.run(ctx, "revocations", func(ctx context.Context, r runner) error {
-		list, next = nil, after
-		var latest int64
+		list, latest = nil, after
 		if err := r.row(ctx, a.latestNumber).Scan(number{&latest}); err != nil || latest <= after {
 			return err
 		}
@@ -114,12 +115,17 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
 				return err
 			}
-			list, next = append(list, rev), rev.Seq
+			list = append(list, rev)
 			return nil
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, after, err
+	case len(list) == limit:
+		next = list[limit-1].Seq
+	case latest > after:
+		next = latest
 	}
 	return list, next, nil
 }
