@@ -202,7 +202,7 @@ func buildOwn(b *builder) ownStatements {
 		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = CASE WHEN value < ? THEN ? ELSE value + 1 END WHERE id = 'revocation'`),
 		lookSequence:     b.write(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
 		latestNumber:     b.read(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
-		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? AND seq <= ? ` +
+		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? ` +
 			`ORDER BY seq LIMIT ?`),
 		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
 		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),

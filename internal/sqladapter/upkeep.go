@@ -103,14 +103,13 @@ func later(a, b time.Time) time.Time {
 // that began earlier may lack some of them (MariaDB's is not taken at one
 // moment), so the records are read in one that begins afterwards.
 func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
-	next = after
 	var latest int64
 	err = a.run(ctx, "revocations", func(ctx context.Context, r runner) error {
 		list, latest = nil, after
 		if err := r.row(ctx, a.latestNumber).Scan(number{&latest}); err != nil || latest <= after {
 			return err
 		}
-		return r.rows(ctx, a.listRevocations, []any{after, latest, limit}, func(rows *sql.Rows) error {
+		return r.rows(ctx, a.listRevocations, []any{after, limit}, func(rows *sql.Rows) error {
 			var rev authsvc.Revocation
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
 				return err
@@ -119,15 +118,16 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 			return nil
 		})
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, after, err
-	case len(list) == limit:
-		next = list[limit-1].Seq
-	case latest > after:
-		next = latest
 	}
-	return list, next, nil
+	if len(list) == limit {
+		latest = min(latest, list[limit-1].Seq)
+	}
+	for len(list) > 0 && list[len(list)-1].Seq > latest { // written since
+		list = list[:len(list)-1]
+	}
+	return list, max(after, latest), nil
 }
 
 // Permit implements [authsvc.Adapter].
