@@ -17,6 +17,7 @@ func (s *Service) work(ctx context.Context) {
 	for range mailWorkers {
 		s.working.Go(func() { s.mails.run(ctx) })
 	}
+	s.mails.line.share(1)
 	s.working.Go(func() { s.mails.runLine(ctx) })
 	s.working.Go(func() { s.mails.runUnqueue(ctx) })
 	s.working.Go(func() { s.sweep(ctx) })

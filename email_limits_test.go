@@ -123,6 +123,44 @@ func TestMailsOfMembersOnly(t *testing.T) {
 	})
 }
 
+// TestMailsWaitingAtAStop: what waits for a turn when the process stops goes out
+// from the next one, no faster than email_total lets it.
+func TestMailsWaitingAtAStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c authsvc.Config
+		s, at, service := mailing(t, func(g *authsvc.Config) {
+			g.RateLimit.EmailTotal = authsvc.Rate{N: 60, Per: time.Hour}
+			defer func() { c = *g }()
+		})
+		const people = 80
+		for i := range people {
+			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
+		}
+		time.Sleep(time.Second)
+		before := s.count("u")
+		if before >= people-10 {
+			t.Fatalf("%d of %d went out at once", before, people)
+		}
+		if err := service.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next, err := authsvc.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.Close(t.Context())
+		time.Sleep(5 * time.Minute)
+		if n := s.count("u") - before; n < 3 || n > 7 {
+			t.Errorf("%d mails in five minutes", n)
+		}
+		time.Sleep(time.Hour) // longer than a link counts
+		if n, lost := s.count("u"), s.events("email.limited"); n < before+6 || n+lost != people {
+			t.Errorf("%d of %d mails, %d are said to be lost", n, people, lost)
+		}
+	})
+}
+
 // TestMailsOfOneLine: ten /64s of one IPv6 /48, each at the rate that one client
 // may have, do not keep others from their mails.
 func TestMailsOfOneLine(t *testing.T) {

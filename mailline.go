@@ -29,6 +29,7 @@ type mailLine struct {
 	clients map[string][]waitingMail
 	turns   []string // clients that wait, the next one first
 	waiting int
+	sharers int // services that have the line: more than one during a reload
 	signal  chan struct{}
 }
 
@@ -43,6 +44,15 @@ func (l *mailLine) length() int {
 }
 
 func (l *mailLine) empty() bool { return l.length() == 0 }
+
+// share counts who has the line by one more, or one less, and returns how many
+// there are then.
+func (l *mailLine) share(by int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sharers += by
+	return l.sharers
+}
 
 // wake lets whoever gives turns look at the line.
 func (l *mailLine) wake() {
@@ -186,9 +196,14 @@ func (w *waitingMail) event(name string, code ErrorCode, reason string) AuditEve
 }
 
 // runLine gives turns until ctx ends. What waits then is the business of the
-// service that took over; with the process it is lost.
+// service that took over, or of the processes that go on.
 func (q *mailQueue) runLine(ctx context.Context) {
-	defer q.line.wake()
+	defer func() {
+		if q.line.share(-1) == 0 {
+			q.leaveLine(ctx)
+		}
+		q.line.wake()
+	}()
 	for {
 		select {
 		case <-ctx.Done():
@@ -197,6 +212,26 @@ func (q *mailQueue) runLine(ctx context.Context) {
 		}
 		for pause := time.Duration(0); !q.line.empty() && rest(ctx, pause); {
 			pause = q.giveTurn(ctx)
+		}
+	}
+}
+
+// leaveLine makes the mails that wait due one after another, as far apart as
+// they may go out: whoever claims them then does not count them.
+func (q *mailQueue) leaveLine(ctx context.Context) {
+	hand, cancel := inHand(ctx, storeTimeout)
+	defer cancel()
+	for due := q.now(); ; {
+		w, ok := q.line.next()
+		if !ok {
+			return
+		}
+		due = due.Add(q.limits.mailTotal.interval)
+		if !due.Before(w.mail.Expires) {
+			q.noTurn(hand, w)
+		} else if err := q.adapter.DelayMail(hand, w.mail.ID, due); err != nil {
+			q.log.Error("mails that wait for a turn are lost", "mails", q.line.length()+1, "err", err)
+			return
 		}
 	}
 }
