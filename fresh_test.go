@@ -94,6 +94,29 @@ func TestRequireFresh(t *testing.T) {
 	}
 }
 
+// The age of a session is measured by the clock that it was written by.
+func TestRequireFreshByTheStoresClock(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-20 * time.Second, 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &clocked{Adapter: memory.New()}
+			store.ahead.Store(int64(ahead))
+			s, at := guests(t, func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = store, "jwt" })
+			g := at("203.0.113.9:1")
+			g.login("ada", "right")
+			inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+			g.h = s.RequireFresh(10 * time.Second)(inside)
+			if r := g.get("/"); r.StatusCode != http.StatusTeapot {
+				t.Errorf("%s ahead, at once: %d", ahead, r.StatusCode)
+			}
+			time.Sleep(11 * time.Second)
+			if r := g.get("/"); r.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s ahead, after 11 s: %d", ahead, r.StatusCode)
+			}
+		})
+	}
+}
+
 // The page that RequireFresh sends to is a way on: its forms sign in again, and
 // the guarded page opens.
 func TestRequireFreshOffersTheWaysIn(t *testing.T) {

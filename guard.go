@@ -42,7 +42,7 @@ func (s *Service) Require(next http.Handler) http.Handler {
 // without a word; it asks them again if its authorization parameters say so
 // (OAuth.AuthorizationParams), max_age for example, which is then checked too.
 func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
-	fresh := func(v *Session) bool { return v.Provider != "" && time.Since(v.AuthTime) <= maxAge }
+	fresh := func(v *Session) bool { return v.Provider != "" && s.now().Sub(v.AuthTime) <= maxAge }
 	return func(next http.Handler) http.Handler { return s.require(next, fresh, "sign in again") }
 }
 
