@@ -299,10 +299,12 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 		if err == nil && !mine {
 			err = authsvc.ErrNotFound
 		}
-		if err == nil { // there is no way back
-			undo(ctx, func(ctx context.Context) { err = s.revoke(ctx, r) })
+		if err != nil {
+			return err
 		}
-		return err
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limit) // there is no way back
+		defer cancel()
+		return s.revoke(ctx, r)
 	})
 }
 
