@@ -89,15 +89,15 @@ func (s *Service) renewable(a *Account) error {
 }
 
 // account returns one account of a user with its tokens readable, its refresh
-// token being refusedToken if it was refused, and that token as it is stored.
-// With no id there must be one.
-func (s *Service) account(ctx context.Context, userID, provider, id string) (a Account, stored string, err error) {
+// token being refusedToken if it was refused, and as it is stored. With no id
+// there must be one.
+func (s *Service) account(ctx context.Context, userID, provider, id string) (a, stored Account, err error) {
 	if s.adapter == nil {
-		return Account{}, "", errors.New("authsvc: without storage no accounts are kept")
+		return Account{}, Account{}, errors.New("authsvc: without storage no accounts are kept")
 	}
 	all, err := s.adapter.ListAccounts(ctx, userID)
 	if err != nil {
-		return Account{}, "", fmt.Errorf("%w: %w", errStore, err)
+		return Account{}, Account{}, fmt.Errorf("%w: %w", errStore, err)
 	}
 	var found []Account
 	for _, a := range all {
@@ -107,10 +107,10 @@ func (s *Service) account(ctx context.Context, userID, provider, id string) (a A
 	}
 	switch len(found) {
 	case 0:
-		return Account{}, "", ErrNotFound
+		return Account{}, Account{}, ErrNotFound
 	case 1:
-		a, kept := s.readAccount(ctx, found[0])
-		return a, kept.RefreshToken, nil
+		a, stored = s.readAccount(ctx, found[0])
+		return a, stored, nil
 	}
-	return Account{}, "", fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
+	return Account{}, Account{}, fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
 }

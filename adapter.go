@@ -39,6 +39,12 @@ type Account struct {
 	SessionState      string
 }
 
+// SameTokens reports whether two accounts have the same refresh, access and ID
+// token, byte for byte.
+func (a Account) SameTokens(b Account) bool {
+	return sameSecret(a.RefreshToken, b.RefreshToken) && sameSecret(a.AccessToken, b.AccessToken) && sameSecret(a.IDToken, b.IDToken)
+}
+
 // A SessionRecord is a stored session. SessionToken is what the engine asks to
 // store, a digest unless another program shares the table; Digest identifies
 // the record in authsvc's own table, where AuthTime and Provider live. A
@@ -163,10 +169,12 @@ type Adapter interface {
 	// epoch is not that of the user a.UserID any more. ErrNotFound: that user
 	// has no such account.
 	RefreshAccount(ctx context.Context, a Account, epoch int64) error
-	// ReplaceTokens is RefreshAccount on the condition that the account's
-	// stored refresh token is still refreshToken, byte for byte, whatever the
-	// epoch. ErrStale: it is another one.
-	ReplaceTokens(ctx context.Context, a Account, refreshToken string) error
+	// ReplaceTokens replaces the token fields as RefreshAccount does, but
+	// whatever the epoch and the owner, and by exactly what a has: a refresh
+	// token that a lacks is removed. ErrStale: the stored account does not
+	// have the same tokens as was any more (Account.SameTokens); not every
+	// provider gives a refresh token by which one could tell.
+	ReplaceTokens(ctx context.Context, a, was Account) error
 	// UnlinkAccount removes an account of the user r.UserID and writes r, in
 	// one step. ErrNotFound: that user has no such account; r is not written.
 	UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *Revocation) error

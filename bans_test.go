@@ -64,17 +64,14 @@ var bannedSettings = map[string]map[string]string{
 // harmlessComparisons of what is named like a secret, by file and text, tell an
 // attacker nothing.
 var harmlessComparisons = map[string]string{
-	"accesstoken.go: a.RefreshToken == refusedToken":                 "a fixed word in place of a token",
-	"unlink.go: t[0] == refusedToken":                                "a fixed word in place of a token",
-	"vault.go: a.RefreshToken == refusedToken":                       "a fixed word in place of a token",
-	"cmd/authsvc/connections.go: state == http.StateNew":             "the state of a connection",
-	"cmd/authsvc/connections.go: state == http.StateIdle":            "the state of a connection",
-	"cookie.go: name == n.csrf":                                      "the name of a cookie",
-	"transaction.go: rq.txName(tx.State) == p.name":                  "a digest, and its own browser's cookie",
-	"transaction.go: tx.State != state":                              "found by its digest, so it is equal; its MAC decides",
-	"adapter/mongodb/accounts.go: d.text(field) == acc.RefreshToken": "both are of the store",
-	"adapter/memory/users.go: old.RefreshToken != refreshToken":      "both are of the store",
-	"internal/sqladapter/users.go: old.RefreshToken != refreshToken": "both are of the store",
+	"accesstoken.go: a.RefreshToken == refusedToken":      "a fixed word in place of a token",
+	"unlink.go: t[0] == refusedToken":                     "a fixed word in place of a token",
+	"vault.go: a.RefreshToken == refusedToken":            "a fixed word in place of a token",
+	"cmd/authsvc/connections.go: state == http.StateNew":  "the state of a connection",
+	"cmd/authsvc/connections.go: state == http.StateIdle": "the state of a connection",
+	"cookie.go: name == n.csrf":                           "the name of a cookie",
+	"transaction.go: rq.txName(tx.State) == p.name":       "a digest, and its own browser's cookie",
+	"transaction.go: tx.State != state":                   "found by its digest, so it is equal; its MAC decides",
 }
 
 // secretNames are the last words of names whose values an attacker would guess

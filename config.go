@@ -62,7 +62,7 @@ type Config struct {
 	// providers are kept in the store: "sealed" with AES-256-GCM under the
 	// first of Secrets (default), "plain" (default in compat modes, where
 	// NextAuth.js reads the rows), or not at all, "drop". Rows of either kind
-	// are read; a sign-in writes anew.
+	// are read; a sign-in writes anew, and Service.RewriteTokens all at once.
 	ProviderTokens string
 	// DangerousInsecureURL permits http beyond loopback.
 	DangerousInsecureURL bool

@@ -32,7 +32,7 @@ type refresh struct {
 	key    string
 	fl     *flight
 	old    Account // as it was when the lease was ours
-	stored string  // its refresh token, as the store has it
+	stored Account // the same as the store has it
 }
 
 // refreshed joins or starts the refresh of an account.
@@ -173,17 +173,13 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 	switch {
 	case err != nil:
 		return err
-	case sameTokens(now, renewed):
-		return nil // a write whose answer was lost
-	case sameTokens(now, r.old): // sealed anew by a reader
+	case now.SameTokens(r.old): // sealed anew meanwhile
 		r.stored = stored
 		return r.adapter.ReplaceTokens(ctx, r.vault.keep(renewed), stored)
+	case now.SameTokens(renewed):
+		return nil // a write whose answer was lost
 	}
 	return errReplaced
-}
-
-func sameTokens(a, b Account) bool {
-	return sameSecret(a.RefreshToken, b.RefreshToken) && sameSecret(a.AccessToken, b.AccessToken)
 }
 
 // refused marks the stored tokens, so that the provider is not asked again

@@ -22,9 +22,8 @@ type vault struct {
 const sealedToken = "authsvc.sealed."
 
 // refusedToken stands in the store for a refresh token that the provider
-// refused. The contract of RefreshAccount has no way to remove one, and a
-// provider that is presented a spent token time and again may lock the client
-// out. No provider's token begins so.
+// refused: one that is presented a spent token time and again may lock the
+// client out. No provider's token begins so.
 const refusedToken = "authsvc.refused"
 
 // checkVault reads Config.ProviderTokens.
@@ -142,7 +141,7 @@ func (s *Service) readAccount(ctx context.Context, stored Account) (a, kept Acco
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	switch err := s.adapter.ReplaceTokens(ctx, renewed, stored.RefreshToken); {
+	switch err := s.adapter.ReplaceTokens(ctx, renewed, stored); {
 	case err == nil:
 		return a, renewed
 	case !errors.Is(err, ErrStale) && !errors.Is(err, ErrNotFound):

@@ -286,6 +286,36 @@ func TestStaleTokensAreSealedAnew(t *testing.T) {
 	}
 }
 
+// What a sign-in stored while tokens are sealed anew stays, also when the
+// provider gives no refresh token by which one could tell.
+func TestSealingAnewOvertakenBySignIn(t *testing.T) {
+	t.Parallel()
+	led, o := sealedStore(t, time.Hour), &rotator{n: 1}
+	list, err := led.ListAccounts(t.Context(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := list[0]
+	none.RefreshToken = ""
+	if err := led.Behind.ReplaceTokens(t.Context(), none, list[0]); err != nil {
+		t.Fatal(err)
+	}
+	during := &beforeReplace{Adapter: led, step: func(a authsvc.Account) {
+		a.AccessToken = "at-new"
+		if err := led.Behind.RefreshAccount(t.Context(), a, 0); err != nil {
+			t.Error(err)
+		}
+	}}
+	w := o.at(t, during, secrets(secondSecret, arena.Secret))
+	defer end(w, t)
+	if got, err := w.AccessToken(t.Context(), "ada", "odd"); got != "at-1" || err != nil {
+		t.Errorf("during a sign-in: %q, %v", got, err)
+	}
+	if access, refresh := tokens(w, t); access != "at-new" || refresh != "" {
+		t.Errorf("the sign-in's tokens were overwritten by %q and %q", access, refresh)
+	}
+}
+
 // Sealing anew is a convenience: a store that takes no writes is read as ever,
 // and what a sign-in stored meanwhile stays.
 func TestStaleTokensThatCannotBeSealedAnew(t *testing.T) {
@@ -326,9 +356,9 @@ type beforeReplace struct {
 	once sync.Once
 }
 
-func (m *beforeReplace) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
+func (m *beforeReplace) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error {
 	m.once.Do(func() { m.step(a) })
-	return m.Adapter.ReplaceTokens(ctx, a, refreshToken)
+	return m.Adapter.ReplaceTokens(ctx, a, was)
 }
 
 // A reader may seal the tokens anew while they are refreshed: the new ones,

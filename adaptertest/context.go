@@ -63,7 +63,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID, rev) },
 		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc, 0); return err },
 		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc, 0) },
-		"ReplaceTokens":    func() error { return a.ReplaceTokens(ctx, changedAcc, "") },
+		"ReplaceTokens":    func() error { return a.ReplaceTokens(ctx, changedAcc, ann.account) },
 		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann", rev) },
 		"GetEpoch":         func() error { _, err := a.GetEpoch(ctx, ann.user.ID); return err },
 		"ListAccounts":     func() error { _, err := a.ListAccounts(ctx, ann.user.ID); return err },

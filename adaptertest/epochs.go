@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"authsvc"
@@ -14,7 +15,7 @@ func epochTests() []test {
 		{"Epoch/of whom no user is stored for", epochUnknown},
 		{"Epoch/what grants access is stale afterwards", epochStale},
 		{"Epoch/of other users does not count", epochOthers},
-		{"ReplaceTokens/only of the token that was read", replaceTokens},
+		{"ReplaceTokens/only of the tokens that were read", replaceTokens},
 		{"ReplaceTokens/concurrent", replaceTokensRace},
 		{"RefreshAccount/only of its user", refreshOwner},
 		{"ProveEmail/of an address that has changed", proofChanged},
@@ -163,38 +164,71 @@ func epochOthers(t *testing.T, a authsvc.Adapter) {
 }
 
 func replaceTokens(t *testing.T, a authsvc.Adapter) {
-	ann := signUp(t, a, "ann")
-	change := ann.account
-	change.ID, change.UserID, change.RefreshToken, change.AccessToken = "ignored", "ignored", "R1", "A1"
-	ok(t, a.ReplaceTokens(t.Context(), change, "")) // there was none
-	ann.account.RefreshToken, ann.account.AccessToken = "R1", "A1"
-	alive(t, a, ann)
-	change.RefreshToken, change.AccessToken = "R2", "A2"
-	for _, wrong := range []string{"", "r1", "R1 ", "R2"} {
-		is(t, a.ReplaceTokens(t.Context(), change, wrong), authsvc.ErrStale)
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	replace := func(fields authsvc.Account) {
+		t.Helper()
+		change := fields
+		change.ID, change.UserID = "ignored", "ignored"
+		change.Provider, change.ProviderAccountID = ann.account.Provider, ann.account.ProviderAccountID
+		for field, spoil := range map[string]func(*authsvc.Account) *string{
+			"refresh token": func(a *authsvc.Account) *string { return &a.RefreshToken },
+			"access token":  func(a *authsvc.Account) *string { return &a.AccessToken },
+			"ID token":      func(a *authsvc.Account) *string { return &a.IDToken },
+		} {
+			was := ann.account
+			token := spoil(&was)
+			for _, wrong := range []string{"", strings.ToLower(*token), *token + " ", "other"} {
+				if wrong == *spoil(&ann.account) {
+					continue
+				}
+				if *token = wrong; !errors.Is(a.ReplaceTokens(t.Context(), change, was), authsvc.ErrStale) {
+					t.Errorf("%s %q in place of %q is not noticed", field, wrong, *spoil(&ann.account))
+				}
+			}
+		}
+		alive(t, a, ann)
+		ok(t, a.ReplaceTokens(t.Context(), change, ann.account))
+		change.ID, change.UserID, change.Type = ann.account.ID, ann.account.UserID, ann.account.Type
+		ann.account = change
+		alive(t, a, ann)
 	}
-	alive(t, a, ann)
+	replace(authsvc.Account{AccessToken: "A1"})
+	replace(authsvc.Account{RefreshToken: "R2", AccessToken: "A2", ExpiresAt: 7, TokenType: "T", Scope: "S", IDToken: "I2", SessionState: "X"})
 	_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID)) // does not take tokens back
 	ok(t, err)
-	ok(t, a.ReplaceTokens(t.Context(), change, "R1"))
-	change.RefreshToken, change.AccessToken = "", "A3" // none came: the old one stays
-	ok(t, a.ReplaceTokens(t.Context(), change, "R2"))
+	change := ann.account
+	change.RefreshToken, change.AccessToken = "R3", "A3"
+	ok(t, a.ReplaceTokens(t.Context(), change, ann.account))
+	ok(t, a.ReplaceTokens(t.Context(), ann.account, change))
 	list, err := a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
-	ann.account.RefreshToken, ann.account.AccessToken = "R2", "A3"
 	same(t, list, []authsvc.Account{ann.account})
+
+	none := authsvc.Account{Provider: change.Provider, ProviderAccountID: change.ProviderAccountID, Scope: "S"}
+	ok(t, a.ReplaceTokens(t.Context(), none, ann.account)) // the refresh token goes, too
+	none.ID, none.UserID, none.Type = ann.account.ID, ann.account.UserID, ann.account.Type
+	list, err = a.ListAccounts(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, list, []authsvc.Account{none})
+	alive(t, a, bob)
 	change.ProviderAccountID = "nobody"
-	is(t, a.ReplaceTokens(t.Context(), change, "R2"), authsvc.ErrNotFound)
+	is(t, a.ReplaceTokens(t.Context(), change, none), authsvc.ErrNotFound)
 }
 
-// replaceTokensRace: of many that read one token, one replaces it.
+// replaceTokensRace: of many that read the same tokens, one replaces them, with
+// and without a refresh token.
 func replaceTokensRace(t *testing.T, a authsvc.Adapter) {
-	ann := signUp(t, a, "ann")
-	oneWins(t, race(workers, func(i int) error {
-		change := ann.account
-		change.RefreshToken = numbered("R", i)
-		return a.ReplaceTokens(t.Context(), change, "")
-	}), authsvc.ErrStale)
+	for name, field := range map[string]func(*authsvc.Account) *string{
+		"ann": func(a *authsvc.Account) *string { return &a.RefreshToken },
+		"bob": func(a *authsvc.Account) *string { return &a.AccessToken },
+	} {
+		was := signUp(t, a, name).account
+		oneWins(t, race(workers, func(i int) error {
+			change := was
+			*field(&change) = numbered("T", i)
+			return a.ReplaceTokens(t.Context(), change, was)
+		}), authsvc.ErrStale)
+	}
 }
 
 func refreshOwner(t *testing.T, a authsvc.Adapter) {

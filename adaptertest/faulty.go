@@ -134,8 +134,8 @@ func (f *Fault) RefreshAccount(ctx context.Context, a authsvc.Account, epoch int
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
-func (f *Fault) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
-	return f.do("ReplaceTokens", func() error { return f.next.ReplaceTokens(ctx, a, refreshToken) })
+func (f *Fault) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error {
+	return f.do("ReplaceTokens", func() error { return f.next.ReplaceTokens(ctx, a, was) })
 }
 
 // UnlinkAccount implements [authsvc.Adapter].

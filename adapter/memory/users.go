@@ -203,39 +203,39 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch in
 
 // RefreshAccount implements [authsvc.Adapter].
 func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
-	return a.replaceTokens(ctx, acc, func(old authsvc.Account) error {
-		if old.UserID != acc.UserID {
+	return a.do(ctx, func() error {
+		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
+		if !ok || old.UserID != acc.UserID {
 			return authsvc.ErrNotFound
 		}
-		return a.unchanged(acc.UserID, epoch)
+		if err := a.unchanged(acc.UserID, epoch); err != nil {
+			return err
+		}
+		acc.RefreshToken = cmp.Or(acc.RefreshToken, old.RefreshToken)
+		a.putTokens(old, acc)
+		return nil
 	})
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
-func (a *Adapter) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshToken string) error {
-	return a.replaceTokens(ctx, acc, func(old authsvc.Account) error {
-		if old.RefreshToken != refreshToken {
+func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
+	return a.do(ctx, func() error {
+		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
+		switch {
+		case !ok:
+			return authsvc.ErrNotFound
+		case !old.SameTokens(was):
 			return authsvc.ErrStale
 		}
+		a.putTokens(old, acc)
 		return nil
 	})
 }
 
-// replaceTokens changes an account that may.
-func (a *Adapter) replaceTokens(ctx context.Context, acc authsvc.Account, may func(old authsvc.Account) error) error {
-	return a.do(ctx, func() error {
-		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
-		if !ok {
-			return authsvc.ErrNotFound
-		}
-		if err := may(old); err != nil {
-			return err
-		}
-		acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
-		acc.RefreshToken = cmp.Or(acc.RefreshToken, old.RefreshToken)
-		a.putAccount(acc)
-		return nil
-	})
+// putTokens replaces the token fields of a stored account.
+func (a *Adapter) putTokens(old, acc authsvc.Account) {
+	acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
+	a.putAccount(acc)
 }
 
 // UnlinkAccount implements [authsvc.Adapter].

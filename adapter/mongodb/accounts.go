@@ -212,16 +212,6 @@ func (s *Store) accountOf(ctx context.Context, provider, providerAccountID, user
 	return d, err
 }
 
-// tokens are the changes of a refresh. A refresh token that did not come stays.
-func (s *Store) tokens(acc authsvc.Account) *writer {
-	var w writer
-	if acc.RefreshToken != "" {
-		w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
-	}
-	s.writeTokens(&w, acc)
-	return &w
-}
-
 // RefreshAccount implements [authsvc.Adapter]. It leaves its epoch in the
 // account, so that one that was overtaken after it had asked for the epoch does
 // not overwrite what a later sign-in wrote.
@@ -238,7 +228,11 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 		if err != nil {
 			return err
 		}
-		w := s.tokens(acc)
+		var w writer
+		if acc.RefreshToken != "" { // one that did not come stays
+			w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
+		}
+		s.writeTokens(&w, acc)
 		if epoch > 0 {
 			w.value(epochField, epoch)
 		}
@@ -252,18 +246,16 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
-func (s *Store) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshToken string) error {
-	field := s.names.of("Account.refresh_token")
-	var stored any = refreshToken
-	if refreshToken == "" {
-		stored = bson.D{{Key: "$in", Value: bson.A{nil, ""}}}
-	}
+func (s *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
+	var w writer
+	w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
+	s.writeTokens(&w, acc)
 	identity := append(s.identity(acc.Provider, acc.ProviderAccountID), bson.E{Key: linkingField, Value: bson.D{{Key: "$exists", Value: false}}})
 	return s.do(ctx, "replace tokens", func(ctx context.Context) error {
 		tries := 0
 		err := retry(ctx, unclear, func() error {
 			tries++
-			r, err := s.accounts().UpdateOne(ctx, append(slices.Clip(identity), bson.E{Key: field, Value: stored}), s.tokens(acc).update())
+			r, err := s.accounts().UpdateOne(ctx, append(slices.Clip(identity), s.hasTokens(was)...), w.update())
 			if err == nil && r.MatchedCount == 0 {
 				err = authsvc.ErrStale
 			}
@@ -276,11 +268,23 @@ func (s *Store) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshT
 		if found != nil {
 			return found
 		}
-		if tries > 1 && acc.RefreshToken != "" && d.text(field) == acc.RefreshToken {
+		if tries > 1 && s.readAccount(d).SameTokens(acc) {
 			return nil // the try before did it, and its answer was lost
 		}
 		return err
 	})
+}
+
+// hasTokens is the condition that an account has exactly the tokens of acc.
+func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
+	for field, token := range map[string]string{"refresh_token": acc.RefreshToken, "access_token": acc.AccessToken, "id_token": acc.IDToken} {
+		var stored any = token
+		if token == "" {
+			stored = bson.D{{Key: "$in", Value: bson.A{nil, ""}}}
+		}
+		filter = append(filter, bson.E{Key: s.names.of("Account." + field), Value: stored})
+	}
+	return filter
 }
 
 // UnlinkAccount implements [authsvc.Adapter]. Whoever has noted the epoch

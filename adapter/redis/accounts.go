@@ -34,13 +34,14 @@ func (s *Store) RefreshAccount(ctx context.Context, a authsvc.Account, epoch int
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
-func (s *Store) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
-	return s.refresh(ctx, a, "token", refreshToken)
+func (s *Store) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error {
+	return s.refresh(ctx, a, "tokens", was.RefreshToken, was.AccessToken, was.IDToken)
 }
 
 // refresh replaces the tokens of an account on a condition.
-func (s *Store) refresh(ctx context.Context, a authsvc.Account, by string, expected any) error {
-	return s.do(ctx, accountRefresh, []string{s.accountKey(a.Provider, a.ProviderAccountID)}, append(accountFields(a), by, expected)...)
+func (s *Store) refresh(ctx context.Context, a authsvc.Account, by string, expected ...any) error {
+	args := append(append(accountFields(a), by), expected...)
+	return s.do(ctx, accountRefresh, []string{s.accountKey(a.Provider, a.ProviderAccountID)}, args...)
 }
 
 // UnlinkAccount implements [authsvc.Adapter].

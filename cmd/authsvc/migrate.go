@@ -16,6 +16,7 @@ type migrateCommand struct {
 	Down   migrateDown   `cmd:"" help:"Take the last change back, with the data in authsvc's own tables."`
 	Compat migrateCompat `cmd:"" help:"Accept another compat mode; sessions of the old one end."`
 	Emails migrateEmails `cmd:"" help:"Bring addresses of users into the form in which they are looked up."`
+	Tokens migrateTokens `cmd:"" help:"Store the tokens of providers as storage.provider_tokens and storage.encrypt_tokens say now."`
 	Issuer migrateIssuer `cmd:"" help:"Accept that the id of a provider now means another issuer."`
 }
 

@@ -20,13 +20,18 @@ type rehearsal struct {
 
 // meet has the engine start over a store, and stops it.
 func meet(ctx context.Context, s *config.Settings, a *rehearsal) error {
+	return rehearse(ctx, s, a, func(*authsvc.Service) error { return nil })
+}
+
+// rehearse is meet with something to do in between, which may write.
+func rehearse(ctx context.Context, s *config.Settings, a *rehearsal, do func(*authsvc.Service) error) error {
 	c := s.Engine
 	c.Adapter, c.Logger = a, slog.New(slog.DiscardHandler)
 	service, err := authsvc.New(c)
 	if err != nil {
 		return s.Explain(err)
 	}
-	return service.Close(ctx)
+	return errors.Join(do(service), service.Close(ctx))
 }
 
 // GetMeta implements [authsvc.Adapter].

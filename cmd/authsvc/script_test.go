@@ -17,6 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"authsvc"
+	"authsvc/adapter/sqlite"
 	"authsvc/internal/freeport"
 	"authsvc/internal/idp"
 )
@@ -27,6 +29,7 @@ func TestMain(m *testing.M) {
 		"authsvc": main,
 		"get":     get,
 		"idp":     provide,
+		"account": account,
 	})
 }
 
@@ -137,6 +140,37 @@ func provide() {
 	defer cancel()
 	context.AfterFunc(ctx, func() { server.Close() })
 	fail(server.ListenAndServe())
+}
+
+// account stores a user with an account and its access, refresh and ID token in
+// a SQLite file, or, without them, prints those of all users.
+func account() {
+	ctx := context.Background()
+	store, err := sqlite.Open(ctx, os.Args[1], sqlite.Options{})
+	if err != nil {
+		fail(err)
+	}
+	defer store.Close()
+	if len(os.Args) > 2 {
+		a := authsvc.Account{ID: os.Args[2], Type: "oidc", Provider: "acme", ProviderAccountID: os.Args[2],
+			AccessToken: os.Args[3], RefreshToken: os.Args[4], IDToken: os.Args[5]}
+		if _, err := store.SignUp(ctx, authsvc.User{ID: os.Args[2]}, &a, nil); err != nil {
+			fail(err)
+		}
+	}
+	users, err := store.ListUsers(ctx, "", 100)
+	if err != nil {
+		fail(err)
+	}
+	for _, u := range users {
+		list, err := store.ListAccounts(ctx, u.ID)
+		if err != nil {
+			fail(err)
+		}
+		for _, a := range list {
+			fmt.Printf("%s access=%s refresh=%s id=%s\n", u.ID, a.AccessToken, a.RefreshToken, a.IDToken)
+		}
+	}
 }
 
 func fail(err error) {

@@ -141,8 +141,8 @@ func (l *Ledger) RefreshAccount(ctx context.Context, a authsvc.Account, epoch in
 	return err
 }
 
-func (l *Ledger) ReplaceTokens(ctx context.Context, a authsvc.Account, refreshToken string) error {
-	_, err := step(l, "ReplaceTokens", true, a, func() (nothing, error) { return only(l.Behind.ReplaceTokens(ctx, a, refreshToken)) })
+func (l *Ledger) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error {
+	_, err := step(l, "ReplaceTokens", true, a, func() (nothing, error) { return only(l.Behind.ReplaceTokens(ctx, a, was)) })
 	return err
 }
 

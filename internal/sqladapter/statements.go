@@ -54,8 +54,8 @@ func buildUsers(b *builder) userStatements {
 	const epoch = `SELECT COALESCE(MAX(seq), 0) FROM authsvc_revocation WHERE user_id = ?`
 	user := `SELECT ` + userColumns + `, ` + epochColumns(b.dialect) + ` FROM {User} u `
 	const identity = ` WHERE {=Account.provider} AND {=Account.providerAccountId}`
-	const replace = `UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), {Account.access_token} = ?, ` +
-		`{Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, {Account.id_token} = ?, {Account.session_state} = ?`
+	const tokens = `{Account.access_token} = ?, {Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, ` +
+		`{Account.id_token} = ?, {Account.session_state} = ?`
 	accounts := `SELECT ` + accountColumns + ` FROM {Account} WHERE {=Account.userId} ORDER BY {Account.provider}, `
 	if b.traits.NoIDs["Account"] {
 		accounts += `{Account.providerAccountId}`
@@ -78,10 +78,11 @@ func buildUsers(b *builder) userStatements {
 			`{User.image} = ? WHERE {=User.id}`),
 		deleteUser: b.write(`DELETE FROM {User} WHERE {=User.id}`),
 
-		insertAccount:    b.insert("Account", accountColumns),
-		lockAccount:      b.write(`SELECT ` + accountColumns + ` FROM {Account}` + identity + b.dialect.ForUpdate),
-		replaceTokens:    b.write(replace + identity),
-		refreshAccount:   b.write(replace + identity + ` AND {=Account.userId}`),
+		insertAccount: b.insert("Account", accountColumns),
+		lockAccount:   b.write(`SELECT ` + accountColumns + ` FROM {Account}` + identity + b.dialect.ForUpdate),
+		replaceTokens: b.write(`UPDATE {Account} SET {Account.refresh_token} = ?, ` + tokens + identity),
+		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), ` + tokens +
+			identity + ` AND {=Account.userId}`),
 		deleteAccount:    b.write(`DELETE FROM {Account}` + identity + ` AND {=Account.userId}`),
 		listAccounts:     b.read(accounts),
 		accountsOf:       b.write(accounts),

@@ -223,13 +223,13 @@ func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
-func (a *Adapter) ReplaceTokens(ctx context.Context, acc authsvc.Account, refreshToken string) error {
+func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
 	return a.step(ctx, "replace tokens", func(ctx context.Context, r runner) error {
 		var old authsvc.Account
 		if err := r.row(ctx, a.lockAccount, acc.Provider, acc.ProviderAccountID).Scan(scanAccount(&old)...); err != nil {
 			return err
 		}
-		if old.RefreshToken != refreshToken {
+		if !old.SameTokens(was) {
 			return authsvc.ErrStale
 		}
 		return r.must(ctx, a.replaceTokens, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)

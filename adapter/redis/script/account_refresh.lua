@@ -1,11 +1,14 @@
--- ARGV: account, 'epoch' or 'token', and the epoch of the user or the refresh
--- token that is to be replaced
-local old, a, by, expected = read(KEYS[1], ACCOUNT), args(2, 12), ARGV[14], ARGV[15]
+-- ARGV: account, 'epoch' and the epoch of the user, or 'tokens' and the refresh,
+-- access and ID token that are to be replaced
+local old, a, by = read(KEYS[1], ACCOUNT), args(2, 12), ARGV[14]
 if not old or by == 'epoch' and old[2] ~= a[2] then return 'NOTFOUND' end
-if by == 'token' and old[6] ~= expected then return 'STALE' end
-local word = by == 'epoch' and stale(a[2], expected)
-if word then return word end
+if by == 'epoch' then
+  local word = stale(a[2], ARGV[15])
+  if word then return word end
+  if a[6] == '' then a[6] = old[6] end -- a provider gives it out once
+elseif old[6] ~= ARGV[15] or old[7] ~= ARGV[16] or old[11] ~= ARGV[17] then
+  return 'STALE'
+end
 a[1], a[2], a[3] = old[1], old[2], old[3]
-if a[6] == '' then a[6] = old[6] end -- a provider gives it out once
 write(KEYS[1], ACCOUNT, a)
 return 'OK'

@@ -159,7 +159,7 @@ func steps() []step {
 			return a.RefreshAccount(ctx, authsvc.Account{UserID: "ann", Provider: "github", ProviderAccountID: "1", AccessToken: "x"}, epoch)
 		}},
 		{"ReplaceTokens", func(ctx context.Context, a authsvc.Adapter) error {
-			return a.ReplaceTokens(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", RefreshToken: "x"}, "")
+			return a.ReplaceTokens(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", RefreshToken: "x"}, authsvc.Account{})
 		}},
 		{"UnlinkAccount", func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "github", "1", old()) }},
 		{"CreateSession", func(ctx context.Context, a authsvc.Adapter) error {

@@ -177,7 +177,8 @@ var stores = []mutation{
 	{"store/link-once", "adapter/memory/tokens.go", "\t\tdelete(a.tokens, token)\n\t\tt = ", "\t\tt = ", "./adapter/memory"},
 	{"store/lease-held", "adapter/memory/upkeep.go", "held && l.holder != holder &&", never + "held && l.holder != holder &&", "./adapter/memory"},
 	{"store/epoch", "internal/sqladapter/users.go", "if err == nil && is != epoch {", "if " + never + "is != epoch {", "./adapter/sqlite"},
-	{"store/tokens-replaced", "internal/sqladapter/users.go", "if old.RefreshToken != refreshToken {", "if false {", "./adapter/sqlite"},
+	{"store/tokens-replaced", "internal/sqladapter/users.go", "if !old.SameTokens(was) {", "if false {", "./adapter/sqlite"},
+	{"store/tokens-without-refresh", "adapter.go", " && sameSecret(a.AccessToken, b.AccessToken)", "", "./adapter/sqlite"},
 	{"store/epoch-beside", "adapter/redis/beside.go", "return s.Epoch >= u.SessionEpoch", "return true", "./adapter/redis"},
 	{"store/overtaken-beside", "adapter/redis/beside.go", "u.Epoch != s.Epoch {", never + "u.Epoch != s.Epoch {", "./adapter/redis"},
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+type migrateTokens struct {
+	DryRun bool `help:"Only say what would be done."`
+}
+
+// Run has the engine rewrite the stored tokens of providers, and names the
+// accounts in which it leaves some.
+func (c migrateTokens) Run(p *program) error {
+	return p.withStore(false, func(s *config.Settings, st *store) error {
+		if st.Adapter == nil {
+			return fmt.Errorf("storage %s keeps no accounts", describeStorage(s))
+		}
+		return rehearse(p.ctx, s, &rehearsal{Adapter: st.Adapter}, func(service *authsvc.Service) error { return c.rewrite(p, service) })
+	})
+}
+
+func (c migrateTokens) rewrite(p *program, service *authsvc.Service) error {
+	written, left := 0, 0
+	err := service.RewriteTokens(p.ctx, c.DryRun, func(did authsvc.TokenRewrite) error {
+		if did.Written {
+			written++
+		}
+		if did.Left != nil {
+			left++
+			fmt.Fprintf(p.stdout, "left   user %s: %v\n", did.UserID, did.Left)
+		}
+		return nil
+	})
+	verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
+	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countedAccounts(written), left)
+	if err == nil && left > 0 {
+		return errFound
+	}
+	return err
+}
+
+func countedAccounts(n int) string {
+	if n == 1 {
+		return "1 account"
+	}
+	return fmt.Sprintf("%d accounts", n)
+}

@@ -1,0 +1,135 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A TokenRewrite is what RewriteTokens did about an account.
+type TokenRewrite struct {
+	UserID            string
+	Provider          string
+	ProviderAccountID string
+	Written           bool  // or would have been
+	Left              error // why tokens are not as the configuration says
+}
+
+// rewritePage is how many users are read at a time, and rewriteTries how often
+// an account is read that changes before it is written.
+const (
+	rewritePage  = 1000
+	rewriteTries = 5
+)
+
+// RewriteTokens stores the tokens of all accounts as Config.ProviderTokens says
+// now: empty, sealed under the first of Secrets, or plain. What a sign-in or a
+// refresh stores meanwhile is never overwritten. A token that cannot be opened
+// stays, unless none are kept. With dryRun nothing is written.
+//
+// It calls visit for each account that it writes or leaves something in. Users
+// are read in pages; what replicas with another configuration write after it is
+// for another run.
+func (s *Service) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
+	if s.adapter == nil {
+		return errors.New("authsvc: without storage no accounts are kept")
+	}
+	for after := ""; ; {
+		page, err := s.adapter.ListUsers(ctx, after, rewritePage)
+		if err != nil {
+			return err
+		}
+		for _, u := range page {
+			after = u.ID
+			if err := s.rewriteUser(ctx, u.ID, dryRun, visit); err != nil {
+				return err
+			}
+		}
+		if len(page) < rewritePage {
+			return nil
+		}
+	}
+}
+
+func (s *Service) rewriteUser(ctx context.Context, userID string, dryRun bool, visit func(TokenRewrite) error) error {
+	list, err := s.adapter.ListAccounts(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		did, err := s.rewriteAccount(ctx, a, dryRun)
+		if err == nil && (did.Written || did.Left != nil) {
+			err = visit(did)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) rewriteAccount(ctx context.Context, stored Account, dryRun bool) (TokenRewrite, error) {
+	did := TokenRewrite{UserID: stored.UserID, Provider: stored.Provider, ProviderAccountID: stored.ProviderAccountID}
+	for range rewriteTries {
+		a, lost := s.vault.conform(stored)
+		var err error
+		if did.Written = a != stored; did.Written && !dryRun {
+			err = s.adapter.ReplaceTokens(ctx, a, stored)
+		}
+		switch {
+		case err == nil && len(lost) > 0:
+			did.Left = fmt.Errorf("%s of %s cannot be opened: the secret that sealed it is not configured any more, or the row was changed",
+				strings.Join(lost, ", "), stored.Provider)
+			return did, nil
+		case err == nil:
+			return did, nil
+		case !errors.Is(err, ErrStale) && !errors.Is(err, ErrNotFound):
+			return did, err
+		}
+		// A sign-in or a refresh was first, or the account is gone.
+		did.Written = false
+		var found bool
+		if stored, found, err = s.storedAccount(ctx, stored); err != nil || !found {
+			return did, err
+		}
+	}
+	did.Left = fmt.Errorf("the tokens of %s are replaced all the time: %w", stored.Provider, ErrStale)
+	return did, nil
+}
+
+// storedAccount reads an account again, if its user still has it.
+func (s *Service) storedAccount(ctx context.Context, was Account) (a Account, found bool, err error) {
+	list, err := s.adapter.ListAccounts(ctx, was.UserID)
+	if err != nil {
+		return Account{}, false, err
+	}
+	i := slices.IndexFunc(list, func(a Account) bool {
+		return a.Provider == was.Provider && a.ProviderAccountID == was.ProviderAccountID
+	})
+	if i < 0 {
+		return Account{}, false, nil
+	}
+	return list[i], true, nil
+}
+
+// conform returns a stored account as it would be stored now. Tokens that cannot
+// be opened stay, unless none are kept, and lost names them.
+func (v *vault) conform(stored Account) (a Account, lost []string) {
+	if v.drop {
+		return v.keep(stored), nil
+	}
+	open, a, lost := v.read(stored)
+	texts := tokensOf(&open)
+	for name, token := range tokensOf(&a) {
+		switch text := *texts[name]; {
+		case text == "": // absent or lost
+		case !v.seal:
+			*token = text
+		case !strings.HasPrefix(*token, sealedToken):
+			*token = v.sealed(text, &a, name)
+		}
+	}
+	return a, lost
+}
