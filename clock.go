@@ -38,6 +38,15 @@ func (s *Service) now() time.Time {
 	return now
 }
 
+// byStore is a time by the clock of this process, in seconds since 1970, by the
+// store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
+func (c *storeClock) byStore(at int64) int64 {
+	if at == 0 {
+		return 0
+	}
+	return time.Unix(at, 0).Add(time.Duration(c.ahead.Load())).Unix()
+}
+
 // setClock measures the difference. The store is asked some times, since an
 // answer that took long tells little.
 func (s *Service) setClock(ctx context.Context) error {

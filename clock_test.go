@@ -3,6 +3,7 @@ package authsvc_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/arena"
 )
 
 // A clocked store is ahead of this machine, and takes its time to say so.
@@ -138,4 +140,42 @@ func TestStoreClockIsMeasured(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTokensEndByTheStoreClock: when a provider's access token ends is stored
+// by the clock that it is compared with, after sign-ins and refreshes.
+func TestTokensEndByTheStoreClock(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{0, 25 * time.Second, -25 * time.Second} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			t.Parallel()
+			store := &clocked{Adapter: memory.New()}
+			store.ahead.Store(int64(ahead))
+			w := arena.Start(t, func(c *authsvc.Config) { c.Adapter = store })
+			refreshing(w, func(*http.Request) string {
+				return `{"access_token":"at-1","token_type":"bearer","expires_in":3600}`
+			})
+			ends := func(within time.Duration) {
+				t.Helper()
+				u, err := store.GetUserByAccount(t.Context(), "op", "ada")
+				if err != nil {
+					t.Fatal(err)
+				}
+				list, err := store.ListAccounts(t.Context(), u.ID)
+				if err != nil || len(list) != 1 {
+					t.Fatal(list, err)
+				}
+				if late := time.Unix(list[0].ExpiresAt, 0).Sub(time.Now().Add(within + ahead)); late.Abs() > 5*time.Second {
+					t.Errorf("the token of %v ends %v late", within, late)
+				}
+			}
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			ends(time.Second)
+			if _, err := w.AccessToken(t.Context(), w.Person(t, b), "op"); err != nil {
+				t.Fatal(err)
+			}
+			ends(time.Hour)
+		})
+	}
 }

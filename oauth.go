@@ -333,7 +333,7 @@ func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, err
 		createCode: OAuthCreateAccount, former: former,
 		account: Account{Type: f.wire.kind, Provider: f.ID, ProviderAccountID: id,
 			AccessToken: tokens.AccessToken, RefreshToken: tokens.RefreshToken, IDToken: tokens.IDToken,
-			ExpiresAt: tokens.ExpiresAt, TokenType: tokens.TokenType, Scope: cmp.Or(tokens.Scope, f.Scope),
+			ExpiresAt: rq.clock.byStore(tokens.ExpiresAt), TokenType: tokens.TokenType, Scope: cmp.Or(tokens.Scope, f.Scope),
 			SessionState: tokens.SessionState},
 	}, nil
 }

@@ -64,7 +64,7 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 			a.IDToken = t.IDToken
 		}
 	}
-	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, t.ExpiresAt, t.TokenType
+	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, s.clock.byStore(t.ExpiresAt), t.TokenType
 	a.RefreshToken = cmp.Or(t.RefreshToken, a.RefreshToken)
 	a.Scope = cmp.Or(t.Scope, a.Scope)
 	a.SessionState = cmp.Or(t.SessionState, a.SessionState)

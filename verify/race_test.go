@@ -31,6 +31,7 @@ var raceChecks = checks{
 	"11": {title: "OTP/recovery code reuse", not: noTotp},
 	"10": {title: "64 writers at one SQLite file", once: true, alone: true, run: race10},
 	"12": {title: "the limiter at the last permit", once: true, run: race12},
+	"13": {title: "a first proof among sign-ins and links of a squatter: the owner's alone", once: true, run: race13},
 }
 
 // together runs n copies of f at once.
