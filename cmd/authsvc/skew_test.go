@@ -55,6 +55,7 @@ func TestSkewedClocks(t *testing.T) {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
 			f := newSkewed(t, binary, strategy)
+			stop := f.watch()
 			f.telling()
 			f.reading()
 			for _, at := range [][2]int{{fast, slow}, {slow, fast}} {
@@ -63,6 +64,7 @@ func TestSkewedClocks(t *testing.T) {
 			}
 			f.mailing()
 			f.lasting()
+			stop()
 			for _, l := range f.all {
 				l.terminate()
 			}
@@ -164,7 +166,6 @@ func newSkewed(t *testing.T, binary, strategy string) *skewedFleet {
 		f.all = append(f.all, l)
 	}
 	f.embed(storage)
-	f.watch()
 	return f
 }
 
@@ -185,31 +186,30 @@ func (f *skewedFleet) embed(storage string) {
 	f.Cleanup(func() { f.here.Close(context.WithoutCancel(f.Context())) })
 }
 
-// watch sees that all are ready all the time, which is longer than from one
-// measurement of the clocks to the next.
-func (f *skewedFleet) watch() {
-	stop, done := make(chan struct{}), make(chan struct{})
+// watch sees that all are ready until it is stopped, which is longer than from
+// one measurement of the clocks to the next.
+func (f *skewedFleet) watch() (stop func()) {
+	ctx, cancel := context.WithCancel(f.Context())
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
+			for i, l := range f.all {
+				if code, text := statusOf(f.T, "http://"+l.addr+"/readyz"); code != http.StatusOK {
+					f.Errorf("the replica at %v is not ready any more: %d %s", skews[i], code, text)
+					return
+				}
+			}
 			select {
-			case <-stop:
+			case <-ctx.Done():
 				return
 			case <-time.After(500 * time.Millisecond):
 			}
-			for i, l := range f.all {
-				select {
-				case <-l.done:
-				default:
-					if code, text := statusOf(f.T, "http://"+l.addr+"/readyz"); code == http.StatusServiceUnavailable {
-						f.Errorf("the replica at %v is not ready any more: %s", skews[i], text)
-						return
-					}
-				}
-			}
 		}
 	}()
-	f.Cleanup(func() { close(stop); <-done })
+	stop = func() { cancel(); <-done }
+	f.Cleanup(stop)
+	return stop
 }
 
 // telling: who is off says so, and by how much.
