@@ -101,22 +101,29 @@ func TestOvertakenSignIn(t *testing.T) {
 	}
 }
 
-// overtake reports whether there was an n-th call.
-func overtake(t *testing.T, strategy, attack, measure string, n int) (done bool) {
-	t.Helper()
-	o := newOverlap(t, memory.New(), strategy)
-	run, c := attacks[attack](o), countermeasures[measure]
-	var during []string
+// before has something done before the n-th call that run makes to the store. It
+// returns the calls, and whether there was an n-th.
+func (o *overlap) before(n int, act, run func()) (calls []string, done bool) {
 	o.store.BreakAt(func(i int, method string) arena.Failure {
-		during = append(during, method)
+		calls = append(calls, method)
 		if i == n {
 			done = true
-			c.act(t, o)
+			act()
 		}
 		return arena.Works
 	})
-	b := run()
+	run()
 	o.store.BreakAt(nil)
+	return calls, done
+}
+
+// overtake reports whether there was an n-th call.
+func overtake(t *testing.T, strategy, attack, measure string, n int) bool {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	run, c := attacks[attack](o), countermeasures[measure]
+	var b *arena.Browser
+	during, done := o.before(n, func() { c.act(t, o) }, func() { b = run() })
 	if !done {
 		return false
 	}
@@ -153,7 +160,7 @@ func TestBlockedFirstProof(t *testing.T) {
 	}
 }
 
-func blocked(t *testing.T, strategy string, n int) (done bool) {
+func blocked(t *testing.T, strategy string, n int) bool {
 	t.Helper()
 	o := newOverlap(t, memory.New(), strategy)
 	var blocked atomic.Bool
@@ -170,18 +177,10 @@ func blocked(t *testing.T, strategy string, n int) (done bool) {
 	b := replica.Browser()
 	b.Post("/api/auth/signin/email", "email", o.address)
 	link := arena.Link(t, o.attack.Mail.Next(t))
-	var during []string
-	o.store.BreakAt(func(i int, method string) arena.Failure {
-		during = append(during, method)
-		if i == n {
-			done = true
-			blocked.Store(true)
-			countermeasures["EndSessions"].act(t, o)
-		}
-		return arena.Works
-	})
-	b.Get(link)
-	o.store.BreakAt(nil)
+	during, done := o.before(n, func() {
+		blocked.Store(true)
+		countermeasures["EndSessions"].act(t, o)
+	}, func() { b.Get(link) })
 	if in := o.owner.Person(t, b) == o.user; in == done {
 		t.Errorf("blocked before call %d (%v): signed in %v\n%s", n, during, in, replica.Logs)
 	}
@@ -206,23 +205,13 @@ func TestOwnerIsIn(t *testing.T) {
 	}
 }
 
-func ownerOvertaken(t *testing.T, strategy string, n int) (done bool) {
+func ownerOvertaken(t *testing.T, strategy string, n int) bool {
 	t.Helper()
 	o := newOverlap(t, memory.New(), strategy)
 	b := o.attack.Browser()
 	b.Post("/api/auth/signin/email", "email", o.address)
 	link := arena.Link(t, o.attack.Mail.Next(t))
-	var during []string
-	o.store.BreakAt(func(i int, method string) arena.Failure {
-		during = append(during, method)
-		if i == n {
-			done = true
-			countermeasures["EndSessions"].act(t, o)
-		}
-		return arena.Works
-	})
-	b.Get(link)
-	o.store.BreakAt(nil)
+	during, done := o.before(n, func() { countermeasures["EndSessions"].act(t, o) }, func() { b.Get(link) })
 	if done && o.owner.Person(t, b) != o.user && !slices.Contains(during[:n-1], "CreateSession") {
 		t.Errorf("before call %d (%v): the owner is out\n%s", n, during, o.attack.Logs)
 	}
