@@ -154,9 +154,9 @@ func TestRenewLeavesNothing(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return runtime.NumGoroutine(), m.HeapAlloc
 	}
-	goroutines, heap := renew(100)
+	goroutines, heap := renew(50)
 	for range 5 { // what other tests left may go meanwhile
-		g, h := renew(1000)
+		g, h := renew(200)
 		if g <= goroutines+2 && h <= heap+1<<20 {
 			return
 		}

@@ -156,16 +156,17 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestVerify runs the checks, a group after the other.
+// TestVerify runs the checks: a group after the other those that must be
+// alone, then all others, six at a time.
 func TestVerify(t *testing.T) {
 	r := &report{t: t}
+	t.Cleanup(func() { r.summary(groups()) }) // after the subtests that are parallel
 	for _, c := range catalogue(t) {
 		r.severity(c)
 	}
 	for _, g := range groups() {
 		t.Run(g.name, func(t *testing.T) { g.run(t, r) })
 	}
-	r.summary(groups())
 }
 
 func (g group) run(t *testing.T, r *report) {
@@ -176,11 +177,14 @@ func (g group) run(t *testing.T, r *report) {
 			}
 		}
 	})
-	// Parallel tests start when this function has returned: after those that
-	// must be alone.
 	slices.SortStableFunc(numbers, func(a, b string) int { return cmp.Compare(rank(g.checks[a]), rank(g.checks[b])) })
+	beside := false
 	for _, n := range numbers {
 		c := g.checks[n]
+		if !c.alone && !beside {
+			beside = true
+			t.Parallel() // goes on when no group has one left that must be alone
+		}
 		t.Run(n, func(t *testing.T) {
 			if !c.alone {
 				t.Parallel()
