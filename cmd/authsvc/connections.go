@@ -2,6 +2,7 @@ package main
 
 import (
 	"container/list"
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -42,6 +43,7 @@ type connections struct {
 	mu     sync.Mutex
 	room   sync.Cond
 	open   int
+	fresh  int        // of these have brought no request yet
 	idle   *list.List // of *connection, the longest first
 	closed bool
 }
@@ -100,6 +102,7 @@ func (c *connections) evict(e *list.Element) {
 // forget makes room, once for a connection. The caller holds mu.
 func (c *connections) forget(conn *connection) {
 	c.busy(conn)
+	c.heard(conn)
 	if !conn.gone {
 		conn.gone = true
 		c.open--
@@ -115,6 +118,33 @@ func (c *connections) busy(conn *connection) {
 	}
 }
 
+// heard notes that a connection is no longer fresh. The caller holds mu.
+func (c *connections) heard(conn *connection) {
+	if conn.fresh {
+		conn.fresh = false
+		c.fresh--
+	}
+}
+
+type connectionKey struct{}
+
+// remember lets a request find its connection, as the ConnContext of an
+// [http.Server].
+func (c *connections) remember(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, nc)
+}
+
+// first notes that a connection has brought a request that will be answered.
+func first(r *http.Request) {
+	conn, ok := r.Context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return
+	}
+	conn.all.mu.Lock()
+	defer conn.all.mu.Unlock()
+	conn.all.heard(conn)
+}
+
 // note follows a connection, as the ConnState of an [http.Server]. One that has
 // not sent a byte yet counts as idle.
 func (c *connections) note(nc net.Conn, state http.ConnState) {
@@ -127,6 +157,10 @@ func (c *connections) note(nc net.Conn, state http.ConnState) {
 	switch {
 	case conn.gone:
 	case state == http.StateNew, state == http.StateIdle:
+		if state == http.StateNew {
+			conn.fresh = true
+			c.fresh++
+		}
 		if conn.place == nil {
 			conn.place, conn.since = c.idle.PushBack(conn), time.Now()
 			c.room.Signal()
@@ -143,11 +177,12 @@ func (c *connections) crowded() bool {
 	return c.open > c.max-c.max/4
 }
 
-// none reports that no connection is open.
-func (c *connections) none() bool {
+// count returns how many connections are open, and how many of these have
+// brought no request.
+func (c *connections) count() (open, fresh int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open == 0
+	return c.open, c.fresh
 }
 
 // Close implements [net.Listener]: no more connections; those that are open
@@ -166,6 +201,7 @@ type connection struct {
 	all   *connections
 	place *list.Element // in all.idle, nil while it is at work
 	since time.Time     // when it got there
+	fresh bool
 	gone  bool
 }
 

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // refuseNew has the kernel drop requests for new connections, and reports
@@ -11,6 +12,14 @@ import (
 // the listener closes, which would reset them. The others try again after a
 // second and find nobody listening.
 func refuseNew(l net.Listener) bool {
+	return refuseNewBy(l, syscall.AttachLsf) //lint:ignore SA1019 two packages more would do the same
+}
+
+// attachTries is how often a filter is tried: on a busy machine the kernel's
+// compiler of filters gives up now and then (ENOTSUPP).
+const attachTries = 8
+
+func refuseNewBy(l net.Listener, attach func(fd int, filter []syscall.SockFilter) error) (done bool) {
 	const flags, synAck, syn = 13, 0x12, 0x02 // RFC 9293 §3.1
 	filter := []syscall.SockFilter{           // of segments, from the TCP header on
 		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
@@ -19,10 +28,10 @@ func refuseNew(l net.Listener) bool {
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 18},
 	}
-	done := false
-	control(l, func(fd int) {
-		done = syscall.AttachLsf(fd, filter) == nil //lint:ignore SA1019 two packages more would do the same
-	})
+	for try := 0; try < attachTries && !done; try++ {
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+		control(l, func(fd int) { done = attach(fd, filter) == nil })
+	}
 	return done
 }
 

@@ -92,7 +92,7 @@ func newLive(s *config.Settings, flags map[string]string, listener net.Listener)
 	l.crowded = l.conns.crowded
 	l.log = slog.New(follower{&l.stage, s.Engine.Logger.Handler()})
 	l.server = newServer(&l.stage, l.log)
-	l.server.ConnState = l.conns.note
+	l.server.ConnState, l.server.ConnContext = l.conns.note, l.conns.remember
 	l.accept = sync.OnceFunc(func() { go func() { l.served <- l.server.Serve(l.conns) }() })
 	return l
 }

@@ -34,6 +34,7 @@ type generation struct {
 // ServeHTTP implements [http.Handler]. A client whose connection will not be
 // kept is told with the answer, so that it sends nothing more into it.
 func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	first(r)
 	if s.draining.Load() {
 		s.asked.Store(time.Now().UnixNano())
 		w.Header().Set("Connection", "close")

@@ -16,10 +16,14 @@ const (
 	// a signal to stop.
 	drainTime = 15 * time.Second
 	// lingerTime is how long connections are given to bring one more request,
-	// whose answer tells the client that it was the last; they are not waited
-	// for when none came for quietTime.
+	// whose answer tells the client that it was the last; those that had one
+	// are not waited for when none came for quietTime.
 	lingerTime = time.Second
 	quietTime  = 100 * time.Millisecond
+	// handshakeTime is how long a handshake that has begun may take to end: a
+	// round trip, and a kernel that is busy. A client whose handshake is not
+	// begun asks again after a second.
+	handshakeTime = 250 * time.Millisecond
 	// closeTime is how long the store may take to close.
 	closeTime = 2 * time.Second
 )
@@ -35,11 +39,10 @@ type closer interface {
 // out by an answer, rather than by a reset of the request that they send next.
 func (l *live) farewell() error {
 	l.draining.Store(true)
-	begun := time.Now()
-	l.asked.Store(begun.UnixNano())
 	var waiting []net.Conn
 	if refuseNew(l.conns.Listener) {
-		if err := l.pause(func() bool { return time.Since(begun) > quietTime }); err != nil { // handshakes end
+		begun := time.Now()
+		if err := l.pause(func() bool { return time.Since(begun) > handshakeTime }); err != nil {
 			return err
 		}
 		waiting = acceptWaiting(l.conns.Listener)
@@ -53,9 +56,14 @@ func (l *live) farewell() error {
 		return errForced
 	}
 	_ = l.server.Serve(&last{l.conns, waiting}) // which ends after them
+	begun := time.Now()
+	l.asked.Store(begun.UnixNano())
 	return l.pause(func() bool {
+		open, fresh := l.conns.count()
 		asked := time.Unix(0, l.asked.Load())
-		return l.conns.none() || time.Since(asked) > quietTime || time.Since(begun) > lingerTime
+		// A server that shuts down drops a request that it has not begun to
+		// answer.
+		return open == 0 || fresh == 0 && time.Since(asked) > quietTime || time.Since(begun) > lingerTime
 	})
 }
 

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+)
+
+// TestFilterIsTriedAgain: a kernel that is too busy for a filter is asked again;
+// without one, connections that wait are reset when the listener closes.
+func TestFilterIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for want, failing := range map[bool]int{true: 3, false: attachTries} {
+		tries := 0
+		if got := refuseNewBy(l, func(int, []syscall.SockFilter) error {
+			if tries++; tries <= failing {
+				return syscall.ENOTSUP
+			}
+			return nil
+		}); got != want {
+			t.Errorf("after %d failures: %v", failing, got)
+		}
+	}
+}
+
+// TestFreshConnections: who has connected and asked for nothing yet is waited
+// for at a stop, since a server that shuts down drops a first request.
+func TestFreshConnections(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConnections(l, 10)
+	var s stage
+	server := &http.Server{Handler: &s, ConnState: c.note, ConnContext: c.remember}
+	go server.Serve(c)
+	t.Cleanup(func() { server.Close() })
+	see := func(what string, open, fresh int) {
+		t.Helper()
+		eventually(t, what, func() bool {
+			o, f := c.count()
+			return o == open && f == fresh
+		})
+	}
+	one := dialled(t, l)
+	see("a connection", 1, 1)
+	two := dialled(t, l)
+	see("two", 2, 2)
+	if _, err := one.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	see("one has asked", 2, 1)
+	two.Close()
+	see("the other has gone", 1, 0)
+}
+
+func dialled(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
