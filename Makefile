@@ -57,7 +57,7 @@ test: ## all tests; those of a database server that is not there are skipped
 	go test -race -shuffle=on $(QUICKER) $(TESTFLAGS) ./...
 
 e2e: ## also those with Node.js and Chromium, but for verify
-	AUTHSVC_E2E=1 go test -race -shuffle=on $(QUICKER) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+	AUTHSVC_E2E=1 go test -race -shuffle=on $(QUICKER) -p 3 -timeout 25m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
 
 race: ## the attacks that race, a few of each, with -race
 	AUTHSVC_VERIFY=quick go test -race -shuffle=on $(QUICKER) -timeout 15m -v -run 'TestVerify/(race|session|tokens|email)' ./verify

@@ -39,6 +39,9 @@ func supplyText(t *T, name string) string {
 func supplyRuns(t *T, commands ...string) {
 	t.Helper()
 	ci := supplyText(t, ".ci/run")
+	if strings.Contains(ci, "\nbeside \"supply chain\" .ci/supply\n") && strings.Contains(ci, "\njoined \"supply chain\"\n") {
+		ci += supplyText(t, ".ci/supply")
+	}
 	for _, c := range commands {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(c) + `( |$)`).MatchString(ci) {
 			t.Errorf(".ci/run does not run %s", c)

@@ -19,7 +19,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // unrelated are tests that judge the source, speed or waiting, not checks.
@@ -28,10 +31,11 @@ const unrelated = "^Test(MailServerDown|SessionFloor|Arrows|Bans|HouseRules|Gall
 func main() {
 	only := flag.String("only", "", "run only mutations whose name contains this `text`")
 	limit := flag.Duration("limit", 5*time.Minute, "`time` that the tests of one mutation get")
+	jobs := flag.Int("jobs", 2, "how many `mutations` are tried at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	survivors, err := run(ctx, os.Stdout, *only, *limit)
+	survivors, err := run(ctx, os.Stdout, *only, *limit, *jobs)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -42,29 +46,43 @@ func main() {
 }
 
 // run tries every mutation that is asked for and counts the survivors.
-func run(ctx context.Context, out io.Writer, only string, limit time.Duration) (survivors int, err error) {
-	tried := 0
+func run(ctx context.Context, out io.Writer, only string, limit time.Duration, jobs int) (survivors int, err error) {
+	var mu sync.Mutex
 	var broken []error
+	tried := 0
+	report := func(m mutation, took time.Duration, by string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		tried++
+		verdict := "killed    by " + by
+		switch {
+		case err != nil:
+			broken = append(broken, fmt.Errorf("%s: %w", m.name, err))
+			return
+		case by == "":
+			survivors++
+			verdict = "SURVIVED"
+		}
+		fmt.Fprintf(out, "%-32s %5.1fs  %s\n", m.name, took.Seconds(), verdict)
+	}
+	var all errgroup.Group
+	all.SetLimit(jobs)
 	for _, m := range mutations {
 		if !strings.Contains(m.name, only) {
 			continue
 		}
-		begun := time.Now()
-		by, err := m.try(ctx, limit)
-		tried++
-		if ctx.Err() != nil {
-			return survivors, ctx.Err()
-		}
-		if err != nil {
-			broken = append(broken, fmt.Errorf("%s: %w", m.name, err))
-			continue
-		}
-		verdict := "killed    by " + by
-		if by == "" {
-			survivors++
-			verdict = "SURVIVED"
-		}
-		fmt.Fprintf(out, "%-32s %5.1fs  %s\n", m.name, time.Since(begun).Seconds(), verdict)
+		all.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			begun := time.Now()
+			by, err := m.try(ctx, limit)
+			report(m, time.Since(begun), by, err)
+			return ctx.Err()
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return survivors, err
 	}
 	if tried == 0 {
 		return 0, fmt.Errorf("no mutation has %q in its name", only)
