@@ -130,7 +130,7 @@ func httpwire06(t *T) {
 		c.(*net.TCPConn).SetReadBuffer(4 << 10) //nolint:errcheck // the smaller the sooner
 		go io.WriteString(c, strings.Repeat("GET /api/auth/client.js HTTP/1.1\r\nHost: "+p.Addr+"\r\n\r\n", 5000))
 	}
-	time.Sleep(5 * time.Second) // until the buffers on the way are full
+	time.Sleep(5 * time.Second)                              // until the buffers on the way are full
 	if now := procFiles(t, p); now < calm+(n+readers)*9/10 { // the first may have been ended
 		t.Errorf("twin: %d files, %d before: the attack does not hold any", now, calm)
 	}

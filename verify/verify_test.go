@@ -157,7 +157,8 @@ func TestCatalogue(t *testing.T) {
 }
 
 // TestVerify runs the checks: a group after the other those that must be
-// alone, then all others, twelve at a time.
+// alone, then all others, twelve at a time. A quick run, which is over soon, does
+// a group after the other, so that -failfast ends it at the first failure.
 func TestVerify(t *testing.T) {
 	r := &report{t: t}
 	t.Cleanup(func() { r.summary(groups()) }) // after the subtests that are parallel
@@ -181,7 +182,7 @@ func (g group) run(t *testing.T, r *report) {
 	beside := false
 	for _, n := range numbers {
 		c := g.checks[n]
-		if !c.alone && !beside {
+		if !c.alone && !beside && theScale() > quick {
 			beside = true
 			t.Parallel() // goes on when no group has one left that must be alone
 		}
