@@ -72,3 +72,36 @@ func TestStateIsBoundToURL(t *testing.T) {
 		}
 	}
 }
+
+// TestAttemptHasState: an attempt whose cookie opens is refused if its state
+// does not verify.
+func TestAttemptHasState(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
+		Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	rq := fuzzedRequest(s, "")
+	rq.ensureCSRF()
+	var tx transaction
+	rq.makeState(&tx)
+	find := func() *Error {
+		value, err := rq.sealTx(&tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rq.jar.pairs = append(rq.jar.pairs, pair{rq.txName(tx.State), value})
+		_, refused := rq.findTx(tx.State)
+		return refused
+	}
+	if refused := find(); refused != nil {
+		t.Errorf("twin: %v", refused.Err)
+	}
+	for _, state := range []string{b64(seal.Random(18)) + "." + b64(seal.Random(32)), "x"} {
+		if tx.State = state; find() == nil {
+			t.Errorf("the state %s is taken", state)
+		}
+	}
+}
