@@ -78,7 +78,7 @@ figures: ## hold GET session to its floor (no -race)
 
 USERS = 100000
 scale: ## GET session, the sweep and the revocation log in stores of USERS=1000000 (default 100000)
-	AUTHSVC_SCALE=$(USERS) go test -count 1 -p 1 -timeout 30m -run Scale -v ./internal/scale ./adapter/redis | awk '!/ rows\/s$$/'
+	AUTHSVC_SCALE=$(USERS) go test -count 1 -p 1 -timeout 30m -run Scale -v ./internal/test/scale ./adapter/redis | awk '!/ rows\/s$$/'
 
 FUZZTIME = 10s
 fuzz: ## every fuzz target for FUZZTIME=30m (default 10s)

@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // tokens are what Accounts gives out of the only account.

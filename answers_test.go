@@ -7,8 +7,8 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // TestScriptsGetJSON: a script gets {url} whatever is wrong with its request,

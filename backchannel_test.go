@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"

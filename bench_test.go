@@ -20,7 +20,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // sink is a ResponseWriter that costs next to nothing.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // An endless body begins, and does not end before it is told to.

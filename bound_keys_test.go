@@ -11,8 +11,8 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
 	"authsvc/internal/seal"
+	"authsvc/internal/test/arena"
 )
 
 // TestKeysAreBoundToURL: what another deployment made with the same secret, on

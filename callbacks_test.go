@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 func TestSignInCallback(t *testing.T) {

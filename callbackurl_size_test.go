@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestLongCallbackURL: whatever passes leads there in the end, also through a

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestSmallSessionOverChunks: whoever signs in with a small session while

@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // A clocked store is ahead of this machine, and takes its time to say so.

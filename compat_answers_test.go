@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestOutsideBasePath: what is not below the base path is not found, in every

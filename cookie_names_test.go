@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestCookieNames: names that the start accepts serve every POST, chunks

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestPlantedSessionsAreExpired: what a sibling can plant is expired on every

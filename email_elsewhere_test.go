@@ -1,7 +1,7 @@
 package authsvc_test
 
 import (
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 	"strings"
 	"testing"
 )

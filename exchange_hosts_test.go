@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestAttackExchangeHosts: what a provider's function asks for, be it led by an

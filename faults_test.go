@@ -12,9 +12,9 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/test/arena"
 	"authsvc/mail"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 const otherSecret = "zR3kL9pQ1wE5tY7uI2oA6sD8fG0hJ4xC1vB3nM5qW7e"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // strategies runs a test with both session strategies and in every dialect.

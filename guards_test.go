@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -78,16 +77,12 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// testOnly are packages that only tests import.
-var testOnly = []string{"internal/arena/", "internal/chromium/", "internal/npm/", "internal/servertest/", "internal/sites/", "internal/webdriver/"}
-
 func checkFile(t *testing.T, set *token.FileSet, path string, f *ast.File) {
 	t.Helper()
 	if lines := set.File(f.Pos()).LineCount(); lines > 420 {
 		t.Errorf("%s has %d lines: it is probably more than one idea", path, lines)
 	}
-	inCmd := strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "examples/") ||
-		slices.ContainsFunc(testOnly, func(dir string) bool { return strings.HasPrefix(path, dir) })
+	inCmd := strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "examples/") || strings.HasPrefix(path, "internal/test/")
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && !inCmd {
 			if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && (s.Sel.Name == "Getenv" || s.Sel.Name == "LookupEnv" || s.Sel.Name == "Environ") {

@@ -9,7 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // unusableIDs would make one person of many, or are no text to stores.

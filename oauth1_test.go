@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // oauth1Client is the client of a provider with OAuth 1.0a.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // pkcs8 is a private key as a configuration has it.

@@ -8,7 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // An overlap is a sign-in of somebody who registered another's address before

@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 func nobody(context.Context, map[string]string) (authsvc.User, error) {

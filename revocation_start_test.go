@@ -11,7 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // A slowLog is a store whose log of revocations cannot be read, or is long and

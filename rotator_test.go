@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // rotator is an identity provider in memory that rotates refresh tokens: each

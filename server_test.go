@@ -16,9 +16,9 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/test/arena"
 	"authsvc/mail"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
 	"authsvc/internal/seal"
+	"authsvc/internal/test/arena"
 )
 
 // TestForeignClaims: a NextAuth.js application's token may have claims of its

@@ -12,7 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // readOnly is a store that can be read and takes no changes of sessions.

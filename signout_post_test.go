@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // toPost signs ada in and out, up to the page that posts to the provider.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // TestProviderMovesToAnotherIssuer: as long as nobody has an account there,

@@ -12,7 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 const secondSecret = "another secret, also 32 bytes or more: 0b81c6f2e7"

@@ -16,9 +16,9 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
-	"authsvc/internal/wire"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/wire"
 )
 
 // TestWire plays testdata/wire against the embedded handler. The binary's own

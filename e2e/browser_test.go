@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/chromium"
 )
 
 // browser is the one browser process of this test binary.

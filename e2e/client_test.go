@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/chromium"
 )
 
 // A plain is a page without a framework that imports client.js.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"authsvc/internal/dev"
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 // startDev runs `authsvc dev` and returns its origin and the issuer.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/chromium"
 )
 
 // axe is the source of axe-core, which finds breaches of WCAG.

@@ -11,7 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/schema"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // TestTablesStayAsTheyWere migrates up and down, and compares what the

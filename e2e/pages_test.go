@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/chromium"
 )
 
 // A state is a page of the engine as somebody meets it. reach brings a fresh

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
-	"authsvc/internal/chromium"
-	"authsvc/internal/npm"
+	"authsvc/internal/test/chromium"
+	"authsvc/internal/test/npm"
 )
 
 // bundle is the React application, built once.

@@ -14,9 +14,9 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/chromium"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/test/chromium"
 	"authsvc/mail"
 )
 

@@ -19,10 +19,10 @@ import (
 	"authsvc/adapter/mysql"
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/npm"
 	"authsvc/internal/schema"
-	"authsvc/internal/servertest"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/npm"
+	"authsvc/internal/test/servertest"
 )
 
 // storesDir holds the npm project with the adapters of Auth.js.

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/npm"
+	"authsvc/internal/test/npm"
 )
 
 // requested skips unless the run was asked for, saying how to.

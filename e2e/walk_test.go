@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"authsvc"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/chromium"
 )
 
 // A hand uses a page: it presses what matches, and types into it.

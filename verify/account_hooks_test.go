@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 func account14(t *T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 func account01(t *T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // accountStrict runs f with each strategy, in mode none and, with first_proof

@@ -22,9 +22,9 @@ import (
 	"unicode"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/freeport"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/freeport"
 )
 
 // auditForged is what an injection tries to have as a line of its own.

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // An auditCanaries are values that belong into no output, by what they are.

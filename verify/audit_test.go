@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 var auditChecks = checks{

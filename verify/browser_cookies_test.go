@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 // plant has a page of the attacker's subdomain set a cookie for the whole site.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 // oddOrigins posts with the victim's own token from origins that almost are

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
-	"authsvc/internal/npm"
-	"authsvc/internal/sites"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
+	"authsvc/internal/test/npm"
+	"authsvc/internal/test/sites"
 )
 
 // happyPaths goes through every kind of sign-in and out again: in Chromium on

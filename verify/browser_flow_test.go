@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // fixedAuthorization has the victim approve what the attacker's browser began.

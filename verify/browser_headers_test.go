@@ -8,9 +8,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 // polyglot breaks out of most places in HTML, and leaves a mark if it runs.

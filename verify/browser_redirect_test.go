@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 const partnerSite = "https://partner.test:8444"

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 // backButton signs out of pages that showed the person, and goes back.

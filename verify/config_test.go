@@ -3,7 +3,7 @@ package verify
 import (
 	"net/http"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 var configChecks = checks{

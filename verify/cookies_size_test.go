@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // cookiesFat makes sessions carry n more bytes, of what cannot be compressed

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 // A crashSite is a service with a database server of its own, and somebody who

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // A crashBook has what a service acknowledged, outside of the service. What

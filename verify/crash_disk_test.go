@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"authsvc/internal/arena"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 // A crashDisk is a small disk of its own.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/arena"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 // crashRefusal starts a service that must not start, and returns what it says.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // A crashRetry is a client of replicas, in turn. What a connection breaks it

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 var crashChecks = checks{

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // csrf03 runs the test that reads the source for comparisons of secrets.

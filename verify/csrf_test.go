@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // What somebody can find out about an address by asking for links. SMTP hangs

@@ -16,7 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 func email01(t *T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // Links are asked first in these: email-06 and email-07 are of real browsers.

@@ -3,7 +3,7 @@ package verify
 import (
 	"cmp"
 
-	"authsvc/internal/webdriver"
+	"authsvc/internal/test/webdriver"
 )
 
 // An engine is a browser that checks run in.

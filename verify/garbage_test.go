@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // collection is a line of the runtime's GODEBUG=gctrace=1: what lives after it.

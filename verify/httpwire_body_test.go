@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // httpwirePosts are all routes that read a body.

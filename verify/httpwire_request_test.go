@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // httpwirePaths are all routes of the interface.

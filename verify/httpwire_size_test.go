@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // httpwireFloods sends a header to a route of the binary from many connections

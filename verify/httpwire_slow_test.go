@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // httpwireUsers reads GET session and the sign-in page rps times a second for

@@ -1,6 +1,6 @@
 package verify
 
-import "authsvc/internal/arena"
+import "authsvc/internal/test/arena"
 
 var httpwireChecks = checks{
 	"01": {title: "smuggling with both lengths", once: true, run: httpwire01},

@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 var idpfaultChecks = checks{

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 func idpfault04(t *T) {

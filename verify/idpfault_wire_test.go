@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // An idpfaultPort is a listener on 127.0.0.1 that misbehaves, and counts.

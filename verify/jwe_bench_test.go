@@ -21,7 +21,7 @@ import (
 	josecipher "github.com/go-jose/go-jose/v4/cipher"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // A jweBench makes and opens session tokens of a world with its keys, which it

@@ -13,7 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	josecipher "github.com/go-jose/go-jose/v4/cipher"
 
-	"authsvc/internal/npm"
+	"authsvc/internal/test/npm"
 )
 
 // jwe18 lets two other libraries, go-jose and jose of Node.js, open what the

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/seal"
+	"authsvc/internal/test/arena"
 )
 
 // jweMaybe decodes what may be base64url, nil if it is not.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // jweTime is how long the handler takes for GET session with a token.

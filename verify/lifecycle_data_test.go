@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	large "authsvc/internal/scale"
 	"authsvc/internal/sqlschema"
+	"authsvc/internal/test/arena"
+	large "authsvc/internal/test/scale"
 )
 
 // lifecycle08 brings a store with many people from the last version to this

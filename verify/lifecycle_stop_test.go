@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // lifecycleUndialled reports that no connection could be made: nothing was

@@ -16,10 +16,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
-	"authsvc/internal/servertest"
 	"authsvc/internal/sqlschema"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 var lifecycleChecks = checks{
@@ -33,7 +33,7 @@ var lifecycleChecks = checks{
 	"08": {title: "migration with data, under traffic", once: true, alone: true, run: lifecycle08},
 	"09": {title: "the service starts before its store", once: true, least: ci, run: lifecycle09},
 	"10": {title: "readiness follows the store, liveness nothing", once: true, least: ci, run: lifecycle10},
-	"11": {title: "Leak soak", not: "24 hours of mixed load; internal/scale, crash-05 and crash-08 look for what a fault leaves"},
+	"11": {title: "Leak soak", not: "24 hours of mixed load; internal/test/scale, crash-05 and crash-08 look for what a fault leaves"},
 }
 
 // lifecycleStores runs f with each kind of store that has a schema.

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 // A logoutEnd is the end-session endpoint of a provider. It sends browsers back

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 var oauth1Checks = checks{

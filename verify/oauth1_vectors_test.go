@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/oauth1"
+	"authsvc/internal/test/arena"
 )
 
 // oauth1Vectors are made by an independent implementation, in Python: odd

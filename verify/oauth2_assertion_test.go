@@ -17,8 +17,8 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 const oauth2AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

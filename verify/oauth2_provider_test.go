@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 func oauth206(t *T) {

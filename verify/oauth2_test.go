@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 var oauth2Checks = checks{

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // oidcClaim sets claims of the ID token: names and values, nil removes.

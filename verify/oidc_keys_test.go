@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // oidcSigned has the provider answer with ID tokens by another key.

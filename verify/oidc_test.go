@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // The names in brackets are those of the OpenID Foundation's conformance tests

@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // outboundCert makes a certificate for a host; a nil signer signs itself.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // needsProc is for checks that look at the process from outside.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/proxytest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/proxytest"
 )
 
 // cookies11 takes the largest session through each proxy, together with all

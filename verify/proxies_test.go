@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
-	"authsvc/internal/proxytest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/proxytest"
 )
 
 // proxyPage has the configurations that are tested.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // A raceRotation makes an identity provider rotate refresh tokens: each is

@@ -15,7 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // raceProgram has a data race.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // crowd is how many come at once.

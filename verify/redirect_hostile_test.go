@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // redirectHeaders are all headers that the engine sends.

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // redirectPieces are what parsers of addresses disagree on.

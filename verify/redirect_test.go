@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 var redirectChecks = checks{

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // redirectWire serves a world by net/http and returns what sends it bytes as

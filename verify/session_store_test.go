@@ -22,8 +22,8 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/arena"
 	"authsvc/internal/seal"
+	"authsvc/internal/test/arena"
 )
 
 func session05(t *T) {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/proxytest"
 	"authsvc/internal/seal"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/proxytest"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/test/arena"
 	"authsvc/mail"
 )
 

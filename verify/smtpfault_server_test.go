@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 	"authsvc/mail"
 )
 

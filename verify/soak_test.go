@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // soakUser lives one life: in by the provider, a few looks at the session, out.

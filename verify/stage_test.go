@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
 	"authsvc/internal/idp"
-	"authsvc/internal/sites"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
+	"authsvc/internal/test/sites"
 )
 
 // The sites of an attacker: one beside the service, whose pages are on the

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	large "authsvc/internal/scale"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	large "authsvc/internal/test/scale"
+	"authsvc/internal/test/servertest"
 )
 
 // store09 names two servers, of which the first takes no writes and has old
@@ -52,7 +52,7 @@ func store09(t *T) {
 }
 
 // store11 times what every request does, in a store with many sessions. That
-// plans use their indexes is held by the tests of internal/scale, which know
+// plans use their indexes is held by the tests of internal/test/scale, which know
 // the statements.
 func store11(t *T) {
 	users := t.Scale("users with 5 sessions each", 1000, 40_000, 2_000_000)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // storeInjections are texts that mean something to one store or another.

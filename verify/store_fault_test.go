@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 // A storeJourney is something that a person does in one go. run returns every

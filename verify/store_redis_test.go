@@ -8,8 +8,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 // store06: a Redis that may delete users is refused at the start; one that

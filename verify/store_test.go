@@ -6,7 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 var storeChecks = checks{

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // storeInstants are hard to keep: fractions of a second, changes of summer

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // What builds and CI do is run by CI itself; these checks hold CI to it, and
@@ -164,7 +164,7 @@ func supply04(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, hook := range []string{"authsvc/internal/arena", "authsvc/adaptertest", "authsvc/internal/servertest", "authsvc/internal/proxytest", "authsvc/internal/freeport", "FailBefore", "testing.(*T)"} {
+	for _, hook := range []string{"authsvc/internal/test/arena", "authsvc/adaptertest", "authsvc/internal/test/servertest", "authsvc/internal/test/proxytest", "authsvc/internal/test/freeport", "FailBefore", "testing.(*T)"} {
 		if strings.Contains(string(out), hook) {
 			t.Errorf("the binary has %s", hook)
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
-	"authsvc/internal/chromium"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
+	"authsvc/internal/test/servertest"
 )
 
 // The compat modes. A check runs in each unless it says why not.

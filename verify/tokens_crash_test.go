@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // Variables of the child of tokens-04.

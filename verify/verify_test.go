@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 func TestMain(m *testing.M) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // acknowledged is what a server said that it did.

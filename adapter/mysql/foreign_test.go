@@ -5,7 +5,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // prisma is what `prisma db push` makes of the documented NextAuth.js schema

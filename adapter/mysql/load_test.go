@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // TestMain turns the test into the program that TestKill and

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/servertest"
-	"authsvc/internal/sqladapter/sqlfault"
 	"authsvc/internal/sqlschema"
+	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/sqlfault"
 )
 
 // at opens a database as it is.

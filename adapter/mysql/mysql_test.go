@@ -14,9 +14,9 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/servertest"
 	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqladapter/sqlfault"
+	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/sqlfault"
 )
 
 // A shared store is one that a NextAuth.js application has open as well.

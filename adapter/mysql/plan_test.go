@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/servertest"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/servertest"
 )
 
 // No statement reads a whole table, except the count of the mail queue, which

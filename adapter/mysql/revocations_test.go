@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // A reader that goes on from number to number is told of every record, although

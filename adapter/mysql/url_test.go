@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 func TestParseURL(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"authsvc"
-	"authsvc/internal/sqladapter/sqlfault"
+	"authsvc/internal/test/sqlfault"
 )
 
 func TestEveryStatementFailing(t *testing.T) {

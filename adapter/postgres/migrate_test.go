@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/servertest"
 	"authsvc/internal/sqlschema"
+	"authsvc/internal/test/servertest"
 )
 
 // made is a database with the tables of another program, and its URL.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // A refusing server answers every connection with one error; without a code it

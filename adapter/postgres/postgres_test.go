@@ -13,8 +13,8 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/servertest"
 	"authsvc/internal/sqlschema"
+	"authsvc/internal/test/servertest"
 )
 
 // A shared store is one that a NextAuth.js application has open as well.

@@ -16,8 +16,8 @@ import (
 	"authsvc"
 	"authsvc/adaptertest"
 	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqladapter/sqlfault"
 	"authsvc/internal/sqlschema"
+	"authsvc/internal/test/sqlfault"
 )
 
 // A shared store is one that a NextAuth.js application has open as well.

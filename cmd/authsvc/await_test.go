@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // statusOf asks the service; 0 means that nobody answers.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // TestConnectionLimit: what is left of the files that may be open.

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 // A gated writer takes nothing while it is shut.

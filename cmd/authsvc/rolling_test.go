@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // A balancer passes requests to backends in turn. It tries the next one when

@@ -19,8 +19,8 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/freeport"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/freeport"
 )
 
 // TestMain makes commands of this program and of what the scripts need.

@@ -20,10 +20,10 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/postgres"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/servertest"
 )
 
 // Where the replicas of TestSkewedClocks are in their list.

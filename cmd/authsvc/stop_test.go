@@ -14,7 +14,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // TestStopUnderLoad: with callbacks that wait for a slow provider, and with

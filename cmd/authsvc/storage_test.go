@@ -6,7 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // TestCompatBesideRedis: whoever moves from NextAuth and keeps sessions in a

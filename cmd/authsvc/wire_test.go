@@ -17,11 +17,11 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"authsvc/internal/freeport"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
-	"authsvc/internal/servertest"
-	"authsvc/internal/wire"
+	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/wire"
 )
 
 // TestWire plays testdata/wire against the built binary, on every store. The

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"authsvc/internal/dev"
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 // lines collects what dev prints.

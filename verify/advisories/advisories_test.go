@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
+	"authsvc/internal/test/arena"
 )
 
 // An advisory is a class of hole that other products have had, by the number

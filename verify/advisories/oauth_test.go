@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/arena"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
 )
 
 var oauthAdvisories = []advisory{

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"time"
 
-	"authsvc/internal/scale"
+	"authsvc/internal/test/scale"
 )
 
 func main() {

@@ -26,9 +26,7 @@ type tree struct {
 }
 
 // notProduct are directories whose packages are no part of what is built.
-var notProduct = []string{"/internal/tools", "/internal/test/", "/verify", "/e2e", "/examples", "/adaptertest",
-	"/internal/arena", "/internal/chromium", "/internal/webdriver", "/internal/sites", "/internal/proxytest", "/internal/servertest",
-	"/internal/freeport", "/internal/npm", "/internal/scale", "/internal/wire", "/internal/sqladapter/sqlfault"}
+var notProduct = []string{"/internal/tools", "/internal/test", "/verify", "/e2e", "/examples", "/adaptertest"}
 
 func load(ctx context.Context, dir string) (*tree, error) {
 	t := &tree{set: token.NewFileSet()}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 // WebKitName is the program that drives WebKit; [WebKitScreen] the one that it

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // size is the number of users that AUTHSVC_SCALE asks for, 0 without it.

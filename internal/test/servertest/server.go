@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 const (

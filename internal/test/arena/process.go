@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 // A Process is the built binary, serving.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"authsvc/internal/sites"
+	"authsvc/internal/test/sites"
 )
 
 // TestDrivers goes to an https site, types, clicks and reads cookies.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/freeport"
+	"authsvc/internal/test/freeport"
 )
 
 // Host is the name of the site in the documentation.

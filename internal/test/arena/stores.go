@@ -13,7 +13,7 @@ import (
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/redis"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/servertest"
+	"authsvc/internal/test/servertest"
 )
 
 // A Kind is one of the stores that a service can have.
