@@ -44,7 +44,7 @@ func walks(ctx context.Context, dir string) ([]figure, error) {
 			return nil, err
 		}
 		run := exec.CommandContext(ctx, walk, request, data)
-		run.Env = append(os.Environ(), "GOCOVERDIR="+work)
+		run.Env = append(run.Environ(), "GOCOVERDIR="+work)
 		if out, err := run.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, out)
 		}
