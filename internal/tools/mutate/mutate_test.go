@@ -20,12 +20,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: two mutations have this name", m.name)
 		}
 		names[m.name] = true
-		source, err := os.ReadFile(filepath.Join("..", "..", "..", m.file))
-		if err != nil {
-			t.Errorf("%s: %v", m.name, err)
-			continue
-		}
-		if _, err := m.apply(string(source)); err != nil {
+		m.dir = filepath.Join("..", "..", "..", m.dir)
+		if _, _, err := m.apply(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
@@ -46,15 +42,27 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := mutation{find: "check", replacement: "nothing"}.apply(tt.source)
+			_, got, err := mutation{dir: holding(t, tt.source), find: "check", replacement: "nothing"}.apply()
 			if got != tt.want || (err == nil) != tt.ok {
 				t.Errorf("got %q, %v; want %q", got, err, tt.want)
 			}
 		})
 	}
-	if _, err := (mutation{find: "check", replacement: "check"}).apply("check"); err == nil {
+	if _, _, err := (mutation{dir: holding(t, "check"), find: "check", replacement: "check"}).apply(); err == nil {
 		t.Error("a mutation that changes nothing was applied")
 	}
+}
+
+// holding is a package of two files, one of which has this source.
+func holding(t *testing.T, source string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{"x.go": source, "y.go": "nothing", "x_test.go": "check"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func TestVerdict(t *testing.T) {
@@ -94,7 +102,7 @@ func TestOverlay(t *testing.T) {
 	if err := os.WriteFile(file, []byte("check"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path, err := mutation{file: file, find: "check", replacement: "nothing"}.overlay(t.TempDir())
+	path, err := mutation{dir: dir, find: "check", replacement: "nothing"}.overlay(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

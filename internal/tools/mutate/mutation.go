@@ -9,38 +9,52 @@ import (
 	"strings"
 )
 
-// A mutation takes one check out of one file.
+// A mutation takes one check out of one package.
 type mutation struct {
 	name        string
-	file        string // from the root of the module
-	find        string // stands in the file exactly once
+	dir         string // of the package, from the root of the module
+	find        string // stands in the package exactly once, in whichever file
 	replacement string
 	pkg         string // whose tests have to notice
 }
 
-// apply returns the file's text without the check.
-func (m mutation) apply(source string) (string, error) {
-	switch n := strings.Count(source, m.find); {
-	case m.find == m.replacement:
-		return "", errors.New("the mutation changes nothing")
-	case n != 1:
-		return "", fmt.Errorf("%s holds %q %d times; once is needed, the table is out of date", m.file, m.find, n)
+// apply returns the file that has the check, and its text without it.
+func (m mutation) apply() (file, changed string, err error) {
+	if m.find == m.replacement {
+		return "", "", errors.New("the mutation changes nothing")
 	}
-	return strings.Replace(source, m.find, m.replacement, 1), nil
+	files, err := filepath.Glob(filepath.Join(m.dir, "*.go"))
+	if err != nil {
+		return "", "", err
+	}
+	count := 0
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(f)
+		if err != nil {
+			return "", "", err
+		}
+		if n := strings.Count(string(source), m.find); n > 0 {
+			count += n
+			file, changed = f, strings.Replace(string(source), m.find, m.replacement, 1)
+		}
+	}
+	if count != 1 {
+		return "", "", fmt.Errorf("%s holds %q %d times; once is needed, the table is out of date", m.dir, m.find, count)
+	}
+	return file, changed, nil
 }
 
 // overlay writes the changed file into dir, and the description that go's
 // -overlay flag takes, whose path it returns.
 func (m mutation) overlay(dir string) (string, error) {
-	source, err := os.ReadFile(m.file)
+	file, changed, err := m.apply()
 	if err != nil {
 		return "", err
 	}
-	changed, err := m.apply(string(source))
-	if err != nil {
-		return "", err
-	}
-	from, err := filepath.Abs(m.file)
+	from, err := filepath.Abs(file)
 	if err != nil {
 		return "", err
 	}
