@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"authsvc/internal/weburl"
+
 	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 )
@@ -118,7 +120,7 @@ func cleanUser(u User) User {
 		}
 		u.Email = address
 	}
-	if origin, clean, ok := parseHTTPURL(u.Image); ok && strings.HasPrefix(origin, "https://") && len(clean) <= maxImage {
+	if origin, clean, ok := weburl.Parse(u.Image); ok && strings.HasPrefix(origin, "https://") && len(clean) <= maxImage {
 		u.Image = clean
 	} else if !isPicture(u.Image) {
 		u.Image = ""

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
 )
 
 // Email signs in with a link that is sent to a mailbox. It needs an Adapter.
@@ -125,12 +126,12 @@ func (f *emailFlow) request(rq *request, address string, known bool, kept AuditE
 		rq.mails.unqueue(m)
 	}
 	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
-	return redirect{to: withQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
+	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
 }
 
 // link is {base}/callback/email?callbackUrl=…&token=…&email=….
 func (f *emailFlow) link(rq *request, address, token string) string {
-	return withQuery(rq.base+"/callback/"+f.ID, "callbackUrl", rq.callbackURL(), "token", token, "email", address)
+	return weburl.WithQuery(rq.base+"/callback/"+f.ID, "callbackUrl", rq.callbackURL(), "token", token, "email", address)
 }
 
 func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]byte, error) {
@@ -273,7 +274,7 @@ func (e *Email) build(b *builder) flow {
 	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // also encoded ones
 		b.fail("from", "is not a mail address", `write "Acme <no-reply@example.com>"`)
 	}
-	if _, _, ok := parseHTTPURL(e.InboxURL); e.InboxURL != "" && !ok {
+	if _, _, ok := weburl.Parse(e.InboxURL); e.InboxURL != "" && !ok {
 		b.fail("inbox_url", "is no address with http or https", "write https://mail.example.com")
 	}
 	if e.Send == nil {

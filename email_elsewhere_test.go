@@ -1,9 +1,10 @@
 package authsvc_test
 
 import (
-	"authsvc/internal/test/arena"
 	"strings"
 	"testing"
+
+	"authsvc/internal/test/arena"
 )
 
 // ask requests a link and returns it as mailed.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authsvc/internal/weburl"
 )
 
 // csrfMismatch is a word of the sign-in page only; the wire says ?csrf=true.
@@ -35,10 +37,10 @@ func errorPage(rq *request) outcome {
 	code = bounded(code)
 	id := rq.shownRequestID()
 	if slices.Contains(onSignIn, code) {
-		return redirect{to: withQuery(rq.base+"/signin", "error", string(code), "request", id)}
+		return redirect{to: weburl.WithQuery(rq.base+"/signin", "error", string(code), "request", id)}
 	}
 	if rq.custom.Error != "" {
-		return redirect{to: withQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
 	}
 	return rq.errorView(rq.spelled(code), id)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"authsvc/internal/weburl"
 )
 
 // Where a callbackUrl may lead in the fuzz tests.
@@ -61,7 +63,7 @@ func FuzzCallbackURL(f *testing.F) {
 		if strings.ContainsFunc(to, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\\\"<>'`", r) }) {
 			t.Fatalf("%q gives bytes that are not encoded: %q", want, to)
 		}
-		if len(to) <= maxCallbackURL {
+		if len(to) <= weburl.MaxLength {
 			if again := rq.resolveCallback(to); again != to {
 				t.Fatalf("%q gives %q, which gives %q", want, to, again)
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"authsvc/internal/weburl"
 )
 
 type sessionKey struct{ s *Service }
@@ -64,12 +66,12 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 				http.Error(w, refusal, http.StatusUnauthorized)
 				return
 			}
-			back := s.origin + percentEncode(r.URL.RequestURI())
+			back := s.origin + weburl.Escape(r.URL.RequestURI())
 			again := ""
 			if v != nil {
 				again = "true"
 			}
-			http.Redirect(w, r, withQuery(s.base+"/signin", "callbackUrl", back, "again", again), http.StatusFound)
+			http.Redirect(w, r, weburl.WithQuery(s.base+"/signin", "callbackUrl", back, "again", again), http.StatusFound)
 			return
 		}
 		if renewed != nil && rq.setSession(renewed.value, renewed.expires) {

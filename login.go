@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"authsvc/internal/weburl"
 )
 
 // loginTries bounds how often a sign-in is judged again because access was
@@ -279,7 +281,7 @@ func (l *login) finish() outcome {
 		return page{name: pageNotice, view: v}
 	}
 	if l.created && l.custom.NewUser != "" && !l.id.plainRedirect {
-		return redirect{to: withQuery(l.absolute(l.custom.NewUser), "callbackUrl", l.id.callbackURL)}
+		return redirect{to: weburl.WithQuery(l.absolute(l.custom.NewUser), "callbackUrl", l.id.callbackURL)}
 	}
 	return redirect{to: l.id.callbackURL}
 }

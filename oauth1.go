@@ -9,6 +9,7 @@ import (
 
 	"authsvc/internal/oauth1"
 	"authsvc/internal/oidc"
+	"authsvc/internal/weburl"
 )
 
 // OAuth1 signs in with OAuth 1.0a (RFC 5849), signed by HMAC-SHA1. A service
@@ -72,7 +73,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 		return out
 	}
 	rq.makeState(tx)
-	a, err := f.fetch(rq.ctx, f.RequestTokenURL, f.credentials("", ""), map[string]string{"oauth_callback": withQuery(f.redirectURI, "state", tx.State)})
+	a, err := f.fetch(rq.ctx, f.RequestTokenURL, f.credentials("", ""), map[string]string{"oauth_callback": weburl.WithQuery(f.redirectURI, "state", tx.State)})
 	if err == nil && !a.Confirmed {
 		err = errors.New("oauth_callback_confirmed is missing: the service speaks OAuth 1.0, not 1.0a")
 	}

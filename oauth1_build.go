@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/weburl"
 )
 
 // build checks the provider and compiles it.
 func (o *OAuth1) build(b *builder) flow {
 	f := &oauth1Flow{OAuth1: *o, redirectURI: b.base + "/callback/" + o.ID, headers: map[string]string{}}
-	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: originOfString(o.AuthorizationURL)}
+	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.AuthorizationURL)}
 	known := len(b.mistakes)
 	f.checkFields(b)
 	b.warnLinking(o.ID, o.LinkVerifiedEmail)

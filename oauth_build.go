@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/weburl"
 )
 
 // build checks the provider and compiles it.
@@ -16,7 +17,7 @@ func (o *OAuth) build(b *builder) flow {
 	f := &oauthFlow{OAuth: *o, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
 	f.state, f.pkce, f.nonce = true, true, f.openID
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
-		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, originOfString(o.AuthorizationURL)), hostOnly: o.Issuer == ""}
+		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.AuthorizationURL)), hostOnly: o.Issuer == ""}
 	if f.openID && b.config.Compat == AuthJSV5 {
 		f.wire.kind = "oidc"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
 )
 
 // OpenID2 signs in with OpenID Authentication 2.0 at one provider, as Steam
@@ -82,7 +83,7 @@ func (f *openID2Flow) begin(rq *request) outcome {
 }
 
 func (f *openID2Flow) returnTo(tx *transaction) string {
-	return withQuery(f.redirectURI, "state", tx.State)
+	return weburl.WithQuery(f.redirectURI, "state", tx.State)
 }
 
 // complete judges the assertion (OpenID Authentication 2.0 §11).

@@ -5,13 +5,14 @@ import (
 	"net/url"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/weburl"
 )
 
 // build checks the provider and compiles it.
 func (o *OpenID2) build(b *builder) flow {
 	f := &openID2Flow{OpenID2: *o, redirectURI: b.base + "/callback/" + o.ID}
 	f.IDCharacters = cmp.Or(o.IDCharacters, "0123456789")
-	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: originOfString(o.Endpoint)}
+	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.Endpoint)}
 	known := len(b.mistakes)
 	if o.Endpoint == "" {
 		b.fail("endpoint", "is missing", "write the address that people are sent to")

@@ -2,7 +2,8 @@ package authsvc
 
 import (
 	"net/http"
-	"net/url"
+
+	"authsvc/internal/weburl"
 )
 
 // sameSite is the second wall behind the CSRF token, for POSTs that change
@@ -28,16 +29,7 @@ func (rq *request) sameSite() bool {
 	if len(origins) == 0 {
 		return true
 	}
-	return len(origins) == 1 && (ownOrigin(origins[0]) == rq.origin || rq.trustedOrigins[origins[0]])
-}
-
-// ownOrigin brings an Origin header into canonical spelling, "" if it is none.
-func ownOrigin(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return ""
-	}
-	return originOf(u)
+	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.trustedOrigins[origins[0]])
 }
 
 // refusedCrossSite is the refusal of the second wall.

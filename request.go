@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
 )
 
 // A request is one call of the interface while it is being answered. It
@@ -328,11 +329,11 @@ func (rq *request) refusal(e *Error) outcome {
 }
 
 func (rq *request) errorURL(code ErrorCode) string {
-	to := withQuery(rq.base+"/error", "error", string(code))
+	to := weburl.WithQuery(rq.base+"/error", "error", string(code))
 	if code == CredentialsSignin {
-		to = withQuery(to, "provider", rq.providerID())
+		to = weburl.WithQuery(to, "provider", rq.providerID())
 	}
-	return withQuery(to, "request", rq.requestID())
+	return weburl.WithQuery(to, "request", rq.requestID())
 }
 
 func (rq *request) providerID() string {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"authsvc/internal/loopback"
+	"authsvc/internal/weburl"
 )
 
 // compile checks every field of c and makes the service that it describes.
@@ -68,7 +68,7 @@ func checkURL(b *builder, s *Service) {
 		return
 	}
 	u, err := neturl.Parse(raw)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || originOf(u) == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || weburl.Origin(u) == "" {
 		b.fail("url", fmt.Sprintf("%q is no address with http or https", printable(raw, 80)), mend)
 		return
 	}
@@ -76,11 +76,11 @@ func checkURL(b *builder, s *Service) {
 		b.fail("url", "has more than scheme, host, port and a plain path", mend)
 		return
 	}
-	if u.Scheme == "http" && !loopback.Host(u.Hostname()) && !b.config.DangerousInsecureURL {
+	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
 		b.fail("url", "is http beyond loopback, where cookies and links can be read on the way",
 			"use https, or set allow_insecure_url: true (Config.DangerousInsecureURL) in a closed network")
 	}
-	s.origin = originOf(u)
+	s.origin = weburl.Origin(u)
 	s.host = strings.TrimPrefix(strings.TrimPrefix(s.origin, "https://"), "http://")
 	if s.basePath = strings.TrimSuffix(u.EscapedPath(), "/"); s.basePath == "" {
 		s.basePath = "/api/auth"
@@ -153,7 +153,7 @@ func checkOrigins(b *builder, s *Service) {
 	s.redirectOrigins = map[string]bool{s.origin: true}
 	s.trustedOrigins = map[string]bool{}
 	for i, raw := range b.config.AllowedRedirects {
-		if origin, ok := exactOrigin(raw); ok {
+		if origin, ok := weburl.ExactOrigin(raw); ok {
 			s.redirectOrigins[origin] = true
 		} else {
 			b.fail(fmt.Sprintf("allowed_redirects[%d]", i), fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
@@ -161,53 +161,17 @@ func checkOrigins(b *builder, s *Service) {
 	}
 	for i, raw := range b.config.TrustedOrigins {
 		key := fmt.Sprintf("trusted_origins[%d]", i)
-		origin, ok := exactOrigin(raw)
+		origin, ok := weburl.ExactOrigin(raw)
 		switch {
 		case !ok:
 			b.fail(key, fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
-		case !sameSite(origin, s.origin):
+		case !weburl.SameSite(origin, s.origin):
 			b.fail(key, fmt.Sprintf("%q is another site than url", origin),
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme")
 		default:
 			s.redirectOrigins[origin], s.trustedOrigins[origin] = true, true
 		}
 	}
-}
-
-// exactOrigin reads an origin without anything behind it.
-func exactOrigin(raw string) (string, bool) {
-	u, err := neturl.Parse(raw)
-	if err != nil || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return "", false
-	}
-	origin := originOf(u)
-	return origin, origin != ""
-}
-
-// sameSite compares scheme and registrable domain.
-//
-// https://html.spec.whatwg.org/multipage/browsers.html#same-site
-func sameSite(a, b string) bool {
-	x, errX := neturl.Parse(a)
-	y, errY := neturl.Parse(b)
-	if errX != nil || errY != nil || x.Scheme != y.Scheme {
-		return false
-	}
-	if x.Hostname() == y.Hostname() {
-		return true
-	}
-	d, errX := publicsuffix.EffectiveTLDPlusOne(x.Hostname())
-	e, errY := publicsuffix.EffectiveTLDPlusOne(y.Hostname())
-	return errX == nil && errY == nil && d == e
-}
-
-// originOfString is the origin of a URL, "" if it is none.
-func originOfString(raw string) string {
-	u, err := neturl.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return originOf(u)
 }
 
 func checkCookies(b *builder, s *Service) {
@@ -254,8 +218,7 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 // hasPrefixFold is how browsers compare the prefixes of cookie names (RFC
 // 6265bis).
 func hasPrefixFold(name, prefix string) bool {
-	_, ok := cutPrefixFold(name, prefix)
-	return ok
+	return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
 }
 
 func checkPages(b *builder, s *Service) {
@@ -268,7 +231,7 @@ func checkPages(b *builder, s *Service) {
 			continue
 		}
 		path := strings.HasPrefix(c.page, "/") && !strings.HasPrefix(c.page, "//") && !strings.ContainsAny(c.page, "\\#")
-		_, clean, ok := parseHTTPURL(s.absolute(c.page))
+		_, clean, ok := weburl.Parse(s.absolute(c.page))
 		switch {
 		case !path && (!ok || strings.Contains(c.page, "#")):
 			b.fail("pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
@@ -282,7 +245,7 @@ func checkPages(b *builder, s *Service) {
 // leads to the sign-in page.
 func (s *Service) leadsTo(address, route string) bool {
 	u, err := neturl.Parse(address)
-	if err != nil || originOf(u) != s.origin {
+	if err != nil || weburl.Origin(u) != s.origin {
 		return false
 	}
 	path := u.EscapedPath()

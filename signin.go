@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+
+	"authsvc/internal/weburl"
 )
 
 // signInPage: GET signin and GET signin/:provider show the ways to sign in.
@@ -16,7 +18,7 @@ func signInPage(rq *request) outcome {
 	}
 	if rq.custom.SignIn != "" {
 		rq.keepCallbackURL()
-		return redirect{to: withQuery(rq.absolute(rq.custom.SignIn),
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.SignIn),
 			"callbackUrl", rq.callbackURL(), "error", string(code), "request", rq.shownRequestID(), "again", again)}
 	}
 	if rq.query("csrf") == "true" {

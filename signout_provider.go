@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/weburl"
 )
 
 // signOutReturnPath is where a provider sends the browser after its sign-out.
@@ -49,7 +50,7 @@ func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
 		return tx.CallbackURL
 	}
 	if to.Fields != nil {
-		return withQuery(rq.base+signOutPostPath, "state", tx.State)
+		return weburl.WithQuery(rq.base+signOutPostPath, "state", tx.State)
 	}
 	return to.URL
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/weburl"
+
 	"github.com/go-sql-driver/mysql"
 )
 
@@ -143,7 +145,7 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 		}
 		return nil
 	}
-	if !stated && (!loopback(u.Hostname()) || q["tls_ca"] != "") {
+	if !stated && (!weburl.Loopback(u.Hostname()) || q["tls_ca"] != "") {
 		mode, stated = "true", true
 	}
 	if !stated || mode == "false" {
@@ -162,11 +164,6 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	}
 	t.config.TLS = c
 	return trust(c, q["tls_ca"])
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // trust reads the certificates that the server's has to descend from; without

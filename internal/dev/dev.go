@@ -25,9 +25,9 @@ import (
 	"authsvc"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/idp"
-	"authsvc/internal/loopback"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
 	"authsvc/mail"
 )
 
@@ -134,7 +134,7 @@ func listenable(host string) bool {
 // loopbackOrigin accepts http://host:port of this machine.
 func loopbackOrigin(raw string) bool {
 	u, err := url.Parse(raw)
-	return err == nil && u.Scheme == "http" && loopback.Host(u.Hostname()) && raw == "http://"+u.Host
+	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname()) && raw == "http://"+u.Host
 }
 
 // keep returns the secret in a file of the folder, making it the first time.

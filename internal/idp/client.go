@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/loopback"
+	"authsvc/internal/weburl"
 )
 
 // Client is an application that signs people in here.
@@ -48,7 +48,7 @@ func (c Client) allows(redirectURI string) bool {
 		return slices.Contains(c.RedirectURIs, redirectURI)
 	}
 	u, err := parseRedirectURI(redirectURI)
-	return err == nil && loopback.Host(u.Hostname())
+	return err == nil && weburl.Loopback(u.Hostname())
 }
 
 // indexClients checks the clients and returns them by id.

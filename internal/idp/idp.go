@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"authsvc/internal/loopback"
+	"authsvc/internal/weburl"
 )
 
 // Lifetimes and limits. Codes follow the advice of RFC 6749 §4.1.2 (at most
@@ -136,7 +136,7 @@ func parseIssuer(raw string) (*url.URL, error) {
 		return nil, errors.New("issuer is not a URL")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return nil, fmt.Errorf("issuer %q: want an absolute http or https URL", u.Redacted())
-	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
+	case u.Scheme == "http" && !weburl.Loopback(u.Hostname()):
 		return nil, fmt.Errorf("issuer %q: http is for loopback hosts only", u.Redacted())
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, fmt.Errorf("issuer %q: credentials, query and fragment are not allowed", u.Redacted())

@@ -10,7 +10,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
-	"authsvc/internal/loopback"
+	"authsvc/internal/weburl"
 )
 
 // Metadata is what a party knows about its provider, from configuration and
@@ -134,7 +134,7 @@ func (p *Party) endpoint(v any, required bool) (string, error) {
 	if err != nil {
 		return "", errors.New("issuer is not a url")
 	}
-	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !loopback.Host(issuer.Hostname()) {
+	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !weburl.Loopback(issuer.Hostname()) {
 		return "", errScheme
 	}
 	return raw, nil

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"authsvc/internal/loopback"
+	"authsvc/internal/weburl"
 )
 
 const (
@@ -190,7 +190,7 @@ func (r dialRule) check(host, resolved string) error {
 	ip := ap.Addr().Unmap().WithZone("")
 	// "localhost" is what allows plain http, so it must be this machine whatever
 	// the resolver says.
-	if loopback.Host(host) && !ip.IsLoopback() {
+	if weburl.Loopback(host) && !ip.IsLoopback() {
 		return fmt.Errorf("%w: a loopback name resolves elsewhere", errAddress)
 	}
 	switch classify(ip) {
@@ -211,7 +211,7 @@ func secureURL(u *url.URL) bool {
 	case "https":
 		return u.Hostname() != ""
 	case "http":
-		return loopback.Host(u.Hostname())
+		return weburl.Loopback(u.Hostname())
 	}
 	return false
 }

@@ -1,16 +1,14 @@
-// Package loopback says which hosts are this machine, once for all that treat
-// them differently: http without TLS, mail servers, databases, development.
-package loopback
+package weburl
 
 import (
 	"net/netip"
 	"strings"
 )
 
-// Host reports whether a host without port is this machine by its name or
+// Loopback reports whether a host without port is this machine by its name or
 // address: localhost, what is below it (RFC 6761 §6.3), 127.0.0.0/8 or ::1. It
 // resolves nothing.
-func Host(host string) bool {
+func Loopback(host string) bool {
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true

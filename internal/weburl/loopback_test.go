@@ -1,8 +1,8 @@
-package loopback
+package weburl
 
 import "testing"
 
-func TestHost(t *testing.T) {
+func TestLoopback(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
 		"localhost": true, "LocalHost": true, "localhost.": true, "app.localhost": true, "a.b.localhost": true,
@@ -10,7 +10,7 @@ func TestHost(t *testing.T) {
 		"": false, ".": false, "xlocalhost": false, "localhost.example": false, "localhost.localdomain": false,
 		"0.0.0.0": false, "10.0.0.1": false, "::": false, "128.0.0.1": false, "127.1": false, "127.0.0.1.example": false, "localhost:3000": false,
 	} {
-		if got := Host(host); got != want {
+		if got := Loopback(host); got != want {
 			t.Errorf("%q: %v", host, got)
 		}
 	}
