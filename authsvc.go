@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 )
 
@@ -27,14 +28,14 @@ type Service struct {
 	callbacks      Callbacks
 	events         Events
 	custom         Pages
-	pages          *pages
+	pages          *pages.Pages
 	siteName       string
 	names          cookieNames
 	lifetime       lifetime
 	sessions       sessions
 	csrf           csrfTokens
 	flows          map[string]flow
-	views          []providerView
+	views          []pages.Provider
 	providersJSON  []byte
 	emptySession   []byte
 	customSession  bool // callbacks take part in GET session
@@ -198,7 +199,7 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 
 // StyleURL is the address of the built-in pages' style sheet, theme included,
 // for pages of your own that are to look alike. It changes with its content.
-func (s *Service) StyleURL() string { return s.base + "/" + s.pages.stylePath }
+func (s *Service) StyleURL() string { return s.base + "/" + s.pages.StylePath }
 
 func (s *Service) request(r *http.Request) *request {
 	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
@@ -275,8 +276,11 @@ func (s *Service) describe(order []flow) {
 		if in.form == "fields" {
 			action = s.base + "/callback/" + in.id
 		}
-		s.views = append(s.views, providerView{ID: in.id, Name: in.name, Kind: in.kind, Form: in.form,
-			Action: action, Style: in.style, Fields: in.fields})
+		view := pages.Provider{ID: in.id, Name: in.name, Kind: in.kind, Form: in.form, Action: action, Style: pages.Style(in.style)}
+		for _, f := range in.fields {
+			view.Fields = append(view.Fields, pages.Field(f))
+		}
+		s.views = append(s.views, view)
 	}
 	b.WriteByte('}')
 	s.providersJSON = []byte(b.String())

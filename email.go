@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
@@ -219,7 +220,7 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	if current == "" && rq.askedFor(token) && isNavigation(rq.r.Header) {
 		return nil
 	}
-	return page{name: pageConfirm, view: confirmView{Email: address, Token: token, CallbackURL: rq.callbackURL(),
+	return page{name: pages.Confirm, view: pages.ConfirmView{Email: address, Token: token, CallbackURL: rq.callbackURL(),
 		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
 }
 

@@ -2,10 +2,12 @@ package authsvc
 
 import (
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
 )
 
@@ -64,7 +66,7 @@ func (rq *request) spelled(code ErrorCode) ErrorCode {
 
 // errorView is the built-in error page for a word.
 func (rq *request) errorView(code ErrorCode, id string) page {
-	return page{name: pageError, status: errorStatus(code), view: errorView{Code: code, RequestID: id,
+	return page{name: pages.Error, status: errorStatus(code), view: pages.ErrorView{Code: string(code), RequestID: id,
 		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}}
 }
 
@@ -87,7 +89,7 @@ func verifyRequestPage(rq *request) outcome {
 		return redirect{to: rq.absolute(rq.custom.VerifyRequest)}
 	}
 	in := rq.linkProvider(rq.query("provider"))
-	v := verifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
+	v := pages.VerifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
 	if list := rq.emailRequests(); len(list) > 0 && in.linkAge > 0 {
 		last := list[len(list)-1]
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
@@ -96,7 +98,7 @@ func verifyRequestPage(rq *request) outcome {
 		v.Resent = len(list) > 1 && list[len(list)-2].Address == last.Address
 	}
 	v.LinksPerHour = rq.linksPerHour
-	return page{name: pageVerifyRequest, view: v}
+	return page{name: pages.VerifyRequest, view: v}
 }
 
 // linkProvider is the provider of that id if it sends links, else the first
@@ -121,4 +123,17 @@ func logBeacon(rq *request) outcome {
 			"level", printable(rq.body.get("level"), 10), "code", printable(rq.body.get("code"), 60), "message", printable(rq.body.get("message"), 200)))
 	}
 	return noContent{200}
+}
+
+// errorStatus is the HTTP status of the error page for a code.
+func errorStatus(code ErrorCode) int {
+	switch code {
+	case Configuration:
+		return http.StatusInternalServerError
+	case AccessDenied, Verification:
+		return http.StatusForbidden
+	case RateLimited:
+		return http.StatusTooManyRequests
+	}
+	return http.StatusOK
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
 )
 
@@ -274,11 +275,11 @@ func (l *login) finish() outcome {
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
 	if len(l.removed) > 0 && !l.wantsJSON() { // a script shows no page
-		v := noticeView{ContinueURL: l.id.callbackURL, SignInURL: l.base + "/signin"}
+		v := pages.NoticeView{ContinueURL: l.id.callbackURL, SignInURL: l.base + "/signin"}
 		for _, a := range l.removed {
 			v.Removed = append(v.Removed, l.providerName(a.Provider))
 		}
-		return page{name: pageNotice, view: v}
+		return page{name: pages.Notice, view: v}
 	}
 	if l.created && l.custom.NewUser != "" && !l.id.plainRedirect {
 		return redirect{to: weburl.WithQuery(l.absolute(l.custom.NewUser), "callbackUrl", l.id.callbackURL)}

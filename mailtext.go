@@ -27,10 +27,10 @@ type mailData struct {
 	Language string
 }
 
-//go:embed pages/mail.txt
+//go:embed mailtext/mail.txt
 var mailText string
 
-//go:embed pages/mail.html
+//go:embed mailtext/mail.html
 var mailHTML string
 
 const mailSubject = "Sign in to {{.Site}}"

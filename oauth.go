@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 )
 
@@ -192,13 +193,13 @@ func (f *oauthFlow) complete(rq *request) outcome {
 // repost answers a form_post response, which comes from another site and so
 // without Lax cookies, by a page that posts it again from our own.
 func (f *oauthFlow) repost(rq *request) outcome {
-	v := repostView{Action: f.redirectURI}
+	v := pages.RepostView{Action: f.redirectURI}
 	for _, name := range []string{"code", "state", "iss", "user", "error", "error_description"} {
 		if s := rq.body.get(name); s != "" && len(s) <= 16<<10 {
 			v.Fields = append(v.Fields, [2]string{name, s})
 		}
 	}
-	return page{name: pageRepost, view: v}
+	return page{name: pages.Repost, view: v}
 }
 
 // answer is what a provider sent through the browser.

@@ -1,5 +1,7 @@
 package authsvc
 
+import "authsvc/internal/pages"
+
 // An outcome is what an action decided. Actions return values; only serve
 // writes a response, so every rule about headers, cookies and JSON answers is
 // in one place.
@@ -21,7 +23,7 @@ type redirect struct {
 
 // page is a built-in page.
 type page struct {
-	name   pageName
+	name   pages.Name
 	view   any
 	status int // 200 if zero
 }

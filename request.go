@@ -244,7 +244,7 @@ func (rq *request) writeObject(w http.ResponseWriter, o object) {
 }
 
 func (rq *request) writePage(w http.ResponseWriter, o page) {
-	doc, err := rq.pages.render(o.name, rq.language(), o.view)
+	doc, err := rq.pages.Render(o.name, rq.language(), o.view)
 	if err != nil {
 		rq.log.Error("page cannot be rendered", "page", string(o.name), "request", rq.requestID(), "err", err)
 		rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
@@ -252,7 +252,7 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 	}
 	h := w.Header()
 	h["Content-Type"] = hHTML
-	h.Set("Content-Security-Policy", rq.pages.csp(o.name))
+	h.Set("Content-Security-Policy", rq.pages.Policy(o.name))
 	h.Set("X-Frame-Options", "DENY")
 	h["Cross-Origin-Opener-Policy"] = hOwnSite
 	h["Permissions-Policy"] = hNoPowers
@@ -296,7 +296,7 @@ func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 
 // language is what the person reads: ui_locales, else Accept-Language.
 func (rq *request) language() string {
-	return rq.pages.language(rq.query("ui_locales"), rq.r.Header.Get("Accept-Language"))
+	return rq.pages.Language(rq.query("ui_locales"), rq.r.Header.Get("Accept-Language"))
 }
 
 // refusal logs e and turns it into the redirect to the error page, which

@@ -70,7 +70,7 @@ func (rq *request) find() (*route, outcome) {
 	case two && rt != nil: // signout/provider and signout/return
 	case two:
 		return nil, rq.unknown()
-	case rt == nil && path == rq.pages.stylePath:
+	case rt == nil && path == rq.pages.StylePath:
 		rt = &styleRoute
 	case rt == nil:
 		return nil, rq.unknown()
@@ -153,7 +153,7 @@ func home(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
 
 // getStyle: GET style.<hash>.css.
 func getStyle(rq *request) outcome {
-	b, contentType, _ := rq.pages.asset(rq.pages.stylePath)
+	b, contentType, _ := rq.pages.Asset(rq.pages.StylePath)
 	return asset{body: b, contentType: contentType, cache: "public, max-age=31536000, immutable"}
 }
 

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
 )
 
@@ -257,13 +259,20 @@ func makePages(b *builder, s *Service, order []flow) {
 	t := b.config.Theme
 	s.siteName = cmp.Or(cleanName(t.SiteName), s.host)
 	t.SiteName = s.siteName
-	var list []info
+	var styles []pages.ProviderStyle
 	for _, f := range order {
-		list = append(list, f.info())
+		styles = append(styles, pages.ProviderStyle{ID: f.info().id, Style: pages.Style(f.info().style)})
 	}
-	var mistakes []error
-	s.pages, mistakes = newPages(t, s.base, s.origin, list...)
-	b.mistakes = append(b.mistakes, mistakes...)
+	var errs []error
+	s.pages, errs = pages.New(pages.Theme(t), s.base, s.origin, styles...)
+	for _, err := range errs {
+		var m *pages.Mistake
+		if errors.As(err, &m) {
+			b.fail(m.Key, m.Problem, m.Fix)
+			continue
+		}
+		b.mistakes = append(b.mistakes, err)
+	}
 }
 
 func checkRateLimit(b *builder, s *Service) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
 )
 
@@ -24,8 +25,8 @@ func signInPage(rq *request) outcome {
 	if rq.query("csrf") == "true" {
 		code = csrfMismatch
 	}
-	v := signInView{
-		Error:     rq.spelled(code),
+	v := pages.SignInView{
+		Error:     string(rq.spelled(code)),
 		RequestID: rq.shownRequestID(),
 		Email:     rq.query("email"),
 	}
@@ -43,11 +44,11 @@ func signInPage(rq *request) outcome {
 	v.CallbackURL = rq.callbackURL()
 	rq.keepCallbackURL()
 	v.Providers = rq.providerViews()
-	return page{name: pageSignIn, view: v}
+	return page{name: pages.SignIn, view: v}
 }
 
 // providerViews lists the providers with the one used last marked.
-func (rq *request) providerViews() []providerView {
+func (rq *request) providerViews() []pages.Provider {
 	views := slices.Clone(rq.views)
 	last, _ := rq.jar.get(rq.names.last)
 	for i := range views {

@@ -3,6 +3,8 @@ package authsvc
 import (
 	"cmp"
 	"context"
+
+	"authsvc/internal/pages"
 )
 
 // signOutPage: GET signout asks. It ends nothing.
@@ -10,14 +12,14 @@ func signOutPage(rq *request) outcome {
 	if rq.custom.SignOut != "" {
 		return redirect{to: rq.absolute(rq.custom.SignOut)}
 	}
-	v := signOutView{Error: rq.query("csrf") == "true", RequestID: rq.shownRequestID()}
+	v := pages.SignOutView{Error: rq.query("csrf") == "true", RequestID: rq.shownRequestID()}
 	if s, err := rq.current(); err == nil && s != nil {
 		v.Who = cmp.Or(s.Email, s.Name, s.UserID)
 	}
 	v.CSRFToken = rq.ensureCSRF()
 	v.CallbackURL = rq.callbackURL()
 	rq.keepCallbackURL()
-	return page{name: pageSignOut, view: v}
+	return page{name: pages.SignOut, view: v}
 }
 
 // signOut: POST signout ends the session wherever it lives. If the store

@@ -1,6 +1,10 @@
 package authsvc
 
-import "net/http"
+import (
+	"net/http"
+
+	"authsvc/internal/pages"
+)
 
 // signOutPostPath is the page that posts a sign-out to the provider. It is
 // below the base.
@@ -29,6 +33,6 @@ func signOutPost(rq *request) outcome {
 	case to.Fields == nil: // the account or its ID token is gone
 		return redirect{to: to.URL}
 	default:
-		return page{name: pageSignOutProvider, view: signOutProviderView{Action: to.URL, Fields: to.Fields}}
+		return page{name: pages.SignOutProvider, view: pages.SignOutProviderView{Action: to.URL, Fields: to.Fields}}
 	}
 }

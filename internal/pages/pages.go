@@ -1,4 +1,7 @@
-package authsvc
+// Package pages renders the built-in pages: sign-in, sign-out, errors and what
+// lies between. It knows nothing of HTTP or of sessions: a page's view has all
+// that the page shows.
+package pages
 
 import (
 	"bytes"
@@ -8,58 +11,98 @@ import (
 	"fmt"
 	"html"
 	"html/template"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"golang.org/x/text/language"
 )
 
-//go:embed pages/*.html pages/style.css
+//go:embed templates/*.html templates/style.css
 var pageFiles embed.FS
 
-// A pageName is a template in pages/.
-type pageName string
+// A Name is a template in pages/.
+type Name string
 
 // The built-in pages.
 const (
-	pageSignIn          pageName = "signin"
-	pageSignOut         pageName = "signout"
-	pageError           pageName = "error"
-	pageVerifyRequest   pageName = "verify-request"
-	pageConfirm         pageName = "confirm"
-	pageNotice          pageName = "notice"
-	pageRepost          pageName = "repost"
-	pageSignOutProvider pageName = "signout-provider"
+	SignIn          Name = "signin"
+	SignOut         Name = "signout"
+	Error           Name = "error"
+	VerifyRequest   Name = "verify-request"
+	Confirm         Name = "confirm"
+	Notice          Name = "notice"
+	Repost          Name = "repost"
+	SignOutProvider Name = "signout-provider"
 )
 
 // pageNames lists every page and says whether its policy has form-action.
 // Chromium applies form-action to each redirect that answers the form, so it
 // cannot stand on a page whose form may lead to an identity provider or to a
 // callbackUrl on another origin.
-func pageNames() map[pageName]bool {
-	return map[pageName]bool{
-		pageSignIn: false, pageSignOut: false, pageConfirm: false, pageRepost: false, pageSignOutProvider: false,
-		pageError: true, pageVerifyRequest: true, pageNotice: true,
+func pageNames() map[Name]bool {
+	return map[Name]bool{
+		SignIn: false, SignOut: false, Confirm: false, Repost: false, SignOutProvider: false,
+		Error: true, VerifyRequest: true, Notice: true,
 	}
 }
 
 // submitsItself tells the pages whose only form is submitted by a script.
-func (n pageName) submitsItself() bool { return n == pageRepost || n == pageSignOutProvider }
+func (n Name) submitsItself() bool { return n == Repost || n == SignOutProvider }
 
 // submitScript submits the only form of a page. It is allowed by its hash; the
 // prototype's method works whatever the fields are called.
 const submitScript = `HTMLFormElement.prototype.submit.call(document.forms[0])`
 
-// pages renders the built-in pages. It is immutable.
-type pages struct {
-	templates map[pageName]*template.Template
-	policies  map[pageName]string
+// A Theme adapts the pages; see authsvc.Theme.
+type Theme struct {
+	ColorScheme string
+	BrandColor  string
+	ButtonText  string
+	Logo        string
+	SiteName    string
+}
+
+// A Style is how a provider's button looks; see authsvc.Style.
+type Style struct {
+	Logo       string
+	Background string
+	Text       string
+}
+
+// A Field is one input of a form; see authsvc.Field.
+type Field struct {
+	Name         string
+	Label        string
+	Type         string
+	Placeholder  string
+	Autocomplete string
+}
+
+// A ProviderStyle is what the style sheet has of a provider.
+type ProviderStyle struct {
+	ID    string
+	Style Style
+}
+
+// A Mistake is one of the operator's, in a theme or a style.
+type Mistake struct {
+	Key     string // such as theme.logo
+	Problem string // what is wrong
+	Fix     string // what to do
+}
+
+// Error implements error.
+func (m *Mistake) Error() string { return m.Key + " " + m.Problem + "; " + m.Fix }
+
+// Pages renders the built-in pages. It is immutable.
+type Pages struct {
+	templates map[Name]*template.Template
+	policies  map[Name]string
 	langs     []string // index of matcher
 	matcher   language.Matcher
 	site      site
 	style     []byte
-	stylePath string // style.<hash>.css, relative to the base URL
+	StylePath string // style.<hash>.css, relative to the base URL
 }
 
 // site is what all pages of a service share.
@@ -76,25 +119,25 @@ type site struct {
 // as https://app.example.com/api/auth, origin that of the application. The
 // style sheet gets the colours of providers. The errors are mistakes of the
 // operator in theme and styles, all at once; the pages are then unusable.
-func newPages(theme Theme, base, origin string, providers ...info) (*pages, []error) {
+func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, []error) {
 	l, errs := newLook(theme)
-	css, err := pageFiles.ReadFile("pages/style.css")
+	css, err := pageFiles.ReadFile("templates/style.css")
 	if err != nil {
 		return nil, append(errs, fmt.Errorf("pages: %w", err))
 	}
-	p := &pages{templates: map[pageName]*template.Template{}, policies: map[pageName]string{}}
+	p := &Pages{templates: map[Name]*template.Template{}, policies: map[Name]string{}}
 	var styleErrs []error
-	p.style, p.stylePath, styleErrs = styleSheet(l, string(css), providers)
+	p.style, p.StylePath, styleErrs = styleSheet(l, string(css), providers)
 	errs = append(errs, styleErrs...)
 
 	base = strings.TrimSuffix(base, "/")
 	p.site = site{
 		Site: shownName(theme, origin), Origin: origin, Base: base,
-		Logo: template.URL(l.logo), ColorScheme: l.metaScheme(), StyleURL: base + "/" + p.stylePath, // #nosec G203 -- the operator's
+		Logo: template.URL(l.logo), ColorScheme: l.metaScheme(), StyleURL: base + "/" + p.StylePath, // #nosec G203 -- the operator's
 	}
 	p.langs, p.matcher = newMatcher()
 	for name, formAction := range pageNames() {
-		t, err := template.New("layout.html").Funcs(pageFuncs()).ParseFS(pageFiles, "pages/layout.html", "pages/"+string(name)+".html")
+		t, err := template.New("layout.html").Funcs(pageFuncs()).ParseFS(pageFiles, "templates/layout.html", "templates/"+string(name)+".html")
 		if err != nil {
 			return nil, append(errs, fmt.Errorf("pages: %w", err))
 		}
@@ -162,8 +205,8 @@ func autocomplete(f Field) string {
 }
 
 // render makes a whole document. lang is a result of language; anything else
-// means English. v is the view of the page, such as signInView for pageSignIn.
-func (p *pages) render(name pageName, lang string, v any) ([]byte, error) {
+// means English. v is the view of the page, such as SignInView for SignIn.
+func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
 	t, ok := p.templates[name]
 	if !ok {
 		return nil, fmt.Errorf("pages: no page %q", name)
@@ -178,7 +221,7 @@ func (p *pages) render(name pageName, lang string, v any) ([]byte, error) {
 
 // csp is the Content-Security-Policy of a page; of one that does not exist, a
 // policy that allows nothing.
-func (p *pages) csp(name pageName) string {
+func (p *Pages) Policy(name Name) string {
 	if c, ok := p.policies[name]; ok {
 		return c
 	}
@@ -187,24 +230,11 @@ func (p *pages) csp(name pageName) string {
 
 // asset is the file behind {base}/name. Its name holds a hash of its content,
 // so it may be cached for ever.
-func (p *pages) asset(name string) (body []byte, contentType string, ok bool) {
-	if name != p.stylePath {
+func (p *Pages) Asset(name string) (body []byte, contentType string, ok bool) {
+	if name != p.StylePath {
 		return nil, "", false
 	}
 	return p.style, "text/css; charset=utf-8", true
-}
-
-// errorStatus is the HTTP status of the error page for a code.
-func errorStatus(code ErrorCode) int {
-	switch code {
-	case Configuration:
-		return http.StatusInternalServerError
-	case AccessDenied, Verification:
-		return http.StatusForbidden
-	case RateLimited:
-		return http.StatusTooManyRequests
-	}
-	return http.StatusOK
 }
 
 // document is what a template sees: the site, the words of one language, and
@@ -212,7 +242,7 @@ func errorStatus(code ErrorCode) int {
 type document struct {
 	site
 	words
-	Name pageName
+	Name Name
 	V    any
 }
 

@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 import (
 	"io/fs"
@@ -47,9 +47,9 @@ func TestCataloguesAreComplete(t *testing.T) {
 }
 
 // errorCodes are the words of the interface.
-func errorCodes() []ErrorCode {
-	return []ErrorCode{OAuthSignin, OAuthCallback, OAuthCreateAccount, EmailCreateAccount, Callback, OAuthAccountNotLinked, EmailSignin,
-		CredentialsSignin, SessionRequired, Configuration, AccessDenied, Verification, RateLimited}
+func errorCodes() []string {
+	return []string{"OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked", "EmailSignin",
+		"CredentialsSignin", "SessionRequired", "Configuration", "AccessDenied", "Verification", "RateLimited"}
 }
 
 func TestEveryKeyIsUsedAndKnown(t *testing.T) {
@@ -61,14 +61,14 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for _, unit := range []string{"seconds", "minutes", "hours"} {
 		used[unit+".one"], used[unit+".other"] = true, true
 	}
-	for _, code := range append(errorCodes(), "Signin", csrfMismatch, "default") {
+	for _, code := range append(errorCodes(), "Signin", "csrf", "default") {
 		used["error."+string(code)], used["help."+string(code)] = true, true
 	}
 	for _, code := range []string{"default", "Configuration", "AccessDenied", "Verification", "RateLimited"} {
 		used["heading."+code] = true
 	}
 	key := regexp.MustCompile(`\.(?:T|Rich) "([^"]+)"`)
-	files, err := fs.Glob(pageFiles, "pages/*.html")
+	files, err := fs.Glob(pageFiles, "templates/*.html")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("templates: %v, %v", files, err)
 	}
@@ -122,7 +122,7 @@ func TestLanguage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := p.language(tt.uiLocales, tt.accept); got != tt.want {
+			if got := p.Language(tt.uiLocales, tt.accept); got != tt.want {
 				t.Errorf("language(%.40q, %.40q) = %q; want %q", tt.uiLocales, tt.accept, got, tt.want)
 			}
 		})

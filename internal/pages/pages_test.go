@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 import (
 	"crypto/sha256"
@@ -12,9 +12,9 @@ import (
 )
 
 // parsed renders a state and returns its elements.
-func parsed(t *testing.T, p *pages, lang string, s state) (body []byte, elements []*html.Node) {
+func parsed(t *testing.T, p *Pages, lang string, s state) (body []byte, elements []*html.Node) {
 	t.Helper()
-	body, err := p.render(s.page, lang, s.view)
+	body, err := p.Render(s.page, lang, s.view)
 	if err != nil {
 		t.Fatalf("render: %v", err)
 	}
@@ -96,7 +96,7 @@ func checkDocument(t *testing.T, s state, lang string, elements []*html.Node) {
 			}
 		case "form":
 			own := strings.HasPrefix(attr(n, "action"), testBase+"/")
-			if attr(n, "method") != "post" || own == (s.page == pageSignOutProvider) {
+			if attr(n, "method") != "post" || own == (s.page == SignOutProvider) {
 				t.Errorf("form %q %q", attr(n, "method"), attr(n, "action"))
 			}
 		case "input":
@@ -212,19 +212,19 @@ func TestSignInHooks(t *testing.T) {
 func TestSignInErrors(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
-	tests := map[ErrorCode]string{
-		OAuthSignin: "Try signing in with a different account.", OAuthCallback: "Try signing in with a different account.",
-		Callback: "Try signing in with a different account.", "Signin": "Try signing in with a different account.",
-		OAuthAccountNotLinked: "To confirm your identity, sign in with the same account you used originally.",
-		EmailSignin:           "The e-mail could not be sent.",
-		CredentialsSignin:     "Sign in failed. Check the details you provided are correct.",
-		SessionRequired:       "Please sign in to access this page.",
-		"SomethingElse":       "Unable to sign in.", "constructor": "Unable to sign in.",
-		ErrorCode(strings.Repeat("x", 10<<10)): "Unable to sign in.",
-		"":                                     "",
+	tests := map[string]string{
+		"OAuthSignin": "Try signing in with a different account.", "OAuthCallback": "Try signing in with a different account.",
+		"Callback": "Try signing in with a different account.", "Signin": "Try signing in with a different account.",
+		"OAuthAccountNotLinked": "To confirm your identity, sign in with the same account you used originally.",
+		"EmailSignin":           "The e-mail could not be sent.",
+		"CredentialsSignin":     "Sign in failed. Check the details you provided are correct.",
+		"SessionRequired":       "Please sign in to access this page.",
+		"SomethingElse":         "Unable to sign in.", "constructor": "Unable to sign in.",
+		string(strings.Repeat("x", 10<<10)): "Unable to sign in.",
+		"":                                  "",
 	}
 	for code, want := range tests {
-		_, elements := parsed(t, p, "en", state{"", pageSignIn, signInView{Error: code, RequestID: "abc123", Providers: eightProviders()}})
+		_, elements := parsed(t, p, "en", state{"", SignIn, SignInView{Error: code, RequestID: "abc123", Providers: eightProviders()}})
 		got := ""
 		for _, n := range elements {
 			if attr(n, "role") == "alert" {
@@ -244,8 +244,8 @@ func TestSignedInOffersLinking(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
 	for signedIn, want := range map[string]int{"": 0, "ada@example.com": 1} {
-		view := signInView{SignedIn: signedIn, Providers: []providerView{button("github", "GitHub", "github"), emailForm()}}
-		_, elements := parsed(t, p, "en", state{"", pageSignIn, view})
+		view := SignInView{SignedIn: signedIn, Providers: []Provider{button("github", "GitHub", "github"), emailForm()}}
+		_, elements := parsed(t, p, "en", state{"", SignIn, view})
 		links := 0
 		for _, n := range elements {
 			if attr(n, "name") == "link" && attr(n, "value") == "true" {
@@ -261,22 +261,22 @@ func TestSignedInOffersLinking(t *testing.T) {
 func TestVerifyRequestResend(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
-	view := verifyRequestView{Email: "ada@example.com", ResendAction: testBase + "/signin/email", MaxAgeMinutes: 10}
+	view := VerifyRequestView{Email: "ada@example.com", ResendAction: testBase + "/signin/email", MaxAgeMinutes: 10}
 	for _, tt := range []struct {
 		name    string
-		change  func(*verifyRequestView)
+		change  func(*VerifyRequestView)
 		has     []string
 		hasNone []string
 	}{
-		{"usual", func(*verifyRequestView) {}, []string{"<form", "ada@example.com", "10 minutes", "At most 5 links", "A sign in link has been sent to your email address."}, []string{`role="status"`}},
-		{"address unknown", func(v *verifyRequestView) { v.Email = "" }, []string{"10 minutes"}, []string{"<form"}},
-		{"resent", func(v *verifyRequestView) { v.Resent = true }, []string{`role="status"`}, nil},
-		{"other limit", func(v *verifyRequestView) { v.LinksPerHour = 12 }, []string{"At most 12 links"}, nil},
-		{"no limit", func(v *verifyRequestView) { v.LinksPerHour = -1 }, nil, []string{"At most"}},
+		{"usual", func(*VerifyRequestView) {}, []string{"<form", "ada@example.com", "10 minutes", "At most 5 links", "A sign in link has been sent to your email address."}, []string{`role="status"`}},
+		{"address unknown", func(v *VerifyRequestView) { v.Email = "" }, []string{"10 minutes"}, []string{"<form"}},
+		{"resent", func(v *VerifyRequestView) { v.Resent = true }, []string{`role="status"`}, nil},
+		{"other limit", func(v *VerifyRequestView) { v.LinksPerHour = 12 }, []string{"At most 12 links"}, nil},
+		{"no limit", func(v *VerifyRequestView) { v.LinksPerHour = -1 }, nil, []string{"At most"}},
 	} {
 		v := view
 		tt.change(&v)
-		body, err := p.render(pageVerifyRequest, "en", v)
+		body, err := p.Render(VerifyRequest, "en", v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,16 +297,16 @@ func TestPolicies(t *testing.T) {
 	t.Parallel()
 	const start = "default-src 'none'; style-src 'self'; img-src 'self' data:"
 	p, withLogo := newTestPages(t, Theme{}), newTestPages(t, Theme{Logo: "https://CDN.example.com:8443/a;b.png"})
-	for name, formAction := range map[pageName]bool{pageSignIn: false, pageSignOut: false, pageConfirm: false, pageRepost: false, pageSignOutProvider: false, pageError: true, pageVerifyRequest: true, pageNotice: true} {
-		c := p.csp(name)
+	for name, formAction := range map[Name]bool{SignIn: false, SignOut: false, Confirm: false, Repost: false, SignOutProvider: false, Error: true, VerifyRequest: true, Notice: true} {
+		c := p.Policy(name)
 		if !strings.HasPrefix(c, start+"; base-uri 'none'; frame-ancestors 'none'") || strings.Contains(c, "form-action 'self'") != formAction || strings.Contains(c, "script-src") != (name.submitsItself()) {
 			t.Errorf("%s: %s", name, c)
 		}
-		if c := withLogo.csp(name); !strings.HasPrefix(c, start+" https://cdn.example.com:8443; base-uri") {
+		if c := withLogo.Policy(name); !strings.HasPrefix(c, start+" https://cdn.example.com:8443; base-uri") {
 			t.Errorf("%s with a logo: %s", name, c)
 		}
 	}
-	if c := p.csp("nosuch"); strings.Contains(c, "self") {
+	if c := p.Policy("nosuch"); strings.Contains(c, "self") {
 		t.Errorf("unknown page: %s", c)
 	}
 }
@@ -315,12 +315,12 @@ func TestPolicies(t *testing.T) {
 func TestRepostScript(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
-	body, elements := parsed(t, p, "en", state{"", pageRepost, repostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"code", `"><script>`}, {"state", "s"}}}})
+	body, elements := parsed(t, p, "en", state{"", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"code", `"><script>`}, {"state", "s"}}}})
 	_, rest, _ := strings.Cut(string(body), "<script>")
 	script, _, _ := strings.Cut(rest, "</script>")
 	sum := sha256.Sum256([]byte(script))
-	if want := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.HasSuffix(p.csp(pageRepost), want) {
-		t.Errorf("policy %q; want %q", p.csp(pageRepost), want)
+	if want := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.HasSuffix(p.Policy(Repost), want) {
+		t.Errorf("policy %q; want %q", p.Policy(Repost), want)
 	}
 	got := map[string]string{}
 	for _, n := range elements {
@@ -336,24 +336,15 @@ func TestRepostScript(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
-	if _, err := p.render("nosuch", "en", nil); err == nil {
+	if _, err := p.Render("nosuch", "en", nil); err == nil {
 		t.Error("a page that does not exist was rendered")
 	}
-	if _, err := p.render(pageSignIn, "en", errorView{}); err == nil {
+	if _, err := p.Render(SignIn, "en", ErrorView{}); err == nil {
 		t.Error("a page was rendered with the view of another")
 	}
-	body, err := p.render(pageError, "xx", errorView{})
+	body, err := p.Render(Error, "xx", ErrorView{})
 	if err != nil || !strings.Contains(string(body), `<html lang="en"`) {
 		t.Errorf("unknown language: %v, %.60s", err, body)
-	}
-}
-
-func TestErrorStatus(t *testing.T) {
-	t.Parallel()
-	for code, want := range map[ErrorCode]int{Configuration: 500, AccessDenied: 403, Verification: 403, RateLimited: 429, OAuthCallback: 200, "": 200, "constructor": 200} {
-		if got := errorStatus(code); got != want {
-			t.Errorf("errorStatus(%q) = %d; want %d", code, got, want)
-		}
 	}
 }
 

@@ -1,17 +1,17 @@
-package authsvc
+package pages
 
 import "net/url"
 
 // The views below are what actions hand to pages.render. Their strings are
 // escaped by the templates; URLs in them have been checked by the caller.
 
-// signInView fills the sign-in page.
-type signInView struct {
+// SignInView fills the sign-in page.
+type SignInView struct {
 	CSRFToken   string
 	CallbackURL string
-	Error       ErrorCode // empty: no banner
-	RequestID   string    // shown in the banner
-	Providers   []providerView
+	Error       string // empty: no banner
+	RequestID   string // shown in the banner
+	Providers   []Provider
 	Email       string // what the e-mail field starts with
 	// SignedIn names the person of the live session. Each provider can then be
 	// added to that account or be used to sign in as somebody else.
@@ -22,8 +22,8 @@ type signInView struct {
 	RetryAfter int // seconds, with RateLimited
 }
 
-// providerView is one way to sign in.
-type providerView struct {
+// Provider is one way to sign in.
+type Provider struct {
 	ID, Name string
 	Kind     string // wire type: oauth, oidc, email, credentials
 	Form     string // button, email or fields
@@ -34,8 +34,8 @@ type providerView struct {
 }
 
 // Buttons are the providers that need no input, in their order.
-func (v signInView) Buttons() []providerView {
-	var list []providerView
+func (v SignInView) Buttons() []Provider {
+	var list []Provider
 	for _, p := range v.Providers {
 		if p.Form == "button" {
 			list = append(list, p)
@@ -45,8 +45,8 @@ func (v signInView) Buttons() []providerView {
 }
 
 // Forms are the providers that ask for something, in their order.
-func (v signInView) Forms() []providerView {
-	var list []providerView
+func (v SignInView) Forms() []Provider {
+	var list []Provider
 	for _, p := range v.Providers {
 		if p.Form == "email" || p.Form == "fields" && len(p.Fields) > 0 {
 			list = append(list, p)
@@ -57,7 +57,7 @@ func (v signInView) Forms() []providerView {
 
 // FirstForm says whether p's button carries the id that NextAuth gives to the
 // e-mail button; ids are unique, so only the first does.
-func (v signInView) FirstForm(p providerView) bool {
+func (v SignInView) FirstForm(p Provider) bool {
 	for _, f := range v.Forms() {
 		if f.Form == "email" {
 			return f.ID == p.ID
@@ -67,12 +67,12 @@ func (v signInView) FirstForm(p providerView) bool {
 }
 
 // Blames says whether the error is about what was typed into a kind of form.
-func (v signInView) Blames(form string) bool {
-	return v.Error == EmailSignin && form == "email" || v.Error == CredentialsSignin && form == "fields"
+func (v SignInView) Blames(form string) bool {
+	return v.Error == "EmailSignin" && form == "email" || v.Error == "CredentialsSignin" && form == "fields"
 }
 
-// signOutView asks whether to sign out.
-type signOutView struct {
+// SignOutView asks whether to sign out.
+type SignOutView struct {
 	CSRFToken   string
 	CallbackURL string // where "stay signed in" leads, and the form's callbackUrl
 	Who         string // name or address of the person
@@ -80,17 +80,17 @@ type signOutView struct {
 	RequestID   string
 }
 
-// errorView fills the error page. Its status is errorStatus(Code).
-type errorView struct {
-	Code       ErrorCode
+// ErrorView fills the error page. Its status is errorStatus(Code).
+type ErrorView struct {
+	Code       string
 	RequestID  string
 	BackURL    string
 	SignInURL  string
 	RetryAfter int // seconds, with RateLimited
 }
 
-// verifyRequestView follows the request for an e-mail link.
-type verifyRequestView struct {
+// VerifyRequestView follows the request for an e-mail link.
+type VerifyRequestView struct {
 	Email         string // from the sealed cookie; empty: not known here
 	CSRFToken     string
 	ResendAction  string // POST signin/email
@@ -103,15 +103,15 @@ type verifyRequestView struct {
 }
 
 // Limit is the number of links an hour that the page names; 0 for none.
-func (v verifyRequestView) Limit() int {
+func (v VerifyRequestView) Limit() int {
 	if v.LinksPerHour == 0 {
 		return 5
 	}
 	return max(v.LinksPerHour, 0)
 }
 
-// confirmView asks before an e-mail link signs somebody in here.
-type confirmView struct {
+// ConfirmView asks before an e-mail link signs somebody in here.
+type ConfirmView struct {
 	Email       string
 	Token       string
 	CallbackURL string
@@ -120,22 +120,22 @@ type confirmView struct {
 	Current     string // who is signed in now, if it is somebody else
 }
 
-// noticeView tells which sign-ins the first proof of an address removed.
-type noticeView struct {
+// NoticeView tells which sign-ins the first proof of an address removed.
+type NoticeView struct {
 	Removed     []string // provider names
 	ContinueURL string
 	SignInURL   string
 }
 
-// repostView repeats a form_post answer as a same-origin POST. The field
+// RepostView repeats a form_post answer as a same-origin POST. The field
 // repost=1 is added by the page.
-type repostView struct {
+type RepostView struct {
 	Action string
 	Fields [][2]string // name, value
 }
 
-// signOutProviderView posts a sign-out to the provider.
-type signOutProviderView struct {
+// SignOutProviderView posts a sign-out to the provider.
+type SignOutProviderView struct {
 	Action string     // end-session endpoint
 	Fields url.Values // with the ID token
 }

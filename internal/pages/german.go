@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 // german holds the texts in German.
 func german() words {

@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 // english holds the texts in English; its keys are the ones that every
 // language has. The error sentences are those of NextAuth.js v4, which tests

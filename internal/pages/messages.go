@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func wordsOf(lang string) words {
 // section 3.1.2.1: tags separated by spaces, best first) goes before the
 // Accept-Language header. Either may be empty, malformed or too long; it is
 // then ignored.
-func (p *pages) language(uiLocales, acceptLanguage string) string {
+func (p *Pages) Language(uiLocales, acceptLanguage string) string {
 	var wishes []string
 	if len(uiLocales) <= maxLocales {
 		wishes = strings.Fields(uiLocales)
@@ -103,15 +103,15 @@ func (w words) Minutes(n int) (string, error) {
 // somebody typed into the address bar, get those of "default".
 
 // ErrorHeading is the heading of the error page.
-func (w words) ErrorHeading(code ErrorCode) (string, error) { return w.byCode("heading", code) }
+func (w words) ErrorHeading(code string) (string, error) { return w.byCode("heading", code) }
 
 // ErrorText says what happened.
-func (w words) ErrorText(code ErrorCode) (string, error) { return w.byCode("error", code) }
+func (w words) ErrorText(code string) (string, error) { return w.byCode("error", code) }
 
 // ErrorHelp says what to do about it.
-func (w words) ErrorHelp(code ErrorCode) (string, error) { return w.byCode("help", code) }
+func (w words) ErrorHelp(code string) (string, error) { return w.byCode("help", code) }
 
-func (w words) byCode(prefix string, code ErrorCode) (string, error) {
+func (w words) byCode(prefix string, code string) (string, error) {
 	if s, ok := w.text[prefix+"."+string(code)]; ok {
 		return s, nil
 	}

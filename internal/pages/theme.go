@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 import (
 	"errors"
@@ -162,7 +162,7 @@ func newLook(t Theme) (look, []error) {
 	l := look{scheme: t.ColorScheme, brand: defaultBrand}
 	var errs []error
 	report := func(field string, err error) {
-		errs = append(errs, &ConfigError{Key: "theme." + field, Problem: "cannot be used: " + err.Error(), Mend: "correct it, or leave it out"})
+		errs = append(errs, &Mistake{Key: "theme." + field, Problem: "cannot be used: " + err.Error(), Fix: "correct it, or leave it out"})
 	}
 
 	switch l.scheme {

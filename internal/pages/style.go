@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 import (
 	"crypto/sha256"
@@ -26,14 +26,14 @@ func minify(css string) string {
 
 // styleSheet joins theme, embedded sheet and provider colours, and names the
 // result after its content, so that it can be cached for ever.
-func styleSheet(l look, embedded string, providers []info) (body []byte, name string, errs []error) {
+func styleSheet(l look, embedded string, providers []ProviderStyle) (body []byte, name string, errs []error) {
 	var b strings.Builder
 	b.WriteString(l.css())
 	b.WriteString(minify(embedded))
 	for _, p := range providers {
 		rule, err := providerRule(p)
 		if err != nil {
-			errs = append(errs, &ConfigError{Key: "providers." + p.id + ".style", Problem: "cannot be used: " + err.Error(), Mend: "write colours as #rrggbb"})
+			errs = append(errs, &Mistake{Key: "providers." + p.ID + ".style", Problem: "cannot be used: " + err.Error(), Fix: "write colours as #rrggbb"})
 		}
 		b.WriteString(rule)
 	}
@@ -46,28 +46,28 @@ var providerID = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // providerRule colours the mark of one provider. Without colours of its own a
 // provider gets no rule, and its mark the colour of the text.
-func providerRule(p info) (string, error) {
-	if p.style.Background == "" && p.style.Text == "" {
+func providerRule(p ProviderStyle) (string, error) {
+	if p.Style.Background == "" && p.Style.Text == "" {
 		return "", nil
 	}
-	if !providerID.MatchString(p.id) {
-		return "", fmt.Errorf("provider %q: id may hold only a-z, 0-9, - and _", p.id)
+	if !providerID.MatchString(p.ID) {
+		return "", fmt.Errorf("provider %q: id may hold only a-z, 0-9, - and _", p.ID)
 	}
 	var decl []string
 	var text rgb
-	if p.style.Background != "" {
-		bg, err := parseColor(p.style.Background)
+	if p.Style.Background != "" {
+		bg, err := parseColor(p.Style.Background)
 		if err != nil {
-			return "", fmt.Errorf("provider %q: style background: %w", p.id, err)
+			return "", fmt.Errorf("provider %q: style background: %w", p.ID, err)
 		}
 		decl, text = append(decl, "background:"+bg.String()), readable(bg)
 	}
-	if p.style.Text != "" {
+	if p.Style.Text != "" {
 		var err error
-		if text, err = parseColor(p.style.Text); err != nil {
-			return "", fmt.Errorf("provider %q: style text: %w", p.id, err)
+		if text, err = parseColor(p.Style.Text); err != nil {
+			return "", fmt.Errorf("provider %q: style text: %w", p.ID, err)
 		}
 	}
 	decl = append(decl, "color:"+text.String())
-	return fmt.Sprintf(".p-%s .mark{%s}", p.id, strings.Join(decl, ";")), nil
+	return fmt.Sprintf(".p-%s .mark{%s}", p.ID, strings.Join(decl, ";")), nil
 }

@@ -1,4 +1,4 @@
-package authsvc
+package pages
 
 import (
 	"regexp"
@@ -24,9 +24,9 @@ func TestMinify(t *testing.T) {
 func TestStyleSheet(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
-	body, contentType, ok := p.asset(p.stylePath)
-	if !ok || contentType != "text/css; charset=utf-8" || !regexp.MustCompile(`^style\.[0-9a-f]{16}\.css$`).MatchString(p.stylePath) {
-		t.Fatalf("asset(%q) = %v, %q", p.stylePath, ok, contentType)
+	body, contentType, ok := p.Asset(p.StylePath)
+	if !ok || contentType != "text/css; charset=utf-8" || !regexp.MustCompile(`^style\.[0-9a-f]{16}\.css$`).MatchString(p.StylePath) {
+		t.Fatalf("asset(%q) = %v, %q", p.StylePath, ok, contentType)
 	}
 	css := string(body)
 	if strings.Count(css, "{") != strings.Count(css, "}") || strings.Contains(css, "/*") || strings.Contains(css, "url(") || strings.Contains(css, "@import") {
@@ -37,8 +37,8 @@ func TestStyleSheet(t *testing.T) {
 			t.Errorf("no %q", rule)
 		}
 	}
-	for _, name := range []string{"", "style.css", "/" + p.stylePath, "../" + p.stylePath, strings.ToUpper(p.stylePath), "layout.html", "pages/style.css"} {
-		if _, _, ok := p.asset(name); ok {
+	for _, name := range []string{"", "style.css", "/" + p.StylePath, "../" + p.StylePath, strings.ToUpper(p.StylePath), "layout.html", "templates/style.css"} {
+		if _, _, ok := p.Asset(name); ok {
 			t.Errorf("asset(%q) exists", name)
 		}
 	}
@@ -47,13 +47,13 @@ func TestStyleSheet(t *testing.T) {
 func TestStyleNameFollowsContent(t *testing.T) {
 	t.Parallel()
 	base, again, brand := newTestPages(t, Theme{}), newTestPages(t, Theme{SiteName: "Acme"}), newTestPages(t, Theme{BrandColor: "#635bff"})
-	if base.stylePath != again.stylePath {
+	if base.StylePath != again.StylePath {
 		t.Error("same style sheet, other name")
 	}
-	if base.stylePath == brand.stylePath {
+	if base.StylePath == brand.StylePath {
 		t.Error("other theme, same name")
 	}
-	if want := testBase + "/" + base.stylePath; base.site.StyleURL != want {
+	if want := testBase + "/" + base.StylePath; base.site.StyleURL != want {
 		t.Errorf("style URL %q; want %q", base.site.StyleURL, want)
 	}
 }
@@ -61,24 +61,24 @@ func TestStyleNameFollowsContent(t *testing.T) {
 func TestProviderStyles(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name string
-		info info
-		want string // part of the mistake; empty: none
+		name     string
+		provider ProviderStyle
+		want     string // part of the mistake; empty: none
 	}{
-		{"none", info{id: "a"}, ""},
-		{"both", info{id: "a-1", style: Style{Background: "#123456", Text: "#ffffff"}}, ""},
-		{"text only", info{id: "a", style: Style{Text: "#123456"}}, ""},
-		{"background", info{id: "a", style: Style{Background: "url(//evil)"}}, "style background"},
-		{"text", info{id: "a", style: Style{Text: "#000;}*{"}}, "style text"},
-		{"id", info{id: "a{}", style: Style{Text: "#000000"}}, "id may hold"},
+		{"none", ProviderStyle{ID: "a"}, ""},
+		{"both", ProviderStyle{ID: "a-1", Style: Style{Background: "#123456", Text: "#ffffff"}}, ""},
+		{"text only", ProviderStyle{ID: "a", Style: Style{Text: "#123456"}}, ""},
+		{"background", ProviderStyle{ID: "a", Style: Style{Background: "url(//evil)"}}, "style background"},
+		{"text", ProviderStyle{ID: "a", Style: Style{Text: "#000;}*{"}}, "style text"},
+		{"id", ProviderStyle{ID: "a{}", Style: Style{Text: "#000000"}}, "id may hold"},
 	}
 	for _, tt := range tests {
-		_, errs := newPages(Theme{}, testBase, testOrigin, tt.info)
+		_, errs := New(Theme{}, testBase, testOrigin, tt.provider)
 		if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want)) {
 			t.Errorf("%s: %v; want %q", tt.name, errs, tt.want)
 		}
 	}
-	if _, errs := newPages(Theme{BrandColor: "x", Logo: "y"}, testBase, testOrigin, info{id: "a", style: Style{Text: "z"}}); len(errs) != 3 {
+	if _, errs := New(Theme{BrandColor: "x", Logo: "y"}, testBase, testOrigin, ProviderStyle{ID: "a", Style: Style{Text: "z"}}); len(errs) != 3 {
 		t.Errorf("mistakes %v; want all three at once", errs)
 	}
 }

@@ -1,0 +1,163 @@
+package pages
+
+import (
+	"cmp"
+	"flag"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var galleryDir = flag.String("gallery", "", "write every page and state as HTML files into this directory")
+
+// A state is one page as somebody meets it. The gallery is what the tests
+// below check as a whole, and what a designer looks at.
+type state struct {
+	file string
+	page Name
+	view any
+}
+
+const (
+	testBase   = "https://app.example.com/api/auth"
+	testOrigin = "https://app.example.com"
+	testToken  = "3f8c0e1b6d5a49f7a2c4e6081b3d5f7092a4c6e8f01b3d5f7a9c1e3f5b7d9f10"
+	longEmail  = "a.very.long.mailbox.name.that.somebody.really.has@subdomain.of.a.rather.long.domain.example.com"
+)
+
+func button(id, name, logo string) Provider {
+	return Provider{ID: id, Name: name, Kind: "oauth", Form: "button", Action: testBase + "/signin/" + id, Style: Style{Logo: logo}}
+}
+
+func emailForm() Provider {
+	return Provider{ID: "email", Name: "Email", Kind: "email", Form: "email", Action: testBase + "/signin/email"}
+}
+
+func passwordForm() Provider {
+	return Provider{ID: "credentials", Name: "Credentials", Kind: "credentials", Form: "fields", Action: testBase + "/callback/credentials",
+		Fields: []Field{{Name: "username", Label: "Username", Autocomplete: "username"}, {Name: "password", Label: "Password", Type: "password"}}}
+}
+
+func eightProviders() []Provider {
+	list := []Provider{button("github", "GitHub", "github"), button("google", "Google", "google"), button("acme", "Acme", ""), button("bolt", "Bolt", ""),
+		button("orbit", "Orbit ID", ""), button("long", "The Municipal Library of Greater Exampleton", ""), button("key", "Company key", "key")}
+	list[1].LastUsed = true
+	return append(list, emailForm())
+}
+
+// styles are the providers of the gallery as newPages sees them.
+func styles() []ProviderStyle {
+	return []ProviderStyle{{ID: "github"}, {ID: "google"},
+		{ID: "acme", Style: Style{Background: "#5b21b6"}}, {ID: "bolt", Style: Style{Background: "#ffd400"}}, {ID: "orbit", Style: Style{Background: "#0f766e", Text: "#ffffff"}}}
+}
+
+func gallery() []state {
+	signIn := func(v SignInView) SignInView {
+		v.CSRFToken, v.CallbackURL = testToken, testOrigin+"/"
+		return v
+	}
+	failed := func(code string, providers ...Provider) SignInView {
+		return signIn(SignInView{Error: code, RequestID: "k3v9x2m7", Providers: providers})
+	}
+	github, google := button("github", "GitHub", "github"), button("google", "Google", "google")
+	limited := failed("RateLimited", github, emailForm())
+	limited.RetryAfter = 42
+	wrong := failed("EmailSignin", github, emailForm())
+	wrong.Email = "ada@example"
+	verify := VerifyRequestView{Email: "ada@example.com", CSRFToken: testToken, ResendAction: testBase + "/signin/email", CallbackURL: testOrigin, MaxAgeMinutes: 10, SignInURL: testBase + "/signin"}
+	resent, unknown, long := verify, verify, verify
+	resent.Resent, unknown.Email, long.Email = true, "", longEmail
+	confirm := ConfirmView{Email: "ada@example.com", Token: testToken, CallbackURL: testOrigin, CSRFToken: testToken, Action: testBase + "/callback/email"}
+	other, longConfirm := confirm, confirm
+	other.Current, longConfirm.Email = "grace@example.com", longEmail
+	problem := func(code string) ErrorView {
+		return ErrorView{Code: code, RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/signin"}
+	}
+	slow := problem("RateLimited")
+	slow.RetryAfter = 600
+
+	return []state{
+		{"signin", SignIn, signIn(SignInView{Providers: []Provider{github, google, emailForm()}})},
+		{"signin-8", SignIn, signIn(SignInView{Providers: eightProviders()})},
+		{"signin-email", SignIn, signIn(SignInView{Providers: []Provider{emailForm()}})},
+		{"signin-password", SignIn, signIn(SignInView{Providers: []Provider{github, emailForm(), passwordForm()}})},
+		{"signin-none", SignIn, signIn(SignInView{})},
+		{"signin-failed", SignIn, failed("OAuthCallback", github, google, emailForm())},
+		{"signin-not-linked", SignIn, failed("OAuthAccountNotLinked", github, emailForm())},
+		{"signin-bad-address", SignIn, wrong},
+		{"signin-bad-password", SignIn, failed("CredentialsSignin", passwordForm())},
+		{"signin-required", SignIn, failed("SessionRequired", github)},
+		{"signin-limited", SignIn, limited},
+		{"signin-signed-in", SignIn, signIn(SignInView{SignedIn: "ada@example.com", Providers: []Provider{github, google, button("acme", "Acme", ""), emailForm()}})},
+		{"signin-again", SignIn, signIn(SignInView{Again: "ada@example.com", Providers: []Provider{github, google, emailForm()}})},
+		{"signin-signed-in-8", SignIn, signIn(SignInView{SignedIn: longEmail, Providers: eightProviders()})},
+		{"signout", SignOut, SignOutView{CSRFToken: testToken, CallbackURL: testOrigin, Who: "ada@example.com"}},
+		{"signout-failed", SignOut, SignOutView{CSRFToken: testToken, Error: true, RequestID: "k3v9x2m7"}},
+		{"error", Error, problem("")},
+		{"error-configuration", Error, problem("Configuration")},
+		{"error-access-denied", Error, problem("AccessDenied")},
+		{"error-verification", Error, problem("Verification")},
+		{"error-limited", Error, slow},
+		{"verify", VerifyRequest, verify},
+		{"verify-resent", VerifyRequest, resent},
+		{"verify-unknown", VerifyRequest, unknown},
+		{"verify-long", VerifyRequest, long},
+		{"confirm", Confirm, confirm},
+		{"confirm-other", Confirm, other},
+		{"confirm-long", Confirm, longConfirm},
+		{"notice", Notice, NoticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
+		{"repost", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
+		{"signout-provider", SignOutProvider, SignOutProviderView{Action: "https://op.example.com/end?x=1", Fields: url.Values{"state": {"s"}, "id_token_hint": {"a.b.c"}}}},
+	}
+}
+
+func newTestPages(t *testing.T, theme Theme) *Pages {
+	t.Helper()
+	p, errs := New(theme, testBase, testOrigin, styles()...)
+	if len(errs) > 0 {
+		t.Fatalf("newPages: %v", errs)
+	}
+	return p
+}
+
+// TestGallery writes the gallery, to a directory for looking at when asked to:
+//
+//	go test -run TestGallery -gallery DIR
+//
+// Each set is a folder; its pages find their style sheet next to them.
+func TestGallery(t *testing.T) {
+	dir := cmp.Or(*galleryDir, t.TempDir())
+	sets := []struct {
+		name, lang string
+		theme      Theme
+	}{
+		{"plain", "en", Theme{SiteName: "Acme"}},
+		{"german", "de", Theme{SiteName: "Acme"}},
+		{"yellow", "en", Theme{SiteName: "Buttercup", BrandColor: "#ffd400"}},
+		{"navy", "en", Theme{SiteName: "Nachtwacht", BrandColor: "#0b1f4b"}},
+		{"light", "en", Theme{ColorScheme: "light", BrandColor: "#635bff"}},
+		{"long", "en", Theme{SiteName: "The Royal Society for the Improvement of Exceedingly Long Names", Logo: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 120 40'%3E%3Crect width='120' height='40' rx='8' fill='%230f766e'/%3E%3C/svg%3E"}},
+	}
+	for _, set := range sets {
+		p := newTestPages(t, set.theme)
+		dir := filepath.Join(dir, set.name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write := func(name string, body []byte) {
+			if err := os.WriteFile(filepath.Join(dir, name), body, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("style.css", p.style)
+		for _, s := range gallery() {
+			body, err := p.Render(s.page, set.lang, s.view)
+			if err != nil {
+				t.Fatalf("%s: %v", s.file, err)
+			}
+			write(s.file+".html", []byte(strings.ReplaceAll(string(body), testBase+"/"+p.StylePath, "style.css")))
+		}
+	}
+}
