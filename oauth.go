@@ -13,6 +13,7 @@ import (
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/pages"
+	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
 )
 
@@ -317,7 +318,7 @@ func join(claims, more oidc.Claims) oidc.Claims {
 // identity maps a profile to the user that login looks for.
 func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, error) {
 	tokens := x.tokens
-	u, id, verified, err := f.mapping.user(rq, roots{profile: p, token: Profile(tokens.Answer)})
+	u, id, verified, err := f.mapping.user(rq, profilepath.Roots{Profile: p, Token: tokens.Answer})
 	if err != nil {
 		return identity{}, err
 	}

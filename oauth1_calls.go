@@ -10,6 +10,7 @@ import (
 
 	"authsvc/internal/oauth1"
 	"authsvc/internal/oidc"
+	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
 )
 
@@ -74,7 +75,7 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 	if err != nil {
 		return identity{}, err
 	}
-	u, id, verified, err := f.mapping.user(rq, roots{profile: profile, token: x.Tokens})
+	u, id, verified, err := f.mapping.user(rq, profilepath.Roots{Profile: profile, Token: x.Tokens})
 	if err != nil {
 		return identity{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
@@ -194,7 +195,7 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 			return identity{}, err
 		}
 	}
-	u, id, _, err := f.mapping.user(rq, roots{profile: profile})
+	u, id, _, err := f.mapping.user(rq, profilepath.Roots{Profile: profile})
 	if err != nil {
 		return identity{}, err
 	}

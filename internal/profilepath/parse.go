@@ -1,4 +1,4 @@
-package authsvc
+package profilepath
 
 import (
 	"encoding/json"
@@ -17,13 +17,13 @@ const (
 	maxIndex = 9999
 )
 
-// parseField compiles one of Fields: alternatives of templates and paths.
-func parseField(s string) (fieldPaths, error) {
+// Parse compiles alternatives, separated by |, of templates and paths.
+func Parse(s string) (Paths, error) {
 	if len(s) > maxPath {
 		return nil, errors.New("is too long")
 	}
 	p := &pathParser{rest: s}
-	var f fieldPaths
+	var f Paths
 	for {
 		t, err := p.text()
 		if err != nil {
@@ -52,11 +52,20 @@ func (p *pathParser) take(s string) bool {
 
 func (p *pathParser) spaces() { p.rest = strings.TrimLeft(p.rest, " ") }
 
+// start is the first n bytes of s, or what is left of them when a character
+// would be cut.
+func start(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
 func (p *pathParser) unexpected() error {
 	if p.rest == "" {
 		return errors.New("ends too early")
 	}
-	return errors.New("is no path from " + strconv.Quote(printable(p.rest, 20)) + " on")
+	return errors.New("is no path from " + strconv.Quote(start(p.rest, 20)) + " on")
 }
 
 // text reads up to the next bar: a path, or text with paths in braces.

@@ -1,4 +1,6 @@
-package authsvc
+// Package profilepath reads values out of what a provider said about a person,
+// by paths such as user.emails[primary=true].email.
+package profilepath
 
 import (
 	"strings"
@@ -6,8 +8,8 @@ import (
 	"authsvc/internal/oidc"
 )
 
-// fieldPaths are the compiled alternatives of one of Fields.
-type fieldPaths []pathText
+// Paths are alternatives, compiled: templates and paths.
+type Paths []pathText
 
 // A pathText is text with paths in it. A lone path is one without text.
 type pathText struct {
@@ -41,11 +43,20 @@ type condition struct {
 	digit string // of a number, as a plain decimal
 }
 
-// roots are what paths start from.
-type roots struct{ profile, token Profile }
+// Roots are what paths start from: the profile, and the token answer. Either
+// may be nil.
+type Roots struct{ Profile, Token map[string]any }
 
-// text is the first alternative that is not empty.
-func (f fieldPaths) text(from roots) string {
+// Whole has a template count only if all paths in it have a value.
+func (f Paths) Whole() {
+	for i := range f {
+		f[i].whole = true
+	}
+}
+
+// Text is the first alternative that is not empty: a string, or a number as an
+// exact decimal.
+func (f Paths) Text(from Roots) string {
 	for _, t := range f {
 		if s := t.text(from); s != "" {
 			return s
@@ -54,8 +65,9 @@ func (f fieldPaths) text(from roots) string {
 	return ""
 }
 
-// value is the first alternative that is there; templates count as text.
-func (f fieldPaths) value(from roots) any {
+// Value is the first alternative that is there, nil if none is; templates count
+// as text.
+func (f Paths) Value(from Roots) any {
 	for _, t := range f {
 		if len(t.parts) != 1 || len(t.parts[0].paths) != 1 {
 			if s := t.text(from); s != "" {
@@ -68,7 +80,7 @@ func (f fieldPaths) value(from roots) any {
 	return nil
 }
 
-func (t pathText) text(from roots) string {
+func (t pathText) text(from Roots) string {
 	if len(t.parts) == 1 {
 		return t.parts[0].value(from)
 	}
@@ -94,7 +106,7 @@ func (t pathText) text(from roots) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-func (p part) value(from roots) string {
+func (p part) value(from Roots) string {
 	for _, one := range p.paths {
 		if s, _ := oidc.Text(one.value(from)); s != "" {
 			return s
@@ -104,10 +116,10 @@ func (p part) value(from roots) string {
 }
 
 // value is what the path leads to; nil if that is nothing.
-func (p path) value(from roots) any {
-	var v any = from.profile
+func (p path) value(from Roots) any {
+	var v any = from.Profile
 	if p.token {
-		v = from.token
+		v = from.Token
 	}
 	for _, s := range p.steps {
 		v = s.value(v)
@@ -117,8 +129,6 @@ func (p path) value(from roots) any {
 
 func (s step) value(v any) any {
 	switch v := v.(type) {
-	case Profile:
-		return s.member(v)
 	case map[string]any:
 		return s.member(v)
 	case []any:
@@ -166,14 +176,4 @@ func (c condition) holds(v any) bool {
 	_, text := v.(string)
 	digits, ok := oidc.Text(v)
 	return ok && !text && digits == c.digit
-}
-
-// Text returns what a path, written as in Fields, leads to in the profile: a
-// string, or a number as an exact decimal. It is "" for anything else.
-func (p Profile) Text(path string) string {
-	f, err := parseField(path)
-	if err != nil {
-		return ""
-	}
-	return f.text(roots{profile: p})
 }
