@@ -3,12 +3,14 @@ package authsvc
 import (
 	"context"
 	"errors"
+
+	"authsvc/internal/emailaddr"
 )
 
 // NormaliseEmail brings an e-mail address into the form in which users are
 // stored and looked up: NFKC, trimmed, lower case. The error says that it
 // cannot be used. Whatever writes users beside the service has to write this.
-func NormaliseEmail(address string) (string, error) { return normaliseAddress(address) }
+func NormaliseEmail(address string) (string, error) { return emailaddr.Normalise(address) }
 
 // An OddAddress is that of a stored user whom a mailed link, or a provider that
 // asserts the address, does not find, since it is not in the form of
@@ -51,11 +53,11 @@ func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) 
 
 // oddAddress judges one user's, nil if it is as it should be.
 func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
-	normal, err := normaliseAddress(u.Email)
+	normal, err := emailaddr.Normalise(u.Email)
 	switch {
 	case u.Email == "", err == nil && normal == u.Email:
 		return nil, nil
-	case err != nil, !keepsMailbox(u.Email):
+	case err != nil, !emailaddr.KeepsMailbox(u.Email):
 		return &OddAddress{UserID: u.ID}, nil
 	}
 	odd := &OddAddress{UserID: u.ID, Normal: normal}

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"authsvc/internal/emailaddr"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
@@ -60,7 +61,7 @@ func (f *emailFlow) deliver(ctx context.Context, m Message) error { return f.Sen
 // begin stores the digest of a new link and its mail in one step, and answers
 // at once: whether anybody has the address makes no difference.
 func (f *emailFlow) begin(rq *request) outcome {
-	address, err := normaliseAddress(rq.body.get("email"))
+	address, err := emailaddr.Normalise(rq.body.get("email"))
 	if err != nil {
 		return fail(EmailSignin, err)
 	}
@@ -83,7 +84,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	}
 	known := rq.knows(f.knownKey(address))
 	// Counted whatever the callback said: it must not show in the time taken.
-	kept := rq.mayMail(mailbox(address), known)
+	kept := rq.mayMail(emailaddr.Mailbox(address), known)
 	if err != nil {
 		kept = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
 	}
@@ -189,7 +190,7 @@ func (f *emailFlow) complete(rq *request) outcome {
 	if len(token) < 20 || len(token) > 200 {
 		return fail(Verification, because("the link has no token"))
 	}
-	address, err := normaliseAddress(address)
+	address, err := emailaddr.Normalise(address)
 	if err != nil {
 		return fail(Verification, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"authsvc/internal/emailaddr"
 	"authsvc/internal/weburl"
 )
 
@@ -144,14 +145,14 @@ func FuzzAddress(f *testing.F) {
 		f.Add(v)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		s, err := normaliseAddress(raw)
+		s, err := emailaddr.Normalise(raw)
 		if err != nil {
 			return
 		}
-		if again, err := normaliseAddress(s); err != nil || again != s {
+		if again, err := emailaddr.Normalise(s); err != nil || again != s {
 			t.Fatalf("%q gives %q, which gives %q, %v", raw, s, again, err)
 		}
-		if strings.Count(s, "@") != 1 || len(s) > maxAddress || !utf8.ValidString(s) || strings.ContainsAny(s, " \t\r\n\x00,;:<>()[]\"\\%") {
+		if strings.Count(s, "@") != 1 || len(s) > emailaddr.MaxLength || !utf8.ValidString(s) || strings.ContainsAny(s, " \t\r\n\x00,;:<>()[]\"\\%") {
 			t.Fatalf("%q gives %q", raw, s)
 		}
 		if s != strings.ToLower(s) {

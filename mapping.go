@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"authsvc/internal/emailaddr"
 	"authsvc/internal/profilepath"
 )
 
@@ -60,7 +61,7 @@ func (m *mapping) user(rq *request, from profilepath.Roots) (u User, id string, 
 		verified = m.vouched(m.paths.emailVerified.Value(from))
 	}
 	u.EmailVerified = User{}.EmailVerified
-	return u, id, (verified || m.trustEmail) && keepsMailbox(u.Email), nil
+	return u, id, (verified || m.trustEmail) && emailaddr.KeepsMailbox(u.Email), nil
 }
 
 // vouched judges the value at Fields.EmailVerified.

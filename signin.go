@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"authsvc/internal/emailaddr"
 	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
 )
@@ -30,7 +31,7 @@ func signInPage(rq *request) outcome {
 		RequestID: rq.shownRequestID(),
 		Email:     rq.query("email"),
 	}
-	if len(v.Email) > maxAddress {
+	if len(v.Email) > emailaddr.MaxLength {
 		v.Email = ""
 	}
 	if s, err := rq.current(); err == nil && s != nil {

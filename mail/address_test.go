@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/emailaddr"
 	"authsvc/internal/mailbox"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,7 +77,7 @@ func FuzzRecipient(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, to string) {
-		if checkAddress(to) != nil {
+		if emailaddr.Check(to) != nil {
 			return
 		}
 		if strings.ContainsAny(to, " \t\r\n\x00,;:<>()[]\\\"%!") || strings.Count(to, "@") != 1 {

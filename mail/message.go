@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"authsvc/internal/emailaddr"
+
 	"authsvc"
 
 	gomail "github.com/wneessen/go-mail"
@@ -37,7 +39,7 @@ func compose(m authsvc.Message) (envelope, error) {
 	if err != nil {
 		return envelope{}, fmt.Errorf("from: %w", err)
 	}
-	if err := checkAddress(m.To); err != nil {
+	if err := emailaddr.Check(m.To); err != nil {
 		return envelope{}, fmt.Errorf("to: %w", err)
 	}
 	if err := checkContent(m); err != nil {

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"authsvc/internal/emailaddr"
 )
 
 // A tlsPolicy is when a connection is encrypted.
@@ -128,7 +130,7 @@ func isHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return isASCII(host) && isDomain(host)
+	return isASCII(host) && emailaddr.IsDomain(host)
 }
 
 func checkHELO(name string) error {
@@ -139,7 +141,7 @@ func checkHELO(name string) error {
 			return nil
 		}
 	}
-	if name == "" || isASCII(name) && isDomain(name) {
+	if name == "" || isASCII(name) && emailaddr.IsDomain(name) {
 		return nil
 	}
 	return errors.New("mail: HELO is neither a host name nor an address literal")
