@@ -50,14 +50,7 @@ func TestVerifyState(t *testing.T) {
 func TestStateIsBoundToURL(t *testing.T) {
 	t.Parallel()
 	state := func(url string) (*request, transaction) {
-		s, err := New(Config{URL: url, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
-			Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close(context.Background()) })
-		rq := fuzzedRequest(s, "")
-		rq.ensureCSRF()
+		rq := requestAt(t, url)
 		tx := transaction{Provider: "op"}
 		rq.makeState(&tx)
 		return rq, tx
@@ -77,14 +70,7 @@ func TestStateIsBoundToURL(t *testing.T) {
 // does not verify.
 func TestAttemptHasState(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
-		Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(context.Background()) })
-	rq := fuzzedRequest(s, "")
-	rq.ensureCSRF()
+	rq := requestAt(t, "https://app.test")
 	var tx transaction
 	rq.makeState(&tx)
 	find := func() *Error {
@@ -104,4 +90,18 @@ func TestAttemptHasState(t *testing.T) {
 			t.Errorf("the state %s is taken", state)
 		}
 	}
+}
+
+// requestAt is a request, with a CSRF token, to a service of its own at url.
+func requestAt(t *testing.T, url string) *request {
+	t.Helper()
+	s, err := New(Config{URL: url, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
+		Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	rq := fuzzedRequest(s, "")
+	rq.ensureCSRF()
+	return rq
 }

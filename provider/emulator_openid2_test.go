@@ -78,7 +78,7 @@ func wrongsOpenID2(e provider.Entry) map[string]wrong {
 		return wrong{word: word, fault: &fault{step: "token", status: http.StatusOK, contentType: "text/plain", body: body}}
 	}
 	const prefix = "https://steamcommunity.com/openid/id/"
-	list := map[string]wrong{
+	list := map[string]wrong{ // of a provider that confirms only what it made
 		"denied":                 {callback: map[string]string{"openid.mode": "cancel"}, word: "AccessDenied"},
 		"setup needed":           changed("mode", "setup_needed"),
 		"error":                  changed("mode", "error"),
@@ -115,6 +115,13 @@ func wrongsOpenID2(e provider.Entry) map[string]wrong {
 		"valid and not":          answered("is_valid:true\nis_valid:false\n"),
 		"nearly valid":           answered("is_valid: true\n"),
 		"valid for OpenID 1":     answered("ns:http://openid.net/signon/1.1\nis_valid:true\n"),
+	}
+	// What is checked here is refused also if the provider would confirm it.
+	for name, w := range list {
+		if w.fault == nil && w.callback != nil && w.word == word && !slices.Contains([]string{"another signature", "somebody else", "no state"}, name) {
+			w.fault = answered("ns:" + openIDNamespace + "\nis_valid:true\n").fault
+			list[name+", confirmed"] = w
+		}
 	}
 	maps.Copy(list, brokenSteps("token", "call"))
 	return list

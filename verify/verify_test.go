@@ -24,13 +24,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// moreAtOnce lets twelve checks run at a time, or as many as -parallel says: they
+// moreAtOnce lets six checks run at a time, or as many as -parallel says: they
 // wait more than they compute.
 func moreAtOnce() {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		flag.Set("test.parallel", "12") //nolint:errcheck // it is a number
+		flag.Set("test.parallel", "6") //nolint:errcheck // it is a number
 	}
 }
 
@@ -157,7 +157,7 @@ func TestCatalogue(t *testing.T) {
 }
 
 // TestVerify runs the checks: a group after the other those that must be
-// alone, then all others, twelve at a time. A quick run, which is over soon, does
+// alone, then all others, six at a time. A quick run, which is over soon, does
 // a group after the other, so that -failfast ends it at the first failure.
 func TestVerify(t *testing.T) {
 	r := &report{t: t}

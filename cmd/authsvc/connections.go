@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -120,8 +121,7 @@ func (c *connections) busy(conn *connection) {
 
 // heard notes that a connection is no longer fresh. The caller holds mu.
 func (c *connections) heard(conn *connection) {
-	if conn.fresh {
-		conn.fresh = false
+	if conn.fresh.CompareAndSwap(true, false) {
 		c.fresh--
 	}
 }
@@ -137,7 +137,7 @@ func (c *connections) remember(ctx context.Context, nc net.Conn) context.Context
 // first notes that a connection has brought a request that will be answered.
 func first(r *http.Request) {
 	conn, ok := r.Context().Value(connectionKey{}).(*connection)
-	if !ok {
+	if !ok || !conn.fresh.Load() { // most are not: no lock for those
 		return
 	}
 	conn.all.mu.Lock()
@@ -158,7 +158,7 @@ func (c *connections) note(nc net.Conn, state http.ConnState) {
 	case conn.gone:
 	case state == http.StateNew, state == http.StateIdle:
 		if state == http.StateNew {
-			conn.fresh = true
+			conn.fresh.Store(true)
 			c.fresh++
 		}
 		if conn.place == nil {
@@ -201,7 +201,7 @@ type connection struct {
 	all   *connections
 	place *list.Element // in all.idle, nil while it is at work
 	since time.Time     // when it got there
-	fresh bool
+	fresh atomic.Bool   // has brought no request; written under all.mu
 	gone  bool
 }
 
