@@ -176,9 +176,6 @@ func shortened(s string, limit int) string {
 	return s
 }
 
-// because is a cause in fixed words of the engine: audit events repeat it.
-type because string
-
 func (b because) Error() string { return string(b) }
 
 // auditRefusal records what a refusal was: a failure, if something did not

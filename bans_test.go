@@ -26,7 +26,7 @@ var bannedImports = map[string]map[string]string{
 	"math/rand/v2": {
 		"adapter/redis/call.go":          "pauses between tries",
 		"internal/oidc/retry.go":         "pauses between tries",
-		"late.go":                        "how long late attempts wait, and which goes when there are too many",
+		"ratelimit_queue.go":             "how long late attempts wait, and which goes when there are too many",
 		"adapter/mongodb/errors.go":      "pauses between tries",
 		"adapter/mongodb/tokens.go":      "the order in which slots of the mail queue are tried",
 		"internal/sqladapter/adapter.go": "pauses between tries",
@@ -34,7 +34,7 @@ var bannedImports = map[string]map[string]string{
 		"internal/test/scale/":           "people of a measurement, the same each time",
 	},
 	"text/template": {
-		"mailtext.go": "the plain text of mails, which is not HTML",
+		"email_text.go": "the plain text of mails, which is not HTML",
 	},
 	"os/exec": {
 		"internal/test/proxytest/":  "starts the proxies that tests go through",
@@ -64,9 +64,9 @@ var bannedSettings = map[string]map[string]string{
 // harmlessComparisons of what is named like a secret, by file and text, tell an
 // attacker nothing.
 var harmlessComparisons = map[string]string{
-	"accesstoken.go: a.RefreshToken == refusedToken":      "a fixed word in place of a token",
-	"unlink.go: t[0] == refusedToken":                     "a fixed word in place of a token",
-	"vault.go: a.RefreshToken == refusedToken":            "a fixed word in place of a token",
+	"tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
+	"unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
+
 	"cmd/authsvc/connections.go: state == http.StateNew":  "the state of a connection",
 	"cmd/authsvc/connections.go: state == http.StateIdle": "the state of a connection",
 	"cookie.go: name == n.csrf":                           "the name of a cookie",

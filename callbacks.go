@@ -1,6 +1,9 @@
 package authsvc
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Claims are the contents of a session token (strategy "jwt"). Numbers are
 // float64 or json.Number.
@@ -102,4 +105,22 @@ type SignInEvent struct {
 type SignOutEvent struct {
 	Claims  Claims
 	Session *SessionRecord
+}
+
+// emit calls an event handler, which cannot fail the request.
+func (s *Service) emit(name string, call func(), wanted bool) {
+	if !wanted {
+		return
+	}
+	defer s.recovered(name+" event", func() {})
+	call()
+}
+
+// recovered turns a panic of the application's code into undo and a log line.
+// It is deferred.
+func (s *Service) recovered(what string, undo func()) {
+	if v := recover(); v != nil {
+		s.log.Error("panic in the application's code", "in", what, "panic", fmt.Sprintf("%.200v", v))
+		undo()
+	}
 }

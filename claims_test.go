@@ -1,6 +1,8 @@
 package authsvc
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestClaimsByExactName(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,8 @@
 package authsvc
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -143,3 +145,18 @@ type Outbound struct {
 	// called and no redirect followed stays ours.
 	DangerousTransport http.RoundTripper
 }
+
+// A Config, a Client and a Service print without their contents, so that no
+// log line and no panic shows a secret.
+
+// String names the configuration without showing it.
+func (c Config) String() string { return "configuration of " + printable(c.URL, 80) }
+
+// Format implements [fmt.Formatter] for all verbs.
+func (c Config) Format(f fmt.State, _ rune) { io.WriteString(f, c.String()) } //nolint:errcheck // fmt keeps it
+
+// LogValue implements [slog.LogValuer].
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalText keeps encoders from walking the fields.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
+
+	"authsvc/internal/seal"
 )
 
 // Times of a lease that keeps one piece of work from all other replicas.
@@ -71,4 +76,55 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 			s.log.Debug("a lease lapses by itself", "err", err)
 		}
 	}
+}
+
+// maxOnce bounds the keys that onceSet remembers.
+const maxOnce = 100_000
+
+// onceSet is the single-use set of a service without storage: bounded, and of
+// this process only, which docs say. It is also used for what is to be done
+// once a while.
+type onceSet struct {
+	mu   sync.Mutex
+	keys map[string]time.Time
+}
+
+// use records key; ErrConflict if it was used before. A full set refuses:
+// forgetting keys would let a replay through.
+func (o *onceSet) use(key string, now, expires time.Time) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e, ok := o.keys[key]; ok && now.Before(e) {
+		return ErrConflict
+	}
+	if len(o.keys) >= maxOnce {
+		for k, e := range o.keys {
+			if !now.Before(e) {
+				delete(o.keys, k)
+			}
+		}
+		if len(o.keys) >= maxOnce {
+			return ErrQueueFull
+		}
+	}
+	o.keys[key] = expires
+	return nil
+}
+
+// forget lets key be used again.
+func (o *onceSet) forget(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.keys, key)
+}
+
+// nameOf is a name in the store for what is not to be read there, such as whom
+// a lease or a rate limit is about. It depends on no secret: replicas that are
+// about to change theirs still have to meet.
+func nameOf(kind string, parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(strconv.Itoa(len(part)) + ":" + part)
+	}
+	return kind + ":" + seal.Digest(kind+" "+b.String())
 }

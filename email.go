@@ -225,12 +225,6 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
 }
 
-// isNavigation recognises a person's click by Fetch Metadata, if there is any.
-func isNavigation(h http.Header) bool {
-	mode, dest := h.Get("Sec-Fetch-Mode"), h.Get("Sec-Fetch-Dest")
-	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && !isPrefetch(h)
-}
-
 // redeem takes the token, once, and hands the proof to login.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	t, err := rq.takeLink(address, token)

@@ -1,6 +1,8 @@
 package authsvc
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestErrorStatus(t *testing.T) {
 	t.Parallel()

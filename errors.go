@@ -1,6 +1,9 @@
 package authsvc
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // An ErrorCode is the word that a person's browser sees in ?error=. The words
 // are those of NextAuth.js v4, so that custom pages written for it keep
@@ -67,3 +70,25 @@ var ErrMailRefused = errors.New("authsvc: mail refused for good")
 // ErrMailUnconfirmed: the whole message went to the mail server, and the
 // connection ended before its answer; it may have been delivered (RFC 1047).
 var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by the server")
+
+// errStore marks failures of the store: the answer to scripts is 503.
+var errStore = errors.New("the store could not be asked")
+
+// storeFailed wraps an adapter's error under the wire word code.
+func storeFailed(code ErrorCode, err error) *Error {
+	return fail(code, errors.Join(errStore, err))
+}
+
+// because is a cause in fixed words of the engine: audit events repeat it.
+type because string
+
+// printable makes foreign text fit for a log line or a message.
+func printable(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), limit)]
+}

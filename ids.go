@@ -4,22 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
-
-	"authsvc/internal/seal"
 )
-
-// usableID reports whether a provider's id of a person can be one: something
-// that can be seen, or all whose id is blank would be one person, and nothing
-// that stores do not take.
-func usableID(id string) bool {
-	seen := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
-	return utf8.ValidString(id) && strings.ContainsFunc(id, seen) && !strings.ContainsFunc(id, unicode.IsControl)
-}
 
 // newID proposes an id for a new record: a UUIDv7 (RFC 9562 §5.7), which sorts
 // by time and so keeps index pages together.
@@ -31,17 +17,6 @@ func newID() string {
 	copy(u[:6], ms[2:])
 	u[6], u[8] = u[6]&0x0f|0x70, u[8]&0x3f|0x80
 	return formatUUID(u)
-}
-
-// nameOf is a name in the store for what is not to be read there, such as whom
-// a lease or a rate limit is about. It depends on no secret: replicas that are
-// about to change theirs still have to meet.
-func nameOf(kind string, parts ...string) string {
-	var b strings.Builder
-	for _, part := range parts {
-		b.WriteString(strconv.Itoa(len(part)) + ":" + part)
-	}
-	return kind + ":" + seal.Digest(kind+" "+b.String())
 }
 
 // newUUID4 is a random UUID (RFC 9562 §5.4), as NextAuth.js uses for jti.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"authsvc/internal/pages"
@@ -302,3 +303,27 @@ func (l *login) tell(created bool) {
 	}
 	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
 }
+
+// callback: GET and POST callback/:provider end a flow. Only an identity goes
+// on to login; everything else a flow answers is final.
+func callback(rq *request) outcome {
+	foreign := rq.r.Method == http.MethodPost && rq.flow.info().formPost && rq.body.get("repost") != "1"
+	if rq.r.Method == http.MethodPost && !foreign && !rq.sameSite() {
+		return rq.refusedCrossSite()
+	}
+	out := rq.flow.complete(rq)
+	id, ok := out.(identity)
+	if !ok {
+		return out
+	}
+	// The proof is spent: what follows is done as a whole, even if the browser
+	// has gone away meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	rq.ctx = ctx
+	return rq.login(id)
+}
+
+// loginTimeout bounds the tail of a sign-in: the store's steps and the
+// application's callbacks.
+const loginTimeout = 30 * time.Second

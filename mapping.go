@@ -2,11 +2,16 @@ package authsvc
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/profilepath"
+	"authsvc/internal/weburl"
 )
 
 // A mapping makes a user of a profile.
@@ -77,4 +82,63 @@ func (p Profile) Text(path string) string {
 		return ""
 	}
 	return f.Text(profilepath.Roots{Profile: p})
+}
+
+// usableID reports whether a provider's id of a person can be one: something
+// that can be seen, or all whose id is blank would be one person, and nothing
+// that stores do not take.
+func usableID(id string) bool {
+	seen := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+	return utf8.ValidString(id) && strings.ContainsFunc(id, seen) && !strings.ContainsFunc(id, unicode.IsControl)
+}
+
+// Limits of what a provider may say about a person.
+const (
+	maxName  = 255 // runes
+	maxImage = 2048
+)
+
+// cleanUser makes a provider's profile safe to keep and show: control and
+// direction characters go, lengths are capped, addresses are normalised,
+// pictures must be https.
+func cleanUser(u User) User {
+	u.Name = cleanName(u.Name)
+	if u.Email != "" {
+		email, err := emailaddr.Normalise(u.Email)
+		if err != nil {
+			email = ""
+		}
+		u.Email = email
+	}
+	if origin, clean, ok := weburl.Parse(u.Image); ok && strings.HasPrefix(origin, "https://") && len(clean) <= maxImage {
+		u.Image = clean
+	} else if !isPicture(u.Image) {
+		u.Image = ""
+	}
+	return u
+}
+
+// picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
+var picture = regexp.MustCompile(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
+
+func isPicture(s string) bool {
+	return len(s) <= base64.StdEncoding.EncodedLen(maxPicture)+32 && picture.MatchString(s)
+}
+
+func cleanName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	s = strings.TrimSpace(s)
+	n := 0
+	for i := range s {
+		if n == maxName {
+			return s[:i]
+		}
+		n++
+	}
+	return s
 }

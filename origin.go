@@ -69,3 +69,14 @@ func (rq *request) preflight() bool {
 	origin := rq.r.Header["Origin"]
 	return len(origin) == 1 && rq.trustedOrigins[origin[0]] && rq.corsRoute
 }
+
+// isPrefetch recognises loads that no person asked for yet.
+func isPrefetch(h http.Header) bool {
+	return h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" || h.Get("X-Moz") != ""
+}
+
+// isNavigation recognises a person's click by Fetch Metadata, if there is any.
+func isNavigation(h http.Header) bool {
+	mode, dest := h.Get("Sec-Fetch-Mode"), h.Get("Sec-Fetch-Dest")
+	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && !isPrefetch(h)
+}

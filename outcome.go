@@ -1,6 +1,8 @@
 package authsvc
 
-import "authsvc/internal/pages"
+import (
+	"authsvc/internal/pages"
+)
 
 // An outcome is what an action decided. Actions return values; only serve
 // writes a response, so every rule about headers, cookies and JSON answers is

@@ -2,6 +2,9 @@ package authsvc
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/url"
 	"time"
 )
@@ -245,3 +248,15 @@ type Field struct {
 	Placeholder  string
 	Autocomplete string // HTML autofill token, such as "current-password"
 }
+
+// String names the client without its secret.
+func (c Client) String() string { return "client " + printable(c.ID, 80) }
+
+// Format implements [fmt.Formatter] for all verbs.
+func (c Client) Format(f fmt.State, _ rune) { io.WriteString(f, c.String()) } //nolint:errcheck // fmt keeps it
+
+// LogValue implements [slog.LogValuer].
+func (c Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalText keeps encoders from walking the fields.
+func (c Client) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

@@ -3,8 +3,10 @@ package authsvc
 import (
 	"container/list"
 	"context"
+	"iter"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 )
@@ -247,4 +249,17 @@ func (s *Service) trustedProxy(ip netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// lastToFirst yields the elements of a comma-separated header from the right.
+func lastToFirst(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s != "" {
+			i := strings.LastIndexByte(s, ',')
+			if !yield(strings.TrimSpace(s[i+1:])) || i < 0 {
+				return
+			}
+			s = s[:i]
+		}
+	}
 }

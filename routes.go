@@ -1,8 +1,11 @@
 package authsvc
 
 import (
+	_ "embed" // the browser client
 	"net/http"
 	"strings"
+
+	"authsvc/internal/seal"
 )
 
 // An action answers one route and method.
@@ -161,3 +164,10 @@ func getStyle(rq *request) outcome {
 func clientScript(rq *request) outcome {
 	return asset{body: clientJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: clientETag}
 }
+
+// clientJS is the framework-free browser client.
+//
+//go:embed clients/js/client.js
+var clientJS []byte
+
+var clientETag = `"` + seal.Digest(string(clientJS))[:16] + `"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"time"
+	"unicode/utf8"
 )
 
 // A Session tells who is signed in. Its JSON form is the client-safe object of
@@ -212,4 +213,64 @@ func (s *Service) askSession(ctx context.Context, v *Session, u User, how readin
 	}
 	v.Object = obj
 	return nil
+}
+
+// appendSession writes the default session object, the body of nearly every
+// GET session, without reflection. A test holds it equal to MarshalJSON.
+func appendSession(b []byte, s *Session) []byte {
+	b = append(b, `{"user":{"name":`...)
+	b = appendNullable(b, s.Name)
+	b = append(b, `,"email":`...)
+	b = appendNullable(b, s.Email)
+	b = append(b, `,"image":`...)
+	b = appendNullable(b, s.Image)
+	b = append(b, `},"expires":"`...)
+	b = s.Expires.UTC().AppendFormat(b, timeFormat)
+	return append(b, `"}`...)
+}
+
+func appendNullable(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return appendString(b, s)
+}
+
+// appendString writes s as a JSON string, leaving all but plain ASCII to
+// encoding/json, which also escapes <, > and &.
+func appendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always marshals
+				return append(b, `""`...)
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// lifetime says how long a session lives: maxAge since its last extension,
+// absolute since the person proved who they are.
+type lifetime struct {
+	maxAge, updateAge, absolute time.Duration
+}
+
+// end is when a session ends that is extended now, in whole milliseconds.
+func (l *lifetime) end(authTime, now time.Time) time.Time {
+	end, last := now.Add(l.maxAge), authTime.Add(l.absolute)
+	if last.Before(end) {
+		end = last
+	}
+	return end.Truncate(time.Millisecond)
+}
+
+// due reports whether a session that was extended at that time is to be
+// extended again.
+func (l *lifetime) due(extended, now time.Time) bool {
+	return now.Sub(extended) >= l.updateAge
 }

@@ -3,8 +3,12 @@ package authsvc
 import (
 	"cmp"
 	"context"
+	"net/http"
+	"time"
 
+	"authsvc/internal/oidc"
 	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
 )
 
 // signOutPage: GET signout asks. It ends nothing.
@@ -55,4 +59,149 @@ func signOut(rq *request) outcome {
 		return redirect{to: rq.callbackURL()}
 	}
 	return redirect{to: rq.signOutAtProvider(ended)}
+}
+
+// signOutReturnPath is where a provider sends the browser after its sign-out.
+// It is registered there as the post-logout redirect URI, below the base.
+const signOutReturnPath = "/signout/return"
+
+// signOutWait bounds what a sign-out waits for to be able to go on at the
+// provider: the account, and the provider's metadata.
+const signOutWait = 3 * time.Second
+
+// A signOuter is a flow whose provider has a session of its own to end.
+type signOuter interface {
+	// signOut is how the browser does that; with no URL it is not wanted. The
+	// ID token is asked for if it is.
+	signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error)
+}
+
+// signOut: RP-Initiated Logout, if the provider is configured for it.
+func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error) {
+	if !f.LogoutAtProvider {
+		return oidc.Logout{}, nil
+	}
+	r.IDToken = idToken()
+	return f.party.Logout(ctx, r)
+}
+
+// signOutAtProvider is where a browser goes whose session ended: to the
+// provider that the session came from and back, or, if that one has no part in
+// it or cannot be asked, straight to the callbackUrl. The person is signed out
+// here either way.
+func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
+	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
+	tx.EndedUser, tx.EndedAt = ended.who()
+	rq.makeState(tx)
+	to := rq.providerLogout(tx)
+	if to.URL == "" {
+		return tx.CallbackURL
+	}
+	if refused := rq.keepTx(tx); refused != nil { // the return is checked against it
+		rq.staysHere(tx, refused)
+		return tx.CallbackURL
+	}
+	if to.Fields != nil {
+		return weburl.WithQuery(rq.base+signOutPostPath, "state", tx.State)
+	}
+	return to.URL
+}
+
+// providerLogout is how the sign-out goes on at the provider, with no URL if it
+// does not.
+func (rq *request) providerLogout(tx *transaction) oidc.Logout {
+	flow, ok := rq.flows[tx.EndedAt].(signOuter)
+	if !ok {
+		return oidc.Logout{}
+	}
+	ctx, cancel := context.WithTimeout(rq.ctx, signOutWait)
+	defer cancel()
+	ask := oidc.LogoutRequest{RedirectURI: tx.RedirectURI, State: tx.State}
+	to, err := flow.signOut(ctx, ask, func() string { return rq.idTokenHint(ctx, tx.EndedUser, tx.EndedAt) })
+	if err != nil {
+		rq.staysHere(tx, err)
+		return oidc.Logout{}
+	}
+	return to
+}
+
+// staysHere logs why a sign-out does not go on at the provider.
+func (rq *request) staysHere(tx *transaction, cause error) {
+	rq.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
+}
+
+// idTokenHint is the ID token of the user's only account at a provider; of
+// several it is not known which one the session came from.
+func (rq *request) idTokenHint(ctx context.Context, userID, provider string) string {
+	if rq.adapter == nil {
+		return ""
+	}
+	a, _, err := rq.account(ctx, userID, provider, "")
+	if err != nil {
+		rq.log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)
+		return ""
+	}
+	return a.IDToken
+}
+
+// who tells whose session ended and by which provider it began.
+func (e *SignOutEvent) who() (userID, provider string) {
+	if e.Session != nil {
+		return e.Session.UserID, e.Session.Provider
+	}
+	return text(e.Claims["sub"]), text(e.Claims["provider"])
+}
+
+// signOutReturn: GET signout/return ends a sign-out that went on at the
+// provider. There is nothing to undo if the state is not right; the person is
+// only not led to where somebody else may have wished.
+func signOutReturn(rq *request) outcome {
+	if isPrefetch(rq.r.Header) {
+		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+	}
+	tx, refused := rq.finishTx(rq.query("state"), false) // of a transaction without provider, as there is none in the path
+	if refused == nil {
+		return redirect{to: tx.CallbackURL}
+	}
+	return rq.signOutUnknown(refused)
+}
+
+// signOutUnknown answers a request about a sign-out that this browser is not
+// known to have begun.
+func (rq *request) signOutUnknown(refused *Error) outcome {
+	if rq.audit("sign_out.return_refused", "", "the state is not one of this browser's") {
+		rq.log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
+	}
+	return redirect{to: rq.origin}
+}
+
+// signOutPostPath is the page that posts a sign-out to the provider. It is
+// below the base.
+const signOutPostPath = "/signout/provider"
+
+// signOutPost: GET signout/provider is a page that posts the ID token to the
+// provider, for one that tells who the person is: in the address of a GET it
+// would be in histories and in logs of requests. The page can be loaded again;
+// what it begins ends at signout/return.
+func signOutPost(rq *request) outcome {
+	h := rq.r.Header
+	switch {
+	case isPrefetch(h):
+		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+	case !isNavigation(h): // a script of the origin would read the token, a frame would hide the page
+		rq.audit("sign_out.return_refused", "", "not asked for as a page of its own")
+		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
+	}
+	tx, refused := rq.findTx(rq.query("state"))
+	if refused != nil {
+		return rq.signOutUnknown(refused)
+	}
+	switch to := rq.providerLogout(tx); {
+	case to.URL == "":
+		return redirect{to: tx.CallbackURL}
+	case to.Fields == nil: // the account or its ID token is gone
+		return redirect{to: to.URL}
+	default:
+		return page{name: pages.SignOutProvider, view: pages.SignOutProviderView{Action: to.URL, Fields: to.Fields}}
+	}
 }

@@ -70,3 +70,59 @@ func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
 	}
 	return odd, nil
 }
+
+// EndSessions ends every session of a user, wherever it is signed in. With
+// strategy jwt it needs an Adapter. The user can sign in again: to block
+// somebody, make Callbacks.SignIn refuse first, and then end the sessions: a
+// sign-in that is under way and had passed the callback asks it again, and no
+// token, link or account that such a sign-in would have written is written.
+func (s *Service) EndSessions(ctx context.Context, userID string) error {
+	err := s.endSessions(ctx, userID)
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID, Reason: "by the application"})
+		return err
+	}
+	s.record(ctx, AuditEvent{Name: "sessions.ended", UserID: userID, Reason: "by the application"})
+	return nil
+}
+
+func (s *Service) endSessions(ctx context.Context, userID string) error {
+	if s.adapter == nil {
+		return errors.New("authsvc: without storage sessions cannot be ended from the server")
+	}
+	r := s.revocation(keyUser+userID, userID, s.now())
+	if _, err := s.adapter.EndSessions(ctx, userID, r); err != nil {
+		return err
+	}
+	s.revoked.apply(*r)
+	return nil
+}
+
+// DeleteUser ends every session of a user and removes the user with its
+// accounts, in one step. ErrNotFound: there is none; JWT sessions in the name
+// of the id end even so.
+func (s *Service) DeleteUser(ctx context.Context, userID string) error {
+	err := s.deleteUser(ctx, userID)
+	if err != nil {
+		s.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "by the application"})
+		return err
+	}
+	s.record(ctx, AuditEvent{Name: "user.deleted", UserID: userID, Reason: "by the application"})
+	return nil
+}
+
+func (s *Service) deleteUser(ctx context.Context, userID string) error {
+	if s.adapter == nil {
+		return errors.New("authsvc: without storage there are no users")
+	}
+	r := s.revocation(keyUser+userID, userID, s.now())
+	err := s.adapter.DeleteUser(ctx, userID, r)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return errors.Join(err, s.endSessions(ctx, userID))
+	case err != nil:
+		return err
+	}
+	s.revoked.apply(*r)
+	return nil
+}
