@@ -9,6 +9,7 @@ import (
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/plainlog"
+	"authsvc/internal/uuid"
 )
 
 // AuditOptions say what becomes of audit events beside the log, where each is
@@ -147,7 +148,7 @@ func (s *Service) record(ctx context.Context, e AuditEvent) {
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
 	if s.trail != nil {
-		s.trail.add(AuditRecord{ID: newID(), AuditEvent: e})
+		s.trail.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
 	}
 	s.emit("audit", func() { s.events.Audit(ctx, e) }, s.events.Audit != nil)
 }

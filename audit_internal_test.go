@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"authsvc/internal/plainlog"
+	"authsvc/internal/uuid"
 )
 
 var updateAudit = flag.Bool("update-audit", false, "write the table into docs/audit.md")
@@ -137,7 +138,7 @@ func (s *auditSink) has() int {
 
 func auditRecords(t *trail, n int) {
 	for range n {
-		t.add(AuditRecord{ID: newID(), AuditEvent: AuditEvent{Outcome: AuditSuccess}})
+		t.add(AuditRecord{ID: uuid.V7(), AuditEvent: AuditEvent{Outcome: AuditSuccess}})
 	}
 }
 

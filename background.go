@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"authsvc/internal/uuid"
 )
 
 // work starts what runs beside requests.
@@ -85,7 +87,7 @@ const sweepLease = "sweep"
 
 // sweep deletes expired records in small batches.
 func (s *Service) sweep(ctx context.Context) {
-	replica := newID()
+	replica := uuid.V7()
 	defer s.endSweep(replica)
 	wait := sweepEvery
 	for {

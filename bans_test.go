@@ -34,7 +34,8 @@ var bannedImports = map[string]map[string]string{
 		"internal/test/scale/":           "people of a measurement, the same each time",
 	},
 	"text/template": {
-		"email_text.go": "the plain text of mails, which is not HTML",
+		"email.go":                      "the type of MailTemplates",
+		"internal/mailtext/mailtext.go": "the plain text of mails, which is not HTML",
 	},
 	"os/exec": {
 		"internal/test/proxytest/":  "starts the proxies that tests go through",

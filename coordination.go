@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/uuid"
 )
 
 // Times of a lease that keeps one piece of work from all other replicas.
@@ -29,7 +30,7 @@ var ErrBusy = errors.New("authsvc: another replica is at work on this")
 // lease waits until name is ours and keeps it until release is called. name
 // holds no personal data: it is stored as it is.
 func (s *Service) lease(ctx context.Context, name string) (release func(), err error) {
-	holder := newID()
+	holder := uuid.V7()
 	end := time.Now().Add(leaseWait)
 	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
 		err := s.takeLease(ctx, name, holder)

@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	htmltemplate "html/template"
 	"net/http"
 	"net/mail"
 	"strings"
+	"text/template"
 	"time"
 	"unicode"
 
 	"authsvc/internal/emailaddr"
+	"authsvc/internal/mailtext"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
@@ -37,6 +40,14 @@ type Email struct {
 	Templates MailTemplates
 }
 
+// MailTemplates replaces the texts of the sign-in mail. The data of all three
+// is {URL, Host, Site, Email, Minutes}.
+type MailTemplates struct {
+	Subject *template.Template     // one line
+	Text    *template.Template     // text/plain
+	HTML    *htmltemplate.Template // text/html; values are escaped
+}
+
 // A Message is a mail to one recipient.
 type Message struct {
 	From, To string // To is exactly the stored address
@@ -50,8 +61,8 @@ const maxQueuedMails = 10_000
 
 type emailFlow struct {
 	Email
-	wire    info
-	compose composer
+	wire info
+	text *mailtext.Composer
 }
 
 func (f *emailFlow) info() info { return f.wire }
@@ -137,12 +148,13 @@ func (f *emailFlow) link(rq *request, address, token string) string {
 }
 
 func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]byte, error) {
-	m, err := f.compose.message(mailData{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
+	m := Message{From: f.From, To: address}
+	var err error
+	m.Subject, m.Text, m.HTML, err = f.text.Compose(mailtext.Data{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
 		Minutes: int(f.MaxAge / time.Minute), Language: rq.language()})
 	if err != nil {
 		return nil, err
 	}
-	m.From, m.To = f.From, address
 	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.who, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known})
 	if err != nil {
 		return nil, err
@@ -277,7 +289,7 @@ func (e *Email) build(b *builder) flow {
 		b.fail("server", "is missing", "say how mail leaves: smtp://user:password@host:587 (Email.Send)")
 	}
 	var err error
-	if f.compose, err = newComposer(e.Templates); err != nil {
+	if f.text, err = mailtext.New(mailtext.Templates(e.Templates)); err != nil {
 		b.fail("templates", err.Error(), "correct the template")
 	}
 	return f

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/uuid"
 )
 
 // settle makes the user stored, linked and proved, as the identity warrants,
@@ -63,7 +64,7 @@ func (l *login) returning() outcome {
 // one of u.
 func (l *login) link(u User) outcome {
 	a := l.keptAccount()
-	a.ID, a.UserID = newID(), u.ID
+	a.ID, a.UserID = uuid.V7(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -131,9 +132,9 @@ func (l *login) createFirst() outcome {
 // first with the same person, this one goes on as a returning sign-in.
 func (l *login) create(a *Account) outcome {
 	u := l.id.user
-	u.ID = newID()
+	u.ID = uuid.V7()
 	if a != nil {
-		a.ID = newID()
+		a.ID = uuid.V7()
 	}
 	l.record = l.sessions.begin(&l.start)
 	stored, err := l.adapter.SignUp(l.ctx, u, a, l.record)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/uuid"
 )
 
 // databaseSessions keeps the session in the adapter; the cookie holds a random
@@ -48,7 +49,7 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 
 func (d *databaseSessions) begin(b *beginning) *SessionRecord {
 	token, hash, _ := d.key(b.token)
-	return &SessionRecord{ID: newID(), SessionToken: token, Digest: hash, UserID: b.user.ID,
+	return &SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
 		Expires: d.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch}
 }
 

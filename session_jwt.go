@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/uuid"
 )
 
 // jwtSessions keeps the session in the cookie: claims sealed as a JWE.
@@ -69,7 +70,7 @@ func (j *jwtSessions) ask(ctx context.Context, p JWTParams) (c Claims, err error
 // end of the session.
 func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, error) {
 	expires := j.lifetime.end(authTime, now)
-	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), newUUID4()
+	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), uuid.V4()
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return issued{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
