@@ -12,14 +12,14 @@ import (
 type ConfigError struct {
 	Key     string
 	Problem string // what is wrong
-	Mend    string // what to do
+	Fix    string // what to do
 }
 
 // Error names the key, the problem and the mend.
 func (e *ConfigError) Error() string {
 	s := "authsvc: " + e.Key + " " + e.Problem
-	if e.Mend != "" {
-		s += "; " + e.Mend
+	if e.Fix != "" {
+		s += "; " + e.Fix
 	}
 	return s
 }
@@ -51,7 +51,7 @@ type builder struct {
 // fail records a mistake at key, relative to the current place.
 func (b *builder) fail(key, problem, mend string) {
 	key = strings.TrimSuffix(b.prefix+key, ".")
-	b.mistakes = append(b.mistakes, &ConfigError{Key: key, Problem: problem, Mend: mend})
+	b.mistakes = append(b.mistakes, &ConfigError{Key: key, Problem: problem, Fix: mend})
 }
 
 // warn records something to say at every start.

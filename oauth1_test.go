@@ -189,7 +189,7 @@ func TestOldProtocolMistakes(t *testing.T) {
 		}
 		want, _, _ := strings.Cut(key, " ")
 		mistakes := authsvc.ConfigErrors(err)
-		if want == "" && err != nil || want != "" && (len(mistakes) != 1 || mistakes[0].Key != "providers[0]."+want || mistakes[0].Mend == "") {
+		if want == "" && err != nil || want != "" && (len(mistakes) != 1 || mistakes[0].Key != "providers[0]."+want || mistakes[0].Fix == "") {
 			t.Errorf("%q: %v", key, err)
 		}
 	}

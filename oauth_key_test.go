@@ -207,7 +207,7 @@ func TestPrivateKeyMistakes(t *testing.T) {
 				}
 				return
 			}
-			if len(list) != 1 || !strings.HasPrefix(strings.TrimPrefix(list[0].Key, "providers[0].")+" "+list[0].Problem, c.want) || list[0].Mend == "" {
+			if len(list) != 1 || !strings.HasPrefix(strings.TrimPrefix(list[0].Key, "providers[0].")+" "+list[0].Problem, c.want) || list[0].Fix == "" {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			if out := fmt.Sprintf("%v %+v %#v", err, *o, o); strings.Contains(out, key[30:60]) {

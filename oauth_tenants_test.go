@@ -324,7 +324,7 @@ func TestTenantsAreNamed(t *testing.T) {
 			}
 			continue
 		}
-		if len(list) != 1 || list[0].Key != "providers[0]."+c.key || !strings.Contains(list[0].Problem, c.says) || list[0].Mend == "" {
+		if len(list) != 1 || list[0].Key != "providers[0]."+c.key || !strings.Contains(list[0].Problem, c.says) || list[0].Fix == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

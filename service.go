@@ -139,14 +139,14 @@ func (s *Service) meetStore() error {
 	defer cancel()
 	mode, err := s.adapter.PutMeta(ctx, metaCompat, string(s.compat))
 	if err != nil {
-		return &ConfigError{Key: "storage.url", Problem: "cannot be used: " + err.Error(), Mend: "start the store, and create its tables with `authsvc migrate up`"}
+		return &ConfigError{Key: "storage.url", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables with `authsvc migrate up`"}
 	}
 	if mode != string(s.compat) {
 		return &ConfigError{Key: "compat", Problem: "is " + string(s.compat) + ", but the store was used with " + mode,
-			Mend: "change it back, or convert the store with `authsvc migrate compat " + string(s.compat) + "` (ends all sessions)"}
+			Fix: "change it back, or convert the store with `authsvc migrate compat " + string(s.compat) + "` (ends all sessions)"}
 	}
 	if err := s.setClock(ctx); err != nil {
-		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Mend: "check the store"}
+		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
 	if err := s.checkIssuers(ctx); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
 		case known != issuer:
 			errs = append(errs, &ConfigError{Key: "providers." + id, Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
-				Mend: "give the new issuer an id of its own, or accept it with `authsvc migrate issuer " + id + "`"})
+				Fix: "give the new issuer an id of its own, or accept it with `authsvc migrate issuer " + id + "`"})
 		}
 	}
 	return errors.Join(errs...)
@@ -307,7 +307,7 @@ func (s *Service) checkSuccessor(next *Service) error {
 		return nil
 	}
 	return &ConfigError{Key: "session.strategy", Problem: "cannot be changed while the service runs: it would end all sessions",
-		Mend: "restart the service, or change it back"}
+		Fix: "restart the service, or change it back"}
 }
 
 // inherit takes over what the service before knows and no store does.

@@ -109,7 +109,7 @@ func (s *Settings) Explain(err error) error {
 	}
 	var list Mistakes
 	for _, e := range found {
-		list = append(list, s.Mistake(e.Key, e.Problem, e.Mend))
+		list = append(list, s.Mistake(e.Key, e.Problem, e.Fix))
 	}
 	return list
 }
