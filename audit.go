@@ -119,7 +119,7 @@ const (
 // and not only counted: then log lines about the same are due.
 func (rq *request) audit(name string, code ErrorCode, reason string) (told bool) {
 	rq.audited = true
-	rq.quiet = !rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.who})
+	rq.quiet = !rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})
 	return !rq.quiet
 }
 
@@ -132,7 +132,7 @@ func (rq *request) note(e AuditEvent) (told bool) {
 		e.ClientIP = ip.String()
 	}
 	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
-	return rq.tell(rq.ctx, rq.networkKey(), e)
+	return rq.recordLimited(rq.ctx, rq.networkKey(), e)
 }
 
 // record writes an audit event to the log and to the store, and tells it.
@@ -147,8 +147,8 @@ func (s *Service) record(ctx context.Context, e AuditEvent) {
 		}
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
-	if s.trail != nil {
-		s.trail.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
+	if s.auditQueue != nil {
+		s.auditQueue.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
 	}
 	s.emit("audit", func() { s.events.Audit(ctx, e) }, s.events.Audit != nil)
 }
@@ -177,7 +177,7 @@ func shortened(s string, limit int) string {
 	return s
 }
 
-func (b because) Error() string { return string(b) }
+func (b fixedReason) Error() string { return string(b) }
 
 // auditRefusal records what a refusal was: a failure, if something did not
 // work that should.
@@ -198,7 +198,7 @@ func (rq *request) auditRefusal(e *Error) {
 
 // failed tells a fault, of ours or of somebody whom we asked, from a refusal.
 func failed(e *Error) bool {
-	var why because
+	var why fixedReason
 	switch {
 	case errors.Is(e.Err, errStore), errors.Is(e.Err, oidc.ErrUnavailable), e.Code == Configuration, e.Code == OAuthCreateAccount, e.Code == EmailCreateAccount:
 		return true
@@ -211,7 +211,7 @@ func failed(e *Error) bool {
 }
 
 func reason(e *Error) string {
-	var why because
+	var why fixedReason
 	switch {
 	case errors.Is(e.Err, errStore):
 		return "the store could not be asked"
@@ -255,6 +255,6 @@ func checkAudit(b *builder, s *Service) {
 	case !ok:
 		b.fail("audit.store", "is set, but the storage keeps no audit events", "use an Adapter that is an AuditLog, or leave the events to the log")
 	default:
-		s.trail = newTrail(store, s.log, keep)
+		s.auditQueue = newAuditQueue(store, s.log, keep)
 	}
 }

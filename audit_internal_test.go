@@ -105,7 +105,7 @@ type auditSink struct {
 }
 
 func (s *auditSink) PutAudit(ctx context.Context, list []AuditRecord) error {
-	if s.wait > 0 && !rest(ctx, s.wait) {
+	if s.wait > 0 && !sleep(ctx, s.wait) {
 		return ctx.Err()
 	}
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *auditSink) has() int {
 	return len(s.ids)
 }
 
-func auditRecords(t *trail, n int) {
+func auditRecords(t *auditQueue, n int) {
 	for range n {
 		t.add(AuditRecord{ID: uuid.V7(), AuditEvent: AuditEvent{Outcome: AuditSuccess}})
 	}
@@ -149,19 +149,19 @@ func TestTrailStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &auditSink{fail: true, ids: map[string]bool{}}
-		tr := newTrail(s, slog.New(slog.NewTextHandler(&log, nil)), time.Hour)
+		tr := newAuditQueue(s, slog.New(slog.NewTextHandler(&log, nil)), time.Hour)
 		go tr.run()
 		began := time.Now()
-		auditRecords(tr, trailBatch)
+		auditRecords(tr, auditBatch)
 		time.Sleep(time.Second) // the batch is in hand and has failed
-		auditRecords(tr, trailQueue+25)
+		auditRecords(tr, maxAuditQueue+25)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("adding took %v", took-time.Second)
 		}
 		time.Sleep(10 * time.Minute)
 		s.breaks(false)
 		time.Sleep(10 * time.Minute)
-		if got := s.has(); got != trailBatch+trailQueue {
+		if got := s.has(); got != auditBatch+maxAuditQueue {
 			t.Errorf("%d records are stored", got)
 		}
 		for line, n := range map[string]int{"could not be stored; it is tried again": 1, "do not get into the store": 1, "events=25": 1} {
@@ -172,7 +172,7 @@ func TestTrailStoreFails(t *testing.T) {
 		auditRecords(tr, 3)
 		tr.end()
 		<-tr.done
-		if got := s.has(); got != trailBatch+trailQueue+3 {
+		if got := s.has(); got != auditBatch+maxAuditQueue+3 {
 			t.Errorf("%d records are stored at the end", got)
 		}
 	})
@@ -188,13 +188,13 @@ func TestTrailEnds(t *testing.T) {
 	}{
 		"works": {&auditSink{ids: map[string]bool{}}, 1000, 0},
 		"fails": {&auditSink{fail: true, ids: map[string]bool{}}, 0, 0},
-		"hangs": {&auditSink{wait: time.Hour, ids: map[string]bool{}}, 0, 2 * trailCall},
+		"hangs": {&auditSink{wait: time.Hour, ids: map[string]bool{}}, 0, 2 * auditTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				tr := newTrail(c.sink, slog.New(slog.NewTextHandler(&log, nil)), time.Hour)
+				tr := newAuditQueue(c.sink, slog.New(slog.NewTextHandler(&log, nil)), time.Hour)
 				auditRecords(tr, 1000)
 				go tr.run()
 				synctest.Wait()
@@ -238,7 +238,7 @@ func auditOnce(t *testing.T, format, agent, user string) {
 	}
 	var told AuditEvent
 	s := &Service{log: slog.New(plainlog.Handler(h)), repeats: newRepeats(true), events: Events{Audit: func(_ context.Context, e AuditEvent) { told = e }}}
-	rq := &request{Service: s, ctx: t.Context(), r: httptest.NewRequest("GET", "/", nil), who: user}
+	rq := &request{Service: s, ctx: t.Context(), r: httptest.NewRequest("GET", "/", nil), auditUser: user}
 	rq.r.Header["User-Agent"] = []string{agent}
 	rq.audit("sign_in.refused", ErrorCode(agent), user)
 	s.log.Warn("other lines too", "cause", fmt.Errorf("%s", agent), "list", []string{user}, slog.Group("g", "k", user))

@@ -102,10 +102,10 @@ func (r *repeats) rest(now time.Time, all bool) (ended []AuditEvent, more bool) 
 	return ended, more
 }
 
-// tell records what a client was refused, or what failed for it, unless the
+// recordLimited records what a client was refused, or what failed for it, unless the
 // same was told of it within the minute; then it is counted. Other events are
 // always recorded. It reports which.
-func (s *Service) tell(ctx context.Context, client string, e AuditEvent) bool {
+func (s *Service) recordLimited(ctx context.Context, client string, e AuditEvent) bool {
 	if client == "" || outcomeOf(e.Name) == AuditSuccess {
 		s.record(ctx, e)
 		return true
@@ -119,24 +119,24 @@ func (s *Service) tell(ctx context.Context, client string, e AuditEvent) bool {
 	if first {
 		s.record(ctx, e)
 	} else {
-		s.repeats.arm(s.tellRepeats)
+		s.repeats.arm(s.recordRepeats)
 	}
 	return first
 }
 
-// tellRepeats records the counts of the minutes that are over.
-func (s *Service) tellRepeats() {
+// recordRepeats records the counts of the minutes that are over.
+func (s *Service) recordRepeats() {
 	ended, more := s.repeats.rest(time.Now(), false)
 	for _, count := range ended {
 		s.record(context.Background(), count)
 	}
 	if more {
-		s.repeats.arm(s.tellRepeats)
+		s.repeats.arm(s.recordRepeats)
 	}
 }
 
-// endRepeats records all counts; the service ends.
-func (s *Service) endRepeats() {
+// flushRepeats records all counts; the service ends.
+func (s *Service) flushRepeats() {
 	ended, _ := s.repeats.rest(time.Now(), true)
 	for _, count := range ended {
 		s.record(context.Background(), count)

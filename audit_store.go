@@ -31,19 +31,19 @@ type AuditLog interface {
 
 // Times and sizes of the way into the store.
 const (
-	trailQueue = 4096                   // events that may wait
-	trailOpen  = trailQueue * 3 / 4     // up to which refusals and failures are let in
-	trailBatch = 100                    // stored in one step
-	trailPause = 500 * time.Millisecond // to gather a batch
-	trailRetry = 2 * time.Second        // after a failure, doubled
-	trailCalm  = time.Minute            // longest wait after a failure
-	trailCall  = 5 * time.Second
+	maxAuditQueue  = 4096                   // events that may wait
+	auditQueueOpen = maxAuditQueue * 3 / 4  // up to which refusals and failures are let in
+	auditBatch     = 100                    // stored in one step
+	auditPause     = 500 * time.Millisecond // to gather a batch
+	auditRetry     = 2 * time.Second        // after a failure, doubled
+	auditRetryMax  = time.Minute            // longest wait after a failure
+	auditTimeout   = 5 * time.Second
 )
 
-// A trail takes audit events to the store, beside requests, which never wait
+// A auditQueue takes audit events to the store, beside requests, which never wait
 // for it. What is queued is lost in a crash, and what does not fit into the
 // queue is lost at once; both are in the log.
-type trail struct {
+type auditQueue struct {
 	store AuditLog
 	log   *slog.Logger
 	keep  time.Duration
@@ -57,8 +57,8 @@ type trail struct {
 	told bool
 }
 
-func newTrail(store AuditLog, log *slog.Logger, keep time.Duration) *trail {
-	t := &trail{store: store, log: log, keep: keep, queue: make(chan AuditRecord, trailQueue),
+func newAuditQueue(store AuditLog, log *slog.Logger, keep time.Duration) *auditQueue {
+	t := &auditQueue{store: store, log: log, keep: keep, queue: make(chan AuditRecord, maxAuditQueue),
 		ended: make(chan struct{}), done: make(chan struct{})}
 	t.end = sync.OnceFunc(func() { close(t.ended) })
 	return t
@@ -66,20 +66,20 @@ func newTrail(store AuditLog, log *slog.Logger, keep time.Duration) *trail {
 
 // add queues a record or, if the queue is full, counts that it is lost. A part
 // is for successes: however much is refused, it stays known who came in.
-func (t *trail) add(r AuditRecord) {
-	if r.Outcome != AuditSuccess && len(t.queue) >= trailOpen {
-		t.lose(1)
+func (t *auditQueue) add(r AuditRecord) {
+	if r.Outcome != AuditSuccess && len(t.queue) >= auditQueueOpen {
+		t.dropped(1)
 		return
 	}
 	select {
 	case t.queue <- r:
 	default:
-		t.lose(1)
+		t.dropped(1)
 	}
 }
 
-// lose counts events that the store will not have, and says so once.
-func (t *trail) lose(n int) {
+// dropped counts events that the store will not have, and says so once.
+func (t *auditQueue) dropped(n int) {
 	t.mu.Lock()
 	t.lost += n
 	tell := !t.told
@@ -90,8 +90,8 @@ func (t *trail) lose(n int) {
 	}
 }
 
-// found says how many were lost, now that it works again.
-func (t *trail) found() {
+// recovered says how many were lost, now that it works again.
+func (t *auditQueue) recovered() {
 	t.mu.Lock()
 	n := t.lost
 	t.lost, t.told = 0, false
@@ -102,7 +102,7 @@ func (t *trail) found() {
 }
 
 // run stores batches until end was called and the queue is empty.
-func (t *trail) run() {
+func (t *auditQueue) run() {
 	defer close(t.done)
 	for {
 		batch, more := t.gather()
@@ -110,7 +110,7 @@ func (t *trail) run() {
 			t.put(batch)
 		}
 		if !more {
-			t.found()
+			t.recovered()
 			return
 		}
 	}
@@ -118,31 +118,31 @@ func (t *trail) run() {
 
 // gather waits for a record and then, for a moment, for more of them. more is
 // false when end was called and this is the last.
-func (t *trail) gather() (batch []AuditRecord, more bool) {
+func (t *auditQueue) gather() (batch []AuditRecord, more bool) {
 	select {
 	case r := <-t.queue:
 		batch = append(batch, r)
 	case <-t.ended:
-		return t.rest(nil)
+		return t.remaining(nil)
 	}
-	timer := time.NewTimer(trailPause)
+	timer := time.NewTimer(auditPause)
 	defer timer.Stop()
-	for len(batch) < trailBatch {
+	for len(batch) < auditBatch {
 		select {
 		case r := <-t.queue:
 			batch = append(batch, r)
 		case <-timer.C:
 			return batch, true
 		case <-t.ended:
-			return t.rest(batch)
+			return t.remaining(batch)
 		}
 	}
 	return batch, true
 }
 
-// rest takes what is queued, without waiting.
-func (t *trail) rest(batch []AuditRecord) ([]AuditRecord, bool) {
-	for len(batch) < trailBatch {
+// remaining takes what is queued, without waiting.
+func (t *auditQueue) remaining(batch []AuditRecord) ([]AuditRecord, bool) {
+	for len(batch) < auditBatch {
 		select {
 		case r := <-t.queue:
 			batch = append(batch, r)
@@ -154,19 +154,19 @@ func (t *trail) rest(batch []AuditRecord) ([]AuditRecord, bool) {
 }
 
 // put stores a batch, and tries again until the end: then once more.
-func (t *trail) put(batch []AuditRecord) {
-	for wait := trailRetry; ; wait = min(2*wait, trailCalm) {
-		last := t.over()
-		err := t.try(batch)
+func (t *auditQueue) put(batch []AuditRecord) {
+	for wait := auditRetry; ; wait = min(2*wait, auditRetryMax) {
+		last := t.closed()
+		err := t.write(batch)
 		switch {
 		case err == nil:
-			t.found()
+			t.recovered()
 			return
 		case last:
 			t.log.Error("audit events could not be stored at the end", "err", err)
-			t.lose(len(batch) + t.drain())
+			t.dropped(len(batch) + t.drain())
 			return
-		case wait == trailRetry:
+		case wait == auditRetry:
 			t.log.Error("audit events could not be stored; it is tried again", "err", err)
 		}
 		timer := time.NewTimer(wait)
@@ -179,7 +179,7 @@ func (t *trail) put(batch []AuditRecord) {
 }
 
 // drain gives up what is queued and counts it.
-func (t *trail) drain() (n int) {
+func (t *auditQueue) drain() (n int) {
 	for {
 		select {
 		case <-t.queue:
@@ -190,13 +190,13 @@ func (t *trail) drain() (n int) {
 	}
 }
 
-func (t *trail) try(batch []AuditRecord) error {
-	ctx, cancel := context.WithTimeout(context.Background(), trailCall)
+func (t *auditQueue) write(batch []AuditRecord) error {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 	defer cancel()
 	return t.store.PutAudit(ctx, batch)
 }
 
-func (t *trail) over() bool {
+func (t *auditQueue) closed() bool {
 	select {
 	case <-t.ended:
 		return true
@@ -207,8 +207,8 @@ func (t *trail) over() bool {
 
 // sweepAudit deletes what was kept for long enough.
 func (s *Service) sweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
-	if s.trail == nil || limit <= 0 {
+	if s.auditQueue == nil || limit <= 0 {
 		return 0, nil
 	}
-	return s.trail.store.SweepAudit(ctx, now.Add(-s.trail.keep), limit)
+	return s.auditQueue.store.SweepAudit(ctx, now.Add(-s.auditQueue.keep), limit)
 }

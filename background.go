@@ -13,21 +13,21 @@ func (s *Service) work(ctx context.Context) {
 	if s.adapter == nil {
 		return
 	}
-	if s.trail != nil {
-		go s.trail.run()
+	if s.auditQueue != nil {
+		go s.auditQueue.run()
 	}
 	for range mailWorkers {
-		s.working.Go(func() { s.mails.run(ctx) })
+		s.workers.Go(func() { s.mails.run(ctx) })
 	}
-	s.mails.line.share(1)
-	s.working.Go(func() { s.mails.runLine(ctx) })
-	s.working.Go(func() { s.mails.runUnqueue(ctx) })
-	s.working.Go(func() { s.sweep(ctx) })
+	s.mails.waiting.share(1)
+	s.workers.Go(func() { s.mails.runWaiting(ctx) })
+	s.workers.Go(func() { s.mails.runUnqueue(ctx) })
+	s.workers.Go(func() { s.sweep(ctx) })
 	if s.revoked.poll {
-		s.working.Go(func() { s.pollRevocations(ctx) })
+		s.workers.Go(func() { s.pollRevocations(ctx) })
 	}
 	if _, has := s.adapter.(Clock); has {
-		s.working.Go(func() { s.keepClock(ctx) })
+		s.workers.Go(func() { s.keepClock(ctx) })
 	}
 }
 
@@ -36,13 +36,13 @@ func (s *Service) work(ctx context.Context) {
 // A mail that its server has not taken 2 s before the deadline of ctx goes back
 // to the queue, from where the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
-	s.endErrands()
+	s.endTasks()
 	defer s.endMails(ctx)()
-	defer s.hangUp()
+	defer s.closeIdle()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.working.Wait()
+		s.workers.Wait()
 		s.stopped()
 	}()
 	select {
@@ -60,18 +60,18 @@ const giveBackTime = 2 * time.Second
 // endMails gives mails in hand back before ctx ends, unless stop is called.
 func (s *Service) endMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
-		return time.AfterFunc(time.Until(end)-giveBackTime, s.giveBack).Stop
+		return time.AfterFunc(time.Until(end)-giveBackTime, s.cancelSending).Stop
 	}
-	return context.AfterFunc(ctx, s.giveBack)
+	return context.AfterFunc(ctx, s.cancelSending)
 }
 
 // stopped comes after everything else that may have something to record.
 func (s *Service) stopped() {
-	s.endRepeats()
-	s.tellStop.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
-	if s.trail != nil {
-		s.trail.end()
-		<-s.trail.done
+	s.flushRepeats()
+	s.stopLogged.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
+	if s.auditQueue != nil {
+		s.auditQueue.end()
+		<-s.auditQueue.done
 	}
 }
 
@@ -132,43 +132,43 @@ func (s *Service) endSweep(replica string) {
 	}
 }
 
-// maxErrands bounds what runs beside requests on their behalf, in goroutines.
-const maxErrands = 1000
+// maxTasks bounds what runs beside requests on their behalf, in goroutines.
+const maxTasks = 1000
 
-// errNoErrand: the service is ending, or too much is under way.
-var errNoErrand = errors.New("authsvc: the service is ending or too busy")
+// errNoTask: the service is ending, or too much is under way.
+var errNoTask = errors.New("authsvc: the service is ending or too busy")
 
-// errand runs what a request or a caller began and must not be cut short with
+// runTask runs what a request or a caller began and must not be cut short with
 // it. Close waits for it: life ends then, and with it every wait, but not the
 // call in hand. It reports whether run was taken on.
-func (s *Service) errand(what string, run func(life context.Context)) bool {
-	s.errands.Lock()
-	defer s.errands.Unlock()
-	if s.life.Err() != nil || s.running >= maxErrands {
+func (s *Service) runTask(what string, run func(life context.Context)) bool {
+	s.tasks.Lock()
+	defer s.tasks.Unlock()
+	if s.background.Err() != nil || s.runningTasks >= maxTasks {
 		return false
 	}
-	s.running++
-	s.working.Go(func() {
+	s.runningTasks++
+	s.workers.Go(func() {
 		defer func() {
-			s.errands.Lock()
-			defer s.errands.Unlock()
-			s.running--
+			s.tasks.Lock()
+			defer s.tasks.Unlock()
+			s.runningTasks--
 		}()
 		defer s.recovered(what, func() {})
-		run(s.life)
+		run(s.background)
 	})
 	return true
 }
 
-// endErrands takes on no more of them and ends their waits.
-func (s *Service) endErrands() {
-	s.errands.Lock()
-	defer s.errands.Unlock()
+// endTasks takes on no more of them and ends their waits.
+func (s *Service) endTasks() {
+	s.tasks.Lock()
+	defer s.tasks.Unlock()
 	s.stop()
 }
 
-// rest waits; false: life ended first.
-func rest(life context.Context, d time.Duration) bool {
+// sleep waits; false: life ended first.
+func sleep(life context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -179,8 +179,8 @@ func rest(life context.Context, d time.Duration) bool {
 	}
 }
 
-// inHand is a context for one call of an errand, which the end of the service
+// detached is a context for one call of an errand, which the end of the service
 // does not cut short.
-func inHand(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), d)
 }

@@ -72,11 +72,11 @@ func (rq *request) rawBody() ([]byte, outcome) {
 	var leave func()
 	var ok bool
 	if rq.toBeRefused() {
-		if leave, ok = rq.bodies.enterRefused(); !ok {
+		if leave, ok = rq.bodies.tryAcquireRefused(); !ok {
 			return nil, rq.refusedUnread()
 		}
-	} else if leave, ok = rq.bodies.enter(rq.ctx, rq.networkKey()); !ok {
-		rq.retryAfter = bodyPatience
+	} else if leave, ok = rq.bodies.acquire(rq.ctx, rq.networkKey()); !ok {
+		rq.retryAfter = bodySlotWait
 		rq.audit("request.limited", RateLimited, "too many bodies under way")
 		return nil, problem{status: http.StatusServiceUnavailable, text: "too many requests are under way, try again"}
 	}
@@ -99,7 +99,7 @@ func (rq *request) refusedUnread() outcome {
 	if !rq.foreign && !rq.sameSite() {
 		return rq.refusedCrossSite()
 	}
-	return rq.limited(bodyPatience)
+	return rq.limited(bodySlotWait)
 }
 
 // toBeRefused judges origin and rate before the body is read. The refusal is
@@ -184,66 +184,66 @@ const (
 	maxBodies        = 1024 // at once
 	maxBodiesOfOne   = 64   // of one client
 	maxBodiesRefused = 64   // of requests that are going to be refused, whose bodies only say how
-	bodyPatience     = 5 * time.Second
+	bodySlotWait     = 5 * time.Second
 )
 
-// bodies are the places for them.
-type bodies struct {
+// bodySlots are the places for them.
+type bodySlots struct {
 	all, refused *semaphore.Weighted
 
 	mu      sync.Mutex
-	clients map[string]*clientBodies
+	clients map[string]*clientSlots
 }
 
-type clientBodies struct {
+type clientSlots struct {
 	places *semaphore.Weighted
 	users  int // requests that have a place or wait for one
 }
 
-func newBodies() *bodies {
-	return &bodies{all: semaphore.NewWeighted(maxBodies), refused: semaphore.NewWeighted(maxBodiesRefused), clients: map[string]*clientBodies{}}
+func newBodySlots() *bodySlots {
+	return &bodySlots{all: semaphore.NewWeighted(maxBodies), refused: semaphore.NewWeighted(maxBodiesRefused), clients: map[string]*clientSlots{}}
 }
 
-// enter waits for a place, for a moment. Who gets one calls leave.
-func (b *bodies) enter(ctx context.Context, client string) (leave func(), ok bool) {
+// acquire waits for a place, for a moment. Who gets one calls leave.
+func (b *bodySlots) acquire(ctx context.Context, client string) (leave func(), ok bool) {
 	// A client that has gone may have sent its request whole.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodyPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodySlotWait)
 	defer cancel()
 	one := b.client(client)
 	if one.places.Acquire(ctx, 1) != nil {
-		b.gone(client, one)
+		b.release(client, one)
 		return nil, false
 	}
 	if b.all.Acquire(ctx, 1) != nil {
 		one.places.Release(1)
-		b.gone(client, one)
+		b.release(client, one)
 		return nil, false
 	}
 	return func() {
 		b.all.Release(1)
 		one.places.Release(1)
-		b.gone(client, one)
+		b.release(client, one)
 	}, true
 }
 
-// enterRefused does not wait.
-func (b *bodies) enterRefused() (leave func(), ok bool) {
+// tryAcquireRefused does not wait.
+func (b *bodySlots) tryAcquireRefused() (leave func(), ok bool) {
 	return func() { b.refused.Release(1) }, b.refused.TryAcquire(1)
 }
 
-func (b *bodies) client(key string) *clientBodies {
+func (b *bodySlots) client(key string) *clientSlots {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	one := b.clients[key]
 	if one == nil {
-		one = &clientBodies{places: semaphore.NewWeighted(maxBodiesOfOne)}
+		one = &clientSlots{places: semaphore.NewWeighted(maxBodiesOfOne)}
 		b.clients[key] = one
 	}
 	one.users++
 	return one
 }
 
-func (b *bodies) gone(key string, one *clientBodies) {
+func (b *bodySlots) release(key string, one *clientSlots) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if one.users--; one.users == 0 {

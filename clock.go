@@ -104,7 +104,7 @@ func (s *Service) clockReady() error {
 
 // keepClock measures until ctx ends.
 func (s *Service) keepClock(ctx context.Context) {
-	for rest(ctx, clockEvery) {
+	for sleep(ctx, clockEvery) {
 		if err := s.setClock(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("the clock of the store could not be read", "err", err)
 		}

@@ -26,18 +26,18 @@ func compile(c *Config) (*Service, *builder) {
 		log: cmp.Or(c.Logger, slog.Default()), adapter: c.Adapter, callbacks: c.Callbacks, events: c.Events,
 		custom: c.Pages, secrets: c.Secrets, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
-		flights:       &flights{all: map[string]*flight{}},
-		once:          &onceSet{keys: map[string]time.Time{}}, bodies: newBodies(), chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
+		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
+		replays:       &replayCache{keys: map[string]time.Time{}}, bodies: newBodySlots(), chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkVault, checkAudit,
+		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkTokenStorage, checkAudit,
 	} {
 		check(b, s)
 	}
 	b.base, b.http = s.base, client(c)
-	s.hangUp = b.http.CloseIdleConnections
+	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
-		s.hangUp = func() {} // others may use it
+		s.closeIdle = func() {} // others may use it
 		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
 	}
 	flows, order := b.providers()
@@ -138,7 +138,7 @@ func checkSession(b *builder, s *Service) {
 		if s.adapter == nil {
 			b.fail("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
 		}
-		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone, slides: &onceSet{keys: map[string]time.Time{}}}
+		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone, slides: &replayCache{keys: map[string]time.Time{}}}
 	case "", "jwt":
 		j := &jwtSessions{Service: s, shared: s.compat != CompatNone}
 		if j.shared {

@@ -12,7 +12,7 @@ import (
 type ConfigError struct {
 	Key     string
 	Problem string // what is wrong
-	Fix    string // what to do
+	Fix     string // what to do
 }
 
 // Error names the key, the problem and the mend.

@@ -23,7 +23,7 @@ const (
 type cookieNames struct {
 	session, csrf, callbackURL string
 	txPrefix, email, last      string
-	known                      string // to which accounts the browser signed in
+	device                     string // to which accounts the browser signed in
 	secure                     bool
 	domain                     string // of session and callbackURL
 }
@@ -46,7 +46,7 @@ func newCookieNames(mode Compat, secure bool, o CookieOptions) cookieNames {
 		n.session, n.csrf, n.callbackURL = "authsvc.session", "authsvc.csrf", "authsvc.callback-url"
 	}
 	n.session, n.csrf, n.callbackURL = shared+n.session, host+n.csrf, shared+n.callbackURL
-	n.txPrefix, n.email, n.last, n.known = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
+	n.txPrefix, n.email, n.last, n.device = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
 	if o.Session != "" {
 		n.session = o.Session
 	}
@@ -64,7 +64,7 @@ func (n *cookieNames) ours(name string) bool {
 	if _, ok := n.sessionPart(name); ok {
 		return true
 	}
-	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.last || name == n.known ||
+	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.last || name == n.device ||
 		strings.HasPrefix(name, n.txPrefix)
 }
 
@@ -79,7 +79,7 @@ func (n *cookieNames) sessionPart(name string) (suffix string, ok bool) {
 // clash returns two of the names that could be taken for one another, "" if
 // there are none.
 func (n *cookieNames) clash() (a, b string) {
-	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.known}
+	others := []string{n.csrf, n.callbackURL, n.email, n.last, n.device}
 	for i, name := range others {
 		if j := slices.Index(others[:i], name); j >= 0 {
 			return others[j], name
@@ -320,8 +320,8 @@ const maxPlanted = 40
 // cannot be planted.
 func (rq *request) clearPlanted() {
 	n := rq.names
-	rq.sessionCookie()
-	if rq.raw != "" || !rq.rawPresent || strings.HasPrefix(n.session, "__Host-") {
+	rq.sessionCookieValue()
+	if rq.sessionValue != "" || !rq.sessionPresent || strings.HasPrefix(n.session, "__Host-") {
 		return
 	}
 	paths, domains := rq.pathsAbove(), rq.domainsAbove()

@@ -41,7 +41,7 @@ func (s *Service) lease(ctx context.Context, name string) (release func(), err e
 			return nil, fmt.Errorf("%w: %w", errStore, err)
 		case !time.Now().Add(wait).Before(end):
 			return nil, ErrBusy
-		case !rest(ctx, wait):
+		case !sleep(ctx, wait):
 			return nil, ctx.Err()
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for rest(held, leaseRenew) {
+		for sleep(held, leaseRenew) {
 			if err := s.takeLease(held, name, holder); err != nil && held.Err() == nil {
 				s.log.Warn("a lease could not be renewed", "err", err)
 			}
@@ -71,7 +71,7 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 	return func() {
 		end()
 		<-ended
-		ctx, cancel := inHand(ctx, leaseCall)
+		ctx, cancel := detached(ctx, leaseCall)
 		defer cancel()
 		if err := s.adapter.Release(ctx, name, holder); err != nil {
 			s.log.Debug("a lease lapses by itself", "err", err)
@@ -79,32 +79,32 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 	}
 }
 
-// maxOnce bounds the keys that onceSet remembers.
-const maxOnce = 100_000
+// maxReplays bounds the keys that replayCache remembers.
+const maxReplays = 100_000
 
-// onceSet is the single-use set of a service without storage: bounded, and of
+// replayCache is the single-use set of a service without storage: bounded, and of
 // this process only, which docs say. It is also used for what is to be done
 // once a while.
-type onceSet struct {
+type replayCache struct {
 	mu   sync.Mutex
 	keys map[string]time.Time
 }
 
 // use records key; ErrConflict if it was used before. A full set refuses:
 // forgetting keys would let a replay through.
-func (o *onceSet) use(key string, now, expires time.Time) error {
+func (o *replayCache) use(key string, now, expires time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if e, ok := o.keys[key]; ok && now.Before(e) {
 		return ErrConflict
 	}
-	if len(o.keys) >= maxOnce {
+	if len(o.keys) >= maxReplays {
 		for k, e := range o.keys {
 			if !now.Before(e) {
 				delete(o.keys, k)
 			}
 		}
-		if len(o.keys) >= maxOnce {
+		if len(o.keys) >= maxReplays {
 			return ErrQueueFull
 		}
 	}
@@ -113,7 +113,7 @@ func (o *onceSet) use(key string, now, expires time.Time) error {
 }
 
 // forget lets key be used again.
-func (o *onceSet) forget(key string) {
+func (o *replayCache) forget(key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.keys, key)

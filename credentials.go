@@ -72,7 +72,7 @@ func (f *credentialsFlow) limit(rq *request, account string) outcome {
 		return nil
 	}
 	rq.log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
-	if wait, ok := rq.permitLate(bucket); !ok {
+	if wait, ok := rq.waitForTurn(bucket); !ok {
 		return rq.limited(wait)
 	}
 	return nil

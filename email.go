@@ -84,7 +84,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	if isNew {
 		user = User{Email: address}
 	}
-	rq.who = user.ID
+	rq.auditUser = user.ID
 	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
 	switch {
 	case err != nil && rq.showRefusal:
@@ -93,17 +93,17 @@ func (f *emailFlow) begin(rq *request) outcome {
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	known := rq.knows(f.knownKey(address))
+	known := rq.hasDeviceCookie(f.deviceKey(address))
 	// Counted whatever the callback said: it must not show in the time taken.
-	kept := rq.mayMail(emailaddr.Mailbox(address), known)
+	kept := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
 		kept = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
 	}
 	return f.request(rq, address, known, kept)
 }
 
-// knownKey names an address in the cookie of browsers that signed in with it.
-func (f *emailFlow) knownKey(address string) string { return accountKey(f.ID, address) }
+// deviceKey names an address in the cookie of browsers that signed in with it.
+func (f *emailFlow) deviceKey(address string) string { return accountKey(f.ID, address) }
 
 func (f *emailFlow) account(address string) Account {
 	return Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
@@ -155,7 +155,7 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.who, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known})
+	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known})
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +163,11 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 	return []byte(value), err
 }
 
-// mayMail counts the link against what the client, its network and the mailbox
+// limitMail counts the link against what the client, its network and the mailbox
 // may have. Past that no mail goes out, for the event that is returned, and the
 // answer is the same. A browser known to the address has counts of its own, so
 // that strangers do not use up its owner's.
-func (rq *request) mayMail(mailbox string, known bool) (kept AuditEvent) {
+func (rq *request) limitMail(mailbox string, known bool) (kept AuditEvent) {
 	whose := ""
 	if known {
 		whose = "known\x00"
@@ -180,7 +180,7 @@ func (rq *request) mayMail(mailbox string, known bool) (kept AuditEvent) {
 		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one client"}
 	}
 	if known {
-		whose += rq.knownBrowser().Device + "\x00"
+		whose += rq.deviceCookie().Device + "\x00"
 	}
 	if _, ok := rq.permit(rq.limits.mailbox, whose+mailbox); !ok {
 		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one mailbox"}
@@ -200,7 +200,7 @@ func (f *emailFlow) complete(rq *request) outcome {
 	}
 	token, address := get("token"), get("email")
 	if len(token) < 20 || len(token) > 200 {
-		return fail(Verification, because("the link has no token"))
+		return fail(Verification, fixedReason("the link has no token"))
 	}
 	address, err := emailaddr.Normalise(address)
 	if err != nil {
@@ -242,18 +242,18 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	t, err := rq.takeLink(address, token)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return fail(Verification, because("the link is unknown or was used"))
+		return fail(Verification, fixedReason("the link is unknown or was used"))
 	case err != nil:
 		return storeFailed(Callback, err)
 	case !rq.now.Before(t.Expires):
-		return fail(Verification, because("the link is over"))
+		return fail(Verification, fixedReason("the link is over"))
 	}
 	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
 		return storeFailed(Callback, err)
 	}
 	rq.forgetLinks(address)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true,
-		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.knownKey(address)}
+		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.deviceKey(address)}
 }
 
 // takeLink uses up the link's token, under whichever secret it was stored.

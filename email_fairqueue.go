@@ -10,9 +10,9 @@ import (
 // Mails for which rate_limit.email_total has no room wait for a turn. A drop
 // that nobody sees would be a switch by which strangers turn sign-in off.
 const (
-	maxWaitingMails = 1024            // in this process
-	maxWaitingOfOne = 4               // of one client
-	mailTurnPoll    = 5 * time.Second // longest wait between looks at the line
+	maxWaitingMails     = 1024            // in this process
+	maxWaitingPerClient = 4               // of one client
+	waitingPoll         = 5 * time.Second // longest wait between looks at the line
 )
 
 // A waitingMail is in the store and due when its link is over, so that no
@@ -22,9 +22,9 @@ type waitingMail struct {
 	queuedMail
 }
 
-// A mailLine is the line of this process. Clients have their turns one after
+// A fairQueue is the line of this process. Clients have their turns one after
 // another, whatever the number of mails that each has waiting.
-type mailLine struct {
+type fairQueue struct {
 	mu      sync.Mutex
 	clients map[string][]waitingMail
 	turns   []string // clients that wait, the next one first
@@ -33,21 +33,21 @@ type mailLine struct {
 	signal  chan struct{}
 }
 
-func newMailLine() *mailLine {
-	return &mailLine{clients: map[string][]waitingMail{}, signal: make(chan struct{}, 1)}
+func newFairQueue() *fairQueue {
+	return &fairQueue{clients: map[string][]waitingMail{}, signal: make(chan struct{}, 1)}
 }
 
-func (l *mailLine) length() int {
+func (l *fairQueue) length() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting
 }
 
-func (l *mailLine) empty() bool { return l.length() == 0 }
+func (l *fairQueue) empty() bool { return l.length() == 0 }
 
 // share counts who has the line by one more, or one less, and returns how many
 // there are then.
-func (l *mailLine) share(by int) int {
+func (l *fairQueue) share(by int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sharers += by
@@ -55,7 +55,7 @@ func (l *mailLine) share(by int) int {
 }
 
 // wake lets whoever gives turns look at the line.
-func (l *mailLine) wake() {
+func (l *fairQueue) wake() {
 	select {
 	case l.signal <- struct{}{}:
 	default:
@@ -64,15 +64,15 @@ func (l *mailLine) wake() {
 
 // enter puts a mail at the end of its client's and returns the one that has to
 // go for want of room: this one, or one of the client that has the most.
-func (l *mailLine) enter(m waitingMail) (out []waitingMail) {
+func (l *fairQueue) enter(m waitingMail) (out []waitingMail) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.clients[m.Client]
-	if len(list) >= maxWaitingOfOne {
+	if len(list) >= maxWaitingPerClient {
 		return []waitingMail{m}
 	}
 	if l.waiting >= maxWaitingMails {
-		out = append(out, l.dropOfMost())
+		out = append(out, l.dropFromLongest())
 		list = l.clients[m.Client]
 	}
 	if len(list) == 0 {
@@ -84,9 +84,9 @@ func (l *mailLine) enter(m waitingMail) (out []waitingMail) {
 	return out
 }
 
-// dropOfMost removes the last mail of the client that has the most; of several
+// dropFromLongest removes the last mail of the client that has the most; of several
 // the order of the map, which is of chance, decides.
-func (l *mailLine) dropOfMost() waitingMail {
+func (l *fairQueue) dropFromLongest() waitingMail {
 	most := ""
 	for client, list := range l.clients {
 		if len(list) > len(l.clients[most]) {
@@ -101,7 +101,7 @@ func (l *mailLine) dropOfMost() waitingMail {
 }
 
 // keep sets what a client has waiting.
-func (l *mailLine) keep(client string, list []waitingMail) {
+func (l *fairQueue) keep(client string, list []waitingMail) {
 	if len(list) > 0 {
 		l.clients[client] = list
 		return
@@ -111,7 +111,7 @@ func (l *mailLine) keep(client string, list []waitingMail) {
 }
 
 // next removes the mail whose turn it is; its client's next turn is the last.
-func (l *mailLine) next() (m waitingMail, ok bool) {
+func (l *fairQueue) next() (m waitingMail, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiting == 0 {
@@ -128,8 +128,8 @@ func (l *mailLine) next() (m waitingMail, ok bool) {
 	return m, true
 }
 
-// over removes the mails whose links are.
-func (l *mailLine) over(now time.Time) (out []waitingMail) {
+// expired removes the mails whose links are.
+func (l *fairQueue) expired(now time.Time) (out []waitingMail) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for client, list := range l.clients {
@@ -149,14 +149,14 @@ func (l *mailLine) over(now time.Time) (out []waitingMail) {
 	return out
 }
 
-// mayGo counts a mail, at its first attempt, against what may go out in all,
+// admit counts a mail, at its first attempt, against what may go out in all,
 // or puts it into the line. A browser that is known to the address does not
 // stand in line as long as there is room in what is kept for such.
-func (q *mailQueue) mayGo(ctx context.Context, m Mail, mail queuedMail, now time.Time) bool {
+func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time.Time) bool {
 	if m.Attempts > 1 || mail.Provider == "" || !now.Before(m.Expires) {
 		return true
 	}
-	if q.line.empty() { // nobody is overtaken
+	if q.waiting.empty() { // nobody is overtaken
 		if _, ok := q.permit(ctx, q.limits.mailTotal, "", now); ok {
 			return true
 		}
@@ -166,26 +166,26 @@ func (q *mailQueue) mayGo(ctx context.Context, m Mail, mail queuedMail, now time
 			return true
 		}
 	}
-	q.wait(ctx, waitingMail{m, mail})
+	q.delay(ctx, waitingMail{m, mail})
 	return false
 }
 
-// wait puts a mail into the line.
-func (q *mailQueue) wait(ctx context.Context, w waitingMail) {
-	q.tell(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
-	hand, cancel := inHand(ctx, storeTimeout)
+// delay puts a mail into the line.
+func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
+	q.recordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
+	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.adapter.DelayMail(hand, w.mail.ID, w.mail.Expires); err != nil {
 		q.log.Error("mail queue cannot be written", "err", err)
 	}
-	for _, out := range q.line.enter(w) {
-		q.noTurn(ctx, out)
+	for _, out := range q.waiting.enter(w) {
+		q.dropWaiting(ctx, out)
 	}
 }
 
-// noTurn gives up a mail that had no room in the line, or no turn in time.
-func (q *mailQueue) noTurn(ctx context.Context, w waitingMail) {
-	q.tell(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
+// dropWaiting gives up a mail that had no room in the line, or no turn in time.
+func (q *mailQueue) dropWaiting(ctx context.Context, w waitingMail) {
+	q.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
 	if err := q.remove(ctx, w.mail); err != nil {
 		q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
@@ -195,65 +195,65 @@ func (w *waitingMail) event(name string, code ErrorCode, reason string) AuditEve
 	return AuditEvent{Name: name, Code: code, Reason: reason, Provider: w.Provider, UserID: w.UserID, RequestID: w.RequestID}
 }
 
-// runLine gives turns until ctx ends. What waits then is the business of the
+// runWaiting gives turns until ctx ends. What waits then is the business of the
 // service that took over, or of the processes that go on.
-func (q *mailQueue) runLine(ctx context.Context) {
+func (q *mailQueue) runWaiting(ctx context.Context) {
 	defer func() {
-		if q.line.share(-1) == 0 {
-			q.leaveLine(ctx)
+		if q.waiting.share(-1) == 0 {
+			q.releaseWaiting(ctx)
 		}
-		q.line.wake()
+		q.waiting.wake()
 	}()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-q.line.signal:
+		case <-q.waiting.signal:
 		}
-		for pause := time.Duration(0); !q.line.empty() && rest(ctx, pause); {
-			pause = q.giveTurn(ctx)
+		for pause := time.Duration(0); !q.waiting.empty() && sleep(ctx, pause); {
+			pause = q.sendNext(ctx)
 		}
 	}
 }
 
-// leaveLine makes the mails that wait due one after another, as far apart as
+// releaseWaiting makes the mails that wait due one after another, as far apart as
 // they may go out: whoever claims them then does not count them.
-func (q *mailQueue) leaveLine(ctx context.Context) {
-	hand, cancel := inHand(ctx, storeTimeout)
+func (q *mailQueue) releaseWaiting(ctx context.Context) {
+	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
 	for due := q.now(); ; {
-		w, ok := q.line.next()
+		w, ok := q.waiting.next()
 		if !ok {
 			return
 		}
 		due = due.Add(q.limits.mailTotal.interval)
 		if !due.Before(w.mail.Expires) {
-			q.noTurn(hand, w)
+			q.dropWaiting(hand, w)
 		} else if err := q.adapter.DelayMail(hand, w.mail.ID, due); err != nil {
-			q.log.Error("mails that wait for a turn are lost", "mails", q.line.length()+1, "err", err)
+			q.log.Error("mails that wait for a turn are lost", "mails", q.waiting.length()+1, "err", err)
 			return
 		}
 	}
 }
 
-// giveTurn lets the next mail go out if one may, and says when to look again.
-func (q *mailQueue) giveTurn(ctx context.Context) (pause time.Duration) {
+// sendNext lets the next mail go out if one may, and says when to look again.
+func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 	now := q.now()
-	for _, w := range q.line.over(now) {
-		q.noTurn(ctx, w)
+	for _, w := range q.waiting.expired(now) {
+		q.dropWaiting(ctx, w)
 	}
-	if q.line.empty() {
+	if q.waiting.empty() {
 		return 0
 	}
 	if wait, ok := q.permit(ctx, q.limits.mailTotal, "", now); !ok {
 		q.warnTotal(now)
-		return min(wait, mailTurnPoll)
+		return min(wait, waitingPoll)
 	}
-	w, ok := q.line.next()
+	w, ok := q.waiting.next()
 	if !ok {
 		return 0
 	}
-	hand, cancel := inHand(ctx, storeTimeout)
+	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.adapter.DelayMail(hand, w.mail.ID, now); err != nil {
 		q.log.Warn("a mail that waited for a turn cannot go out", "request", w.RequestID, "err", err)
@@ -266,6 +266,6 @@ func (q *mailQueue) giveTurn(ctx context.Context) (pause time.Duration) {
 func (q *mailQueue) warnTotal(now time.Time) {
 	const mark = "mails in all"
 	if q.limits.warned.use(mark, now, now.Add(time.Minute)) == nil {
-		q.log.Warn("more links are asked for than rate_limit.email_total lets go out; mails wait for a turn", "waiting", q.line.length())
+		q.log.Warn("more links are asked for than rate_limit.email_total lets go out; mails wait for a turn", "waiting", q.waiting.length())
 	}
 }

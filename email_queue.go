@@ -34,14 +34,14 @@ const (
 // A mailQueue delivers stored mails, apart from any request.
 type mailQueue struct {
 	*Service
-	signal chan struct{}
-	line   *mailLine
+	signal  chan struct{}
+	waiting *fairQueue
 	// unwanted are mails that are not to go out.
 	unwanted chan Mail
 }
 
 func newMailQueue(s *Service) *mailQueue {
-	return &mailQueue{Service: s, signal: make(chan struct{}, 1), line: newMailLine(), unwanted: make(chan Mail, 1024)}
+	return &mailQueue{Service: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan Mail, 1024)}
 }
 
 // wake says that there is a mail to send.
@@ -78,7 +78,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	}
 	q.wake() // there may be more of them, for another worker
 	mail, err := q.open(m)
-	if err == nil && !q.mayGo(ctx, m, mail, now) {
+	if err == nil && !q.admit(ctx, m, mail, now) {
 		return true
 	}
 	if err == nil {
@@ -122,7 +122,7 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
 	}
-	ctx, cancel := inHand(ctx, min(mailTimeout, m.Expires.Sub(now)))
+	ctx, cancel := detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
 	defer cancel()
 	defer context.AfterFunc(q.sending, cancel)()
 	return f.deliver(ctx, mail.Message)
@@ -149,7 +149,7 @@ func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause
 		return
 	}
 	q.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
-	ctx, cancel := inHand(ctx, storeTimeout)
+	ctx, cancel := detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.adapter.DelayMail(ctx, m.ID, due); err != nil {
 		q.log.Error("mail queue cannot be written", "err", err)
@@ -165,7 +165,7 @@ func (q *mailQueue) giveUp(ctx context.Context, m Mail, mail queuedMail, reason 
 }
 
 func (q *mailQueue) remove(ctx context.Context, m Mail) error {
-	ctx, cancel := inHand(ctx, storeTimeout)
+	ctx, cancel := detached(ctx, storeTimeout)
 	defer cancel()
 	return q.adapter.DeleteMail(ctx, m.ID)
 }

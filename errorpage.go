@@ -19,8 +19,8 @@ const csrfMismatch ErrorCode = "csrf"
 var onSignIn = []ErrorCode{OAuthSignin, OAuthCallback, OAuthCreateAccount, EmailCreateAccount, Callback,
 	OAuthAccountNotLinked, EmailSignin, CredentialsSignin, SessionRequired, "Signin"}
 
-// bounded keeps a word from a URL short and plain.
-func bounded(code ErrorCode) ErrorCode {
+// plainErrorCode keeps a word from a URL short and plain.
+func plainErrorCode(code ErrorCode) ErrorCode {
 	if len(code) > 40 || strings.ContainsFunc(string(code), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
 	}) {
@@ -36,7 +36,7 @@ func errorPage(rq *request) outcome {
 	if code == "" {
 		code = ErrorCode(rq.code)
 	}
-	code = bounded(code)
+	code = plainErrorCode(code)
 	id := rq.shownRequestID()
 	if slices.Contains(onSignIn, code) {
 		return redirect{to: weburl.WithQuery(rq.base+"/signin", "error", string(code), "request", id)}

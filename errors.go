@@ -79,8 +79,8 @@ func storeFailed(code ErrorCode, err error) *Error {
 	return fail(code, errors.Join(errStore, err))
 }
 
-// because is a cause in fixed words of the engine: audit events repeat it.
-type because string
+// fixedReason is a cause in fixed words of the engine: audit events repeat it.
+type fixedReason string
 
 // printable makes foreign text fit for a log line or a message.
 func printable(s string, limit int) string {

@@ -89,7 +89,7 @@ func FuzzCookies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, two string) {
 		rq := &request{Service: &Service{names: names}}
 		rq.jar.names = &rq.names
-		rq.jar.parse(http.Header{"Cookie": {one, two}}, rq.room[:])
+		rq.jar.parse(http.Header{"Cookie": {one, two}}, rq.pairBuf[:])
 		value, present := rq.jar.session()
 		if value != "" && !present {
 			t.Fatal("a session without cookies")
@@ -120,7 +120,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string, asJSON bool) {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(raw))
 		r.Header.Set("Content-Type", map[bool]string{false: "application/x-www-form-urlencoded", true: "application/json"}[asJSON])
-		rq := &request{Service: &Service{bodies: newBodies()}, ctx: t.Context(), r: r}
+		rq := &request{Service: &Service{bodies: newBodySlots()}, ctx: t.Context(), r: r}
 		if out := rq.readBody(); out != nil {
 			if p, ok := out.(problem); !ok || p.status < 400 || p.status > 415 || rq.body != nil {
 				t.Fatalf("%#v", out)

@@ -57,8 +57,8 @@ func (s *Service) seals(c *Config) {
 	}
 	s.stateMAC = ring.MAC("state " + s.base)
 	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
-	s.knownSeal = ring.Sealer("known accounts " + s.base)
-	s.vault.box = ring.Box("provider tokens")
+	s.deviceSeal = ring.Sealer("known accounts " + s.base)
+	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	if s.compat == CompatNone {
 		s.csrf, s.oldCSRF = boundCSRF{ring.MAC("csrf " + s.base)}, boundCSRF{ring.MAC("csrf")}

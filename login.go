@@ -30,7 +30,7 @@ type login struct {
 	asker  User     // who asked to link
 	user   User
 	found  bool // user is stored
-	start  beginning
+	start  sessionStart
 	record *SessionRecord
 
 	linked, proved bool      // what this try wrote
@@ -52,12 +52,12 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.recall, l.find, l.permit, l.settle, l.begin} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.permit, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
 	}
-	return l.finish()
+	return l.succeed()
 }
 
 // stale makes a login begin anew.
@@ -68,11 +68,11 @@ func stale(err error) outcome {
 	return fail(Callback, err)
 }
 
-// recall reads who is signed in; only that person's own wish can link. The
+// readCurrent reads who is signed in; only that person's own wish can link. The
 // epoch of who wished it is read before the session, and the session is judged
 // by what the store knows, not by this replica's copy.
-func (l *login) recall() outcome {
-	if out := l.recallAsker(); out != nil {
+func (l *login) readCurrent() outcome {
+	if out := l.readAsker(); out != nil {
 		return out
 	}
 	s, err := l.current()
@@ -84,21 +84,21 @@ func (l *login) recall() outcome {
 		l.id.linkTo = ""
 	}
 	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
-		l.who = l.id.linkTo
+		l.auditUser = l.id.linkTo
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
-		return fail(OAuthAccountNotLinked, because("link was asked for by another user than is signed in now"))
+		return fail(OAuthAccountNotLinked, fixedReason("link was asked for by another user than is signed in now"))
 	}
 	return nil
 }
 
-func (l *login) recallAsker() outcome {
+func (l *login) readAsker() outcome {
 	if l.id.linkTo == "" {
 		return nil
 	}
 	u, err := l.adapter.GetUser(l.ctx, l.id.linkTo)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return fail(OAuthAccountNotLinked, because("the user who asked to link is gone"))
+		return fail(OAuthAccountNotLinked, fixedReason("the user who asked to link is gone"))
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
@@ -114,7 +114,7 @@ func (l *login) find() outcome {
 	l.user = l.id.user
 	if l.adapter == nil {
 		l.user.ID = cmp.Or(l.user.ID, l.id.account.ProviderAccountID)
-		l.who = l.user.ID
+		l.auditUser = l.user.ID
 		return nil
 	}
 	u, err := l.lookup()
@@ -124,7 +124,7 @@ func (l *login) find() outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	l.user, l.found, l.who = u, true, u.ID
+	l.user, l.found, l.auditUser = u, true, u.ID
 	return nil
 }
 
@@ -181,25 +181,25 @@ func (rq *request) askSignIn(a SignInAttempt) (to string, err error) {
 	return to, nil
 }
 
-// begin stores and issues the session and ends the one that it replaces.
-func (l *login) begin() outcome {
+// issueSession stores and issues the session and ends the one that it replaces.
+func (l *login) issueSession() outcome {
 	l.start.user, l.start.isNew = l.user, l.created
-	if out := l.store(); out != nil {
+	if out := l.storeSession(); out != nil {
 		return out
 	}
 	cookie, err := l.sessions.issue(l.ctx, &l.start)
 	if err != nil {
-		l.undo()
+		l.deleteSession()
 		return fail(Callback, err)
 	}
-	if out := l.unchanged(); out != nil {
+	if out := l.recheckEpoch(); out != nil {
 		return out
 	}
-	old := l.sessionCookie()
+	old := l.sessionCookieValue()
 	if !l.setSession(cookie.value, cookie.expires) {
-		l.undo()
+		l.deleteSession()
 		l.clearSession()
-		return fail(Callback, errDoesNotFit)
+		return fail(Callback, errSessionTooLarge)
 	}
 	if old != "" {
 		if _, err := l.sessions.end(l.ctx, old, l.now); err != nil {
@@ -210,12 +210,12 @@ func (l *login) begin() outcome {
 	return nil
 }
 
-// store stores the session, unless the step that created the user did.
-func (l *login) store() outcome {
+// storeSession stores the session, unless the step that created the user did.
+func (l *login) storeSession() outcome {
 	if l.record != nil {
 		return nil
 	}
-	if l.record = l.sessions.begin(&l.start); l.record == nil {
+	if l.record = l.sessions.start(&l.start); l.record == nil {
 		return nil
 	}
 	l.record.UserID = l.user.ID
@@ -229,9 +229,9 @@ func (l *login) store() outcome {
 	return nil
 }
 
-// unchanged is the condition on the epoch for a session that is not stored:
+// recheckEpoch is the condition on the epoch for a session that is not stored:
 // what is taken back from now on ends it, since it notes an earlier epoch.
-func (l *login) unchanged() outcome {
+func (l *login) recheckEpoch() outcome {
 	if l.record != nil || l.adapter == nil {
 		return nil
 	}
@@ -245,8 +245,8 @@ func (l *login) unchanged() outcome {
 	return nil
 }
 
-// undo removes a stored session whose cookie is not sent.
-func (l *login) undo() {
+// deleteSession removes a stored session whose cookie is not sent.
+func (l *login) deleteSession() {
 	if l.record == nil {
 		return
 	}
@@ -257,8 +257,8 @@ func (l *login) undo() {
 	}
 }
 
-// finish tells the world and sends the person on.
-func (l *login) finish() outcome {
+// succeed tells the world and sends the person on.
+func (l *login) succeed() outcome {
 	l.emit("signIn", func() {
 		l.events.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
 	}, l.events.SignIn != nil)
@@ -266,12 +266,12 @@ func (l *login) finish() outcome {
 	if l.created {
 		why = "the user was created"
 	}
-	l.who = l.user.ID
+	l.auditUser = l.user.ID
 	l.audit("sign_in.succeeded", "", why)
 	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
 	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
 	if l.id.accountName != "" {
-		l.rememberAccount(l.id.accountName)
+		l.setDeviceCookie(l.id.accountName)
 	}
 	l.callbackTo = l.id.callbackURL
 	l.keepCallbackURL()
@@ -288,9 +288,9 @@ func (l *login) finish() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-// tell reports what settle changed in the store. That is done, whether or not a
+// emitChanges reports what settle changed in the store. That is done, whether or not a
 // session comes of it.
-func (l *login) tell(created bool) {
+func (l *login) emitChanges(created bool) {
 	e := &l.events
 	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && created)
 	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)

@@ -7,46 +7,46 @@ import (
 	"authsvc/internal/uuid"
 )
 
-// settle makes the user stored, linked and proved, as the identity warrants,
+// linkOrCreate makes the user stored, linked and proved, as the identity warrants,
 // and reports it.
-func (l *login) settle() outcome {
+func (l *login) linkOrCreate() outcome {
 	created := l.created
 	out := l.change()
 	if out == nil {
-		l.tell(l.created && !created)
+		l.emitChanges(l.created && !created)
 	}
 	return out
 }
 
 func (l *login) change() outcome {
-	l.start = beginning{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found && l.adapter != nil:
 		l.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.requestID())
-		return fail(CredentialsSignin, because("no such user"))
+		return fail(CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored, l.adapter == nil:
 		return nil
 	case l.id.proof && l.found:
-		return l.prove()
+		return l.proveEmail()
 	case l.id.proof:
 		l.id.user.EmailVerified = l.now
 		return l.create(nil)
 	case l.found:
-		return l.returning()
+		return l.refreshAccount()
 	case l.id.linkTo != "":
 		return l.link(l.asker)
 	}
-	return l.newcomer()
+	return l.linkOrSignUp()
 }
 
-// returning: the identity is linked already.
-func (l *login) returning() outcome {
+// refreshAccount: the identity is linked already.
+func (l *login) refreshAccount() outcome {
 	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
-		l.who = l.id.linkTo
+		l.auditUser = l.id.linkTo
 		l.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
-		return fail(OAuthAccountNotLinked, because("the identity is linked to another user"))
+		return fail(OAuthAccountNotLinked, fixedReason("the identity is linked to another user"))
 	}
 	a := l.keptAccount()
 	a.UserID = l.user.ID
@@ -75,7 +75,7 @@ func (l *login) link(u User) outcome {
 	case errors.Is(err, ErrConflict):
 		owner, lookErr := l.adapter.GetUserByAccount(l.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
-			return fail(OAuthAccountNotLinked, because("the identity was linked to another user meanwhile"))
+			return fail(OAuthAccountNotLinked, fixedReason("the identity was linked to another user meanwhile"))
 		}
 	case err != nil:
 		return storeFailed(Callback, err)
@@ -86,15 +86,15 @@ func (l *login) link(u User) outcome {
 	return nil
 }
 
-// newcomer: an identity that nobody has. Its address may be somebody's.
-func (l *login) newcomer() outcome {
+// linkOrSignUp: an identity that nobody has. Its address may be somebody's.
+func (l *login) linkOrSignUp() outcome {
 	if l.id.user.Email == "" {
-		return l.createFirst()
+		return l.signUp()
 	}
 	owner, err := l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return l.createFirst()
+		return l.signUp()
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
@@ -106,18 +106,18 @@ func (l *login) newcomer() outcome {
 	case !errors.Is(err, ErrNotFound):
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
-		l.user, l.found, l.who = owner, true, owner.ID
+		l.user, l.found, l.auditUser = owner, true, owner.ID
 		if out := l.permit(); out != nil { // it was asked about somebody new
 			return out
 		}
 		return l.link(owner)
 	}
-	l.who = owner.ID
+	l.auditUser = owner.ID
 	l.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
-	return fail(OAuthAccountNotLinked, because("the address belongs to a user without this identity"))
+	return fail(OAuthAccountNotLinked, fixedReason("the address belongs to a user without this identity"))
 }
 
-func (l *login) createFirst() outcome {
+func (l *login) signUp() outcome {
 	if l.id.verified && l.id.user.Email != "" {
 		l.id.user.EmailVerified = l.now
 	}
@@ -136,12 +136,12 @@ func (l *login) create(a *Account) outcome {
 	if a != nil {
 		a.ID = uuid.V7()
 	}
-	l.record = l.sessions.begin(&l.start)
+	l.record = l.sessions.start(&l.start)
 	stored, err := l.adapter.SignUp(l.ctx, u, a, l.record)
 	switch {
 	case errors.Is(err, ErrConflict):
 		l.record = nil
-		return l.overtaken()
+		return l.signUpConflict()
 	case err != nil:
 		return storeFailed(l.id.createCode, err)
 	}
@@ -149,22 +149,22 @@ func (l *login) create(a *Account) outcome {
 	return nil
 }
 
-// overtaken: what was to be stored is there. If it is this person's, all is
+// signUpConflict: what was to be stored is there. If it is this person's, all is
 // asked again, of the user who is stored now.
-func (l *login) overtaken() outcome {
+func (l *login) signUpConflict() outcome {
 	_, err := l.lookup()
 	switch {
 	case err == nil:
 		return stale(ErrConflict)
 	case errors.Is(err, ErrNotFound):
-		return fail(OAuthAccountNotLinked, because("the address was taken meanwhile"))
+		return fail(OAuthAccountNotLinked, fixedReason("the address was taken meanwhile"))
 	}
 	return storeFailed(Callback, err)
 }
 
-// prove: the person read mail sent to the address of a stored user. If it is
+// proveEmail: the person read mail sent to the address of a stored user. If it is
 // the first to do so, whoever registered the address before loses access.
-func (l *login) prove() outcome {
+func (l *login) proveEmail() outcome {
 	if !l.user.EmailVerified.IsZero() && !l.keepFirstProof {
 		return nil
 	}
@@ -192,8 +192,8 @@ func (l *login) prove() outcome {
 // opened are accounts for events; tokens that cannot be opened are left out.
 func (l *login) opened(stored []Account) []Account {
 	for i, a := range stored {
-		open, lost := l.vault.open(a)
-		l.tellLost(open, lost)
+		open, lost := l.tokens.open(a)
+		l.logLost(open, lost)
 		stored[i] = open
 	}
 	return stored
@@ -211,4 +211,4 @@ func (l *login) rememberIssuer() error {
 }
 
 // keptAccount is the account as it is stored.
-func (l *login) keptAccount() Account { return l.vault.keep(l.id.account) }
+func (l *login) keptAccount() Account { return l.tokens.keep(l.id.account) }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// mintMargin is how long before its expiry a client secret is made anew, at
+// secretMargin is how long before its expiry a client secret is made anew, at
 // most: a tenth of a short life.
-const mintMargin = 5 * time.Minute
+const secretMargin = 5 * time.Minute
 
-// A mint makes client secrets and keeps the one in force. One at a time makes
+// A clientSecrets makes client secrets and keeps the one in force. One at a time makes
 // one; the others wait for it.
-type mint struct {
+type clientSecrets struct {
 	make   func(c Client, now time.Time) (secret string, expires time.Time, err error)
 	client Client
 
@@ -22,16 +22,16 @@ type mint struct {
 	until  time.Time // secret is used before
 }
 
-func newMint(o *OAuth) *mint {
+func newClientSecrets(o *OAuth) *clientSecrets {
 	if o.ClientSecret == nil {
 		return nil
 	}
-	return &mint{make: o.ClientSecret, client: o.Client, turn: make(chan struct{}, 1)}
+	return &clientSecrets{make: o.ClientSecret, client: o.Client, turn: make(chan struct{}, 1)}
 }
 
 // get returns the secret in force. A failure is not kept: the next sign-in
 // tries again.
-func (m *mint) get(ctx context.Context) (string, error) {
+func (m *clientSecrets) get(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -53,6 +53,6 @@ func (m *mint) get(ctx context.Context) (string, error) {
 	case !now.Before(expires):
 		return "", errors.New("the secret has expired already")
 	}
-	m.secret, m.until = secret, expires.Add(-min(mintMargin, expires.Sub(now)/10))
+	m.secret, m.until = secret, expires.Add(-min(secretMargin, expires.Sub(now)/10))
 	return secret, nil
 }

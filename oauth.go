@@ -26,7 +26,7 @@ var passOn = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint",
 type oauthFlow struct {
 	OAuth
 	party              *oidc.Party
-	mint               *mint // nil: the secret is Client.Secret
+	secrets            *clientSecrets // nil: the secret is Client.Secret
 	mapping            mapping
 	userInfoHeaders    map[string]string // Headers and UserInfoHeaders
 	redirectURI        string
@@ -140,7 +140,7 @@ func (rq *request) linkIntent(tx *transaction) outcome {
 	case s != nil:
 		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
 	case asked:
-		return fail(SessionRequired, because("link was asked for without a session"))
+		return fail(SessionRequired, fixedReason("link was asked for without a session"))
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return rq.notAllowed(&route{get: callback})
 	case !post && f.wire.formPost:
 		rq.dropTx(rq.query("state"))
-		return fail(OAuthCallback, because("a GET came back to a provider that answers by form_post"))
+		return fail(OAuthCallback, fixedReason("a GET came back to a provider that answers by form_post"))
 	case post && rq.body.get("repost") != "1":
 		return f.repost(rq)
 	}
@@ -173,11 +173,11 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return refused
 	}
 	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
-		return fail(OAuthCallback, because("the provider's issuer or address was changed since the attempt began"))
+		return fail(OAuthCallback, fixedReason("the provider's issuer or address was changed since the attempt began"))
 	}
 	if answer.err != "" {
 		if answer.err == "access_denied" || slices.Contains(f.DeniedErrors, answer.err) {
-			return fail(AccessDenied, because("the person or the provider said no"))
+			return fail(AccessDenied, fixedReason("the person or the provider said no"))
 		}
 		return fail(OAuthCallback, fmt.Errorf("the provider answered with error %q", printable(answer.err, 60)))
 	}
@@ -323,7 +323,7 @@ func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, err
 		return identity{}, err
 	}
 	if !usableID(id) || len(id) > 255 {
-		return identity{}, because("the profile has no usable id")
+		return identity{}, fixedReason("the profile has no usable id")
 	}
 	id, former := f.accountID(rq.Service, x.Claims, id)
 	if len(id) > 255 {

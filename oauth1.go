@@ -83,7 +83,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 	tx.Token, tx.TokenSecret = a.Token, a.Secret
 	to, err := url.Parse(f.AuthorizationURL)
 	if err != nil {
-		return fail(OAuthSignin, because("authorization url: not a url"))
+		return fail(OAuthSignin, fixedReason("authorization url: not a url"))
 	}
 	if err := rq.keepTx(tx); err != nil {
 		return err

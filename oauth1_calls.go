@@ -80,7 +80,7 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 		return identity{}, err
 	}
 	if !usableID(id) || len(id) > 255 {
-		return identity{}, because("the profile has no usable id")
+		return identity{}, fixedReason("the profile has no usable id")
 	}
 	u = cleanUser(u)
 	return identity{

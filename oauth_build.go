@@ -29,7 +29,7 @@ func (o *OAuth) build(b *builder) flow {
 	b.warnLinking(o.ID, o.LinkVerifiedEmail)
 	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText})
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
-	f.mint = newMint(o)
+	f.secrets = newClientSecrets(o)
 	var err error
 	f.party, err = oidc.New(oidc.Config{
 		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,

@@ -21,9 +21,9 @@ func guarded[T any](rq *request, name string, call func() (T, error)) (v T, err 
 func (f *oauthFlow) exchange(rq *request, tx *transaction, a answer) (*Exchange, error) {
 	c := f.Client
 	c.PrivateKey = "" // no function has a use for it
-	if f.mint != nil {
+	if f.secrets != nil {
 		var err error
-		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.mint.get(rq.ctx) }); err != nil {
+		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.secrets.get(rq.ctx) }); err != nil {
 			return nil, fmt.Errorf("client secret: %w", err)
 		}
 	}

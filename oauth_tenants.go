@@ -78,7 +78,7 @@ func (s *Service) userByAccount(ctx context.Context, provider, id string, former
 	if a == nil {
 		return User{}, "", ErrNotFound
 	}
-	if open, _ := s.vault.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
+	if open, _ := s.tokens.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
 		return User{}, "", ErrNotFound
 	}
 	return u, former.id, nil

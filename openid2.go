@@ -70,7 +70,7 @@ func (f *openID2Flow) begin(rq *request) outcome {
 	to, err := url.Parse(f.Endpoint)
 	if err != nil {
 		rq.expireCookie(rq.txName(tx.State), "")
-		return fail(OAuthSignin, because("endpoint: not a url"))
+		return fail(OAuthSignin, fixedReason("endpoint: not a url"))
 	}
 	q := to.Query()
 	for name, v := range map[string]string{
@@ -110,7 +110,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 		return refused
 	}
 	if a["mode"] == "cancel" {
-		return fail(AccessDenied, because("the person or the provider said no"))
+		return fail(AccessDenied, fixedReason("the person or the provider said no"))
 	}
 	id, err := f.identify(rq, tx, a)
 	switch {
@@ -139,7 +139,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (ident
 	if err != nil {
 		return identity{}, err
 	}
-	switch err := rq.usedOnce(seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
+	switch err := rq.useOnce(seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
 	case errors.Is(err, ErrConflict):
 		return identity{}, errors.New("response_nonce was used before")
 	case err != nil:

@@ -93,13 +93,13 @@ func (l *limiter) over(key string, now time.Time) bool {
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, credentials, late, link, backchannel *limiter
+	signIn, mailbox, credentials, turn, link, backchannel *limiter
 
 	mailClient, mailNetwork *limiter // what one client, and one IPv6 /48, may have of all mails
 	mailTotal, mailKept     *limiter // mails in all, and those kept for browsers known to the address; mailKept may be nil
 
-	room   *waitingRoom
-	warned *onceSet // what was said to the operator in the last minute
+	queue  *loginQueue
+	warned *replayCache // what was said to the operator in the last minute
 }
 
 func newLimits(r RateLimit) limits {
@@ -107,9 +107,9 @@ func newLimits(r RateLimit) limits {
 		signIn:      newLimiter("sign-in", r.SignIn, r.Disabled),
 		mailbox:     newLimiter("mailbox", r.EmailPerAddress, r.Disabled),
 		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
-		late:        newLimiter("late", Rate{1, lateEvery}, r.Disabled),
-		room:        &waitingRoom{},
-		warned:      &onceSet{keys: map[string]time.Time{}},
+		turn:        newLimiter("late", Rate{1, turnEvery}, r.Disabled),
+		queue:       &loginQueue{},
+		warned:      &replayCache{keys: map[string]time.Time{}},
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),

@@ -11,26 +11,26 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A knownBrowser is what a browser keeps of the accounts that it signed in to
+// A deviceCookie is what a browser keeps of the accounts that it signed in to
 // with credentials or by a mailed link, sealed. Its attempts at those, and the
 // links that it asks for, count by themselves, so that what a stranger does
 // keeps no owner out. It proves nothing else: whoever copies the cookie may try
 // passwords and ask for links at the same rate as everybody.
-type knownBrowser struct {
-	Device   string         `json:"d"` // random, names the browser's own counts
-	Accounts []knownAccount `json:"a"` // the one used last comes last
+type deviceCookie struct {
+	Device   string          `json:"d"` // random, names the browser's own counts
+	Accounts []deviceAccount `json:"a"` // the one used last comes last
 }
 
-type knownAccount struct {
+type deviceAccount struct {
 	Account string `json:"a"` // see accountKey
 	Until   int64  `json:"u"` // seconds since 1970
 }
 
 const (
-	knownLifetime    = 180 * 24 * time.Hour
-	maxKnownAccounts = 5
-	maxKnownCookie   = 2 << 10 // bytes; five accounts need half of it
-	maxAccountName   = 1 << 10 // bytes that tell accounts apart
+	deviceLifetime    = 180 * 24 * time.Hour
+	maxDeviceAccounts = 5
+	maxDeviceCookie   = 2 << 10 // bytes; five accounts need half of it
+	maxAccountName    = 1 << 10 // bytes that tell accounts apart
 )
 
 // accountKey names the account of a credentials provider in limits and in the
@@ -43,17 +43,17 @@ func accountKey(provider, name string) string {
 	return seal.Digest(provider + "\x00" + name)
 }
 
-// knownBrowser opens the cookie; the zero value is an unknown browser.
-func (rq *request) knownBrowser() (k knownBrowser) {
-	value, ok := rq.jar.get(rq.names.known)
-	if !ok || len(value) > maxKnownCookie {
-		return knownBrowser{}
+// deviceCookie opens the cookie; the zero value is an unknown browser.
+func (rq *request) deviceCookie() (k deviceCookie) {
+	value, ok := rq.jar.get(rq.names.device)
+	if !ok || len(value) > maxDeviceCookie {
+		return deviceCookie{}
 	}
-	raw, _, err := rq.knownSeal.Open(value)
+	raw, _, err := rq.deviceSeal.Open(value)
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.Device == "" {
-		return knownBrowser{}
+		return deviceCookie{}
 	}
-	k.Accounts = slices.DeleteFunc(k.Accounts, func(a knownAccount) bool { return rq.now.Unix() >= a.Until })
+	k.Accounts = slices.DeleteFunc(k.Accounts, func(a deviceAccount) bool { return rq.now.Unix() >= a.Until })
 	return k
 }
 
@@ -61,33 +61,33 @@ func (rq *request) knownBrowser() (k knownBrowser) {
 // browser's own count if it signed in to that account before, else the one
 // that all others share.
 func (rq *request) accountBucket(account string) string {
-	if rq.knows(account) {
-		return "known\x00" + rq.knownBrowser().Device + "\x00" + account
+	if rq.hasDeviceCookie(account) {
+		return "known\x00" + rq.deviceCookie().Device + "\x00" + account
 	}
 	return account
 }
 
-// knows reports whether this browser signed in to an account before.
-func (rq *request) knows(account string) bool {
-	return slices.ContainsFunc(rq.knownBrowser().Accounts, func(a knownAccount) bool { return a.Account == account })
+// hasDeviceCookie reports whether this browser signed in to an account before.
+func (rq *request) hasDeviceCookie(account string) bool {
+	return slices.ContainsFunc(rq.deviceCookie().Accounts, func(a deviceAccount) bool { return a.Account == account })
 }
 
-// rememberAccount makes this browser known to the account that it signed in
+// setDeviceCookie makes this browser known to the account that it signed in
 // to. The account used longest ago makes room.
-func (rq *request) rememberAccount(account string) {
-	k := rq.knownBrowser()
+func (rq *request) setDeviceCookie(account string) {
+	k := rq.deviceCookie()
 	if k.Device == "" {
 		k.Device = seal.Token()
 	}
-	until := rq.now.Add(knownLifetime)
-	list := slices.DeleteFunc(k.Accounts, func(a knownAccount) bool { return a.Account == account })
-	list = append(list, knownAccount{Account: account, Until: until.Unix()})
-	k.Accounts = list[max(0, len(list)-maxKnownAccounts):]
+	until := rq.now.Add(deviceLifetime)
+	list := slices.DeleteFunc(k.Accounts, func(a deviceAccount) bool { return a.Account == account })
+	list = append(list, deviceAccount{Account: account, Until: until.Unix()})
+	k.Accounts = list[max(0, len(list)-maxDeviceAccounts):]
 	raw, err := json.Marshal(k)
 	if err != nil {
 		return
 	}
-	if value, err := rq.knownSeal.Seal(raw); err == nil {
-		rq.setCookie(cookie{name: rq.names.known, value: value, expires: until})
+	if value, err := rq.deviceSeal.Seal(raw); err == nil {
+		rq.setCookie(cookie{name: rq.names.device, value: value, expires: until})
 	}
 }

@@ -71,8 +71,8 @@ func TestRepeatsMemory(t *testing.T) {
 
 func TestWaitingRoom(t *testing.T) {
 	t.Parallel()
-	w := &waitingRoom{}
-	left := func(a *lateAttempt) bool {
+	w := &loginQueue{}
+	left := func(a *queuedLogin) bool {
 		select {
 		case <-a.left:
 			return true
@@ -80,15 +80,15 @@ func TestWaitingRoom(t *testing.T) {
 			return false
 		}
 	}
-	var all []*lateAttempt
-	enter := func(account, client string) *lateAttempt {
+	var all []*queuedLogin
+	enter := func(account, client string) *queuedLogin {
 		a := w.enter(account, client)
 		if a != nil {
 			all = append(all, a)
 		}
 		return a
 	}
-	for i := range 10 * maxLateOfOne {
+	for i := range 10 * maxQueuedOfOne {
 		if a := enter("ada", fmt.Sprint(i)); a == nil || left(a) {
 			t.Fatal("a newcomer was not let in")
 		}
@@ -96,8 +96,8 @@ func TestWaitingRoom(t *testing.T) {
 	if last := all[len(all)-1]; enter("ada", last.client) != nil || enter("bob", last.client) == nil {
 		t.Error("one client waits once for each account")
 	}
-	for i := range 10 * maxLate {
-		if enter(fmt.Sprint("account", i/maxLateOfOne), fmt.Sprint(i)) == nil {
+	for i := range 10 * maxQueuedLogins {
+		if enter(fmt.Sprint("account", i/maxQueuedOfOne), fmt.Sprint(i)) == nil {
 			t.Fatal("a newcomer was not let in")
 		}
 	}
@@ -109,7 +109,7 @@ func TestWaitingRoom(t *testing.T) {
 		w.leave(a)
 		w.leave(a) // by those who were sent away, too
 	}
-	if waiting != maxLate || len(w.waiting) != 0 {
+	if waiting != maxQueuedLogins || len(w.waiting) != 0 {
 		t.Errorf("%d waited, %d are left", waiting, len(w.waiting))
 	}
 }

@@ -10,30 +10,30 @@ import (
 // Attempts past credentials_per_account are late: they wait for a turn and are
 // then judged. A refusal would be a lock that any stranger can hold shut.
 const (
-	lateEvery     = 5 * time.Second  // one turn per account, in all replicas
-	lateFirst     = 2 * time.Second  // longest wait before the first try
-	latePatience  = 10 * time.Second // longest wait in all, then 429
-	maxLate       = 256              // that wait in this process
-	maxLateOfOne  = 32               // that wait for turns at one account
-	lateRetryHint = lateEvery        // Retry-After of those who got no turn
+	turnEvery       = 5 * time.Second  // one turn per account, in all replicas
+	firstTurnWait   = 2 * time.Second  // longest wait before the first try
+	maxTurnWait     = 10 * time.Second // longest wait in all, then 429
+	maxQueuedLogins = 256              // that wait in this process
+	maxQueuedOfOne  = 32               // that wait for turns at one account
+	turnRetryAfter  = turnEvery        // Retry-After of those who got no turn
 )
 
-// A waitingRoom holds the late attempts of this process. It is never closed to
+// A loginQueue holds the late attempts of this process. It is never closed to
 // a newcomer: when it is full, one that waits is sent away by lot, so that
 // nobody can keep others out by being there first.
-type waitingRoom struct {
+type loginQueue struct {
 	mu      sync.Mutex
-	waiting []*lateAttempt
+	waiting []*queuedLogin
 }
 
-// A lateAttempt waits for a turn. left is closed when it has to go.
-type lateAttempt struct {
+// A queuedLogin waits for a turn. left is closed when it has to go.
+type queuedLogin struct {
 	account, client string
 	left            chan struct{}
 }
 
 // enter returns a place, nil if this client waits for the account already.
-func (w *waitingRoom) enter(account, client string) *lateAttempt {
+func (w *loginQueue) enter(account, client string) *queuedLogin {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var same []int
@@ -47,22 +47,22 @@ func (w *waitingRoom) enter(account, client string) *lateAttempt {
 		same = append(same, i)
 	}
 	switch {
-	case len(same) >= maxLateOfOne:
+	case len(same) >= maxQueuedOfOne:
 		w.remove(same[rand.IntN(len(same))])
-	case len(w.waiting) >= maxLate:
+	case len(w.waiting) >= maxQueuedLogins:
 		w.remove(rand.IntN(len(w.waiting)))
 	}
-	a := &lateAttempt{account, client, make(chan struct{})}
+	a := &queuedLogin{account, client, make(chan struct{})}
 	w.waiting = append(w.waiting, a)
 	return a
 }
 
-func (w *waitingRoom) remove(i int) {
+func (w *loginQueue) remove(i int) {
 	close(w.waiting[i].left)
 	w.waiting = slices.Delete(w.waiting, i, i+1)
 }
 
-func (w *waitingRoom) leave(a *lateAttempt) {
+func (w *loginQueue) leave(a *queuedLogin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i := slices.Index(w.waiting, a); i >= 0 {
@@ -70,17 +70,17 @@ func (w *waitingRoom) leave(a *lateAttempt) {
 	}
 }
 
-// permitLate waits for a turn at an account. Turns are taken by whoever asks
+// waitForTurn waits for a turn at an account. Turns are taken by whoever asks
 // next after one has come up, and everybody asks at moments of chance: however
 // many attempts a stranger makes, the owner's is one of them.
-func (rq *request) permitLate(account string) (wait time.Duration, ok bool) {
-	place := rq.limits.room.enter(account, rq.clientKey())
+func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
+	place := rq.limits.queue.enter(account, rq.clientKey())
 	if place == nil {
-		return lateRetryHint, false
+		return turnRetryAfter, false
 	}
-	defer rq.limits.room.leave(place)
-	end := rq.now.Add(latePatience)
-	for wait = lateFirst/2 + rand.N(lateFirst/2); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
+	defer rq.limits.queue.leave(place)
+	end := rq.now.Add(maxTurnWait)
+	for wait = firstTurnWait/2 + rand.N(firstTurnWait/2); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
 		if !rq.sleep(wait, place.left) {
 			break
 		}
@@ -88,7 +88,7 @@ func (rq *request) permitLate(account string) (wait time.Duration, ok bool) {
 			return 0, true
 		}
 	}
-	return lateRetryHint, false
+	return turnRetryAfter, false
 }
 
 // sleep reports whether the time passed before the client left, the service
@@ -101,7 +101,7 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 		rq.now = rq.Service.now()
 		return true
 	case <-rq.ctx.Done():
-	case <-rq.life.Done():
+	case <-rq.background.Done():
 	case <-left:
 	}
 	return false
@@ -110,7 +110,7 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 // takeTurn counts in the store, for all replicas. There is no count in this
 // process before it: who asks here is few already.
 func (rq *request) takeTurn(account string) (time.Duration, bool) {
-	l := rq.limits.late
+	l := rq.limits.turn
 	if rq.adapter != nil {
 		if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {
 			return wait, wait == 0

@@ -31,7 +31,7 @@ func TestRenew(t *testing.T) {
 				t.Fatal("the limit does not hold")
 			}
 			before := w.Service
-			next, err := before.Renew(w.Config)
+			next, err := before.Reconfigure(w.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func TestRenew(t *testing.T) {
 			}
 			bad := w.Config
 			bad.Providers = nil
-			if _, err := next.Renew(bad); len(authsvc.ConfigErrors(err)) != 1 {
+			if _, err := next.Reconfigure(bad); len(authsvc.ConfigErrors(err)) != 1 {
 				t.Errorf("without providers: %v", err)
 			}
 			if !refused() {
@@ -62,7 +62,7 @@ func TestRenewStrategy(t *testing.T) {
 		w := replica(t, memory.New(), func(c *authsvc.Config) { c.Session.Strategy = from })
 		c := w.Config
 		c.Session.Strategy = map[string]string{"database": "jwt", "jwt": "database"}[from]
-		next, err := w.Renew(c)
+		next, err := w.Reconfigure(c)
 		list := authsvc.ConfigErrors(err)
 		if len(list) != 1 || list[0].Key != "session.strategy" || !strings.Contains(err.Error(), "restart") {
 			t.Errorf("from %s: %v", from, err)
@@ -75,7 +75,7 @@ func TestRenewStrategy(t *testing.T) {
 			t.Errorf("the service before does not go on: %d", a.StatusCode)
 		}
 		c.Session.Strategy = from
-		if next, err = w.Renew(c); err != nil {
+		if next, err = w.Reconfigure(c); err != nil {
 			t.Errorf("twin: %v", err)
 		} else {
 			next.Close(t.Context())
@@ -95,7 +95,7 @@ func TestRenewKeepsTheQueue(t *testing.T) {
 		done := make(chan *reply, 1)
 		go func() { done <- at("203.0.113.9:1").login("ada", "right") }()
 		synctest.Wait()
-		next, err := s.Renew(c)
+		next, err := s.Reconfigure(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestRenewKeepsTheQueue(t *testing.T) {
 			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
 		}
 		before := mails.count("u")
-		next, err := s.Renew(c)
+		next, err := s.Reconfigure(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestRenewLeavesNothing(t *testing.T) {
 	w := replica(t, memory.New(), nil)
 	renew := func(n int) (goroutines int, heap uint64) {
 		for range n {
-			next, err := w.Renew(w.Config)
+			next, err := w.Reconfigure(w.Config)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,26 +34,26 @@ type request struct {
 	asksJSON  bool  // a body that cannot be read says json=true
 	now       time.Time
 
-	set        []cookie // to be written
-	queryVals  url.Values
-	callbackTo string
-	csrfRead   bool
-	csrfValue  string // the verified token
-	csrfClaim  string // that of the cookie, perhaps of another session
-	sidRead    bool
-	sidValue   string
-	rawRead    bool
-	raw        string
-	rawPresent bool
-	unrouted   bool // no action answers it
-	unknownKey bool // the session cookie names a key that is not ours
-	id         string
-	retryAfter time.Duration
-	audited    bool   // what came of it is recorded
-	quiet      bool   // as one of many alike, which are only counted
-	who        string // the user that it is about, once that is known
-	signsOut   bool
-	room       [8]pair
+	set            []cookie // to be written
+	queryVals      url.Values
+	callbackTo     string
+	csrfRead       bool
+	csrfValue      string // the verified token
+	csrfClaim      string // that of the cookie, perhaps of another session
+	sidRead        bool
+	sidValue       string
+	sessionRead    bool
+	sessionValue   string
+	sessionPresent bool
+	unrouted       bool // no action answers it
+	unknownKey     bool // the session cookie names a key that is not ours
+	id             string
+	retryAfter     time.Duration
+	audited        bool   // what came of it is recorded
+	quiet          bool   // as one of many alike, which are only counted
+	auditUser      string // the user that it is about, once that is known
+	signsOut       bool
+	pairBuf        [8]pair
 }
 
 // ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
@@ -61,7 +61,7 @@ type request struct {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
 	rq.jar.names = &s.names
-	rq.jar.parse(r.Header, rq.room[:])
+	rq.jar.parse(r.Header, rq.pairBuf[:])
 	rq.respond(w, rq.act())
 }
 
@@ -104,20 +104,20 @@ func (rq *request) act() (out outcome) {
 func (rq *request) sid() string {
 	if !rq.sidRead {
 		rq.sidRead = true
-		if raw := rq.sessionCookie(); raw != "" {
+		if raw := rq.sessionCookieValue(); raw != "" {
 			rq.sidValue = rq.sessions.id(raw, rq.now)
 		}
 	}
 	return rq.sidValue
 }
 
-// sessionCookie returns the joined session cookie, "" if none makes sense.
-func (rq *request) sessionCookie() string {
-	if !rq.rawRead {
-		rq.rawRead = true
-		rq.raw, rq.rawPresent = rq.jar.session()
+// sessionCookieValue returns the joined session cookie, "" if none makes sense.
+func (rq *request) sessionCookieValue() string {
+	if !rq.sessionRead {
+		rq.sessionRead = true
+		rq.sessionValue, rq.sessionPresent = rq.jar.session()
 	}
-	return rq.raw
+	return rq.sessionValue
 }
 
 // query returns a query parameter if it is given exactly once.

@@ -17,7 +17,7 @@ func (s *Service) Session(r *http.Request) (*Session, error) {
 	if v, ok := r.Context().Value(sessionKey{s}).(*Session); ok {
 		return v, nil
 	}
-	v, _, err := s.request(r).readSession(reading{full: true})
+	v, _, err := s.request(r).readSession(readOptions{full: true})
 	return v, err
 }
 
@@ -52,7 +52,7 @@ func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) htt
 func (s *Service) require(next http.Handler, good func(*Session) bool, refusal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rq := s.request(r)
-		v, renewed, err := rq.readSession(reading{touch: true, full: true})
+		v, renewed, err := rq.readSession(readOptions{touch: true, full: true})
 		if err != nil {
 			s.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 			http.Error(w, "sign-in is not available, request "+rq.requestID(), http.StatusServiceUnavailable)

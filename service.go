@@ -44,7 +44,7 @@ type Service struct {
 	keepFirstProof bool
 	showRefusal    bool
 	hsts           []string // value of the header, nil: not sent
-	vault          vault
+	tokens         tokenStorage
 	secrets        []string
 
 	redirectOrigins map[string]bool // where a callbackUrl may lead
@@ -61,31 +61,31 @@ type Service struct {
 	oldKeysEnd  time.Time
 	txSeal      *seal.Sealer
 	emailSeal   *seal.Sealer
-	knownSeal   *seal.Sealer
+	deviceSeal  *seal.Sealer
 	mailSeal    *seal.Sealer
 
 	revoked   *revocations
-	once      *onceSet
+	replays   *replayCache
 	mails     *mailQueue
-	bodies    *bodies
+	bodies    *bodySlots
 	chunkOnce *sync.Once
 	proxyOnce *sync.Once
 
-	clock   storeClock
-	flights *flights // refreshes of tokens
-	trail   *trail   // nil: audit events are not stored
-	repeats *repeats // of audit events about refusals
+	clock      storeClock
+	refreshes  *refreshCalls // refreshes of tokens
+	auditQueue *auditQueue   // nil: audit events are not stored
+	repeats    *repeats      // of audit events about refusals
 
-	life     context.Context // of background work; stop ends it
-	stop     context.CancelFunc
-	sending  context.Context // of mails in hand, which outlive life; giveBack ends it
-	giveBack context.CancelFunc
-	working  sync.WaitGroup
-	tellStop sync.Once  // of service.stopped
-	errands  sync.Mutex // guards running, and that none begins after stop
-	running  int
+	background    context.Context // of background work; stop ends it
+	stop          context.CancelFunc
+	sending       context.Context // of mails in hand, which outlive life; cancelSending ends it
+	cancelSending context.CancelFunc
+	workers       sync.WaitGroup
+	stopLogged    sync.Once  // of service.stopped
+	tasks         sync.Mutex // guards running, and that none begins after stop
+	runningTasks  int
 
-	hangUp func() // closes idle connections to identity providers
+	closeIdle func() // closes idle connections to identity providers
 }
 
 // publicURL is the address of the service, taken apart.
@@ -99,39 +99,39 @@ type publicURL struct {
 // New checks the configuration as a whole and starts the service's background
 // work (mail queue, revocations, sweep), which Close ends. The error joins
 // every mistake; ConfigErrors lists them.
-func New(c Config) (*Service, error) { return begin(c, nil) }
+func New(c Config) (*Service, error) { return newService(c, nil) }
 
-// begin is New, or Renew of the service before.
-func begin(c Config, before *Service) (*Service, error) {
+// newService is New, or Reconfigure of the service before.
+func newService(c Config, before *Service) (*Service, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
 		return nil, errors.Join(b.mistakes...)
 	}
 	if before != nil {
-		if err := before.checkSuccessor(s); err != nil {
+		if err := before.checkReconfigured(s); err != nil {
 			return nil, err
 		}
 		s.inherit(before)
 	}
-	if err := s.meetStore(); err != nil {
+	if err := s.openStore(); err != nil {
 		return nil, err
 	}
 	for _, warn := range b.warnings {
 		warn(s)
 	}
-	s.life, s.stop = context.WithCancel(context.Background())
-	s.sending, s.giveBack = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
-	s.work(s.life)
+	s.background, s.stop = context.WithCancel(context.Background())
+	s.sending, s.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
+	s.work(s.background)
 	if before != nil {
-		before.tellStop.Do(func() {}) // it goes on as s
+		before.stopLogged.Do(func() {}) // it goes on as s
 		return s, nil
 	}
-	s.record(s.life, AuditEvent{Name: "service.started"})
+	s.record(s.background, AuditEvent{Name: "service.started"})
 	return s, nil
 }
 
-// meetStore reads what the store remembers about this deployment.
-func (s *Service) meetStore() error {
+// openStore reads what the store remembers about this deployment.
+func (s *Service) openStore() error {
 	if s.adapter == nil {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (s *Service) StyleURL() string { return s.base + "/" + s.pages.StylePath }
 func (s *Service) request(r *http.Request) *request {
 	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
 	rq.jar.names = &s.names
-	rq.jar.parse(r.Header, rq.room[:])
+	rq.jar.parse(r.Header, rq.pairBuf[:])
 	return rq
 }
 
@@ -293,16 +293,16 @@ func client(c *Config) *http.Client {
 	return oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
 }
 
-// Renew makes the service that takes over from s under another configuration,
+// Reconfigure makes the service that takes over from s under another configuration,
 // on the same store, without a gap: what s counted for rate limits and, without
 // a store, what was used once goes on. Both answer until the caller has sent
 // the last request to s and calls its Close. The error is that of [New]; s is
 // then as before. Another Session.Strategy is refused: everybody would be signed
 // out, which takes a restart.
-func (s *Service) Renew(c Config) (*Service, error) { return begin(c, s) }
+func (s *Service) Reconfigure(c Config) (*Service, error) { return newService(c, s) }
 
-// checkSuccessor refuses what cannot change without a restart.
-func (s *Service) checkSuccessor(next *Service) error {
+// checkReconfigured refuses what cannot change without a restart.
+func (s *Service) checkReconfigured(next *Service) error {
 	if s.sessions.refersToUser() == next.sessions.refersToUser() {
 		return nil
 	}
@@ -327,9 +327,9 @@ func (s *Service) inherit(before *Service) {
 			l.to.counts = l.from.counts
 		}
 	}
-	s.limits.room = before.limits.room
-	s.mails.line = before.mails.line
-	s.once = before.once
+	s.limits.queue = before.limits.queue
+	s.mails.waiting = before.mails.waiting
+	s.replays = before.replays
 	if s.revoked.poll == before.revoked.poll && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}

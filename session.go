@@ -72,14 +72,14 @@ func (s *Session) object() map[string]any {
 // sessions is where the signed-in state lives: the cookie itself or the
 // adapter. The strategy is chosen once, in New; nothing else asks which it is.
 type sessions interface {
-	// begin makes the first session record of a sign-in. It is nil when
+	// start makes the first session record of a sign-in. It is nil when
 	// nothing is stored; login passes it to the compound steps.
-	begin(b *beginning) *SessionRecord
+	start(b *sessionStart) *SessionRecord
 	// issue completes a session whose record, if any, is stored.
-	issue(ctx context.Context, b *beginning) (issued, error)
+	issue(ctx context.Context, b *sessionStart) (sessionCookie, error)
 	// read returns the session that a cookie's value stands for, nil if none.
 	// With touch it slides the expiry; renewed is then the new cookie.
-	read(ctx context.Context, raw string, now time.Time, how reading) (s *Session, renewed *issued, err error)
+	read(ctx context.Context, raw string, now time.Time, how readOptions) (s *Session, renewed *sessionCookie, err error)
 	// end ends one session. The event is nil if there was none.
 	end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error)
 	// endBy ends a user's sessions that began by a provider, and those of which
@@ -91,8 +91,8 @@ type sessions interface {
 	id(raw string, now time.Time) string
 }
 
-// A beginning is what a session starts from.
-type beginning struct {
+// A sessionStart is what a session starts from.
+type sessionStart struct {
 	user     User
 	account  *Account
 	profile  Profile
@@ -102,14 +102,14 @@ type beginning struct {
 	token    string // database: the cookie's value
 }
 
-// issued is a session cookie to send.
-type issued struct {
+// sessionCookie is a session cookie to send.
+type sessionCookie struct {
 	value   string
 	expires time.Time
 }
 
-// reading says what a read is for.
-type reading struct {
+// readOptions says what a read is for.
+type readOptions struct {
 	touch   bool
 	full    bool // Session.Claims and callbacks are wanted
 	trigger string
@@ -118,15 +118,15 @@ type reading struct {
 
 // current returns who is signed in without renewing anything.
 func (rq *request) current() (*Session, error) {
-	s, _, err := rq.readSession(reading{})
+	s, _, err := rq.readSession(readOptions{})
 	return s, err
 }
 
 // readSession reads the session that the request's cookie stands for, nil if
 // none. A cookie under a key that is not known here is left alone: another
 // replica, which has been told the new secret already, knows it.
-func (rq *request) readSession(how reading) (*Session, *issued, error) {
-	raw := rq.sessionCookie()
+func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error) {
+	raw := rq.sessionCookieValue()
 	if raw == "" {
 		return nil, nil, nil
 	}
@@ -139,7 +139,7 @@ func (rq *request) readSession(how reading) (*Session, *issued, error) {
 
 // getSession: GET session answers the session object, or an empty one.
 func getSession(rq *request) outcome {
-	return rq.answerSession(reading{touch: true, full: rq.customSession})
+	return rq.answerSession(readOptions{touch: true, full: rq.customSession})
 }
 
 // updateSession: POST session asks the callbacks to take over what the client
@@ -149,7 +149,7 @@ func updateSession(rq *request) outcome {
 		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
 		return object{raw: rq.emptySession, status: http.StatusBadRequest}
 	}
-	return rq.answerSession(reading{touch: true, full: true, trigger: "update", data: rq.updateData()})
+	return rq.answerSession(readOptions{touch: true, full: true, trigger: "update", data: rq.updateData()})
 }
 
 func (rq *request) updateData() any {
@@ -162,9 +162,9 @@ func (rq *request) updateData() any {
 	return nil
 }
 
-func (rq *request) answerSession(how reading) outcome {
-	if rq.sessionCookie() == "" {
-		if rq.rawPresent {
+func (rq *request) answerSession(how readOptions) outcome {
+	if rq.sessionCookieValue() == "" {
+		if rq.sessionPresent {
 			rq.clearSession()
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
@@ -172,14 +172,14 @@ func (rq *request) answerSession(how reading) outcome {
 	}
 	s, renewed, err := rq.readSession(how)
 	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
-		err = errDoesNotFit
+		err = errSessionTooLarge
 	}
-	if errors.Is(err, errDoesNotFit) {
+	if errors.Is(err, errSessionTooLarge) {
 		rq.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
 		if how.trigger == "update" {
 			return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
 		}
-		s, _, err = rq.readSession(reading{full: how.full}) // as it was
+		s, _, err = rq.readSession(readOptions{full: how.full}) // as it was
 	}
 	if err != nil {
 		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
@@ -199,7 +199,7 @@ func (rq *request) answerSession(how reading) outcome {
 }
 
 // askSession runs the Session callback, if there is one and it is wanted.
-func (s *Service) askSession(ctx context.Context, v *Session, u User, how reading) (err error) {
+func (s *Service) askSession(ctx context.Context, v *Session, u User, how readOptions) (err error) {
 	if s.callbacks.Session == nil || !how.full {
 		return nil
 	}

@@ -163,7 +163,7 @@ func claimNames(object []byte) (odd, twice bool) {
 			end := stringEnd(object, i+1)
 			if name {
 				bit := claimBit(object[i+1 : end])
-				odd = odd || bit == 0 && suspicious(object[i+1:end])
+				odd = odd || bit == 0 && ambiguousName(object[i+1:end])
 				twice = twice || seen&bit != 0
 				seen |= bit
 			}
@@ -194,9 +194,9 @@ func stringEnd(b []byte, i int) int {
 	return min(i, len(b))
 }
 
-// suspicious names are escaped, not ASCII (ſ folds to s), or differ from a
+// ambiguousName names are escaped, not ASCII (ſ folds to s), or differ from a
 // claim of ours in case only.
-func suspicious(name []byte) bool {
+func ambiguousName(name []byte) bool {
 	for _, c := range name {
 		if c == '\\' || c >= 0x80 {
 			return true
@@ -210,8 +210,10 @@ func suspicious(name []byte) bool {
 	return false
 }
 
-// sane keeps hostile numbers out of time arithmetic.
-func sane(seconds float64) bool { return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds) }
+// plausibleTime keeps hostile numbers out of time arithmetic.
+func plausibleTime(seconds float64) bool {
+	return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds)
+}
 
 func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 

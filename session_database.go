@@ -18,7 +18,7 @@ type databaseSessions struct {
 	plain bool // compat: the token is stored as it is
 	// slides are the sessions that this replica has just extended or is about
 	// to. Requests that come together have all read the record from before.
-	slides *onceSet
+	slides *replayCache
 }
 
 // slideWindow is how long a session that was just extended is left alone.
@@ -47,17 +47,17 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	return digestPrefix + hash, hash, true
 }
 
-func (d *databaseSessions) begin(b *beginning) *SessionRecord {
+func (d *databaseSessions) start(b *sessionStart) *SessionRecord {
 	token, hash, _ := d.key(b.token)
 	return &SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
 		Expires: d.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch}
 }
 
-func (d *databaseSessions) issue(_ context.Context, b *beginning) (issued, error) {
-	return issued{value: b.token, expires: d.lifetime.end(b.authTime, b.authTime)}, nil
+func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
+	return sessionCookie{value: b.token, expires: d.lifetime.end(b.authTime, b.authTime)}, nil
 }
 
-func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
+func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
 	token, hash, ok := d.key(raw)
 	if !ok {
 		return nil, nil, nil
@@ -106,7 +106,7 @@ func (d *databaseSessions) noWrites(what string, err error) {
 
 // slide extends a session that is used, at most once per update age, and
 // gives a record that another program wrote its start.
-func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw string, now time.Time, how reading, adopt bool) (*issued, error) {
+func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
 	if !how.touch {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw stri
 	if !due {
 		return nil, nil
 	}
-	return &issued{value: raw, expires: r.Expires}, nil
+	return &sessionCookie{value: raw, expires: r.Expires}, nil
 }
 
 func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*SignOutEvent, error) {

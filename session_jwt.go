@@ -21,17 +21,17 @@ type jwtSessions struct {
 	shared bool          // other programs make tokens, too (compat)
 }
 
-func (j *jwtSessions) begin(*beginning) *SessionRecord { return nil }
-func (j *jwtSessions) refersToUser() bool              { return false }
+func (j *jwtSessions) start(*sessionStart) *SessionRecord { return nil }
+func (j *jwtSessions) refersToUser() bool                 { return false }
 
-// errDoesNotFit: the claims are more than five cookies hold.
-var errDoesNotFit = errors.New("the session does not fit into five cookies; keep its claims small")
+// errSessionTooLarge: the claims are more than five cookies hold.
+var errSessionTooLarge = errors.New("the session does not fit into five cookies; keep its claims small")
 
 // errUnknownKey: the token may be good, and this replica cannot tell.
 var errUnknownKey = errors.New("the token names a key that is not known here")
 
 // issue makes the first token of a session.
-func (j *jwtSessions) issue(ctx context.Context, b *beginning) (issued, error) {
+func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie, error) {
 	c := Claims{"sub": b.user.ID}
 	for name, v := range map[string]string{"name": b.user.Name, "email": b.user.Email, "picture": b.user.Image} {
 		c[name] = nil
@@ -47,7 +47,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *beginning) (issued, error) {
 		var err error
 		if c, err = j.ask(ctx, JWTParams{Claims: c, Trigger: trigger, User: &b.user, Account: b.account,
 			Profile: b.profile, IsNewUser: b.isNew}); err != nil {
-			return issued{}, err
+			return sessionCookie{}, err
 		}
 	}
 	if c == nil {
@@ -68,18 +68,18 @@ func (j *jwtSessions) ask(ctx context.Context, p JWTParams) (c Claims, err error
 
 // sealClaims sets iat, exp and jti and seals. exp never passes the absolute
 // end of the session.
-func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (issued, error) {
+func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (sessionCookie, error) {
 	expires := j.lifetime.end(authTime, now)
 	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), uuid.V4()
 	raw, err := json.Marshal(c)
 	if err != nil {
-		return issued{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
+		return sessionCookie{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
 	}
 	value, err := j.seal.Seal(raw)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errDoesNotFit, err)
+		err = fmt.Errorf("%w: %w", errSessionTooLarge, err)
 	}
-	return issued{value: value, expires: time.Unix(expires.Unix(), 0)}, err
+	return sessionCookie{value: value, expires: time.Unix(expires.Unix(), 0)}, err
 }
 
 // open unseals a token and judges its times. ok is false for whatever is not
@@ -89,7 +89,7 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	if err != nil || c.decode(plain, j.shared) != nil {
 		return c, nil, false, false
 	}
-	if c.Subject == "" || !sane(c.Expires) || !sane(c.Issued) || !sane(c.AuthTime) || !sane(c.NotYet) || c.Expires == 0 {
+	if c.Subject == "" || !plausibleTime(c.Expires) || !plausibleTime(c.Issued) || !plausibleTime(c.AuthTime) || !plausibleTime(c.NotYet) || c.Expires == 0 {
 		return c, nil, false, false
 	}
 	if c.AuthTime == 0 {
@@ -102,7 +102,7 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	return c, plain, stale, !over
 }
 
-func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how reading) (*Session, *issued, error) {
+func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
 	c, plain, stale, ok := j.open(raw, now)
 	if !ok {
 		if j.seal.NamesOther(raw) {
@@ -128,7 +128,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 
 // refresh decodes all claims, asks the callbacks and re-issues the token if it
 // is due or its content changed.
-func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims, plain []byte, now time.Time, how reading, due bool) (*Session, *issued, error) {
+func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims, plain []byte, now time.Time, how readOptions, due bool) (*Session, *sessionCookie, error) {
 	var err error
 	var claims Claims
 	dec := json.NewDecoder(bytes.NewReader(plain))
@@ -161,7 +161,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	if how.trigger == "update" {
 		due = due || changed
 	}
-	var renewed *issued
+	var renewed *sessionCookie
 	if how.touch && (due || changed) {
 		fresh := maps.Clone(claims)
 		if c.SID == "" || c.AdoptedSID != "" {

@@ -247,7 +247,7 @@ func (s *Service) pollRevocations(ctx context.Context) {
 		if s.revoked.ready() != nil {
 			wait = revokeRetry
 		}
-		if !rest(ctx, wait) {
+		if !sleep(ctx, wait) {
 			return
 		}
 		err := s.revoked.catchUp(ctx, s.adapter, s.now())

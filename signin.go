@@ -13,7 +13,7 @@ import (
 // signInPage: GET signin and GET signin/:provider show the ways to sign in.
 // They never start one.
 func signInPage(rq *request) outcome {
-	code := bounded(ErrorCode(rq.query("error")))
+	code := plainErrorCode(ErrorCode(rq.query("error")))
 	again := "" // from RequireFresh: what a session cannot do
 	if rq.query("again") == "true" {
 		again = "true"

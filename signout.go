@@ -34,7 +34,7 @@ func signOut(rq *request) outcome {
 	}
 	rq.signsOut = true
 	var ended *SignOutEvent
-	if raw := rq.sessionCookie(); raw != "" {
+	if raw := rq.sessionCookieValue(); raw != "" {
 		// The token is accepted: what it asks for is done, even if the browser
 		// has gone away meanwhile.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)

@@ -82,7 +82,7 @@ func (rq *request) endByProvider(t *oidc.LogoutToken, id string, former formerID
 		return rq.logoutFailed("temporarily_unavailable", "try again", err)
 	}
 	unknown := err != nil
-	rq.who = u.ID
+	rq.auditUser = u.ID
 	err = rq.adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -114,10 +114,10 @@ func (s *Service) endSessionsBy(ctx context.Context, userID, provider string, no
 const endSessionsWait = time.Second
 
 func (s *Service) endSessionsLater(userID, provider string, now time.Time) {
-	taken := s.errand("end of sessions", func(life context.Context) {
+	taken := s.runTask("end of sessions", func(life context.Context) {
 		var err error
-		for wait := endSessionsWait; wait < time.Minute && rest(life, wait); wait *= 2 {
-			ctx, cancel := inHand(life, storeTimeout)
+		for wait := endSessionsWait; wait < time.Minute && sleep(life, wait); wait *= 2 {
+			ctx, cancel := detached(life, storeTimeout)
 			err = s.endSessionsBy(ctx, userID, provider, now)
 			cancel()
 			if err == nil {
@@ -128,7 +128,7 @@ func (s *Service) endSessionsLater(userID, provider string, now time.Time) {
 		s.sessionsGoOn(life, userID, provider, err)
 	})
 	if !taken {
-		s.sessionsGoOn(s.life, userID, provider, errNoErrand)
+		s.sessionsGoOn(s.background, userID, provider, errNoTask)
 	}
 }
 

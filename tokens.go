@@ -11,11 +11,11 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A vault is how the tokens of identity providers are kept in the store.
-type vault struct {
-	box  *seal.Box
-	seal bool // else they are kept as they came
-	drop bool // not at all
+// A tokenStorage is how the tokens of identity providers are kept in the store.
+type tokenStorage struct {
+	box     *seal.Box
+	seal    bool // else they are kept as they came
+	discard bool // not at all
 }
 
 // sealedToken begins every sealed token. No provider's begins so, therefore
@@ -27,25 +27,25 @@ const sealedToken = "authsvc.sealed."
 // client out. No provider's token begins so.
 const refusedToken = "authsvc.refused"
 
-// checkVault reads Config.ProviderTokens.
-func checkVault(b *builder, s *Service) {
-	s.vault.seal = s.compat == CompatNone
+// checkTokenStorage reads Config.ProviderTokens.
+func checkTokenStorage(b *builder, s *Service) {
+	s.tokens.seal = s.compat == CompatNone
 	switch b.config.ProviderTokens {
 	case "":
 	case "sealed":
-		s.vault.seal = true
+		s.tokens.seal = true
 	case "plain":
-		s.vault.seal = false
+		s.tokens.seal = false
 	case "drop":
-		s.vault.drop = true
+		s.tokens.discard = true
 	default:
 		b.fail("storage.provider_tokens", fmt.Sprintf("%q is not known", printable(b.config.ProviderTokens, 30)), "use sealed, plain or drop")
 	}
 }
 
 // keep returns the account as it is stored.
-func (v *vault) keep(a Account) Account {
-	if v.drop {
+func (v *tokenStorage) keep(a Account) Account {
+	if v.discard {
 		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
 	}
 	if !v.seal {
@@ -61,13 +61,13 @@ func (v *vault) keep(a Account) Account {
 
 // sealed ties a token to its account and field, so that whoever can write rows
 // cannot have one account show the tokens of another.
-func (v *vault) sealed(token string, a *Account, name string) string {
+func (v *tokenStorage) sealed(token string, a *Account, name string) string {
 	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
 }
 
 // open returns a stored account with its tokens readable, for telling and
 // revoking. See read; a refresh token that the provider refused is none.
-func (v *vault) open(stored Account) (a Account, lost []string) {
+func (v *tokenStorage) open(stored Account) (a Account, lost []string) {
 	a, _, lost = v.read(stored)
 	a.withoutRefused()
 	return a, lost
@@ -77,7 +77,7 @@ func (v *vault) open(stored Account) (a Account, lost []string) {
 // them. Each is opened by itself: one that cannot be is empty, and lost names
 // it. renewed is the stored account with what an older secret sealed kept as
 // it would be now; what cannot be opened stays, since the secret may come back.
-func (v *vault) read(stored Account) (a, renewed Account, lost []string) {
+func (v *tokenStorage) read(stored Account) (a, renewed Account, lost []string) {
 	a, renewed = stored, stored
 	renew := tokensOf(&renewed)
 	for name, token := range tokensOf(&a) {
@@ -135,8 +135,8 @@ func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error
 // that can be done now and nobody replaced it meanwhile: the secret can be
 // taken away some day. kept is the account as it is stored then.
 func (s *Service) readAccount(ctx context.Context, stored Account) (a, kept Account) {
-	a, renewed, lost := s.vault.read(stored)
-	s.tellLost(a, lost)
+	a, renewed, lost := s.tokens.read(stored)
+	s.logLost(a, lost)
 	if renewed == stored {
 		return a, stored
 	}
@@ -151,8 +151,8 @@ func (s *Service) readAccount(ctx context.Context, stored Account) (a, kept Acco
 	return a, stored
 }
 
-// tellLost logs which tokens of an account cannot be opened.
-func (s *Service) tellLost(a Account, lost []string) {
+// logLost logs which tokens of an account cannot be opened.
+func (s *Service) logLost(a Account, lost []string) {
 	if len(lost) > 0 {
 		s.log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
 			"provider", a.Provider, "user", a.UserID, "tokens", lost)
@@ -232,9 +232,9 @@ func (s *Service) renewable(a *Account) error {
 	switch {
 	case a.RefreshToken == refusedToken:
 		return ErrTokenRefused
-	case a.RefreshToken != "" && able && !s.vault.drop: // what came could not be kept
+	case a.RefreshToken != "" && able && !s.tokens.discard: // what came could not be kept
 		return nil
-	case s.vault.drop:
+	case s.tokens.discard:
 		return fmt.Errorf("%w: Config.ProviderTokens (storage.provider_tokens) is drop, so none are kept", ErrNoToken)
 	}
 	return ErrNoToken

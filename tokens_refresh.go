@@ -31,7 +31,7 @@ var (
 type refresh struct {
 	*Service
 	key    string
-	fl     *flight
+	call   *refreshCall
 	old    Account // as it was when the lease was ours
 	stored Account // the same as the store has it
 }
@@ -39,45 +39,45 @@ type refresh struct {
 // refreshed joins or starts the refresh of an account.
 func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
 	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
-	fl, mine := s.flights.join(key, time.Now())
+	fl, mine := s.refreshes.join(key, time.Now())
 	if mine {
-		r := &refresh{Service: s, key: key, fl: fl, old: a}
-		if !s.errand("refresh of tokens", r.run) {
-			r.land("", errNoErrand, 0)
+		r := &refresh{Service: s, key: key, call: fl, old: a}
+		if !s.runTask("refresh of tokens", r.run) {
+			r.finish("", errNoTask, 0)
 		}
 	}
 	return fl.wait(ctx)
 }
 
-func (r *refresh) land(token string, err error, pause time.Duration) {
-	r.flights.land(r.key, r.fl, token, err, pause)
+func (r *refresh) finish(token string, err error, pause time.Duration) {
+	r.refreshes.finish(r.key, r.call, token, err, pause)
 }
 
 // run waits for the lease, looks again, and asks the provider.
 func (r *refresh) run(life context.Context) {
-	defer r.land("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
+	defer r.finish("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
 	release, err := r.lease(life, r.key)
 	if err != nil {
 		if !errors.Is(err, ErrBusy) {
 			r.log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		}
-		r.land("", err, 0)
+		r.finish("", err, 0)
 		return
 	}
 	defer release()
-	ctx, cancel := inHand(life, refreshTimeout)
+	ctx, cancel := detached(life, refreshTimeout)
 	defer cancel()
 	r.old, r.stored, err = r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
-		r.land("", err, 0)
+		r.finish("", err, 0)
 		return
 	case fresh(&r.old, r.now().Add(tokenMargin)): // another replica was faster
-		r.land(r.old.AccessToken, nil, 0)
+		r.finish(r.old.AccessToken, nil, 0)
 		return
 	}
 	if err := r.renewable(&r.old); err != nil {
-		r.land("", err, 0)
+		r.finish("", err, 0)
 		return
 	}
 	renewed, err := r.flows[r.old.Provider].(tokenKeeper).refresh(ctx, r.Service, r.old)
@@ -87,7 +87,7 @@ func (r *refresh) run(life context.Context) {
 	case oidc.Spent(err), errors.Is(err, ErrTokenRefused):
 		r.refused(life, err)
 	case errors.Is(err, ErrNoToken):
-		r.land("", err, 0)
+		r.finish("", err, 0)
 	default:
 		r.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		switch {
@@ -98,7 +98,7 @@ func (r *refresh) run(life context.Context) {
 		default:
 			r.tell(ctx, "token.refresh_failed", "the provider did not give new ones")
 		}
-		r.land("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)
+		r.finish("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)
 	}
 }
 
@@ -115,15 +115,15 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 	for try, wait := 1, storePause; ; try++ {
 		err := r.replace(life, renewed)
 		if r.ended(renewed, err) {
-			r.flights.clear(r.key, r.fl)
+			r.refreshes.clear(r.key, r.call)
 			return
 		}
 		if try == storeTries {
 			wait = storeRetry
 			r.log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
-			r.land("", errNotStored, storeGiveUp+time.Minute)
+			r.finish("", errNotStored, storeGiveUp+time.Minute)
 		}
-		last := !rest(life, wait)
+		last := !sleep(life, wait)
 		if last { // the service ends: one more try
 			err = r.replace(life, renewed)
 		}
@@ -134,8 +134,8 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 			r.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
 				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
 			r.tell(life, "token.refresh_failed", "new ones came and could not be stored")
-			r.land("", errNotStored, 0)
-			r.flights.clear(r.key, r.fl)
+			r.finish("", errNotStored, 0)
+			r.refreshes.clear(r.key, r.call)
 			return
 		}
 		if try < storeTries {
@@ -148,12 +148,12 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 func (r *refresh) ended(renewed Account, err error) bool {
 	switch {
 	case err == nil:
-		r.land(renewed.AccessToken, nil, 0)
+		r.finish(renewed.AccessToken, nil, 0)
 	case errors.Is(err, ErrNotFound): // unlinked meanwhile: nobody is to have these
 		r.revokeTokens(renewed)
-		r.land("", ErrNotFound, 0)
+		r.finish("", ErrNotFound, 0)
 	case errors.Is(err, errReplaced):
-		r.land("", ErrBusy, 0)
+		r.finish("", ErrBusy, 0)
 	default:
 		return false
 	}
@@ -164,9 +164,9 @@ func (r *refresh) ended(renewed Account, err error) bool {
 // has replaced those that the refresh began with. ErrStale: they were sealed
 // anew, twice.
 func (r *refresh) replace(life context.Context, renewed Account) error {
-	ctx, cancel := inHand(life, storeTimeout)
+	ctx, cancel := detached(life, storeTimeout)
 	defer cancel()
-	err := r.adapter.ReplaceTokens(ctx, r.vault.keep(renewed), r.stored)
+	err := r.adapter.ReplaceTokens(ctx, r.tokens.keep(renewed), r.stored)
 	if !errors.Is(err, ErrStale) {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 		return err
 	case now.SameTokens(r.old): // sealed anew meanwhile
 		r.stored = stored
-		return r.adapter.ReplaceTokens(ctx, r.vault.keep(renewed), stored)
+		return r.adapter.ReplaceTokens(ctx, r.tokens.keep(renewed), stored)
 	case now.SameTokens(renewed):
 		return nil // a write whose answer was lost
 	}
@@ -190,16 +190,16 @@ func (r *refresh) refused(life context.Context, cause error) {
 	marked.AccessToken, marked.RefreshToken, marked.ExpiresAt = "", refusedToken, 0
 	if err := r.replace(life, marked); err != nil {
 		if errors.Is(err, errReplaced) { // what was refused is not what is stored
-			r.land("", ErrBusy, 0)
+			r.finish("", ErrBusy, 0)
 			return
 		}
 		r.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 		r.tell(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
-		r.land("", ErrTokenRefused, refreshPause)
+		r.finish("", ErrTokenRefused, refreshPause)
 		return
 	}
 	r.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
-	ctx, cancel := inHand(life, loginTimeout)
+	ctx, cancel := detached(life, loginTimeout)
 	defer cancel()
 	r.tell(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
 	r.emit("tokenRefused", func() {
@@ -207,7 +207,7 @@ func (r *refresh) refused(life context.Context, cause error) {
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
 		r.events.TokenRefused(ctx, a)
 	}, r.events.TokenRefused != nil)
-	r.land("", ErrTokenRefused, 0)
+	r.finish("", ErrTokenRefused, 0)
 }
 
 // refreshPause is how long a provider is not asked again after a failure.
@@ -216,23 +216,23 @@ const refreshPause = 10 * time.Second
 // maxFlights bounds the refreshes and failures that are remembered.
 const maxFlights = 10_000
 
-// A flight is one refresh, under way or failed a moment ago.
-type flight struct {
+// A refreshCall is one refresh, under way or failed a moment ago.
+type refreshCall struct {
 	done  chan struct{} // closed when token and err are set
 	token string
 	err   error
 	until time.Time // err stands so long
 }
 
-// flights are the refreshes of this process by account; one a time each.
-type flights struct {
+// refreshCalls are the refreshes of this process by account; one a time each.
+type refreshCalls struct {
 	mu  sync.Mutex
-	all map[string]*flight
+	all map[string]*refreshCall
 }
 
 // join returns the flight of an account; mine tells that the caller has to run
 // it.
-func (f *flights) join(key string, now time.Time) (fl *flight, mine bool) {
+func (f *refreshCalls) join(key string, now time.Time) (fl *refreshCall, mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if fl := f.all[key]; fl != nil && (!fl.ended() || now.Before(fl.until)) {
@@ -241,14 +241,14 @@ func (f *flights) join(key string, now time.Time) (fl *flight, mine bool) {
 	if len(f.all) >= maxFlights {
 		f.forget(now)
 	}
-	fl = &flight{done: make(chan struct{})}
+	fl = &refreshCall{done: make(chan struct{})}
 	if len(f.all) < maxFlights {
 		f.all[key] = fl
 	} // else it flies alone; the lease still makes it the only one
 	return fl, true
 }
 
-func (f *flights) forget(now time.Time) {
+func (f *refreshCalls) forget(now time.Time) {
 	for key, fl := range f.all {
 		if fl.ended() && !now.Before(fl.until) {
 			delete(f.all, key)
@@ -256,8 +256,8 @@ func (f *flights) forget(now time.Time) {
 	}
 }
 
-// land ends a flight for those who wait; a failure stands for pause.
-func (f *flights) land(key string, fl *flight, token string, err error, pause time.Duration) {
+// finish ends a flight for those who wait; a failure stands for pause.
+func (f *refreshCalls) finish(key string, fl *refreshCall, token string, err error, pause time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if fl.ended() {
@@ -271,19 +271,19 @@ func (f *flights) land(key string, fl *flight, token string, err error, pause ti
 }
 
 // clear lets the next caller begin anew.
-func (f *flights) clear(key string, fl *flight) {
+func (f *refreshCalls) clear(key string, fl *refreshCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drop(key, fl)
 }
 
-func (f *flights) drop(key string, fl *flight) {
+func (f *refreshCalls) drop(key string, fl *refreshCall) {
 	if f.all[key] == fl {
 		delete(f.all, key)
 	}
 }
 
-func (fl *flight) ended() bool {
+func (fl *refreshCall) ended() bool {
 	select {
 	case <-fl.done:
 		return true
@@ -293,7 +293,7 @@ func (fl *flight) ended() bool {
 }
 
 // wait returns what came of the flight, or the end of ctx.
-func (fl *flight) wait(ctx context.Context) (string, error) {
+func (fl *refreshCall) wait(ctx context.Context) (string, error) {
 	select {
 	case <-fl.done:
 		return fl.token, fl.err

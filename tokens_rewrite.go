@@ -73,7 +73,7 @@ func (s *Service) rewriteUser(ctx context.Context, userID string, dryRun bool, v
 func (s *Service) rewriteAccount(ctx context.Context, stored Account, dryRun bool) (TokenRewrite, error) {
 	did := TokenRewrite{UserID: stored.UserID, Provider: stored.Provider, ProviderAccountID: stored.ProviderAccountID}
 	for range rewriteTries {
-		a, lost := s.vault.conform(stored)
+		a, lost := s.tokens.conform(stored)
 		var err error
 		if did.Written = a != stored; did.Written && !dryRun {
 			err = s.adapter.ReplaceTokens(ctx, a, stored)
@@ -116,8 +116,8 @@ func (s *Service) storedAccount(ctx context.Context, was Account) (a Account, fo
 
 // conform returns a stored account as it would be stored now. Tokens that cannot
 // be opened stay, unless none are kept, and lost names them.
-func (v *vault) conform(stored Account) (a Account, lost []string) {
-	if v.drop {
+func (v *tokenStorage) conform(stored Account) (a Account, lost []string) {
+	if v.discard {
 		return v.keep(stored), nil
 	}
 	open, a, lost := v.read(stored)

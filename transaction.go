@@ -157,10 +157,10 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error)
 	if cancelled && rq.adapter == nil {
 		return tx, nil
 	}
-	err := rq.usedOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
+	err := rq.useOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, ErrConflict):
-		return nil, fail(OAuthCallback, because("this attempt was finished before"))
+		return nil, fail(OAuthCallback, fixedReason("this attempt was finished before"))
 	case err != nil:
 		return nil, storeFailed(OAuthCallback, err)
 	}
@@ -171,22 +171,22 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error)
 // request. It uses nothing up.
 func (rq *request) findTx(state string) (*transaction, *Error) {
 	if state == "" || len(state) > 200 {
-		return nil, fail(OAuthCallback, because("no state"))
+		return nil, fail(OAuthCallback, fixedReason("no state"))
 	}
 	name := rq.txName(state)
 	value, ok := rq.jar.get(name)
 	if !ok {
-		return nil, fail(OAuthCallback, because("state is not one of this browser's pending attempts"))
+		return nil, fail(OAuthCallback, fixedReason("state is not one of this browser's pending attempts"))
 	}
 	tx, ok := rq.openTx(pair{name, value})
 	if !ok || !rq.verifyState(&tx, state) {
-		return nil, fail(OAuthCallback, because("state does not verify or is over"))
+		return nil, fail(OAuthCallback, fixedReason("state does not verify or is over"))
 	}
 	if tx.Provider != rq.providerID() {
-		return nil, fail(OAuthCallback, because("state belongs to an attempt at another provider"))
+		return nil, fail(OAuthCallback, fixedReason("state belongs to an attempt at another provider"))
 	}
 	if !rq.began(&tx) {
-		return nil, fail(OAuthCallback, because("the CSRF token is not that of the start"))
+		return nil, fail(OAuthCallback, fixedReason("the CSRF token is not that of the start"))
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin
@@ -230,9 +230,9 @@ func (rq *request) verifyState(tx *transaction, state string) bool {
 	return ok
 }
 
-func (rq *request) usedOnce(key string, expires time.Time) error {
+func (rq *request) useOnce(key string, expires time.Time) error {
 	if rq.adapter == nil {
-		return rq.once.use(key, rq.now, expires)
+		return rq.replays.use(key, rq.now, expires)
 	}
 	return rq.adapter.UseOnce(rq.ctx, "tx:"+key, expires)
 }

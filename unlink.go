@@ -111,8 +111,8 @@ func (s *Service) waysIn(u User, accounts []Account) bool {
 
 // unlinked tells, and revokes what the account had.
 func (s *Service) unlinked(ctx context.Context, u User, stored Account) {
-	a, lost := s.vault.open(stored)
-	s.tellLost(a, lost)
+	a, lost := s.tokens.open(stored)
+	s.logLost(a, lost)
 	s.record(ctx, AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: "by the application"})
 	s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) }, s.events.UnlinkAccount != nil)
 	s.revokeTokens(a)
@@ -129,7 +129,7 @@ func (s *Service) revokeTokens(a Account) {
 	if !able || a.RefreshToken == "" && a.AccessToken == "" {
 		return
 	}
-	taken := s.errand("revocation of tokens", func(life context.Context) {
+	taken := s.runTask("revocation of tokens", func(life context.Context) {
 		for _, t := range [][2]string{{a.RefreshToken, "refresh_token"}, {a.AccessToken, "access_token"}} {
 			if t[0] == "" || t[0] == refusedToken {
 				continue
@@ -140,14 +140,14 @@ func (s *Service) revokeTokens(a Account) {
 		}
 	})
 	if !taken {
-		s.log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", errNoErrand)
+		s.log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", errNoTask)
 	}
 }
 
 // revokeToken tries while the fault may pass.
 func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, a Account, token, hint string) error {
 	for try := 0; ; try++ {
-		ctx, cancel := inHand(life, refreshTimeout)
+		ctx, cancel := detached(life, refreshTimeout)
 		err := keeper.revoke(ctx, s, a, token, hint)
 		cancel()
 		switch {
@@ -155,7 +155,7 @@ func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, a Accoun
 			return nil
 		case !errors.Is(err, oidc.ErrUnavailable), try == len(revokeWaits):
 			return err
-		case !rest(life, revokeWaits[try]):
+		case !sleep(life, revokeWaits[try]):
 			return fmt.Errorf("the service ended: %w", err)
 		}
 	}

@@ -96,7 +96,7 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
-	service, err := before.service.Renew(s.Engine)
+	service, err := before.service.Reconfigure(s.Engine)
 	if err != nil {
 		return nil, s.Explain(err)
 	}
