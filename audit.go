@@ -249,12 +249,9 @@ func checkAudit(b *builder, s *Service) {
 		return
 	}
 	store, ok := s.adapter.(AuditLog)
-	switch {
-	case s.adapter == nil:
-		b.fail("audit.store", "is set, but there is no storage", "set storage.url (Config.Adapter), or leave the events to the log")
-	case !ok:
-		b.fail("audit.store", "is set, but the storage keeps no audit events", "use an Adapter that is an AuditLog, or leave the events to the log")
-	default:
-		s.auditQueue = newAuditQueue(store, s.log, keep)
+	if !ok {
+		b.fail("audit.store", "is set, but there is no storage that keeps audit events", "set storage.url (an Adapter that is an AuditLog), or leave the events to the log")
+		return
 	}
+	s.auditQueue = newAuditQueue(store, s.log, keep)
 }

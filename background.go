@@ -8,11 +8,8 @@ import (
 	"authsvc/internal/uuid"
 )
 
-// work starts what runs beside requests.
-func (s *Service) work(ctx context.Context) {
-	if s.adapter == nil {
-		return
-	}
+// workOnStore starts what runs beside requests.
+func (s *Service) workOnStore(ctx context.Context) {
 	if s.auditQueue != nil {
 		go s.auditQueue.run()
 	}
@@ -23,7 +20,7 @@ func (s *Service) work(ctx context.Context) {
 	s.workers.Go(func() { s.mails.runWaiting(ctx) })
 	s.workers.Go(func() { s.mails.runUnqueue(ctx) })
 	s.workers.Go(func() { s.sweep(ctx) })
-	if s.revoked.poll {
+	if s.revoked.kept {
 		s.workers.Go(func() { s.pollRevocations(ctx) })
 	}
 	if _, has := s.adapter.(Clock); has {

@@ -115,8 +115,5 @@ func (s *Service) keepClock(ctx context.Context) {
 // answer, the revocations of JWT sessions are not known, or the clock of this
 // machine is more than 30 s from the store's. nil: it can.
 func (s *Service) Ready(ctx context.Context) error {
-	if s.adapter == nil {
-		return nil
-	}
 	return errors.Join(s.adapter.Ping(ctx), s.revoked.ready(), s.clockReady())
 }

@@ -23,18 +23,18 @@ import (
 func compile(c *Config) (*Service, *builder) {
 	b := &builder{config: c}
 	s := &Service{
-		log: cmp.Or(c.Logger, slog.Default()), adapter: c.Adapter, callbacks: c.Callbacks, events: c.Events,
-		custom: c.Pages, secrets: c.Secrets, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
+		log: cmp.Or(c.Logger, slog.Default()), callbacks: c.Callbacks, events: c.Events,
+		custom: c.Pages, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		replays:       &replayCache{keys: map[string]time.Time{}}, bodies: newBodySlots(), chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
+		bodies:        newBodySlots(), chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkTokenStorage, checkAudit,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkTokenStorage, checkAudit,
 	} {
 		check(b, s)
 	}
-	b.base, b.http = s.base, client(c)
+	b.base, b.http, b.openIDType = s.base, client(c), s.dialect.openIDType
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // others may use it
@@ -51,14 +51,10 @@ func compile(c *Config) (*Service, *builder) {
 }
 
 func checkCompat(b *builder, s *Service) {
-	s.compat = cmp.Or(b.config.Compat, CompatNone)
-	s.emptySession = []byte("{}")
-	switch s.compat {
-	case CompatNone, NextAuthV4:
-	case AuthJSV5:
-		s.emptySession = []byte("null")
-	default:
-		b.fail("compat", fmt.Sprintf("%q is not known", printable(string(s.compat), 30)), "use none, next-auth-v4 or authjs-v5")
+	mode := cmp.Or(b.config.Compat, CompatNone)
+	if s.dialect = newDialect(mode); s.dialect == nil {
+		b.fail("compat", fmt.Sprintf("%q is not known", printable(string(mode), 30)), "use none, next-auth-v4 or authjs-v5")
+		s.dialect = newDialect(CompatNone)
 	}
 }
 
@@ -128,24 +124,13 @@ func checkSession(b *builder, s *Service) {
 	if s.lifetime.updateAge > s.lifetime.maxAge {
 		b.fail("session.update_age", "is longer than session.max_age", "sessions would end before they are extended; 24h is the default")
 	}
-	strategy := o.Strategy
-	if strategy == "" && s.adapter != nil {
-		strategy = "database"
-	}
-	s.revoked = newRevocations(b.config.StaleRevocations == "accept")
-	switch strategy {
+	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case "database":
-		if s.adapter == nil {
-			b.fail("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
-		}
-		s.sessions = &databaseSessions{Service: s, plain: s.compat != CompatNone, slides: &replayCache{keys: map[string]time.Time{}}}
-	case "", "jwt":
-		j := &jwtSessions{Service: s, shared: s.compat != CompatNone}
-		if j.shared {
-			j.leeway = 15 * time.Second
-		}
-		s.revoked.poll = s.adapter != nil
-		s.sessions = j
+		b.needStorage("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
+		s.revoked.kept = false // none of them is asked
+		s.sessions = &databaseSessions{Service: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
+	case "jwt":
+		s.sessions = &jwtSessions{Service: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
 	default:
 		b.fail("session.strategy", fmt.Sprintf("%q is not known", printable(strategy, 30)), "use database or jwt")
 	}
@@ -181,7 +166,7 @@ func checkCookies(b *builder, s *Service) {
 	secure := strings.HasPrefix(s.origin, "https://")
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
-	s.names = newCookieNames(s.compat, secure, o)
+	s.names = newCookieNames(s.dialect, secure, o)
 	for _, c := range []struct{ key, name string }{{"session", o.Session}, {"csrf", o.CSRF}, {"callback_url", o.CallbackURL}} {
 		if c.name == "" {
 			continue
@@ -328,7 +313,7 @@ func checkWords(b *builder, s *Service) {
 	c := b.config
 	switch c.FirstProof {
 	case "":
-		s.keepFirstProof = s.compat != CompatNone
+		s.keepFirstProof = s.dialect.keepsFirstProof
 	case "strict":
 	case "keep":
 		s.keepFirstProof = true

@@ -40,12 +40,14 @@ func ConfigErrors(err error) []*ConfigError {
 
 // A builder collects mistakes and warnings while New compiles a Config.
 type builder struct {
-	config   *Config
-	base     string
-	http     *http.Client
-	prefix   string // of the keys below the current place
-	mistakes []error
-	warnings []func(*Service)
+	config          *Config
+	base            string
+	http            *http.Client
+	prefix          string // of the keys below the current place
+	openIDType      string // see dialect
+	defaultStrategy string // of sessions
+	mistakes        []error
+	warnings        []func(*Service)
 }
 
 // fail records a mistake at key, relative to the current place.

@@ -28,24 +28,16 @@ type cookieNames struct {
 	domain                     string // of session and callbackURL
 }
 
-func newCookieNames(mode Compat, secure bool, o CookieOptions) cookieNames {
+func newCookieNames(d *dialect, secure bool, o CookieOptions) cookieNames {
 	host, shared := "", ""
 	if secure {
-		host, shared = "__Host-", "__Host-"
-		if o.Domain != "" || mode != CompatNone {
+		host, shared = "__Host-", d.sessionPrefix
+		if o.Domain != "" {
 			shared = "__Secure-"
 		}
 	}
 	n := cookieNames{secure: secure, domain: o.Domain}
-	switch mode {
-	case NextAuthV4:
-		n.session, n.csrf, n.callbackURL = "next-auth.session-token", "next-auth.csrf-token", "next-auth.callback-url"
-	case AuthJSV5:
-		n.session, n.csrf, n.callbackURL = "authjs.session-token", "authjs.csrf-token", "authjs.callback-url"
-	default:
-		n.session, n.csrf, n.callbackURL = "authsvc.session", "authsvc.csrf", "authsvc.callback-url"
-	}
-	n.session, n.csrf, n.callbackURL = shared+n.session, host+n.csrf, shared+n.callbackURL
+	n.session, n.csrf, n.callbackURL = shared+d.cookies[0], host+d.cookies[1], shared+d.cookies[2]
 	n.txPrefix, n.email, n.last, n.device = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
 	if o.Session != "" {
 		n.session = o.Session

@@ -90,6 +90,8 @@ type replayCache struct {
 	keys map[string]time.Time
 }
 
+func newReplayCache() *replayCache { return &replayCache{keys: map[string]time.Time{}} }
+
 // use records key; ErrConflict if it was used before. A full set refuses:
 // forgetting keys would let a replay through.
 func (o *replayCache) use(key string, now, expires time.Time) error {

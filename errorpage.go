@@ -50,10 +50,9 @@ func errorPage(rq *request) outcome {
 // onPages are all words that a page explains.
 var onPages = append([]ErrorCode{Configuration, AccessDenied, Verification, RateLimited}, onSignIn...)
 
-// spelled is the word that a page explains. In compat modes its case does not
-// matter: NextAuth.js itself writes error=configuration.
+// spelled is the word that a page explains.
 func (rq *request) spelled(code ErrorCode) ErrorCode {
-	if rq.compat == CompatNone {
+	if !rq.dialect.foldsErrors {
 		return code
 	}
 	for _, known := range onPages {

@@ -85,7 +85,7 @@ func FuzzCookies(f *testing.F) {
 		f.Add(line, "")
 		f.Add(line, line)
 	}
-	names := newCookieNames(CompatNone, true, CookieOptions{})
+	names := newCookieNames(newDialect(CompatNone), true, CookieOptions{})
 	f.Fuzz(func(t *testing.T, one, two string) {
 		rq := &request{Service: &Service{names: names}}
 		rq.jar.names = &rq.names

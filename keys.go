@@ -27,9 +27,9 @@ func checkSecrets(b *builder, s *Service) {
 		switch {
 		case strings.TrimSpace(secret) == "":
 			b.fail(key, "is empty", mend)
-		case short && s.compat != CompatNone && c.DangerousShortSecret:
+		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "key", key)
-		case short && s.compat != CompatNone:
+		case short && s.dialect.shortSecrets:
 			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set allow_short_secret: true")
 		case short:
 			b.fail(key, "has fewer than 32 bytes", mend)
@@ -60,23 +60,17 @@ func (s *Service) seals(c *Config) {
 	s.deviceSeal = ring.Sealer("known accounts " + s.base)
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
-	if s.compat == CompatNone {
+	if s.dialect.hashSecrets != nil {
+		s.hashSecrets = s.dialect.hashSecrets(c.Secrets)
+		s.csrf = nextAuthCSRF{s.hashSecrets}
+	} else {
 		s.csrf, s.oldCSRF = boundCSRF{ring.MAC("csrf " + s.base)}, boundCSRF{ring.MAC("csrf")}
 		s.linkMACs = eachMAC(c.Secrets, "email link "+s.base)
 		s.oldLinkMACs = eachMAC(c.Secrets, "email link")
 		s.oldKeysEnd = time.Now().Add(oldKeysLast)
-	} else {
-		s.csrf = nextAuthCSRF{s.hashSecrets()}
 	}
 	if j, ok := s.sessions.(*jwtSessions); ok {
-		switch s.compat {
-		case NextAuthV4:
-			j.seal = ring.NextAuthV4("")
-		case AuthJSV5:
-			j.seal = ring.AuthJSV5(s.names.session)
-		default:
-			j.seal = ring.Sealer("session " + s.origin + " " + s.names.session)
-		}
+		j.seal = s.dialect.sessionSealer(ring, s.origin, s.names.session)
 	}
 }
 

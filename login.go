@@ -1,7 +1,6 @@
 package authsvc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -41,6 +40,7 @@ type login struct {
 
 // login turns an identity into a session.
 func (rq *request) login(id identity) outcome {
+	id = rq.admit(id)
 	l := &login{request: rq, id: id}
 	for try := 1; ; try++ {
 		out := l.run()
@@ -112,11 +112,6 @@ func (l *login) readAsker() outcome {
 // find looks for the stored user that the identity belongs to.
 func (l *login) find() outcome {
 	l.user = l.id.user
-	if l.adapter == nil {
-		l.user.ID = cmp.Or(l.user.ID, l.id.account.ProviderAccountID)
-		l.auditUser = l.user.ID
-		return nil
-	}
 	u, err := l.lookup()
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -152,7 +147,7 @@ func (l *login) lookup() (User, error) {
 // permit asks the SignIn callback.
 func (l *login) permit() outcome {
 	to, err := l.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: !l.found && !l.id.stored && l.id.linkTo == ""})
+		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
 		l.audit("sign_in.refused", AccessDenied, "by the signIn callback")
 		return fail(AccessDenied, err)
@@ -232,7 +227,7 @@ func (l *login) storeSession() outcome {
 // recheckEpoch is the condition on the epoch for a session that is not stored:
 // what is taken back from now on ends it, since it notes an earlier epoch.
 func (l *login) recheckEpoch() outcome {
-	if l.record != nil || l.adapter == nil {
+	if l.record != nil {
 		return nil
 	}
 	epoch, err := l.adapter.GetEpoch(l.ctx, l.user.ID)

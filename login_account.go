@@ -22,11 +22,11 @@ func (l *login) change() outcome {
 	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
 	l.start.account = &l.id.account
 	switch {
-	case l.id.stored && !l.found && l.adapter != nil:
+	case l.id.stored && !l.found:
 		l.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.requestID())
 		return fail(CredentialsSignin, fixedReason("no such user"))
-	case l.id.stored, l.adapter == nil:
+	case l.id.stored:
 		return nil
 	case l.id.proof && l.found:
 		return l.proveEmail()

@@ -127,10 +127,10 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 }
 
 // linkIntent notes whose user is to get the identity, if this is no plain
-// sign-in. In compat modes being signed in is the wish.
+// sign-in.
 func (rq *request) linkIntent(tx *transaction) outcome {
 	asked := rq.body.get("link") == "true"
-	if rq.adapter == nil || !asked && rq.compat == CompatNone {
+	if !(asked && rq.linksAsked || rq.linksSignedIn) {
 		return nil
 	}
 	s, err := rq.current()

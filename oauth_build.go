@@ -18,8 +18,8 @@ func (o *OAuth) build(b *builder) flow {
 	f.state, f.pkce, f.nonce = true, true, f.openID
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
 		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.AuthorizationURL)), hostOnly: o.Issuer == ""}
-	if f.openID && b.config.Compat == AuthJSV5 {
-		f.wire.kind = "oidc"
+	if f.openID {
+		f.wire.kind = b.openIDType
 	}
 	if f.openID && f.Scope == "" {
 		f.Scope = "openid email profile"

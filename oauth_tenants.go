@@ -49,7 +49,7 @@ func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, fo
 	switch {
 	case !pairwise:
 		return full, formerID{id: id, issuer: text(claims["iss"])}
-	case many && s.adapter != nil && s.compat == CompatNone:
+	case many && s.tenantIDs:
 		return full, formerID{id: id}
 	}
 	return id, formerID{id: full}

@@ -46,15 +46,15 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 	}
 	for provider, query := range map[string]string{"op": "error=access_denied", "steam": "openid.ns=http://specs.openid.net/auth/2.0&openid.mode=cancel"} {
 		rec := end(provider, query)
-		if n := len(s.replays.keys); n != 0 || !strings.Contains(rec.Header().Get("Location"), "error=AccessDenied") {
+		if n := len(s.adapter.(*noAdapter).replays.keys); n != 0 || !strings.Contains(rec.Header().Get("Location"), "error=AccessDenied") {
 			t.Errorf("%s: %d remembered, back at %s", provider, n, rec.Header().Get("Location"))
 		}
 	}
-	if end("op", "code=x"); len(s.replays.keys) != 1 {
-		t.Errorf("twin: %d attempts with a code are remembered", len(s.replays.keys))
+	if end("op", "code=x"); len(s.adapter.(*noAdapter).replays.keys) != 1 {
+		t.Errorf("twin: %d attempts with a code are remembered", len(s.adapter.(*noAdapter).replays.keys))
 	}
-	for key, expires := range s.replays.keys {
-		if err := s.replays.use(key, expires.Add(-1), expires); !errors.Is(err, ErrConflict) {
+	for key, expires := range s.adapter.(*noAdapter).replays.keys {
+		if err := s.adapter.(*noAdapter).replays.use(key, expires.Add(-1), expires); !errors.Is(err, ErrConflict) {
 			t.Errorf("twin: it counts again: %v", err)
 		}
 	}

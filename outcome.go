@@ -75,6 +75,7 @@ type identity struct {
 	callbackURL string
 
 	stored        bool   // user is one of the application's own: nothing to find, link or create
+	isNew         bool   // whoever it is, nobody knows them yet
 	proof         bool   // the person read mail sent to user.Email
 	verified      bool   // the provider vouches for user.Email
 	linkVerified  bool   // the operator lets verified addresses link

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"container/list"
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"net/netip"
@@ -109,7 +110,7 @@ func newLimits(r RateLimit) limits {
 		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
 		turn:        newLimiter("late", Rate{1, turnEvery}, r.Disabled),
 		queue:       &loginQueue{},
-		warned:      &replayCache{keys: map[string]time.Time{}},
+		warned:      newReplayCache(),
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),
@@ -145,17 +146,21 @@ func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) 
 }
 
 func (s *Service) permit(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, ok bool) {
-	if wait, ok = l.allow(key, now); !ok || l.off || s.adapter == nil {
+	if wait, ok = l.allow(key, now); !ok || l.off {
 		return wait, ok
 	}
 	wait, err := s.permitStored(ctx, l, key, now)
 	return wait, err != nil || wait == 0
 }
 
-// permitStored counts for all replicas. With an error, which is logged, it
-// counted nothing and wait is 0.
+// permitStored counts for all replicas. With an error, which is
+// logged, it counted nothing and wait is 0.
 func (s *Service) permitStored(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, err error) {
-	if wait, err = s.adapter.Permit(ctx, nameOf(l.name, key), now, l.interval, l.burst); err != nil {
+	wait, err = s.adapter.Permit(ctx, nameOf(l.name, key), now, l.interval, l.burst)
+	switch {
+	case errors.Is(err, errNoStorage):
+		return 0, err
+	case err != nil:
 		s.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "err", err)
 		return 0, err
 	}

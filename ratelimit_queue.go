@@ -111,10 +111,8 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 // process before it: who asks here is few already.
 func (rq *request) takeTurn(account string) (time.Duration, bool) {
 	l := rq.limits.turn
-	if rq.adapter != nil {
-		if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {
-			return wait, wait == 0
-		}
+	if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {
+		return wait, wait == 0
 	}
 	return l.allow(account, rq.now)
 }

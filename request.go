@@ -319,11 +319,8 @@ func (rq *request) refusal(e *Error) outcome {
 		status = http.StatusTooManyRequests
 	case e.Code == CredentialsSignin:
 		status = http.StatusUnauthorized
-	case e.Code == AccessDenied:
+	case e.Code == AccessDenied && (rq.dialect.forbids || rq.flow == nil || rq.flow.info().kind == "credentials"):
 		status = http.StatusForbidden
-	}
-	if rq.compat != CompatNone && status == http.StatusForbidden && rq.flow != nil && rq.flow.info().kind != "credentials" {
-		status = 0
 	}
 	return redirect{to: rq.errorURL(e.Code), status: status}
 }

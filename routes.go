@@ -112,7 +112,7 @@ var styleRoute = route{get: getStyle}
 
 // unknown answers a path that is not in the interface.
 func (rq *request) unknown() outcome {
-	if out := rq.compatUnsupported(); out != nil {
+	if out := rq.dialect.unsupported(rq.r.Method); out != nil {
 		return out
 	}
 	return notFound
@@ -122,7 +122,7 @@ var notFound = problem{status: http.StatusNotFound, text: "not found"}
 
 // notAllowed answers a method that the route does not have.
 func (rq *request) notAllowed(rt *route) outcome {
-	if out := rq.compatUnsupported(); out != nil {
+	if out := rq.dialect.unsupported(rq.r.Method); out != nil {
 		return out
 	}
 	var allow []string
@@ -133,22 +133,6 @@ func (rq *request) notAllowed(rt *route) outcome {
 		allow = append(allow, http.MethodPost)
 	}
 	return problem{status: http.StatusMethodNotAllowed, text: "method not allowed", allow: strings.Join(allow, ", ")}
-}
-
-// compatUnsupported is NextAuth's answer to what it does not know.
-func (rq *request) compatUnsupported() outcome {
-	switch rq.compat {
-	case NextAuthV4:
-		method := rq.r.Method
-		if len(method) > 20 || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
-			method = "?"
-		}
-		return problem{status: http.StatusBadRequest,
-			text: "Error: This action with HTTP " + method + " is not supported by NextAuth.js"}
-	case AuthJSV5:
-		return object{v: "Bad request.", status: http.StatusBadRequest}
-	}
-	return nil
 }
 
 // home: GET {base} leads to the sign-in page.

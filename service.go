@@ -24,9 +24,15 @@ import (
 // path of Config.URL. It is safe for concurrent use and never changes.
 type Service struct {
 	publicURL
-	compat         Compat
+	dialect        *dialect
 	log            *slog.Logger
-	adapter        Adapter
+	adapter        Adapter // noAdapter without storage
+	admit          func(identity) identity
+	startWork      func(context.Context)
+	linksAsked     bool // people who are signed in may add an identity,
+	linksSignedIn  bool // and do so by signing in with it
+	tenantIDs      bool // see dialect
+	cancelsOnce    bool // an attempt that was cancelled is remembered as used
 	callbacks      Callbacks
 	events         Events
 	custom         Pages
@@ -39,13 +45,12 @@ type Service struct {
 	flows          map[string]flow
 	views          []pages.Provider
 	providersJSON  []byte
-	emptySession   []byte
 	customSession  bool // callbacks take part in GET session
 	keepFirstProof bool
 	showRefusal    bool
 	hsts           []string // value of the header, nil: not sent
 	tokens         tokenStorage
-	secrets        []string
+	hashSecrets    []string // that NextAuth.js hashes CSRF tokens and links with; none in a mode of our own
 
 	redirectOrigins map[string]bool // where a callbackUrl may lead
 	trustedOrigins  map[string]bool
@@ -65,7 +70,6 @@ type Service struct {
 	mailSeal    *seal.Sealer
 
 	revoked   *revocations
-	replays   *replayCache
 	mails     *mailQueue
 	bodies    *bodySlots
 	chunkOnce *sync.Once
@@ -121,7 +125,7 @@ func newService(c Config, before *Service) (*Service, error) {
 	}
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.sending, s.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
-	s.work(s.background)
+	s.startWork(s.background)
 	if before != nil {
 		before.stopLogged.Do(func() {}) // it goes on as s
 		return s, nil
@@ -132,18 +136,16 @@ func newService(c Config, before *Service) (*Service, error) {
 
 // openStore reads what the store remembers about this deployment.
 func (s *Service) openStore() error {
-	if s.adapter == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	mode, err := s.adapter.PutMeta(ctx, metaCompat, string(s.compat))
+	want := string(s.dialect.mode)
+	mode, err := s.adapter.PutMeta(ctx, metaCompat, want)
 	if err != nil {
 		return &ConfigError{Key: "storage.url", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables with `authsvc migrate up`"}
 	}
-	if mode != string(s.compat) {
-		return &ConfigError{Key: "compat", Problem: "is " + string(s.compat) + ", but the store was used with " + mode,
-			Fix: "change it back, or convert the store with `authsvc migrate compat " + string(s.compat) + "` (ends all sessions)"}
+	if mode != want {
+		return &ConfigError{Key: "compat", Problem: "is " + want + ", but the store was used with " + mode,
+			Fix: "change it back, or convert the store with `authsvc migrate compat " + want + "` (ends all sessions)"}
 	}
 	if err := s.setClock(ctx); err != nil {
 		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
@@ -237,20 +239,10 @@ func (s *Service) linkDigests(token string, now time.Time) []string {
 			list = append(list, b64(mac.Sum(token)))
 		}
 	}
-	if s.compat != CompatNone {
-		for _, secret := range s.hashSecrets() {
-			list = append(list, hashHex(token, secret))
-		}
+	for _, secret := range s.hashSecrets {
+		list = append(list, hashHex(token, secret))
 	}
 	return list
-}
-
-// hashSecrets are what NextAuth.js hashes with: v5 joins its list by commas.
-func (s *Service) hashSecrets() []string {
-	if s.compat == AuthJSV5 && len(s.secrets) > 1 {
-		return append([]string{strings.Join(s.secrets, ",")}, s.secrets...)
-	}
-	return s.secrets
 }
 
 // describe encodes GET providers once, in the order of the configuration.
@@ -329,8 +321,8 @@ func (s *Service) inherit(before *Service) {
 	}
 	s.limits.queue = before.limits.queue
 	s.mails.waiting = before.mails.waiting
-	s.replays = before.replays
-	if s.revoked.poll == before.revoked.poll && s.revoked.accept == before.revoked.accept {
+	s.inheritStorage(before)
+	if s.revoked.kept == before.revoked.kept && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
 	s.bodies = before.bodies

@@ -147,7 +147,7 @@ func getSession(rq *request) outcome {
 func updateSession(rq *request) outcome {
 	if !rq.csrfOK() {
 		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
-		return object{raw: rq.emptySession, status: http.StatusBadRequest}
+		return object{raw: rq.dialect.emptySession, status: http.StatusBadRequest}
 	}
 	return rq.answerSession(readOptions{touch: true, full: true, trigger: "update", data: rq.updateData()})
 }
@@ -168,7 +168,7 @@ func (rq *request) answerSession(how readOptions) outcome {
 			rq.clearSession()
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
-		return object{raw: rq.emptySession}
+		return object{raw: rq.dialect.emptySession}
 	}
 	s, renewed, err := rq.readSession(how)
 	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
@@ -189,7 +189,7 @@ func (rq *request) answerSession(how readOptions) outcome {
 		if !rq.unknownKey {
 			rq.clearSession()
 		}
-		return object{raw: rq.emptySession}
+		return object{raw: rq.dialect.emptySession}
 	}
 	rq.emit("session", func() { rq.events.Session(rq.ctx, s) }, rq.events.Session != nil)
 	if s.Object == nil {

@@ -207,9 +207,6 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*Sign
 // invalid. A token without sid was made by NextAuth.js, which gives each of
 // its own re-issues a new jti: those are covered through the user.
 func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
-	if j.adapter == nil {
-		return nil
-	}
 	last := earlier(now.Add(j.lifetime.maxAge), fromSeconds(c.AuthTime).Add(j.lifetime.absolute))
 	var list []*Revocation
 	if c.sid() != "" {

@@ -38,7 +38,7 @@ func revokedBy(provider, userID string) string { return keyProvider + provider +
 // process: a record of an ended session takes about 50 bytes, and of a million
 // records one session in 10^13 would be taken for an ended one.
 type revocations struct {
-	poll   bool // there is a store to poll
+	kept   bool // there are JWT sessions, and a store that has the log
 	accept bool // go on when the copy is not up to date
 	seed   maphash.Seed
 	turn   chan struct{} // held by who reads the log
@@ -75,6 +75,9 @@ func (v *revocations) hash(parts ...string) uint64 {
 
 // apply adds records.
 func (v *revocations) apply(list ...Revocation) {
+	if !v.kept {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range list {
@@ -100,7 +103,7 @@ func (v *revocations) add(r *Revocation) {
 
 // covers reports whether a token is revoked.
 func (v *revocations) covers(c *sessionClaims) (bool, error) {
-	if !v.poll {
+	if !v.kept {
 		return false, nil
 	}
 	v.mu.RLock()
@@ -142,7 +145,7 @@ func (v *revocations) current() bool {
 func (v *revocations) ready() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.poll && !v.accept && !v.current() {
+	if v.kept && !v.accept && !v.current() {
 		return errStaleRevocations
 	}
 	return nil
@@ -151,7 +154,7 @@ func (v *revocations) ready() error {
 // catchUp reads the log from where the last read ended to its end. What was
 // revoked before it was called is known when it returns.
 func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) error {
-	if !v.poll {
+	if !v.kept {
 		return nil
 	}
 	select {

@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 
 	"authsvc/internal/emailaddr"
@@ -75,11 +74,7 @@ func (rq *request) csrfRefused(path string) outcome {
 	rq.ensureCSRF()
 	rq.keepAskedCallbackURL()
 	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
-	status := 0
-	if rq.compat == CompatNone {
-		status = http.StatusForbidden
-	}
-	return redirect{to: rq.base + path + "?csrf=true", status: status}
+	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
 }
 
 // getProviders: GET providers lists {id, name, type, signinUrl, callbackUrl}.

@@ -133,9 +133,6 @@ func (rq *request) staysHere(tx *transaction, cause error) {
 // idTokenHint is the ID token of the user's only account at a provider; of
 // several it is not known which one the session came from.
 func (rq *request) idTokenHint(ctx context.Context, userID, provider string) string {
-	if rq.adapter == nil {
-		return ""
-	}
 	a, _, err := rq.account(ctx, userID, provider, "")
 	if err != nil {
 		rq.log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)

@@ -60,8 +60,6 @@ func backchannelLogout(rq *request) outcome {
 		return rq.unknown()
 	case err != nil:
 		return rq.logoutRefused("invalid_request", "the logout token is not valid", err)
-	case rq.adapter == nil:
-		return rq.logoutFailed("unsupported", "without storage sessions cannot be ended from the server", errors.New("no storage"))
 	case t.Subject == "":
 		return rq.logoutRefused("unsupported", "a logout token has to name sub; sid alone is not known here", errors.New("sid without sub"))
 	}
@@ -78,6 +76,9 @@ func (rq *request) endByProvider(t *oidc.LogoutToken, id string, former formerID
 	defer cancel()
 	provider := rq.providerID()
 	u, _, err := rq.userByAccount(ctx, provider, id, former)
+	if errors.Is(err, errNoStorage) {
+		return rq.logoutFailed("unsupported", "without storage sessions cannot be ended from the server", err)
+	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return rq.logoutFailed("temporarily_unavailable", "try again", err)
 	}

@@ -29,7 +29,7 @@ const refusedToken = "authsvc.refused"
 
 // checkTokenStorage reads Config.ProviderTokens.
 func checkTokenStorage(b *builder, s *Service) {
-	s.tokens.seal = s.compat == CompatNone
+	s.tokens.seal = s.dialect.sealsTokens
 	switch b.config.ProviderTokens {
 	case "":
 	case "sealed":
@@ -116,9 +116,6 @@ func tokensOf(a *Account) map[string]*string {
 // any more or its row was changed, is empty, and the log names it. A user that
 // does not exist has no accounts.
 func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error) {
-	if s.adapter == nil {
-		return nil, errors.New("authsvc: without storage no accounts are kept")
-	}
 	stored, err := s.adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -244,11 +241,11 @@ func (s *Service) renewable(a *Account) error {
 // token being refusedToken if it was refused, and as it is stored. With no id
 // there must be one.
 func (s *Service) account(ctx context.Context, userID, provider, id string) (a, stored Account, err error) {
-	if s.adapter == nil {
-		return Account{}, Account{}, errors.New("authsvc: without storage no accounts are kept")
-	}
 	all, err := s.adapter.ListAccounts(ctx, userID)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoStorage):
+		return Account{}, Account{}, err
+	case err != nil:
 		return Account{}, Account{}, fmt.Errorf("%w: %w", errStore, err)
 	}
 	var found []Account

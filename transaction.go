@@ -154,7 +154,7 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error)
 	if refused != nil {
 		return nil, refused
 	}
-	if cancelled && rq.adapter == nil {
+	if cancelled && !rq.cancelsOnce {
 		return tx, nil
 	}
 	err := rq.useOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
@@ -231,9 +231,6 @@ func (rq *request) verifyState(tx *transaction, state string) bool {
 }
 
 func (rq *request) useOnce(key string, expires time.Time) error {
-	if rq.adapter == nil {
-		return rq.replays.use(key, rq.now, expires)
-	}
 	return rq.adapter.UseOnce(rq.ctx, "tx:"+key, expires)
 }
 

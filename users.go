@@ -87,9 +87,6 @@ func (s *Service) EndSessions(ctx context.Context, userID string) error {
 }
 
 func (s *Service) endSessions(ctx context.Context, userID string) error {
-	if s.adapter == nil {
-		return errors.New("authsvc: without storage sessions cannot be ended from the server")
-	}
 	r := s.revocation(keyUser+userID, userID, s.now())
 	if _, err := s.adapter.EndSessions(ctx, userID, r); err != nil {
 		return err
@@ -112,9 +109,6 @@ func (s *Service) DeleteUser(ctx context.Context, userID string) error {
 }
 
 func (s *Service) deleteUser(ctx context.Context, userID string) error {
-	if s.adapter == nil {
-		return errors.New("authsvc: without storage there are no users")
-	}
 	r := s.revocation(keyUser+userID, userID, s.now())
 	err := s.adapter.DeleteUser(ctx, userID, r)
 	switch {
