@@ -3,10 +3,25 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"authsvc/internal/uuid"
 )
+
+// background is what a service does beside requests.
+type background struct {
+	start         func(context.Context)
+	ctx           context.Context // stop ends it
+	stop          context.CancelFunc
+	sending       context.Context // of mails in hand, which outlive ctx; cancelSending ends it
+	cancelSending context.CancelFunc
+	workers       sync.WaitGroup
+	stopLogged    sync.Once // service.stopped is recorded
+
+	mu      sync.Mutex // guards running, and that no task begins after stop
+	running int        // tasks
+}
 
 // workOnStore starts what runs beside requests.
 func (s *Service) workOnStore(ctx context.Context) {
@@ -14,17 +29,17 @@ func (s *Service) workOnStore(ctx context.Context) {
 		go s.auditQueue.run()
 	}
 	for range mailWorkers {
-		s.workers.Go(func() { s.mails.run(ctx) })
+		s.background.workers.Go(func() { s.mails.run(ctx) })
 	}
 	s.mails.waiting.share(1)
-	s.workers.Go(func() { s.mails.runWaiting(ctx) })
-	s.workers.Go(func() { s.mails.runUnqueue(ctx) })
-	s.workers.Go(func() { s.sweep(ctx) })
+	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
+	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
+	s.background.workers.Go(func() { s.sweep(ctx) })
 	if s.revoked.kept {
-		s.workers.Go(func() { s.pollRevocations(ctx) })
+		s.background.workers.Go(func() { s.pollRevocations(ctx) })
 	}
 	if _, has := s.adapter.(Clock); has {
-		s.workers.Go(func() { s.keepClock(ctx) })
+		s.background.workers.Go(func() { s.keepClock(ctx) })
 	}
 }
 
@@ -39,7 +54,7 @@ func (s *Service) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.workers.Wait()
+		s.background.workers.Wait()
 		s.stopped()
 	}()
 	select {
@@ -57,15 +72,15 @@ const giveBackTime = 2 * time.Second
 // endMails gives mails in hand back before ctx ends, unless stop is called.
 func (s *Service) endMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
-		return time.AfterFunc(time.Until(end)-giveBackTime, s.cancelSending).Stop
+		return time.AfterFunc(time.Until(end)-giveBackTime, s.background.cancelSending).Stop
 	}
-	return context.AfterFunc(ctx, s.cancelSending)
+	return context.AfterFunc(ctx, s.background.cancelSending)
 }
 
 // stopped comes after everything else that may have something to record.
 func (s *Service) stopped() {
 	s.flushRepeats()
-	s.stopLogged.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
+	s.background.stopLogged.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
 	if s.auditQueue != nil {
 		s.auditQueue.end()
 		<-s.auditQueue.done
@@ -139,29 +154,29 @@ var errNoTask = errors.New("authsvc: the service is ending or too busy")
 // it. Close waits for it: life ends then, and with it every wait, but not the
 // call in hand. It reports whether run was taken on.
 func (s *Service) runTask(what string, run func(life context.Context)) bool {
-	s.tasks.Lock()
-	defer s.tasks.Unlock()
-	if s.background.Err() != nil || s.runningTasks >= maxTasks {
+	s.background.mu.Lock()
+	defer s.background.mu.Unlock()
+	if s.background.ctx.Err() != nil || s.background.running >= maxTasks {
 		return false
 	}
-	s.runningTasks++
-	s.workers.Go(func() {
+	s.background.running++
+	s.background.workers.Go(func() {
 		defer func() {
-			s.tasks.Lock()
-			defer s.tasks.Unlock()
-			s.runningTasks--
+			s.background.mu.Lock()
+			defer s.background.mu.Unlock()
+			s.background.running--
 		}()
 		defer s.recovered(what, func() {})
-		run(s.background)
+		run(s.background.ctx)
 	})
 	return true
 }
 
 // endTasks takes on no more of them and ends their waits.
 func (s *Service) endTasks() {
-	s.tasks.Lock()
-	defer s.tasks.Unlock()
-	s.stop()
+	s.background.mu.Lock()
+	defer s.background.mu.Unlock()
+	s.background.stop()
 }
 
 // sleep waits; false: life ended first.

@@ -79,7 +79,7 @@ func (s *Service) allowedURL(want string) (string, bool) {
 		want = s.origin + want
 	}
 	origin, clean, ok := weburl.Parse(want)
-	return clean, ok && s.redirectOrigins[origin]
+	return clean, ok && s.origins.redirect[origin]
 }
 
 // keepCallbackURL stores the destination for a later step of this browser. One

@@ -24,10 +24,10 @@ func compile(c *Config) (*Service, *builder) {
 	b := &builder{config: c}
 	s := &Service{
 		log: cmp.Or(c.Logger, slog.Default()), callbacks: c.Callbacks, events: c.Events,
-		custom: c.Pages, proxies: c.TrustedProxies, showRefusal: c.ShowRefusal,
+		custom: c.Pages, proxies: c.TrustedProxies, policy: policy{showRefusal: c.ShowRefusal},
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		bodies:        newBodySlots(), chunkOnce: &sync.Once{}, proxyOnce: &sync.Once{},
+		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
 		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkTokenStorage, checkAudit,
@@ -128,20 +128,20 @@ func checkSession(b *builder, s *Service) {
 	case "database":
 		b.needStorage("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
 		s.revoked.kept = false // none of them is asked
-		s.sessions = &databaseSessions{Service: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
+		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
 	case "jwt":
-		s.sessions = &jwtSessions{Service: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
+		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
 	default:
 		b.fail("session.strategy", fmt.Sprintf("%q is not known", printable(strategy, 30)), "use database or jwt")
 	}
 }
 
 func checkOrigins(b *builder, s *Service) {
-	s.redirectOrigins = map[string]bool{s.origin: true}
-	s.trustedOrigins = map[string]bool{}
+	s.origins.redirect = map[string]bool{s.origin: true}
+	s.origins.trusted = map[string]bool{}
 	for i, raw := range b.config.AllowedRedirects {
 		if origin, ok := weburl.ExactOrigin(raw); ok {
-			s.redirectOrigins[origin] = true
+			s.origins.redirect[origin] = true
 		} else {
 			b.fail(fmt.Sprintf("allowed_redirects[%d]", i), fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		}
@@ -156,7 +156,7 @@ func checkOrigins(b *builder, s *Service) {
 			b.fail(key, fmt.Sprintf("%q is another site than url", origin),
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme")
 		default:
-			s.redirectOrigins[origin], s.trustedOrigins[origin] = true, true
+			s.origins.redirect[origin], s.origins.trusted[origin] = true, true
 		}
 	}
 }
@@ -313,14 +313,14 @@ func checkWords(b *builder, s *Service) {
 	c := b.config
 	switch c.FirstProof {
 	case "":
-		s.keepFirstProof = s.dialect.keepsFirstProof
+		s.policy.keepFirstProof = s.dialect.keepsFirstProof
 	case "strict":
 	case "keep":
-		s.keepFirstProof = true
+		s.policy.keepFirstProof = true
 	default:
 		b.fail("first_proof", "is not known", "use strict or keep")
 	}
-	if s.keepFirstProof {
+	if s.policy.keepFirstProof {
 		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive (first_proof: keep)")
 	}
 	switch c.StaleRevocations {

@@ -97,8 +97,8 @@ func (rq *request) csrfToken() string {
 		rq.csrfRead = true
 		if v, ok := rq.jar.get(rq.names.csrf); ok {
 			token, ok := rq.csrf.open(v, rq.sid())
-			if !ok && rq.oldCSRF != nil && rq.oldKeys(rq.now) {
-				token, ok = rq.oldCSRF.open(v, rq.sid())
+			if !ok && rq.keys.oldCSRF != nil && rq.oldKeys(rq.now) {
+				token, ok = rq.keys.oldCSRF.open(v, rq.sid())
 			}
 			if rq.csrfClaim = token; ok {
 				rq.csrfValue = token

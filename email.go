@@ -87,7 +87,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	rq.auditUser = user.ID
 	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
 	switch {
-	case err != nil && rq.showRefusal:
+	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)
 	case to != "":
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
@@ -159,7 +159,7 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 	if err != nil {
 		return nil, err
 	}
-	value, err := rq.mailSeal.Seal(raw)
+	value, err := rq.keys.mail.Seal(raw)
 	return []byte(value), err
 }
 

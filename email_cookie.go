@@ -25,7 +25,7 @@ func (rq *request) emailRequests() []emailRequest {
 	if !ok || len(value) > 4096 {
 		return nil
 	}
-	raw, _, err := rq.emailSeal.Open(value)
+	raw, _, err := rq.keys.email.Open(value)
 	var list []emailRequest
 	if err != nil || json.Unmarshal(raw, &list) != nil {
 		return nil
@@ -39,7 +39,7 @@ func (rq *request) setEmailRequests(list []emailRequest) {
 		if err != nil {
 			return
 		}
-		value, err := rq.emailSeal.Seal(raw)
+		value, err := rq.keys.email.Seal(raw)
 		if err != nil {
 			return
 		}

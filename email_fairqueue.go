@@ -157,12 +157,12 @@ func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time
 		return true
 	}
 	if q.waiting.empty() { // nobody is overtaken
-		if _, ok := q.permit(ctx, q.limits.mailTotal, "", now); ok {
+		if _, ok := q.svc.permit(ctx, q.svc.limits.mailTotal, "", now); ok {
 			return true
 		}
 	}
-	if mail.Known && q.limits.mailKept != nil {
-		if _, ok := q.permit(ctx, q.limits.mailKept, "", now); ok {
+	if mail.Known && q.svc.limits.mailKept != nil {
+		if _, ok := q.svc.permit(ctx, q.svc.limits.mailKept, "", now); ok {
 			return true
 		}
 	}
@@ -172,11 +172,11 @@ func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time
 
 // delay puts a mail into the line.
 func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
-	q.recordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
+	q.svc.recordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	if err := q.adapter.DelayMail(hand, w.mail.ID, w.mail.Expires); err != nil {
-		q.log.Error("mail queue cannot be written", "err", err)
+	if err := q.svc.adapter.DelayMail(hand, w.mail.ID, w.mail.Expires); err != nil {
+		q.svc.log.Error("mail queue cannot be written", "err", err)
 	}
 	for _, out := range q.waiting.enter(w) {
 		q.dropWaiting(ctx, out)
@@ -185,9 +185,9 @@ func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
 
 // dropWaiting gives up a mail that had no room in the line, or no turn in time.
 func (q *mailQueue) dropWaiting(ctx context.Context, w waitingMail) {
-	q.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
+	q.svc.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
 	if err := q.remove(ctx, w.mail); err != nil {
-		q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
 }
 
@@ -221,16 +221,16 @@ func (q *mailQueue) runWaiting(ctx context.Context) {
 func (q *mailQueue) releaseWaiting(ctx context.Context) {
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	for due := q.now(); ; {
+	for due := q.svc.now(); ; {
 		w, ok := q.waiting.next()
 		if !ok {
 			return
 		}
-		due = due.Add(q.limits.mailTotal.interval)
+		due = due.Add(q.svc.limits.mailTotal.interval)
 		if !due.Before(w.mail.Expires) {
 			q.dropWaiting(hand, w)
-		} else if err := q.adapter.DelayMail(hand, w.mail.ID, due); err != nil {
-			q.log.Error("mails that wait for a turn are lost", "mails", q.waiting.length()+1, "err", err)
+		} else if err := q.svc.adapter.DelayMail(hand, w.mail.ID, due); err != nil {
+			q.svc.log.Error("mails that wait for a turn are lost", "mails", q.waiting.length()+1, "err", err)
 			return
 		}
 	}
@@ -238,14 +238,14 @@ func (q *mailQueue) releaseWaiting(ctx context.Context) {
 
 // sendNext lets the next mail go out if one may, and says when to look again.
 func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
-	now := q.now()
+	now := q.svc.now()
 	for _, w := range q.waiting.expired(now) {
 		q.dropWaiting(ctx, w)
 	}
 	if q.waiting.empty() {
 		return 0
 	}
-	if wait, ok := q.permit(ctx, q.limits.mailTotal, "", now); !ok {
+	if wait, ok := q.svc.permit(ctx, q.svc.limits.mailTotal, "", now); !ok {
 		q.warnTotal(now)
 		return min(wait, waitingPoll)
 	}
@@ -255,8 +255,8 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 	}
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	if err := q.adapter.DelayMail(hand, w.mail.ID, now); err != nil {
-		q.log.Warn("a mail that waited for a turn cannot go out", "request", w.RequestID, "err", err)
+	if err := q.svc.adapter.DelayMail(hand, w.mail.ID, now); err != nil {
+		q.svc.log.Warn("a mail that waited for a turn cannot go out", "request", w.RequestID, "err", err)
 	}
 	q.wake()
 	return 0
@@ -265,7 +265,7 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 // warnTotal says, once a minute, that links wait or are lost.
 func (q *mailQueue) warnTotal(now time.Time) {
 	const mark = "mails in all"
-	if q.limits.warned.use(mark, now, now.Add(time.Minute)) == nil {
-		q.log.Warn("more links are asked for than rate_limit.email_total lets go out; mails wait for a turn", "waiting", q.waiting.length())
+	if q.svc.limits.warned.use(mark, now, now.Add(time.Minute)) == nil {
+		q.svc.log.Warn("more links are asked for than rate_limit.email_total lets go out; mails wait for a turn", "waiting", q.waiting.length())
 	}
 }

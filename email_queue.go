@@ -33,7 +33,7 @@ const (
 
 // A mailQueue delivers stored mails, apart from any request.
 type mailQueue struct {
-	*Service
+	svc     *Service
 	signal  chan struct{}
 	waiting *fairQueue
 	// unwanted are mails that are not to go out.
@@ -41,7 +41,7 @@ type mailQueue struct {
 }
 
 func newMailQueue(s *Service) *mailQueue {
-	return &mailQueue{Service: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan Mail, 1024)}
+	return &mailQueue{svc: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan Mail, 1024)}
 }
 
 // wake says that there is a mail to send.
@@ -68,11 +68,11 @@ func (q *mailQueue) run(ctx context.Context) {
 
 // deliver claims and sends the next mail that is due; false if there is none.
 func (q *mailQueue) deliver(ctx context.Context) bool {
-	now := q.now()
-	m, err := q.adapter.ClaimMail(ctx, now, now.Add(mailLease))
+	now := q.svc.now()
+	m, err := q.svc.adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
 		if !errors.Is(err, ErrNotFound) && ctx.Err() == nil {
-			q.log.Error("mail queue cannot be read", "err", err)
+			q.svc.log.Error("mail queue cannot be read", "err", err)
 		}
 		return false
 	}
@@ -89,7 +89,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		return true
 	}
 	if err := q.remove(ctx, m); err != nil {
-		q.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
+		q.svc.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
 	}
 	return true
 }
@@ -99,7 +99,7 @@ func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 	if len(m.Payload) == 0 {
 		return mail, nil
 	}
-	raw, _, err := q.mailSeal.Open(string(m.Payload))
+	raw, _, err := q.svc.keys.mail.Open(string(m.Payload))
 	if err != nil || json.Unmarshal(raw, &mail) != nil {
 		return queuedMail{}, fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
 	}
@@ -111,20 +111,20 @@ var errLinkOver = errors.New("its link is over")
 
 // send hands a mail to its provider, for as long as its link is good.
 func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
-	defer q.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	defer q.svc.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
 		return nil
 	}
 	if !now.Before(m.Expires) {
 		return errLinkOver
 	}
-	f, ok := q.flows[mail.Provider].(deliverer)
+	f, ok := q.svc.flows[mail.Provider].(deliverer)
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
 	}
 	ctx, cancel := detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
 	defer cancel()
-	defer context.AfterFunc(q.sending, cancel)()
+	defer context.AfterFunc(q.svc.background.sending, cancel)()
 	return f.deliver(ctx, mail.Message)
 }
 
@@ -133,10 +133,10 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 // goes out in excess.
 func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
-	if q.sending.Err() != nil { // it was cut short; another process may begin at once
+	if q.svc.background.sending.Err() != nil { // it was cut short; another process may begin at once
 		wait = 0
 	}
-	due := q.now().Add(wait)
+	due := q.svc.now().Add(wait)
 	switch {
 	case errors.Is(cause, ErrMailRefused):
 		q.giveUp(ctx, m, mail, "it was refused for good", cause)
@@ -148,26 +148,26 @@ func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause
 		q.giveUp(ctx, m, mail, "its link is over, or will be before the next attempt", cause)
 		return
 	}
-	q.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	q.svc.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
 	ctx, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	if err := q.adapter.DelayMail(ctx, m.ID, due); err != nil {
-		q.log.Error("mail queue cannot be written", "err", err)
+	if err := q.svc.adapter.DelayMail(ctx, m.ID, due); err != nil {
+		q.svc.log.Error("mail queue cannot be written", "err", err)
 	}
 }
 
 func (q *mailQueue) giveUp(ctx context.Context, m Mail, mail queuedMail, reason string, cause error) {
-	q.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
-	q.record(context.WithoutCancel(ctx), AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
+	q.svc.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
+	q.svc.record(context.WithoutCancel(ctx), AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
 	if err := q.remove(ctx, m); err != nil {
-		q.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
 }
 
 func (q *mailQueue) remove(ctx context.Context, m Mail) error {
 	ctx, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	return q.adapter.DeleteMail(ctx, m.ID)
+	return q.svc.adapter.DeleteMail(ctx, m.ID)
 }
 
 // unqueue removes, beside the request, the mail of a link that is not to go
@@ -185,7 +185,7 @@ func (q *mailQueue) runUnqueue(ctx context.Context) {
 		select {
 		case m := <-q.unwanted:
 			if err := q.remove(ctx, m); err != nil {
-				q.log.Error("a mail that is not to go out is in the queue until its link is over", "err", err)
+				q.svc.log.Error("a mail that is not to go out is in the queue until its link is over", "err", err)
 			}
 		case <-ended:
 			if len(q.unwanted) == 0 {

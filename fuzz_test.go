@@ -40,7 +40,7 @@ func fuzzedCallbacks(f *testing.F) *Service {
 			}
 		}
 	}
-	return &Service{publicURL: publicURL{origin: fuzzedOwn}, redirectOrigins: map[string]bool{fuzzedOwn: true, fuzzedPartner: true}}
+	return &Service{publicURL: publicURL{origin: fuzzedOwn}, origins: origins{redirect: map[string]bool{fuzzedOwn: true, fuzzedPartner: true}}}
 }
 
 // FuzzCallbackURL: whatever is asked for, the answer is an allowed origin, in

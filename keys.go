@@ -8,6 +8,22 @@ import (
 	"authsvc/internal/seal"
 )
 
+// keys are made of Config.Secrets, one for each purpose.
+type keys struct {
+	state       *seal.MAC
+	links       []*seal.MAC // one a secret; none where hashSecrets are
+	hashSecrets []string    // that NextAuth.js hashes CSRF tokens and links with
+	transaction *seal.Sealer
+	email       *seal.Sealer
+	device      *seal.Sealer
+	mail        *seal.Sealer
+
+	// Those that were not bound to the URL, read until oldEnd.
+	oldCSRF  csrfTokens
+	oldLinks []*seal.MAC
+	oldEnd   time.Time
+}
+
 // minSecret is the least length of a secret, in bytes.
 const minSecret = 32
 
@@ -55,19 +71,19 @@ func (s *Service) seals(c *Config) {
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	s.stateMAC = ring.MAC("state " + s.base)
-	s.txSeal, s.emailSeal, s.mailSeal = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
-	s.deviceSeal = ring.Sealer("known accounts " + s.base)
+	s.keys.state = ring.MAC("state " + s.base)
+	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
+	s.keys.device = ring.Sealer("known accounts " + s.base)
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	if s.dialect.hashSecrets != nil {
-		s.hashSecrets = s.dialect.hashSecrets(c.Secrets)
-		s.csrf = nextAuthCSRF{s.hashSecrets}
+		s.keys.hashSecrets = s.dialect.hashSecrets(c.Secrets)
+		s.csrf = nextAuthCSRF{s.keys.hashSecrets}
 	} else {
-		s.csrf, s.oldCSRF = boundCSRF{ring.MAC("csrf " + s.base)}, boundCSRF{ring.MAC("csrf")}
-		s.linkMACs = eachMAC(c.Secrets, "email link "+s.base)
-		s.oldLinkMACs = eachMAC(c.Secrets, "email link")
-		s.oldKeysEnd = time.Now().Add(oldKeysLast)
+		s.csrf, s.keys.oldCSRF = boundCSRF{ring.MAC("csrf " + s.base)}, boundCSRF{ring.MAC("csrf")}
+		s.keys.links = eachMAC(c.Secrets, "email link "+s.base)
+		s.keys.oldLinks = eachMAC(c.Secrets, "email link")
+		s.keys.oldEnd = time.Now().Add(oldKeysLast)
 	}
 	if j, ok := s.sessions.(*jwtSessions); ok {
 		j.seal = s.dialect.sessionSealer(ring, s.origin, s.names.session)
@@ -79,7 +95,7 @@ func (s *Service) seals(c *Config) {
 const oldKeysLast = 24 * time.Hour
 
 // oldKeys reports whether those still count.
-func (s *Service) oldKeys(now time.Time) bool { return now.Before(s.oldKeysEnd) }
+func (s *Service) oldKeys(now time.Time) bool { return now.Before(s.keys.oldEnd) }
 
 // eachMAC is one MAC for each secret.
 func eachMAC(secrets []string, purpose string) (list []*seal.MAC) {

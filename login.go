@@ -22,7 +22,7 @@ const loginTries = 4
 // it is not, all is asked again: a sign-in that overlaps a first proof,
 // EndSessions, DeleteUser or UnlinkAccount ends as if it had come afterwards.
 type login struct {
-	*request
+	rq *request
 	id identity
 
 	before *Session // who is signed in while this happens
@@ -40,14 +40,14 @@ type login struct {
 
 // login turns an identity into a session.
 func (rq *request) login(id identity) outcome {
-	id = rq.admit(id)
-	l := &login{request: rq, id: id}
+	id = rq.policy.admit(id)
+	l := &login{rq: rq, id: id}
 	for try := 1; ; try++ {
 		out := l.run()
 		if e, failed := out.(*Error); !failed || !errors.Is(e.Err, ErrStale) || try == loginTries {
 			return out
 		}
-		*l = login{request: rq, id: id, created: l.created, removed: l.removed}
+		*l = login{rq: rq, id: id, created: l.created, removed: l.removed}
 	}
 }
 
@@ -75,7 +75,7 @@ func (l *login) readCurrent() outcome {
 	if out := l.readAsker(); out != nil {
 		return out
 	}
-	s, err := l.current()
+	s, err := l.rq.current()
 	if err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -84,8 +84,8 @@ func (l *login) readCurrent() outcome {
 		l.id.linkTo = ""
 	}
 	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
-		l.auditUser = l.id.linkTo
-		l.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
+		l.rq.auditUser = l.id.linkTo
+		l.rq.audit("account.link_refused", OAuthAccountNotLinked, "the session is no longer that of the user who asked")
 		return fail(OAuthAccountNotLinked, fixedReason("link was asked for by another user than is signed in now"))
 	}
 	return nil
@@ -95,7 +95,7 @@ func (l *login) readAsker() outcome {
 	if l.id.linkTo == "" {
 		return nil
 	}
-	u, err := l.adapter.GetUser(l.ctx, l.id.linkTo)
+	u, err := l.rq.adapter.GetUser(l.rq.ctx, l.id.linkTo)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return fail(OAuthAccountNotLinked, fixedReason("the user who asked to link is gone"))
@@ -103,7 +103,7 @@ func (l *login) readAsker() outcome {
 		return storeFailed(Callback, err)
 	}
 	l.asker = u
-	if err := l.revoked.catchUp(l.ctx, l.adapter, l.now); err != nil {
+	if err := l.rq.revoked.catchUp(l.rq.ctx, l.rq.adapter, l.rq.now); err != nil {
 		return storeFailed(Callback, err)
 	}
 	return nil
@@ -119,24 +119,24 @@ func (l *login) find() outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	l.user, l.found, l.auditUser = u, true, u.ID
+	l.user, l.found, l.rq.auditUser = u, true, u.ID
 	return nil
 }
 
 func (l *login) lookup() (User, error) {
 	switch {
-	case l.id.stored && !l.sessions.refersToUser(): // a JWT session needs no stored user
+	case l.id.stored && !l.rq.sessions.refersToUser(): // a JWT session needs no stored user
 		u := l.id.user
 		var err error
-		u.Epoch, err = l.adapter.GetEpoch(l.ctx, u.ID)
+		u.Epoch, err = l.rq.adapter.GetEpoch(l.rq.ctx, u.ID)
 		return u, err
 	case l.id.stored:
-		return l.adapter.GetUser(l.ctx, l.id.user.ID)
+		return l.rq.adapter.GetUser(l.rq.ctx, l.id.user.ID)
 	case l.id.proof:
-		return l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
+		return l.rq.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	default:
 		a := &l.id.account
-		u, id, err := l.userByAccount(l.ctx, a.Provider, a.ProviderAccountID, l.id.former)
+		u, id, err := l.rq.userByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID, l.id.former)
 		if err == nil {
 			a.ProviderAccountID = id
 		}
@@ -146,14 +146,14 @@ func (l *login) lookup() (User, error) {
 
 // permit asks the SignIn callback.
 func (l *login) permit() outcome {
-	to, err := l.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
+	to, err := l.rq.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
 		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
-		l.audit("sign_in.refused", AccessDenied, "by the signIn callback")
+		l.rq.audit("sign_in.refused", AccessDenied, "by the signIn callback")
 		return fail(AccessDenied, err)
 	}
 	if to != "" {
-		l.audit("sign_in.refused", "", "the signIn callback led elsewhere")
+		l.rq.audit("sign_in.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (l *login) issueSession() outcome {
 	if out := l.storeSession(); out != nil {
 		return out
 	}
-	cookie, err := l.sessions.issue(l.ctx, &l.start)
+	cookie, err := l.rq.sessions.issue(l.rq.ctx, &l.start)
 	if err != nil {
 		l.deleteSession()
 		return fail(Callback, err)
@@ -190,18 +190,18 @@ func (l *login) issueSession() outcome {
 	if out := l.recheckEpoch(); out != nil {
 		return out
 	}
-	old := l.sessionCookieValue()
-	if !l.setSession(cookie.value, cookie.expires) {
+	old := l.rq.sessionCookieValue()
+	if !l.rq.setSession(cookie.value, cookie.expires) {
 		l.deleteSession()
-		l.clearSession()
+		l.rq.clearSession()
 		return fail(Callback, errSessionTooLarge)
 	}
 	if old != "" {
-		if _, err := l.sessions.end(l.ctx, old, l.now); err != nil {
-			l.log.Error("the session that this sign-in replaces could not be ended", "request", l.requestID(), "err", err)
+		if _, err := l.rq.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
+			l.rq.log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
 		}
 	}
-	l.rotateCSRF(l.sessions.id(cookie.value, l.now), l.user.ID)
+	l.rq.rotateCSRF(l.rq.sessions.id(cookie.value, l.rq.now), l.user.ID)
 	return nil
 }
 
@@ -210,11 +210,11 @@ func (l *login) storeSession() outcome {
 	if l.record != nil {
 		return nil
 	}
-	if l.record = l.sessions.start(&l.start); l.record == nil {
+	if l.record = l.rq.sessions.start(&l.start); l.record == nil {
 		return nil
 	}
 	l.record.UserID = l.user.ID
-	_, err := l.adapter.CreateSession(l.ctx, *l.record)
+	_, err := l.rq.adapter.CreateSession(l.rq.ctx, *l.record)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -230,7 +230,7 @@ func (l *login) recheckEpoch() outcome {
 	if l.record != nil {
 		return nil
 	}
-	epoch, err := l.adapter.GetEpoch(l.ctx, l.user.ID)
+	epoch, err := l.rq.adapter.GetEpoch(l.rq.ctx, l.user.ID)
 	switch {
 	case err != nil:
 		return storeFailed(Callback, err)
@@ -245,40 +245,40 @@ func (l *login) deleteSession() {
 	if l.record == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.rq.ctx), 5*time.Second)
 	defer cancel()
-	if _, err := l.adapter.DeleteSession(ctx, l.record.SessionToken); err != nil {
-		l.log.Error("a session that was not issued could not be removed", "request", l.requestID(), "err", err)
+	if _, err := l.rq.adapter.DeleteSession(ctx, l.record.SessionToken); err != nil {
+		l.rq.log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
 	}
 }
 
 // succeed tells the world and sends the person on.
 func (l *login) succeed() outcome {
-	l.emit("signIn", func() {
-		l.events.SignIn(l.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
-	}, l.events.SignIn != nil)
+	l.rq.emit("signIn", func() {
+		l.rq.events.SignIn(l.rq.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
+	}, l.rq.events.SignIn != nil)
 	why := ""
 	if l.created {
 		why = "the user was created"
 	}
-	l.auditUser = l.user.ID
-	l.audit("sign_in.succeeded", "", why)
-	l.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.requestID())
-	l.setCookie(cookie{name: l.names.last, value: l.id.account.Provider, expires: l.now.AddDate(1, 0, 0)})
+	l.rq.auditUser = l.user.ID
+	l.rq.audit("sign_in.succeeded", "", why)
+	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
+	l.rq.setCookie(cookie{name: l.rq.names.last, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	if l.id.accountName != "" {
-		l.setDeviceCookie(l.id.accountName)
+		l.rq.setDeviceCookie(l.id.accountName)
 	}
-	l.callbackTo = l.id.callbackURL
-	l.keepCallbackURL()
-	if len(l.removed) > 0 && !l.wantsJSON() { // a script shows no page
-		v := pages.NoticeView{ContinueURL: l.id.callbackURL, SignInURL: l.base + "/signin"}
+	l.rq.callbackTo = l.id.callbackURL
+	l.rq.keepCallbackURL()
+	if len(l.removed) > 0 && !l.rq.wantsJSON() { // a script shows no page
+		v := pages.NoticeView{ContinueURL: l.id.callbackURL, SignInURL: l.rq.base + "/signin"}
 		for _, a := range l.removed {
-			v.Removed = append(v.Removed, l.providerName(a.Provider))
+			v.Removed = append(v.Removed, l.rq.providerName(a.Provider))
 		}
 		return page{name: pages.Notice, view: v}
 	}
-	if l.created && l.custom.NewUser != "" && !l.id.plainRedirect {
-		return redirect{to: weburl.WithQuery(l.absolute(l.custom.NewUser), "callbackUrl", l.id.callbackURL)}
+	if l.created && l.rq.custom.NewUser != "" && !l.id.plainRedirect {
+		return redirect{to: weburl.WithQuery(l.rq.absolute(l.rq.custom.NewUser), "callbackUrl", l.id.callbackURL)}
 	}
 	return redirect{to: l.id.callbackURL}
 }
@@ -286,17 +286,17 @@ func (l *login) succeed() outcome {
 // emitChanges reports what settle changed in the store. That is done, whether or not a
 // session comes of it.
 func (l *login) emitChanges(created bool) {
-	e := &l.events
-	l.emit("createUser", func() { e.CreateUser(l.ctx, l.user) }, e.CreateUser != nil && created)
-	l.emit("linkAccount", func() { e.LinkAccount(l.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
+	e := &l.rq.events
+	l.rq.emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) }, e.CreateUser != nil && created)
+	l.rq.emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
 	if l.linked && !created {
-		l.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
+		l.rq.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
 	}
 	for _, a := range l.voided {
-		l.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
-		l.emit("unlinkAccount", func() { e.UnlinkAccount(l.ctx, l.user, a) }, e.UnlinkAccount != nil)
+		l.rq.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
+		l.rq.emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) }, e.UnlinkAccount != nil)
 	}
-	l.emit("updateUser", func() { e.UpdateUser(l.ctx, l.user) }, e.UpdateUser != nil && l.proved)
+	l.rq.emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) }, e.UpdateUser != nil && l.proved)
 }
 
 // callback: GET and POST callback/:provider end a flow. Only an identity goes

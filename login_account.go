@@ -19,19 +19,19 @@ func (l *login) linkOrCreate() outcome {
 }
 
 func (l *login) change() outcome {
-	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.now, token: seal.Token()}
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token()}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
-		l.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
-			"provider", l.id.account.Provider, "request", l.requestID())
+		l.rq.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
+			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
 		return nil
 	case l.id.proof && l.found:
 		return l.proveEmail()
 	case l.id.proof:
-		l.id.user.EmailVerified = l.now
+		l.id.user.EmailVerified = l.rq.now
 		return l.create(nil)
 	case l.found:
 		return l.refreshAccount()
@@ -44,13 +44,13 @@ func (l *login) change() outcome {
 // refreshAccount: the identity is linked already.
 func (l *login) refreshAccount() outcome {
 	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
-		l.auditUser = l.id.linkTo
-		l.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
+		l.rq.auditUser = l.id.linkTo
+		l.rq.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
 		return fail(OAuthAccountNotLinked, fixedReason("the identity is linked to another user"))
 	}
 	a := l.keptAccount()
 	a.UserID = l.user.ID
-	err := l.adapter.RefreshAccount(l.ctx, a, l.user.Epoch)
+	err := l.rq.adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -68,12 +68,12 @@ func (l *login) link(u User) outcome {
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
 	}
-	_, err := l.adapter.LinkAccount(l.ctx, a, u.Epoch)
+	_, err := l.rq.adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
 	case errors.Is(err, ErrConflict):
-		owner, lookErr := l.adapter.GetUserByAccount(l.ctx, a.Provider, a.ProviderAccountID)
+		owner, lookErr := l.rq.adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
 			return fail(OAuthAccountNotLinked, fixedReason("the identity was linked to another user meanwhile"))
 		}
@@ -91,7 +91,7 @@ func (l *login) linkOrSignUp() outcome {
 	if l.id.user.Email == "" {
 		return l.signUp()
 	}
-	owner, err := l.adapter.GetUserByEmail(l.ctx, l.id.user.Email)
+	owner, err := l.rq.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return l.signUp()
@@ -106,20 +106,20 @@ func (l *login) linkOrSignUp() outcome {
 	case !errors.Is(err, ErrNotFound):
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
-		l.user, l.found, l.auditUser = owner, true, owner.ID
+		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
 		if out := l.permit(); out != nil { // it was asked about somebody new
 			return out
 		}
 		return l.link(owner)
 	}
-	l.auditUser = owner.ID
-	l.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
+	l.rq.auditUser = owner.ID
+	l.rq.audit("account.not_linked", OAuthAccountNotLinked, "the address belongs to a user without this identity")
 	return fail(OAuthAccountNotLinked, fixedReason("the address belongs to a user without this identity"))
 }
 
 func (l *login) signUp() outcome {
 	if l.id.verified && l.id.user.Email != "" {
-		l.id.user.EmailVerified = l.now
+		l.id.user.EmailVerified = l.rq.now
 	}
 	a := l.keptAccount()
 	if err := l.rememberIssuer(); err != nil {
@@ -136,8 +136,8 @@ func (l *login) create(a *Account) outcome {
 	if a != nil {
 		a.ID = uuid.V7()
 	}
-	l.record = l.sessions.start(&l.start)
-	stored, err := l.adapter.SignUp(l.ctx, u, a, l.record)
+	l.record = l.rq.sessions.start(&l.start)
+	stored, err := l.rq.adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {
 	case errors.Is(err, ErrConflict):
 		l.record = nil
@@ -165,12 +165,12 @@ func (l *login) signUpConflict() outcome {
 // proveEmail: the person read mail sent to the address of a stored user. If it is
 // the first to do so, whoever registered the address before loses access.
 func (l *login) proveEmail() outcome {
-	if !l.user.EmailVerified.IsZero() && !l.keepFirstProof {
+	if !l.user.EmailVerified.IsZero() && !l.rq.policy.keepFirstProof {
 		return nil
 	}
-	p := Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.now, Keep: l.keepFirstProof,
-		Revoke: l.revocation(keyUser+l.user.ID, l.user.ID, l.now)}
-	u, removed, err := l.adapter.ProveEmail(l.ctx, p)
+	p := Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.rq.policy.keepFirstProof,
+		Revoke: l.rq.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
+	u, removed, err := l.rq.adapter.ProveEmail(l.rq.ctx, p)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -178,13 +178,13 @@ func (l *login) proveEmail() outcome {
 		return storeFailed(Callback, err)
 	}
 	if p.Revoke.Seq > 0 { // it was written: this was the first proof
-		l.revoked.apply(*p.Revoke)
+		l.rq.revoked.apply(*p.Revoke)
 	}
 	l.user, l.voided, l.proved = u, l.opened(removed), true
 	l.removed = append(l.removed, l.voided...)
 	if !p.Keep {
 		l.before = nil
-		l.note(AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions of before the proof were removed"})
+		l.rq.note(AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions of before the proof were removed"})
 	}
 	return nil
 }
@@ -192,8 +192,8 @@ func (l *login) proveEmail() outcome {
 // opened are accounts for events; tokens that cannot be opened are left out.
 func (l *login) opened(stored []Account) []Account {
 	for i, a := range stored {
-		open, lost := l.tokens.open(a)
-		l.logLost(open, lost)
+		open, lost := l.rq.tokens.open(a)
+		l.rq.logLost(open, lost)
 		stored[i] = open
 	}
 	return stored
@@ -202,13 +202,13 @@ func (l *login) opened(stored []Account) []Account {
 // rememberIssuer notes, at the first account of a provider, whose ids these
 // are. A start with another issuer is then refused.
 func (l *login) rememberIssuer() error {
-	f := l.flows[l.id.account.Provider]
+	f := l.rq.flows[l.id.account.Provider]
 	if f == nil || f.info().issuer == "" {
 		return nil
 	}
-	_, err := l.adapter.PutMeta(l.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	_, err := l.rq.adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
 	return err
 }
 
 // keptAccount is the account as it is stored.
-func (l *login) keptAccount() Account { return l.tokens.keep(l.id.account) }
+func (l *login) keptAccount() Account { return l.rq.tokens.keep(l.id.account) }

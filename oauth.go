@@ -130,7 +130,7 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 // sign-in.
 func (rq *request) linkIntent(tx *transaction) outcome {
 	asked := rq.body.get("link") == "true"
-	if !(asked && rq.linksAsked || rq.linksSignedIn) {
+	if !(asked && rq.policy.linksAsked || rq.policy.linksSignedIn) {
 		return nil
 	}
 	s, err := rq.current()

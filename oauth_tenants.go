@@ -49,7 +49,7 @@ func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, fo
 	switch {
 	case !pairwise:
 		return full, formerID{id: id, issuer: text(claims["iss"])}
-	case many && s.tenantIDs:
+	case many && s.policy.tenantIDs:
 		return full, formerID{id: id}
 	}
 	return id, formerID{id: full}

@@ -22,14 +22,14 @@ func (rq *request) sameSite() bool {
 		case "same-origin", "none":
 			return true
 		case "same-site", "cross-site":
-			return len(origins) == 1 && rq.trustedOrigins[origins[0]]
+			return len(origins) == 1 && rq.origins.trusted[origins[0]]
 		}
 		return false
 	}
 	if len(origins) == 0 {
 		return true
 	}
-	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.trustedOrigins[origins[0]])
+	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.origins.trusted[origins[0]])
 }
 
 // refusedCrossSite is the refusal of the second wall.
@@ -46,12 +46,12 @@ func (rq *request) refusedCrossSite() outcome {
 // cors adds the CORS headers for a trusted origin and reports whether it did.
 // No other origin ever gets one.
 func (rq *request) cors(h http.Header) bool {
-	if len(rq.trustedOrigins) == 0 {
+	if len(rq.origins.trusted) == 0 {
 		return false
 	}
 	h.Add("Vary", "Origin")
 	origin := rq.r.Header["Origin"]
-	if len(origin) != 1 || !rq.trustedOrigins[origin[0]] || !rq.corsRoute {
+	if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.corsRoute {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin[0])
@@ -67,7 +67,7 @@ func (rq *request) cors(h http.Header) bool {
 // preflight reports whether an OPTIONS call comes from a trusted origin.
 func (rq *request) preflight() bool {
 	origin := rq.r.Header["Origin"]
-	return len(origin) == 1 && rq.trustedOrigins[origin[0]] && rq.corsRoute
+	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.corsRoute
 }
 
 // isPrefetch recognises loads that no person asked for yet.

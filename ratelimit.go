@@ -241,7 +241,7 @@ func parseHop(hop string) (netip.Addr, bool) {
 // that is not configured.
 func (s *Service) warnProxy(ip netip.Addr) {
 	if ip.IsLoopback() || ip.IsPrivate() {
-		s.proxyOnce.Do(func() {
+		s.warned.proxy.Do(func() {
 			s.log.Warn("X-Forwarded-For from a proxy that is not in trusted_proxies is ignored; its clients share one rate limit", "proxy", ip.String())
 		})
 	}

@@ -49,7 +49,7 @@ func (rq *request) deviceCookie() (k deviceCookie) {
 	if !ok || len(value) > maxDeviceCookie {
 		return deviceCookie{}
 	}
-	raw, _, err := rq.deviceSeal.Open(value)
+	raw, _, err := rq.keys.device.Open(value)
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.Device == "" {
 		return deviceCookie{}
 	}
@@ -87,7 +87,7 @@ func (rq *request) setDeviceCookie(account string) {
 	if err != nil {
 		return
 	}
-	if value, err := rq.deviceSeal.Seal(raw); err == nil {
+	if value, err := rq.keys.device.Seal(raw); err == nil {
 		rq.setCookie(cookie{name: rq.names.device, value: value, expires: until})
 	}
 }

@@ -101,7 +101,7 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 		rq.now = rq.Service.now()
 		return true
 	case <-rq.ctx.Done():
-	case <-rq.background.Done():
+	case <-rq.background.ctx.Done():
 	case <-left:
 	}
 	return false

@@ -59,10 +59,15 @@ type request struct {
 // ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
 // for everything else.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rq := s.request(r)
+	rq.respond(w, rq.act())
+}
+
+func (s *Service) request(r *http.Request) *request {
 	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
 	rq.jar.names = &s.names
 	rq.jar.parse(r.Header, rq.pairBuf[:])
-	rq.respond(w, rq.act())
+	return rq
 }
 
 // act finds the route, reads the body, judges origin and runs the action.

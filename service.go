@@ -17,80 +17,71 @@ import (
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/pages"
-	"authsvc/internal/seal"
 )
 
 // A Service is a configured engine: an http.Handler for the routes below the
 // path of Config.URL. It is safe for concurrent use and never changes.
 type Service struct {
 	publicURL
-	dialect        *dialect
-	log            *slog.Logger
-	adapter        Adapter // noAdapter without storage
-	admit          func(identity) identity
-	startWork      func(context.Context)
-	linksAsked     bool // people who are signed in may add an identity,
-	linksSignedIn  bool // and do so by signing in with it
-	tenantIDs      bool // see dialect
-	cancelsOnce    bool // an attempt that was cancelled is remembered as used
-	callbacks      Callbacks
-	events         Events
-	custom         Pages
-	pages          *pages.Pages
-	siteName       string
-	names          cookieNames
-	lifetime       lifetime
-	sessions       sessions
-	csrf           csrfTokens
-	flows          map[string]flow
-	views          []pages.Provider
-	providersJSON  []byte
-	customSession  bool // callbacks take part in GET session
+	dialect   *dialect
+	log       *slog.Logger
+	adapter   Adapter // noAdapter without storage
+	callbacks Callbacks
+	events    Events
+	policy    policy
+	origins   origins
+	clock     storeClock
+
+	flows         map[string]flow // by the id of their provider
+	views         []pages.Provider
+	providersJSON []byte
+	custom        Pages
+	pages         *pages.Pages
+	siteName      string
+	hsts          []string // value of the header, nil: not sent
+
+	names         cookieNames
+	csrf          csrfTokens
+	keys          keys
+	sessions      sessions
+	lifetime      lifetime
+	customSession bool // callbacks take part in GET session
+	revoked       *revocations
+	tokens        tokenStorage
+	refreshes     *refreshCalls
+
+	proxies      []netip.Prefix
+	limits       limits
+	linksPerHour int // to one mailbox, as the verify-request page says; -1: no limit
+	bodies       *bodySlots
+	mails        *mailQueue
+	auditQueue   *auditQueue // nil: audit events are not stored
+	repeats      *repeats    // of audit events about refusals
+	warned       warned
+
+	background background
+	closeIdle  func() // closes idle connections to identity providers
+}
+
+// policy is what Config, the dialect and the storage together allow.
+type policy struct {
+	admit          func(identity) identity // what storage makes of who signs in
+	linksAsked     bool                    // people who are signed in may add an identity,
+	linksSignedIn  bool                    // and do so by signing in with it
+	tenantIDs      bool                    // see dialect
+	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
 	keepFirstProof bool
 	showRefusal    bool
-	hsts           []string // value of the header, nil: not sent
-	tokens         tokenStorage
-	hashSecrets    []string // that NextAuth.js hashes CSRF tokens and links with; none in a mode of our own
-
-	redirectOrigins map[string]bool // where a callbackUrl may lead
-	trustedOrigins  map[string]bool
-	proxies         []netip.Prefix
-	limits          limits
-	linksPerHour    int // to one mailbox, as the verify-request page says; -1: no limit
-
-	stateMAC *seal.MAC
-	linkMACs []*seal.MAC // one a secret; none in compat modes
-	// Before keys were bound to the URL; see oldKeys.
-	oldCSRF     csrfTokens
-	oldLinkMACs []*seal.MAC
-	oldKeysEnd  time.Time
-	txSeal      *seal.Sealer
-	emailSeal   *seal.Sealer
-	deviceSeal  *seal.Sealer
-	mailSeal    *seal.Sealer
-
-	revoked   *revocations
-	mails     *mailQueue
-	bodies    *bodySlots
-	chunkOnce *sync.Once
-	proxyOnce *sync.Once
-
-	clock      storeClock
-	refreshes  *refreshCalls // refreshes of tokens
-	auditQueue *auditQueue   // nil: audit events are not stored
-	repeats    *repeats      // of audit events about refusals
-
-	background    context.Context // of background work; stop ends it
-	stop          context.CancelFunc
-	sending       context.Context // of mails in hand, which outlive life; cancelSending ends it
-	cancelSending context.CancelFunc
-	workers       sync.WaitGroup
-	stopLogged    sync.Once  // of service.stopped
-	tasks         sync.Mutex // guards running, and that none begins after stop
-	runningTasks  int
-
-	closeIdle func() // closes idle connections to identity providers
 }
+
+// origins are sets of scheme://host[:port].
+type origins struct {
+	redirect map[string]bool // where a callbackUrl may lead
+	trusted  map[string]bool
+}
+
+// warned is what is said once a process.
+type warned struct{ chunks, proxy *sync.Once }
 
 // publicURL is the address of the service, taken apart.
 type publicURL struct {
@@ -123,14 +114,14 @@ func newService(c Config, before *Service) (*Service, error) {
 	for _, warn := range b.warnings {
 		warn(s)
 	}
-	s.background, s.stop = context.WithCancel(context.Background())
-	s.sending, s.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
-	s.startWork(s.background)
+	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
+	s.background.sending, s.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
+	s.background.start(s.background.ctx)
 	if before != nil {
-		before.stopLogged.Do(func() {}) // it goes on as s
+		before.background.stopLogged.Do(func() {}) // it goes on as s
 		return s, nil
 	}
-	s.record(s.background, AuditEvent{Name: "service.started"})
+	s.record(s.background.ctx, AuditEvent{Name: "service.started"})
 	return s, nil
 }
 
@@ -205,13 +196,6 @@ func (s *Service) checkIssuers(ctx context.Context) error {
 // for pages of your own that are to look alike. It changes with its content.
 func (s *Service) StyleURL() string { return s.base + "/" + s.pages.StylePath }
 
-func (s *Service) request(r *http.Request) *request {
-	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
-	rq.jar.names = &s.names
-	rq.jar.parse(r.Header, rq.pairBuf[:])
-	return rq
-}
-
 // absolute resolves a configured page against the origin.
 func (s *Service) absolute(page string) string {
 	if strings.HasPrefix(page, "/") {
@@ -231,15 +215,15 @@ func (s *Service) providerName(id string) string {
 // first secret, which new links use, and under those before it.
 func (s *Service) linkDigests(token string, now time.Time) []string {
 	var list []string
-	for _, mac := range s.linkMACs {
+	for _, mac := range s.keys.links {
 		list = append(list, b64(mac.Sum(token)))
 	}
 	if s.oldKeys(now) {
-		for _, mac := range s.oldLinkMACs {
+		for _, mac := range s.keys.oldLinks {
 			list = append(list, b64(mac.Sum(token)))
 		}
 	}
-	for _, secret := range s.hashSecrets {
+	for _, secret := range s.keys.hashSecrets {
 		list = append(list, hashHex(token, secret))
 	}
 	return list
@@ -326,8 +310,8 @@ func (s *Service) inherit(before *Service) {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
 	s.bodies = before.bodies
-	s.oldKeysEnd = before.oldKeysEnd
-	s.chunkOnce, s.proxyOnce = before.chunkOnce, before.proxyOnce
+	s.keys.oldEnd = before.keys.oldEnd
+	s.warned.chunks, s.warned.proxy = before.warned.chunks, before.warned.proxy
 }
 
 // String names the service without showing its configuration.

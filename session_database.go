@@ -14,7 +14,7 @@ import (
 // databaseSessions keeps the session in the adapter; the cookie holds a random
 // token, and the store, unless another program shares it, only a digest.
 type databaseSessions struct {
-	*Service
+	svc   *Service
 	plain bool // compat: the token is stored as it is
 	// slides are the sessions that this replica has just extended or is about
 	// to. Requests that come together have all read the record from before.
@@ -50,11 +50,11 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 func (d *databaseSessions) start(b *sessionStart) *SessionRecord {
 	token, hash, _ := d.key(b.token)
 	return &SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
-		Expires: d.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch}
+		Expires: d.svc.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch}
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
-	return sessionCookie{value: b.token, expires: d.lifetime.end(b.authTime, b.authTime)}, nil
+	return sessionCookie{value: b.token, expires: d.svc.lifetime.end(b.authTime, b.authTime)}, nil
 }
 
 func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
@@ -62,7 +62,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	if !ok {
 		return nil, nil, nil
 	}
-	r, u, err := d.adapter.GetSession(ctx, token, hash)
+	r, u, err := d.svc.adapter.GetSession(ctx, token, hash)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, nil, nil
@@ -74,8 +74,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	if adopt {
 		r.AuthTime = now
 	}
-	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.lifetime.absolute)) {
-		if _, err := d.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
+	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.svc.lifetime.absolute)) {
+		if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
 			d.noWrites("an expired session could not be removed", err)
 		}
 		return nil, nil, nil
@@ -90,7 +90,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		r.Expires = stored
 	}
 	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
-	if err := d.askSession(ctx, s, u, how); err != nil {
+	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
@@ -100,7 +100,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 func (d *databaseSessions) noWrites(what string, err error) {
 	now := time.Now()
 	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
-		d.log.Error(what+"; the store can be read and takes no writes", "err", err)
+		d.svc.log.Error(what+"; the store can be read and takes no writes", "err", err)
 	}
 }
 
@@ -110,19 +110,19 @@ func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw stri
 	if !how.touch {
 		return nil, nil
 	}
-	end := d.lifetime.end(r.AuthTime, now)
-	due := d.lifetime.due(r.Expires.Add(-d.lifetime.maxAge), now) && end.After(r.Expires) ||
+	end := d.svc.lifetime.end(r.AuthTime, now)
+	due := d.svc.lifetime.due(r.Expires.Add(-d.svc.lifetime.maxAge), now) && end.After(r.Expires) ||
 		r.Expires.After(end.Add(time.Second)) // max_age was longer when it was extended
 	if !due && !adopt {
 		return nil, nil
 	}
-	if errors.Is(d.slides.use(r.Digest, now, now.Add(min(slideWindow, d.lifetime.updateAge))), ErrConflict) {
+	if errors.Is(d.slides.use(r.Digest, now, now.Add(min(slideWindow, d.svc.lifetime.updateAge))), ErrConflict) {
 		return nil, nil // another request does it
 	}
 	if due {
 		r.Expires = end
 	}
-	if err := d.adapter.UpdateSession(ctx, *r); err != nil {
+	if err := d.svc.adapter.UpdateSession(ctx, *r); err != nil {
 		d.slides.forget(r.Digest)
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 	if !ok {
 		return nil, nil
 	}
-	r, err := d.adapter.DeleteSession(ctx, token)
+	r, err := d.svc.adapter.DeleteSession(ctx, token)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, nil
@@ -150,10 +150,10 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 // endBy first overtakes sign-ins that are under way: their sessions could begin
 // behind the list.
 func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
-	if err := d.revokeAll(ctx, d.revocation(revokedBy(provider, userID), userID, now)); err != nil {
+	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err
 	}
-	list, err := d.adapter.ListSessions(ctx, userID)
+	list, err := d.svc.adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 		if r.Provider != provider && r.Provider != "" {
 			continue
 		}
-		gone, err := d.adapter.DeleteSession(ctx, r.SessionToken)
+		gone, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
 		switch {
 		case err == nil:
 			ended = append(ended, gone)

@@ -15,7 +15,7 @@ import (
 
 // jwtSessions keeps the session in the cookie: claims sealed as a JWE.
 type jwtSessions struct {
-	*Service
+	svc    *Service
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
 	shared bool          // other programs make tokens, too (compat)
@@ -39,7 +39,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 			c[name] = v
 		}
 	}
-	if j.callbacks.JWT != nil {
+	if j.svc.callbacks.JWT != nil {
 		trigger := "signIn"
 		if b.isNew {
 			trigger = "signUp"
@@ -57,19 +57,19 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 	delete(c, "authsvc_sid")
 	delete(c, "authsvc_auth_time")
 	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
-	return j.sealClaims(c, b.authTime, j.now())
+	return j.sealClaims(c, b.authTime, j.svc.now())
 }
 
 // ask runs the JWT callback.
 func (j *jwtSessions) ask(ctx context.Context, p JWTParams) (c Claims, err error) {
-	defer j.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
-	return j.callbacks.JWT(ctx, p)
+	defer j.svc.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
+	return j.svc.callbacks.JWT(ctx, p)
 }
 
 // sealClaims sets iat, exp and jti and seals. exp never passes the absolute
 // end of the session.
 func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (sessionCookie, error) {
-	expires := j.lifetime.end(authTime, now)
+	expires := j.svc.lifetime.end(authTime, now)
 	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), uuid.V4()
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -97,8 +97,8 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	}
 	t := float64(now.UnixMilli()) / 1000
 	leeway := j.leeway.Seconds()
-	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.lifetime.absolute.Seconds() ||
-		c.Issued > 0 && t >= c.Issued+j.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
+	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.svc.lifetime.absolute.Seconds() ||
+		c.Issued > 0 && t >= c.Issued+j.svc.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
 	return c, plain, stale, !over
 }
 
@@ -110,7 +110,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 		}
 		return nil, nil, nil
 	}
-	switch gone, err := j.revoked.covers(&c); {
+	switch gone, err := j.svc.revoked.covers(&c); {
 	case err != nil:
 		return nil, nil, err
 	case gone:
@@ -119,7 +119,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	authTime := fromSeconds(c.AuthTime)
 	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
-	due := stale || j.lifetime.due(time.Unix(int64(c.Issued), 0), now)
+	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now)
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
 	}
@@ -137,7 +137,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		return nil, nil, nil //nolint:nilerr // what is no object is no session
 	}
 	changed := false
-	if j.callbacks.JWT != nil && how.full {
+	if j.svc.callbacks.JWT != nil && how.full {
 		before := maps.Clone(claims)
 		unchanged, _ := json.Marshal(claims) // the callback may change nested values in place
 		if claims, err = j.ask(ctx, JWTParams{Claims: claims, Trigger: how.trigger, Data: how.data}); err != nil {
@@ -175,7 +175,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		}
 		renewed, s.Expires = &v, v.expires
 	}
-	if err := j.askSession(ctx, s, User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}, how); err != nil {
+	if err := j.svc.askSession(ctx, s, User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
@@ -207,15 +207,15 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*Sign
 // invalid. A token without sid was made by NextAuth.js, which gives each of
 // its own re-issues a new jti: those are covered through the user.
 func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
-	last := earlier(now.Add(j.lifetime.maxAge), fromSeconds(c.AuthTime).Add(j.lifetime.absolute))
+	last := earlier(now.Add(j.svc.lifetime.maxAge), fromSeconds(c.AuthTime).Add(j.svc.lifetime.absolute))
 	var list []*Revocation
 	if c.sid() != "" {
 		list = append(list, &Revocation{Key: keySession + c.sid(), NotBefore: now, Expires: last.Add(time.Minute)})
 	}
 	if c.SID == "" {
-		list = append(list, j.revocation(keyForeign+c.Subject, "", now))
+		list = append(list, j.svc.revocation(keyForeign+c.Subject, "", now))
 	}
-	return j.revokeAll(ctx, list...)
+	return j.svc.revokeAll(ctx, list...)
 }
 
 // revokeAll writes revocations and applies them here at once.
@@ -245,7 +245,7 @@ func earlier(a, b time.Time) time.Time {
 // endBy revokes by provider. A token without that claim was made by another
 // program.
 func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
-	return nil, j.revokeAll(ctx, j.revocation(revokedBy(provider, userID), userID, now), j.revocation(revokedBy("", userID), userID, now))
+	return nil, j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {

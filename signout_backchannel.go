@@ -129,7 +129,7 @@ func (s *Service) endSessionsLater(userID, provider string, now time.Time) {
 		s.sessionsGoOn(life, userID, provider, err)
 	})
 	if !taken {
-		s.sessionsGoOn(s.background, userID, provider, errNoTask)
+		s.sessionsGoOn(s.background.ctx, userID, provider, errNoTask)
 	}
 }
 

@@ -18,11 +18,11 @@ func TestVerifyState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rq := &request{Service: &Service{stateMAC: ring.MAC("state")}, now: time.Now()}
+	rq := &request{Service: &Service{keys: keys{state: ring.MAC("state")}}, now: time.Now()}
 	fresh := func() transaction {
 		tx := transaction{Provider: "op", Browser: "hash", Expires: rq.now.Add(txLifetime).Unix()}
 		random := b64(seal.Random(18))
-		tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+		tx.State = random + "." + b64(rq.keys.state.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 		return tx
 	}
 	for name, change := range map[string]func(tx *transaction, state *string){

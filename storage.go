@@ -16,12 +16,12 @@ func useAdapter(b *builder, s *Service) {
 	s.revoked = newRevocations(b.config.StaleRevocations == "accept")
 	a := b.config.Adapter
 	if a == nil {
-		s.adapter, s.admit, s.startWork = &noAdapter{newReplayCache()}, identity.unstored, func(context.Context) {}
+		s.adapter, s.policy.admit, s.background.start = &noAdapter{newReplayCache()}, identity.unstored, func(context.Context) {}
 		b.defaultStrategy = "jwt"
 		return
 	}
-	s.adapter, s.admit, s.startWork = a, func(id identity) identity { return id }, s.workOnStore
-	s.linksAsked, s.linksSignedIn, s.tenantIDs, s.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
+	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.workOnStore
+	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
 	s.revoked.kept = true
 	b.defaultStrategy = "database"
 }

@@ -29,7 +29,7 @@ var (
 // account. It goes on when those who wait for it leave: a provider that rotates
 // refresh tokens has spent the old one.
 type refresh struct {
-	*Service
+	svc    *Service
 	key    string
 	call   *refreshCall
 	old    Account // as it was when the lease was ours
@@ -41,7 +41,7 @@ func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
 	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
 	fl, mine := s.refreshes.join(key, time.Now())
 	if mine {
-		r := &refresh{Service: s, key: key, call: fl, old: a}
+		r := &refresh{svc: s, key: key, call: fl, old: a}
 		if !s.runTask("refresh of tokens", r.run) {
 			r.finish("", errNoTask, 0)
 		}
@@ -50,16 +50,16 @@ func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
 }
 
 func (r *refresh) finish(token string, err error, pause time.Duration) {
-	r.refreshes.finish(r.key, r.call, token, err, pause)
+	r.svc.refreshes.finish(r.key, r.call, token, err, pause)
 }
 
 // run waits for the lease, looks again, and asks the provider.
 func (r *refresh) run(life context.Context) {
 	defer r.finish("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
-	release, err := r.lease(life, r.key)
+	release, err := r.svc.lease(life, r.key)
 	if err != nil {
 		if !errors.Is(err, ErrBusy) {
-			r.log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+			r.svc.log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		}
 		r.finish("", err, 0)
 		return
@@ -67,20 +67,20 @@ func (r *refresh) run(life context.Context) {
 	defer release()
 	ctx, cancel := detached(life, refreshTimeout)
 	defer cancel()
-	r.old, r.stored, err = r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	r.old, r.stored, err = r.svc.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
 		r.finish("", err, 0)
 		return
-	case fresh(&r.old, r.now().Add(tokenMargin)): // another replica was faster
+	case fresh(&r.old, r.svc.now().Add(tokenMargin)): // another replica was faster
 		r.finish(r.old.AccessToken, nil, 0)
 		return
 	}
-	if err := r.renewable(&r.old); err != nil {
+	if err := r.svc.renewable(&r.old); err != nil {
 		r.finish("", err, 0)
 		return
 	}
-	renewed, err := r.flows[r.old.Provider].(tokenKeeper).refresh(ctx, r.Service, r.old)
+	renewed, err := r.svc.flows[r.old.Provider].(tokenKeeper).refresh(ctx, r.svc, r.old)
 	switch {
 	case err == nil:
 		r.keep(life, renewed)
@@ -89,7 +89,7 @@ func (r *refresh) run(life context.Context) {
 	case errors.Is(err, ErrNoToken):
 		r.finish("", err, 0)
 	default:
-		r.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+		r.svc.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		switch {
 		case errors.Is(err, errWrongSubject):
 			r.tell(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
@@ -104,7 +104,7 @@ func (r *refresh) run(life context.Context) {
 
 // tell records what came of the refresh.
 func (r *refresh) tell(ctx context.Context, name, reason string) {
-	r.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
+	r.svc.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
 // keep stores new tokens. While that fails it goes on trying, with the lease
@@ -115,12 +115,12 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 	for try, wait := 1, storePause; ; try++ {
 		err := r.replace(life, renewed)
 		if r.ended(renewed, err) {
-			r.refreshes.clear(r.key, r.call)
+			r.svc.refreshes.clear(r.key, r.call)
 			return
 		}
 		if try == storeTries {
 			wait = storeRetry
-			r.log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+			r.svc.log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 			r.finish("", errNotStored, storeGiveUp+time.Minute)
 		}
 		last := !sleep(life, wait)
@@ -131,11 +131,11 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 			return
 		}
 		if last || time.Since(began) > storeGiveUp {
-			r.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
+			r.svc.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
 				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
 			r.tell(life, "token.refresh_failed", "new ones came and could not be stored")
 			r.finish("", errNotStored, 0)
-			r.refreshes.clear(r.key, r.call)
+			r.svc.refreshes.clear(r.key, r.call)
 			return
 		}
 		if try < storeTries {
@@ -150,7 +150,7 @@ func (r *refresh) ended(renewed Account, err error) bool {
 	case err == nil:
 		r.finish(renewed.AccessToken, nil, 0)
 	case errors.Is(err, ErrNotFound): // unlinked meanwhile: nobody is to have these
-		r.revokeTokens(renewed)
+		r.svc.revokeTokens(renewed)
 		r.finish("", ErrNotFound, 0)
 	case errors.Is(err, errReplaced):
 		r.finish("", ErrBusy, 0)
@@ -166,17 +166,17 @@ func (r *refresh) ended(renewed Account, err error) bool {
 func (r *refresh) replace(life context.Context, renewed Account) error {
 	ctx, cancel := detached(life, storeTimeout)
 	defer cancel()
-	err := r.adapter.ReplaceTokens(ctx, r.tokens.keep(renewed), r.stored)
+	err := r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.keep(renewed), r.stored)
 	if !errors.Is(err, ErrStale) {
 		return err
 	}
-	now, stored, err := r.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
+	now, stored, err := r.svc.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
 		return err
 	case now.SameTokens(r.old): // sealed anew meanwhile
 		r.stored = stored
-		return r.adapter.ReplaceTokens(ctx, r.tokens.keep(renewed), stored)
+		return r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.keep(renewed), stored)
 	case now.SameTokens(renewed):
 		return nil // a write whose answer was lost
 	}
@@ -193,20 +193,20 @@ func (r *refresh) refused(life context.Context, cause error) {
 			r.finish("", ErrBusy, 0)
 			return
 		}
-		r.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+		r.svc.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 		r.tell(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
 		r.finish("", ErrTokenRefused, refreshPause)
 		return
 	}
-	r.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
+	r.svc.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
 	ctx, cancel := detached(life, loginTimeout)
 	defer cancel()
 	r.tell(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
-	r.emit("tokenRefused", func() {
+	r.svc.emit("tokenRefused", func() {
 		a := r.old
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
-		r.events.TokenRefused(ctx, a)
-	}, r.events.TokenRefused != nil)
+		r.svc.events.TokenRefused(ctx, a)
+	}, r.svc.events.TokenRefused != nil)
 	r.finish("", ErrTokenRefused, 0)
 }
 

@@ -65,7 +65,7 @@ func (rq *request) makeState(tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
 	tx.Browser = lineageHash(rq.csrfToken())
 	random := b64(seal.Random(18))
-	tx.State = random + "." + b64(rq.stateMAC.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+	tx.State = random + "." + b64(rq.keys.state.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 }
 
 // keepTx sets the cookie of a new attempt that has a state.
@@ -89,7 +89,7 @@ func (rq *request) sealTx(tx *transaction) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	value, err := rq.txSeal.Seal(raw)
+	value, err := rq.keys.transaction.Seal(raw)
 	if err == nil && len(value)+len(rq.names.txPrefix)+16 > txMaxCookie {
 		err = errTxSize
 	}
@@ -119,7 +119,7 @@ func (rq *request) openTx(p pair) (tx transaction, ok bool) {
 	if len(p.value) > txMaxCookie {
 		return tx, false
 	}
-	raw, _, err := rq.txSeal.Open(p.value)
+	raw, _, err := rq.keys.transaction.Open(p.value)
 	if err != nil || json.Unmarshal(raw, &tx) != nil {
 		return tx, false
 	}
@@ -154,7 +154,7 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error)
 	if refused != nil {
 		return nil, refused
 	}
-	if cancelled && !rq.cancelsOnce {
+	if cancelled && !rq.policy.cancelsOnce {
 		return tx, nil
 	}
 	err := rq.useOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
@@ -226,7 +226,7 @@ func (rq *request) verifyState(tx *transaction, state string) bool {
 	if !ok || err != nil || tx.State != state {
 		return false
 	}
-	ok, _ = rq.stateMAC.Verify(raw, random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10))
+	ok, _ = rq.keys.state.Verify(raw, random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10))
 	return ok
 }
 
