@@ -12,6 +12,8 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+
+	"authsvc/internal/strictjson"
 )
 
 // A Call is a request to a provider beside those of the protocol, such as for
@@ -198,5 +200,5 @@ func decodeAnswer(a *answer) (any, error) {
 		fields, err := tokenFields(a)
 		return map[string]any(fields), err
 	}
-	return decodeJSON(a.body)
+	return strictjson.Value(a.body)
 }

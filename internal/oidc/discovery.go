@@ -10,6 +10,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
+	"authsvc/internal/strictjson"
 	"authsvc/internal/weburl"
 )
 
@@ -67,10 +68,11 @@ func (p *Party) fetchMetadata(ctx context.Context) (*Metadata, error) {
 // configured one exactly (Discovery, section 4.3); this is what keeps one
 // provider from posing as another.
 func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
-	doc, err := decodeObject(body)
+	object, err := strictjson.Object(body)
 	if err != nil {
 		return nil, err
 	}
+	doc := Claims(object)
 	if doc["issuer"] != p.cfg.Issuer {
 		return nil, errors.New("issuer is not the configured one")
 	}

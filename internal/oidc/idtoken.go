@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -73,7 +75,7 @@ func (p *Party) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck
 	if signed.payload == nil {
 		return nil, errMalformed
 	}
-	claims, err := decodeObject(signed.payload)
+	claims, err := strictjson.Object(signed.payload)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (p *Party) checkHeader(raw string, kind func(typ any) bool) (jose.Signature
 	if err != nil {
 		return "", errMalformed
 	}
-	header, err := decodeObject(decoded)
+	header, err := strictjson.Object(decoded)
 	if err != nil {
 		return "", fmt.Errorf("header: %w", err)
 	}

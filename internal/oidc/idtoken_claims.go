@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -200,7 +202,7 @@ func (c *claimsCheck) date(name string) (time.Time, error) {
 	if !ok {
 		return time.Time{}, errors.New(name + " is missing or not a number")
 	}
-	digits, _ := decimal(n)
+	digits, _ := strictjson.Decimal(n)
 	digits, _, _ = strings.Cut(digits, ".")
 	seconds, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || seconds < 0 || seconds > lastSecond {

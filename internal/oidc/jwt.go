@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -95,7 +97,7 @@ func (p *Party) verifyJWS(raw string, typ func(any) bool, verify func(*jose.JSON
 	if err != nil {
 		return nil, err
 	}
-	return decodeObject(payload)
+	return strictjson.Object(payload)
 }
 
 // tokenJWT is plainJWT, or an access token (RFC 9068, section 2.1).

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -104,7 +106,7 @@ func (p *Party) fetchKeysAt(ctx context.Context, from string) ([]jose.JSONWebKey
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set map[string]json.RawMessage
 	if !utf8.Valid(body) || json.Unmarshal(body, &set) != nil { // Unmarshal repairs what is not UTF-8
-		return nil, errJSON
+		return nil, strictjson.ErrSyntax
 	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal(set["keys"], &raw); err != nil {
@@ -131,7 +133,7 @@ var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv
 
 func parseKey(raw []byte) (jose.JSONWebKey, bool) {
 	var key jose.JSONWebKey
-	members, err := decodeObject(raw)
+	members, err := strictjson.Object(raw)
 	if err != nil || !forSignatures(members) {
 		return key, false
 	}

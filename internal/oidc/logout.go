@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -224,5 +226,5 @@ func unverifiedClaims(raw string) (Claims, error) {
 	if err != nil {
 		return nil, errors.New("the payload is not base64url")
 	}
-	return decodeObject(payload)
+	return strictjson.Object(payload)
 }

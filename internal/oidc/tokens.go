@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"authsvc/internal/strictjson"
 )
 
 // maxExpiresIn is the longest lifetime believed, in seconds: about 136 years. A
@@ -123,7 +125,7 @@ const formType = "application/x-www-form-urlencoded"
 // tokenFields decodes an answer, JSON or a form.
 func tokenFields(a *answer) (Claims, error) {
 	if !isForm(a) {
-		return decodeObject(a.body)
+		return strictjson.Object(a.body)
 	}
 	values, err := url.ParseQuery(string(a.body))
 	if err != nil {
@@ -132,7 +134,7 @@ func tokenFields(a *answer) (Claims, error) {
 	fields := make(Claims, len(values))
 	for name, list := range values {
 		if len(list) > 1 {
-			return nil, errDuplicate
+			return nil, strictjson.ErrDuplicate
 		}
 		if !utf8.ValidString(name) || !utf8.ValidString(list[0]) {
 			return nil, errors.New("not a valid form")
@@ -192,7 +194,7 @@ func expiresAt(v any, now time.Time) (int64, error) {
 	case string:
 		digits = v
 	case json.Number:
-		digits, _ = decimal(v)
+		digits, _ = strictjson.Decimal(v)
 	case int: // of a function's own making
 		digits = strconv.Itoa(v)
 	}

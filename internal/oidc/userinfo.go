@@ -7,6 +7,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"authsvc/internal/strictjson"
 )
 
 // UserInfo fetches the userinfo endpoint (OpenID Connect Core 1.0, section 5.3)
@@ -48,7 +50,7 @@ func (p *Party) userInfo(ctx context.Context, from, token string) (Claims, error
 	if kind, _, _ := mime.ParseMediaType(a.contentType); kind == "application/jwt" {
 		return p.signedUserInfo(ctx, strings.TrimSpace(string(a.body)))
 	}
-	return decodeObject(a.body)
+	return strictjson.Object(a.body)
 }
 
 func (p *Party) userInfoRequest(ctx context.Context, from, token string) (*http.Request, error) {
