@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/weburl"
 )
 
@@ -139,7 +140,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 			b.fail("token_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
 	}
-	if err := oidc.CheckHosts(f.Hosts); err != nil {
+	if err := outbound.CheckHosts(f.Hosts); err != nil {
 		b.fail("hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
 	}
 	f.checkTenants(b)

@@ -28,7 +28,7 @@ func (f *oauthFlow) exchange(rq *request, tx *transaction, a answer) (*Exchange,
 		}
 	}
 	return &Exchange{Client: c, Code: a.code, RedirectURI: tx.RedirectURI, Verifier: tx.Verifier, State: tx.State,
-		Callback: rq.callbackParam, party: f.party, headers: f.Headers, userInfoHeaders: f.userInfoHeaders}, nil
+		Callback: rq.callbackParam, calls: f.party.Outbound(), jwts: f.party.JWTs(), party: f.party, headers: f.Headers, userInfoHeaders: f.userInfoHeaders}, nil
 }
 
 // maxCallbackParam bounds what the browser may hand to a provider's function.

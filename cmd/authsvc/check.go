@@ -10,6 +10,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	tables "authsvc/internal/schema"
 )
 
@@ -174,7 +175,7 @@ func (k *checker) discover(o *authsvc.OAuth) error {
 		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, DiscoveryURL: o.DiscoveryURL, Tenants: o.Tenants,
 		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
 		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
-		Algs: o.SigningAlgs, HTTP: oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
+		Algs: o.SigningAlgs, HTTP: outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
 	if err == nil {
 		_, err = party.Metadata(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
+	"authsvc/internal/outbound"
 	"authsvc/internal/strictjson"
 	"authsvc/internal/weburl"
 )
@@ -57,7 +58,7 @@ func (p *Party) fetchMetadata(ctx context.Context) (*Metadata, error) {
 	if from == "" {
 		from = strings.TrimSuffix(p.cfg.Issuer, "/") + "/.well-known/openid-configuration"
 	}
-	body, err := p.get(ctx, from)
+	body, err := p.outbound.Document(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (p *Party) endpoint(v any, required bool) (string, error) {
 	if !ok {
 		return "", errors.New("not a string")
 	}
-	if err := checkURL(raw); err != nil {
+	if err := outbound.CheckURL(raw); err != nil {
 		return "", err
 	}
 	issuer, err := url.Parse(p.cfg.Issuer)
@@ -137,7 +138,7 @@ func (p *Party) endpoint(v any, required bool) (string, error) {
 		return "", errors.New("issuer is not a url")
 	}
 	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !weburl.Loopback(issuer.Hostname()) {
-		return "", errScheme
+		return "", outbound.ErrScheme
 	}
 	return raw, nil
 }

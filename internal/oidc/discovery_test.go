@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"authsvc/internal/outbound"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -107,7 +109,7 @@ func TestBrokenDiscovery(t *testing.T) {
 		name   string
 		h      func(op *provider) http.HandlerFunc
 		want   string
-		passes bool // matches ErrUnavailable
+		passes bool // matches outbound.ErrUnavailable
 	}{
 		{"html", func(*provider) http.HandlerFunc { return reply(200, "text/html", "<html>") }, "not valid JSON", false},
 		{"empty", func(*provider) http.HandlerFunc { return reply(200, "application/json", "") }, "not valid JSON", false},
@@ -143,7 +145,7 @@ func TestBrokenDiscovery(t *testing.T) {
 			p := op.party(t)
 			_, err := p.AuthorizationURL(t.Context(), AuthRequest{RedirectURI: "https://app.example/cb"})
 			wantError(t, err, tt.want)
-			if errors.Is(err, ErrUnavailable) != tt.passes {
+			if errors.Is(err, outbound.ErrUnavailable) != tt.passes {
 				t.Errorf("ErrUnavailable: %v", err)
 			}
 			if n := op.count("/real"); n != 0 {

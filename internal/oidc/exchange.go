@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 // maxCode bounds an authorization code, in bytes. Real ones stay below 2 KiB.
@@ -35,7 +37,7 @@ type Grant struct {
 // A code is good for one request, so a failed one is never retried. (net/http
 // may change connections while not a byte of the request has been taken.) A
 // refusal by the provider is a [*TokenError]; a fault that may pass is
-// [ErrUnavailable].
+// [outbound.ErrUnavailable].
 //
 // The request is written here rather than by golang.org/x/oauth2 because that
 // package reads the answer leniently: it cuts long bodies silently, takes the
@@ -56,7 +58,7 @@ func (p *Party) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	a, err := p.token.do(func() (*answer, error) { return p.ask(req, false) })
+	a, err := p.token.Do(func() (*outbound.Response, error) { return p.outbound.Do(req) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
@@ -122,8 +124,8 @@ func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	setHeaders(req, p.cfg.TokenHeaders)
-	req.Header.Set("Content-Type", formType)
+	outbound.SetHeaders(req, p.cfg.TokenHeaders)
+	req.Header.Set("Content-Type", outbound.FormType)
 	if method == ClientSecretBasic {
 		// RFC 6749, section 2.3.1: form encoding first, then RFC 7617.
 		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(secret))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/internal/outbound"
+
 	"golang.org/x/oauth2"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,7 +121,7 @@ func TestExchangeRedirect(t *testing.T) {
 		op := newProvider(t)
 		op.on("/token", http.RedirectHandler(evil.URL+"/token", status).ServeHTTP)
 		clients := []*http.Client{
-			NewHTTPClient(HTTPOptions{}),
+			outbound.NewHTTPClient(outbound.HTTPOptions{}),
 			{}, // follows redirects by itself
 		}
 		for _, client := range clients {
@@ -193,10 +195,12 @@ func TestExchangeSlow(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
 	op.on("/token", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	p := op.party(t, plain, func(c *Config) { c.HTTP = NewHTTPClient(HTTPOptions{Timeout: 100 * time.Millisecond}) })
+	p := op.party(t, plain, func(c *Config) {
+		c.HTTP = outbound.NewHTTPClient(outbound.HTTPOptions{Timeout: 100 * time.Millisecond})
+	})
 	_, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 	wantError(t, err, "timed out")
-	if !errors.Is(err, ErrUnavailable) || strings.Contains(fmt.Sprint(err), "code") {
+	if !errors.Is(err, outbound.ErrUnavailable) || strings.Contains(fmt.Sprint(err), "code") {
 		t.Error(err)
 	}
 }

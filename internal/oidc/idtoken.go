@@ -57,7 +57,7 @@ func (p *Party) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck
 	if p.cfg.Issuer == "" {
 		return nil, errors.New("no issuer is configured")
 	}
-	alg, err := p.checkHeader(raw, plainJWT)
+	alg, err := checkHeader(raw, p.algs, plainJWT)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,9 @@ var errMalformed = errors.New("not a signed JWT in compact form")
 // checkHeader judges the outside of a token before any key is looked for, and
 // returns its algorithm. Of the header only alg, kid and typ mean anything: jku,
 // jwk, x5u and x5c would let the token choose its own key. kind judges a typ.
-func (p *Party) checkHeader(raw string, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
+func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
 	if len(raw) > maxIDToken {
-		return "", errTooLarge
+		return "", errors.New("answer is too large")
 	}
 	if strings.Count(raw, ".") != 2 || strings.ContainsFunc(raw, notCode) {
 		return "", errMalformed
@@ -132,7 +132,7 @@ func (p *Party) checkHeader(raw string, kind func(typ any) bool) (jose.Signature
 	}
 	name, _ := header["alg"].(string)
 	alg := jose.SignatureAlgorithm(name)
-	if !slices.Contains(p.algs, alg) {
+	if !slices.Contains(algs, alg) {
 		return "", errors.New("signature algorithm is not allowed")
 	}
 	for _, extension := range []string{"crit", "b64"} {

@@ -2,9 +2,12 @@ package oidc
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"testing"
 	"time"
+
+	"authsvc/internal/outbound"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -112,7 +115,7 @@ func TestVerifyJWT(t *testing.T) {
 				keys = op.URL + keys
 			}
 			p := op.party(t, func(c *Config) { c.Algs = []string{"ES256", "HS256"} })
-			got, err := p.VerifyJWT(t.Context(), s.sign(t, with(op.claims(), tt.changes), tt.header), keys, []string{"https://x.example", op.URL}, testClient)
+			got, err := p.JWTs().Verify(t.Context(), s.sign(t, with(op.claims(), tt.changes), tt.header), keys, []string{"https://x.example", op.URL}, testClient)
 			wantError(t, err, tt.want)
 			if err == nil && got["sub"] != "user-1" {
 				t.Error(got)
@@ -121,18 +124,56 @@ func TestVerifyJWT(t *testing.T) {
 	}
 	op := newProvider(t)
 	raw := op.signer.sign(t, with(op.claims(), map[string]any{"aud": "", "iss": ""}), nil)
-	if _, err := op.party(t).VerifyJWT(t.Context(), raw, "", []string{""}, ""); err == nil {
+	if _, err := op.party(t).JWTs().Verify(t.Context(), raw, "", []string{""}, ""); err == nil {
 		t.Error("nothing asked for is nothing verified")
 	}
 	op = newProvider(t)
 	p := op.party(t)
 	good := op.signer.sign(t, op.claims(), nil)
 	for range 3 {
-		if _, err := p.VerifyJWT(t.Context(), good, op.URL+"/jwks", []string{op.URL}, testClient); err != nil {
+		if _, err := p.JWTs().Verify(t.Context(), good, op.URL+"/jwks", []string{op.URL}, testClient); err != nil {
 			t.Error(err)
 		}
 	}
 	if n := op.count("/jwks"); n != 1 {
 		t.Errorf("%d fetches of the keys", n)
+	}
+}
+
+// TestVerifyWithoutOwnKeys: a provider of another protocol has the key sets that
+// are named, on its hosts, and no other.
+func TestVerifyWithoutOwnKeys(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	out, err := outbound.New(outbound.Config{URLs: map[string]string{"endpoint": op.URL}})
+	wantError(t, err, "")
+	t.Cleanup(out.CloseIdleConnections)
+	v := NewJWTVerifier(out)
+	raw := op.signer.sign(t, op.claims(), nil)
+	for keys, want := range map[string]string{op.URL + "/jwks": "", "": "no key set url is known", "https://evil.example/jwks": "does not name the host"} {
+		_, err := v.Verify(t.Context(), raw, keys, []string{op.URL}, testClient)
+		wantError(t, err, want)
+	}
+}
+
+// TestDiscoveredUserInfoHost: the endpoint that gets the token anyway may be
+// called once it is known.
+func TestDiscoveredUserInfoHost(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	op.on("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		doc := op.document()
+		doc["userinfo_endpoint"] = "https://api.example/me"
+		writeJSON(w, doc)
+	})
+	p := op.party(t)
+	api := mustURL(t, "https://api.example/emails")
+	if p.Outbound().MayCall(api) {
+		t.Error("nothing is discovered yet")
+	}
+	_, err := p.Metadata(t.Context())
+	wantError(t, err, "")
+	if !p.Outbound().MayCall(api) || p.Outbound().MayCall(mustURL(t, "https://evil.example/")) {
+		t.Error("another host than the discovered one")
 	}
 }

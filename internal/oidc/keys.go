@@ -11,6 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"authsvc/internal/outbound"
 	"authsvc/internal/strictjson"
 
 	jose "github.com/go-jose/go-jose/v4"
@@ -22,7 +23,10 @@ const (
 	maxRSABits = 8192 // checking a signature takes time that grows with it
 )
 
-var errSignature = errors.New("signature is not by a key of the provider")
+var (
+	errSignature = errors.New("signature is not by a key of the provider")
+	errNoKeySet  = errors.New("no key set url is known")
+)
 
 // verifySignature checks the signature of a parsed token and returns the payload
 // it covers. HMAC tokens are checked with the client secret and never with a key
@@ -87,13 +91,13 @@ func (p *Party) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 		return nil, err
 	}
 	if md.JWKSURL == "" {
-		return nil, errors.New("no key set url is known")
+		return nil, errNoKeySet
 	}
-	return p.fetchKeysAt(ctx, md.JWKSURL)
+	return fetchKeysAt(ctx, p.outbound, md.JWKSURL)
 }
 
-func (p *Party) fetchKeysAt(ctx context.Context, from string) ([]jose.JSONWebKey, error) {
-	body, err := p.get(ctx, from)
+func fetchKeysAt(ctx context.Context, out *outbound.Client, from string) ([]jose.JSONWebKey, error) {
+	body, err := out.Document(ctx, from)
 	if err != nil {
 		return nil, err
 	}

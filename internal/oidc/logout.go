@@ -128,7 +128,7 @@ func (p *Party) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToken
 	if p.cfg.Issuer == "" {
 		return nil, errors.New("no issuer is configured")
 	}
-	claims, err := p.verifyJWS(raw, logoutJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+	claims, err := verifyJWS(raw, p.algs, logoutJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
 		return p.verifySignature(ctx, jws)
 	})
 	if err != nil {

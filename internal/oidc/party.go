@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
+
+	"authsvc/internal/outbound"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -45,7 +45,7 @@ type Config struct {
 	// RevocationURL and EndSessionURL override discovered ones too; nothing is
 	// discovered for their sake.
 	RevocationURL, EndSessionURL string
-	// Hosts are further hosts that [Party.Call] may reach, as host[:port];
+	// Hosts are further hosts that [Party.Outbound] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
 	Hosts []string
 
@@ -79,7 +79,7 @@ type Config struct {
 	Stale func(document string, err error)
 
 	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
-	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
+	// whatever it says. Default: outbound.NewHTTPClient(outbound.HTTPOptions{}).
 	HTTP *http.Client
 	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints,
 	// for example Accept, User-Agent or a version header.
@@ -88,7 +88,7 @@ type Config struct {
 	// carries, JSON if it begins with "{" or "[", else a form.
 	UserInfoMethod, UserInfoBody string
 	// UserInfoAuth says how the access token travels to the userinfo endpoint and
-	// with [Party.Call]: "" is the header "Authorization: Bearer"; "query:NAME",
+	// with [Party.Outbound]: "" is the header "Authorization: Bearer"; "query:NAME",
 	// "header:NAME" and "header:NAME SCHEME" are the other ways.
 	UserInfoAuth string
 }
@@ -97,18 +97,16 @@ type Config struct {
 // concurrent use.
 type Party struct {
 	cfg      Config
-	client   *http.Client
+	outbound *outbound.Client
 	algs     []jose.SignatureAlgorithm
 	key      *ClientKey // with PrivateKeyJWT
-	hosts    hostList
-	place    tokenPlace
+	bearer   outbound.BearerMethod
 	static   *Metadata // set when there is nothing to discover
 	metadata cached[*Metadata]
 	keys     cached[[]jose.JSONWebKey]
-	foreign  keySets // of VerifyJWT
-	slots    slots
-	token    breaker
-	userinfo breaker
+	jwts     *JWTVerifier
+	token    outbound.Breaker
+	userinfo outbound.Breaker
 }
 
 // New checks the configuration, reporting all mistakes together. It does no
@@ -121,12 +119,17 @@ func New(c Config) (*Party, error) {
 	c.TokenParams = maps.Clone(c.TokenParams)
 	c.TokenHeaders = maps.Clone(c.TokenHeaders)
 	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
-	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts(), slots: newSlots()}
-	p.place, _ = parseTokenPlace(c.UserInfoAuth) // checked
+	p := &Party{cfg: c, algs: algorithms(c.Algs)}
+	p.bearer, _ = outbound.ParseBearerMethod(c.UserInfoAuth) // checked
 	if c.AuthMethod == PrivateKeyJWT {
 		p.key, _ = ParseClientKey(c.PrivateKey, c.KeyID) // checked
 	}
-	p.client = c.client()
+	var err error
+	p.outbound, err = outbound.New(outbound.Config{URLs: c.urls(), Hosts: c.Hosts, Discovered: p.discoveredUserInfo, Bearer: p.bearer, HTTP: c.HTTP})
+	if err != nil {
+		return nil, err
+	}
+	p.jwts = newJWTVerifier(p.outbound, p.algs, &p.keys)
 	if !c.needsDiscovery() {
 		p.static = &Metadata{
 			Issuer:           c.Issuer,
@@ -147,23 +150,17 @@ func New(c Config) (*Party, error) {
 	return p, nil
 }
 
-func (c *Config) client() *http.Client {
-	return guardedClient(c.HTTP, slices.Collect(maps.Values(c.urls())))
-}
+// Outbound makes further calls to the provider, with the access token as
+// Config.UserInfoAuth says.
+func (p *Party) Outbound() *outbound.Client { return p.outbound }
 
-// guardedClient is base with the rules this package relies on, for a client that
-// is not from NewHTTPClient may have others.
-func guardedClient(base *http.Client, urls []string) *http.Client {
-	if base == nil {
-		base = NewHTTPClient(HTTPOptions{})
+// discoveredUserInfo is the userinfo endpoint of the metadata at hand, which gets
+// the access token anyway.
+func (p *Party) discoveredUserInfo() string {
+	if md, _ := p.metadata.last(); md != nil {
+		return md.UserInfoURL
 	}
-	own := *Configured(base, urls...)
-	own.CheckRedirect = refuseRedirect
-	own.Jar = nil
-	if own.Timeout <= 0 {
-		own.Timeout = defaultTimeout
-	}
-	return &own
+	return ""
 }
 
 // urls are the URLs that the operator configured, by the name of their field.
@@ -204,7 +201,7 @@ func (c *Config) check() error {
 	var errs []error
 	urls := c.urls()
 	for _, name := range slices.Sorted(maps.Keys(urls)) {
-		if err := checkURL(urls[name]); err != nil {
+		if err := outbound.CheckURL(urls[name]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -225,8 +222,8 @@ func (c *Config) check() error {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
 	errs = append(errs, c.checkClient(), c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
-	errs = append(errs, checkHeaders("token headers", c.TokenHeaders), checkHeaders("userinfo headers", c.UserInfoHeaders))
-	if p, err := parseTokenPlace(c.UserInfoAuth); err == nil && setsHeader(c.UserInfoHeaders, p.name) {
+	errs = append(errs, outbound.CheckHeaders("token headers", c.TokenHeaders), outbound.CheckHeaders("userinfo headers", c.UserInfoHeaders))
+	if m, err := outbound.ParseBearerMethod(c.UserInfoAuth); err == nil && m.Collides(c.UserInfoHeaders) {
 		errs = append(errs, errors.New("userinfo headers: set the one that holds the access token"))
 	}
 	return errors.Join(errs...)
@@ -252,7 +249,7 @@ func (c *Config) checkClient() error {
 }
 
 func (c *Config) checkHosts() error {
-	if err := CheckHosts(c.Hosts); err != nil {
+	if err := outbound.CheckHosts(c.Hosts); err != nil {
 		return fmt.Errorf("hosts: %w", err)
 	}
 	return nil
@@ -275,43 +272,8 @@ func (c *Config) checkUserInfo() error {
 	case c.UserInfoBody != "" && c.UserInfoMethod != http.MethodPost:
 		return errors.New("userinfo body: needs the method POST")
 	}
-	_, err := parseTokenPlace(c.UserInfoAuth)
-	return err
-}
-
-func setsHeader(headers map[string]string, canonical string) bool {
-	for name := range headers {
-		if textproto.CanonicalMIMEHeaderKey(name) == canonical {
-			return true
-		}
-	}
-	return false
-}
-
-// checkHeaders refuses headers that this package sets by what the protocol says.
-func checkHeaders(field string, headers map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		switch textproto.CanonicalMIMEHeaderKey(name) {
-		case "Authorization", "Content-Type", "Content-Length", "Host", "Cookie", "Transfer-Encoding", "Connection":
-			return fmt.Errorf("%s: %q cannot be set", field, name)
-		}
-	}
-	return nil
-}
-
-// checkURL accepts https URLs, and http ones to this machine, without user
-// information and fragment.
-func checkURL(raw string) error {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || len(raw) > 2048:
-		return errors.New("not a url")
-	case u.User != nil:
-		return errors.New("must not have user information")
-	case u.Fragment != "" || strings.Contains(raw, "#"):
-		return errors.New("must not have a fragment")
-	case !secureURL(u):
-		return errScheme
+	if _, err := outbound.ParseBearerMethod(c.UserInfoAuth); err != nil {
+		return fmt.Errorf("userinfo auth: %w", err)
 	}
 	return nil
 }

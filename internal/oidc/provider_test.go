@@ -209,7 +209,7 @@ func (o *provider) party(t testing.TB, mods ...func(*Config)) *Party {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.client.CloseIdleConnections)
+	t.Cleanup(p.outbound.CloseIdleConnections)
 	return p
 }
 
@@ -282,4 +282,13 @@ func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Party {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func mustURL(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 // maxRefreshToken bounds a refresh token, in bytes.
@@ -47,7 +49,7 @@ func (p *Party) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refresh request: %w", err)
 	}
-	a, err := p.token.do(func() (*answer, error) { return p.ask(req, false) })
+	a, err := p.token.Do(func() (*outbound.Response, error) { return p.outbound.Do(req) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
@@ -75,7 +77,7 @@ func (p *Party) JudgeRefresh(fields Claims, r Refresh) (*Tokens, error) {
 // expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
 func Spent(err error) bool {
 	var refusal *TokenError
-	if !errors.As(err, &refusal) || passing(refusal.Status) {
+	if !errors.As(err, &refusal) || outbound.Transient(refusal.Status) {
 		return false
 	}
 	return refusal.Code == "invalid_grant" || refusal.Code == "bad_refresh_token" // GitHub's word
@@ -94,7 +96,7 @@ func (p *Party) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error)
 
 // Revoke makes a token invalid at the provider (RFC 7009). hint is
 // refresh_token or access_token. A provider that announces no such endpoint is
-// [ErrNoEndpoint]; what may pass is [ErrUnavailable].
+// [ErrNoEndpoint]; what may pass is [outbound.ErrUnavailable].
 func (p *Party) Revoke(ctx context.Context, token, hint, secret string) error {
 	md, err := p.Metadata(ctx)
 	switch {
@@ -111,12 +113,12 @@ func (p *Party) Revoke(ctx context.Context, token, hint, secret string) error {
 	if err != nil {
 		return fmt.Errorf("revocation request: %w", err)
 	}
-	a, err := p.ask(req, false)
+	a, err := p.outbound.Do(req)
 	switch {
 	case err != nil:
 		return fmt.Errorf("revocation endpoint: %w", err)
-	case a.status == http.StatusOK || a.status == http.StatusNoContent:
+	case a.Status == http.StatusOK || a.Status == http.StatusNoContent:
 		return nil
 	}
-	return fmt.Errorf("revocation endpoint: %w", statusError(a.status))
+	return fmt.Errorf("revocation endpoint: %w", outbound.StatusError(a.Status))
 }

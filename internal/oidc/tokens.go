@@ -1,18 +1,15 @@
 package oidc
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"authsvc/internal/outbound"
 	"authsvc/internal/strictjson"
 )
 
@@ -54,10 +51,10 @@ func (e *TokenError) Error() string {
 	return fmt.Sprintf("refused with %s, status %d", e.Code, e.Status)
 }
 
-// Unwrap makes 429 and 5xx answers match [ErrUnavailable].
+// Unwrap makes 429 and 5xx answers match [outbound.ErrUnavailable].
 func (e *TokenError) Unwrap() error {
-	if passing(e.Status) {
-		return ErrUnavailable
+	if outbound.Transient(e.Status) {
+		return outbound.ErrUnavailable
 	}
 	return nil
 }
@@ -66,10 +63,10 @@ func (e *TokenError) Unwrap() error {
 const unrecognised = "unrecognised"
 
 // answerFields decodes a token answer, unless its status is a refusal.
-func answerFields(a *answer) (Claims, error) {
-	fields, err := tokenFields(a)
-	if a.status != http.StatusOK {
-		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.status}
+func answerFields(a *outbound.Response) (Claims, error) {
+	fields, err := a.Object()
+	if a.Status != http.StatusOK {
+		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.Status}
 	}
 	return fields, err
 }
@@ -118,49 +115,6 @@ func newTokens(fields Claims, now time.Time) (*Tokens, error) {
 	}
 	t.ExpiresAt, err = expiresAt(fields["expires_in"], now)
 	return t, err
-}
-
-const formType = "application/x-www-form-urlencoded"
-
-// tokenFields decodes an answer, JSON or a form.
-func tokenFields(a *answer) (Claims, error) {
-	if !isForm(a) {
-		return strictjson.Object(a.body)
-	}
-	values, err := url.ParseQuery(string(a.body))
-	if err != nil {
-		return nil, errors.New("not a valid form")
-	}
-	fields := make(Claims, len(values))
-	for name, list := range values {
-		if len(list) > 1 {
-			return nil, strictjson.ErrDuplicate
-		}
-		if !utf8.ValidString(name) || !utf8.ValidString(list[0]) {
-			return nil, errors.New("not a valid form")
-		}
-		if list[0] != "" { // an empty value is an absent one, RFC 6749, section 3.2
-			fields[name] = list[0]
-		}
-	}
-	return fields, nil
-}
-
-// isForm: the content type says so, or says neither JSON nor form of a body that
-// is clearly no JSON, or is JSON whatever it says.
-func isForm(a *answer) bool {
-	body := bytes.TrimSpace(a.body)
-	if len(body) > 0 && strings.ContainsRune(`{["<`, rune(body[0])) {
-		return false
-	}
-	kind, _, _ := mime.ParseMediaType(a.contentType)
-	switch kind {
-	case formType:
-		return true
-	case "text/plain", "text/html", "":
-		return bytes.ContainsRune(body, '=')
-	}
-	return false
 }
 
 // scope accepts a string, or the list of strings that some providers send.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/internal/outbound"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -128,7 +130,7 @@ func TestTokenErrors(t *testing.T) {
 					t.Errorf("error holds %q: %v", secret, err)
 				}
 			}
-			if errors.Is(err, ErrUnavailable) != (tt.status == 503 || tt.status == 429) {
+			if errors.Is(err, outbound.ErrUnavailable) != (tt.status == 503 || tt.status == 429) {
 				t.Errorf("ErrUnavailable: %v", err)
 			}
 			if n := op.count("/token"); n != 1 {

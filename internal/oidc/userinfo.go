@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"authsvc/internal/outbound"
 	"authsvc/internal/strictjson"
 )
 
@@ -40,17 +41,17 @@ func (p *Party) userInfo(ctx context.Context, from, token string) (Claims, error
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.userinfo.do(func() (*answer, error) { return p.ask(req, true) })
+	a, err := p.userinfo.Do(func() (*outbound.Response, error) { return p.outbound.DoIdempotent(req) })
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusOK {
-		return nil, statusError(a.status)
+	if a.Status != http.StatusOK {
+		return nil, outbound.StatusError(a.Status)
 	}
-	if kind, _, _ := mime.ParseMediaType(a.contentType); kind == "application/jwt" {
-		return p.signedUserInfo(ctx, strings.TrimSpace(string(a.body)))
+	if kind, _, _ := mime.ParseMediaType(a.ContentType); kind == "application/jwt" {
+		return p.signedUserInfo(ctx, strings.TrimSpace(string(a.Body)))
 	}
-	return strictjson.Object(a.body)
+	return strictjson.Object(a.Body)
 }
 
 func (p *Party) userInfoRequest(ctx context.Context, from, token string) (*http.Request, error) {
@@ -62,14 +63,14 @@ func (p *Party) userInfoRequest(ctx context.Context, from, token string) (*http.
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	setHeaders(req, p.cfg.UserInfoHeaders)
+	outbound.SetHeaders(req, p.cfg.UserInfoHeaders)
 	switch body := strings.TrimSpace(p.cfg.UserInfoBody); {
 	case body == "":
 	case body[0] == '{' || body[0] == '[':
 		req.Header.Set("Content-Type", "application/json")
 	default:
-		req.Header.Set("Content-Type", formType)
+		req.Header.Set("Content-Type", outbound.FormType)
 	}
-	p.place.put(req, token)
+	p.bearer.Set(req, token)
 	return req, nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"authsvc/internal/outbound"
 )
 
 func TestUserInfo(t *testing.T) {
@@ -42,7 +44,7 @@ func TestUserInfo(t *testing.T) {
 			}
 			want := 1
 			if tt.status == 500 {
-				want = maxTries
+				want = outbound.MaxTries
 			}
 			if n := op.count("/userinfo"); n != want {
 				t.Errorf("%d requests", n)

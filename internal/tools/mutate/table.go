@@ -131,7 +131,7 @@ var tokens = []mutation{
 	{"id-token/at-hash", "internal/oidc", "if subtle.ConstantTimeCompare([]byte(got), []byte(half)) != 1 {", "if subtle.ConstantTimeCompare([]byte(got), []byte(half)) > 1 {", "./internal/oidc"},
 	{"id-token/kind", "internal/oidc", "if _, ok := c.claims[\"events\"]; ok {", "if false {", "./internal/oidc"},
 	{"id-token/sub", "internal/oidc", `if sub == "" || len(sub)`, `if len(sub)`, "./internal/oidc"},
-	{"id-token/alg", "internal/oidc", "if !slices.Contains(p.algs, alg) {", "if " + never + "!slices.Contains(p.algs, alg) {", "./internal/oidc"},
+	{"id-token/alg", "internal/oidc", "if !slices.Contains(algs, alg) {", "if " + never + "!slices.Contains(algs, alg) {", "./internal/oidc"},
 	{"id-token/crit", "internal/oidc", "if _, ok := header[extension]; ok {", "if " + never + `extension == "" {`, "./internal/oidc"},
 	{"id-token/typ", "internal/oidc", `if typ, ok := header["typ"]; ok && !kind(typ) {`, `if typ, ok := header["typ"]; ` + never + `ok && !kind(typ) {`, "./internal/oidc"},
 	{"id-token/key-of-alg", "internal/oidc", `if key.Algorithm != "" && key.Algorithm != header.Algorithm {`, "if false {", "./internal/oidc"},
@@ -153,8 +153,8 @@ var tokens = []mutation{
 	{"client-assertion/exp", "internal/oidc", "now.Add(assertionLife).Unix()", "now.Add(60 * assertionLife).Unix()", "./internal/oidc"},
 	{"client-assertion/alg", "internal/oidc", `return "", fmt.Errorf("%w, %s", ErrAssertionAlg, p.key)`, `return "", nil`, "./internal/oidc"},
 	{"client-assertion/quoted", "internal/oidc", "|| len(refusal.Code) >= quoted && strings", "|| false && strings", "./internal/oidc"},
-	{"outbound/scheme", "internal/oidc", "if !secureURL(req.URL) {", "if " + never + "!secureURL(req.URL) {", "./internal/oidc"},
-	{"outbound/body-limit", "internal/oidc", "\tresp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)\n", "", "./internal/oidc"},
+	{"outbound/scheme", "internal/outbound", "if !secureURL(req.URL) {", "if " + never + "!secureURL(req.URL) {", "./internal/outbound"},
+	{"outbound/body-limit", "internal/outbound", "\tresp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)\n", "", "./internal/outbound"},
 }
 
 // sealing are the checks on our own sealed values.

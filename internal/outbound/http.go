@@ -1,4 +1,4 @@
-package oidc
+package outbound
 
 import (
 	"context"
@@ -19,14 +19,17 @@ import (
 	"authsvc/internal/weburl"
 )
 
+// Timeout and MaxBody are the bounds of a call unless HTTPOptions say otherwise.
 const (
-	defaultTimeout = 10 * time.Second
-	defaultMaxBody = 1 << 20
+	Timeout = 10 * time.Second
+	MaxBody = 1 << 20 // bytes
 )
+
+// ErrScheme: a URL is not one that may be called.
+var ErrScheme = errors.New("only https is allowed, or http to a loopback host")
 
 var (
 	errRedirect = errors.New("redirect refused")
-	errScheme   = errors.New("only https is allowed, or http to a loopback host")
 	errAddress  = errors.New("address is not allowed")
 )
 
@@ -59,13 +62,13 @@ type HTTPOptions struct {
 // resolves differently the second time gains nothing. Link-local, metadata,
 // unspecified and multicast addresses are always refused. Loopback and private
 // ones are refused too, except in AllowNetworks and for hosts that were named
-// with [Configured].
+// with hosts that [New] is given.
 func NewHTTPClient(o HTTPOptions) *http.Client {
 	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
+		o.Timeout = Timeout
 	}
 	if o.MaxBody <= 0 {
-		o.MaxBody = defaultMaxBody
+		o.MaxBody = MaxBody
 	}
 	allow := slices.Clone(o.AllowNetworks)
 	t := &transport{learnt: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
@@ -76,11 +79,11 @@ func NewHTTPClient(o HTTPOptions) *http.Client {
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: refuseRedirect, Transport: t}
 }
 
-// Configured returns a client like c that may also reach loopback and private
+// configured returns a client like c that may also reach loopback and private
 // addresses for exactly the hosts (name and port) of the given URLs. Pass only
 // URLs that the operator wrote, never one that a provider announced. A client
 // that is not from [NewHTTPClient] is returned as it is.
-func Configured(c *http.Client, urls ...string) *http.Client {
+func configured(c *http.Client, urls ...string) *http.Client {
 	t, ok := c.Transport.(*transport)
 	if !ok {
 		return c
@@ -98,6 +101,21 @@ func Configured(c *http.Client, urls ...string) *http.Client {
 	c2 := *c
 	c2.Transport = &t2
 	return &c2
+}
+
+// guarded is base with the rules this package relies on, for a client that
+// is not from NewHTTPClient may have others.
+func guarded(base *http.Client, urls []string) *http.Client {
+	if base == nil {
+		base = NewHTTPClient(HTTPOptions{})
+	}
+	own := *configured(base, urls...)
+	own.CheckRedirect = refuseRedirect
+	own.Jar = nil
+	if own.Timeout <= 0 {
+		own.Timeout = Timeout
+	}
+	return &own
 }
 
 func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
@@ -119,7 +137,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, errScheme
+		return nil, ErrScheme
 	}
 	pool := t.learnt
 	if t.hosts[hostPort(req.URL)] {
