@@ -28,7 +28,7 @@ type Exchange struct {
 
 	calls           *outbound.Client
 	jwts            *oidc.JWTVerifier
-	party           *oidc.Party // with OAuth
+	oidc            *oidc.Client // with OAuth
 	tokens          *oidc.Tokens
 	headers         map[string]string          // of every call
 	userInfoHeaders map[string]string          // of those with the token
@@ -137,7 +137,7 @@ func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 		return nil, errors.New("there is no access token yet")
 	}
 	sub, _ := oidc.Claims(x.Claims).String("sub")
-	claims, err := x.party.UserInfo(ctx, x.tokens, sub)
+	claims, err := x.oidc.UserInfo(ctx, x.tokens, sub)
 	return Profile(claims), err
 }
 

@@ -26,7 +26,7 @@ func (o *OAuth1) build(b *builder) flow {
 		"access token url": o.AccessTokenURL, "userinfo url": o.UserInfoURL,
 	}})
 	if err != nil {
-		b.failParty(err, known)
+		b.failFields(err, known)
 		return f
 	}
 	f.jwts = oidc.NewJWTVerifier(f.calls)

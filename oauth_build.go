@@ -32,7 +32,7 @@ func (o *OAuth) build(b *builder) flow {
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
 	f.mint = newMint(o)
 	var err error
-	f.party, err = oidc.New(oidc.Config{
+	f.oidc, err = oidc.New(oidc.Config{
 		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,
 		JWKSURL: o.JWKSURL, RevocationURL: o.RevocationURL, EndSessionURL: o.EndSessionURL, DiscoveryURL: o.DiscoveryURL,
 		Tenants: o.Tenants, Hosts: o.Hosts,
@@ -44,7 +44,7 @@ func (o *OAuth) build(b *builder) flow {
 		Stale: b.tellStale(o.ID),
 	})
 	if err != nil {
-		b.failParty(err, known)
+		b.failFields(err, known)
 	}
 	return f
 }
@@ -64,9 +64,9 @@ func (b *builder) tellStale(id string) func(string, error) {
 	}
 }
 
-// failParty records what oidc.New says: joined errors that begin with the name
-// of a field. The mistakes from known on may have said the same already.
-func (b *builder) failParty(err error, known int) {
+// failFields records what oidc.New and outbound.New say: joined errors that begin
+// with the name of a field. The mistakes from known on may have said the same already.
+func (b *builder) failFields(err error, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join
 		list = many.Unwrap()

@@ -34,12 +34,12 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	with := oidc.Refresh{RefreshToken: a.RefreshToken, Secret: x.Client.Secret, Conform: f.conform(rq)}
 	var tokens *oidc.Tokens
 	if f.RefreshTokens == nil {
-		tokens, err = f.party.Refresh(ctx, with)
+		tokens, err = f.oidc.Refresh(ctx, with)
 	} else {
 		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
 		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
-			tokens, err = f.party.JudgeRefresh(oidc.Claims(got), with)
+			tokens, err = f.oidc.JudgeRefresh(oidc.Claims(got), with)
 		}
 	}
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
 	was := oidc.UnverifiedSubject(a.IDToken)
 	if t.IDToken != "" && f.openID && was.ID != "" {
-		got, err := f.party.VerifyRefreshed(ctx, t)
+		got, err := f.oidc.VerifyRefreshed(ctx, t)
 		switch {
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return Account{}, err
@@ -82,5 +82,5 @@ func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hi
 		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.RevokeToken(ctx, x, token, hint) })
 		return err
 	}
-	return f.party.Revoke(ctx, token, hint, x.Client.Secret)
+	return f.oidc.Revoke(ctx, token, hint, x.Client.Secret)
 }

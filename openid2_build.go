@@ -28,7 +28,7 @@ func (o *OpenID2) build(b *builder) flow {
 	var err error
 	f.calls, err = outbound.New(outbound.Config{HTTP: b.http, Hosts: o.Hosts, Headers: o.Headers, URLs: map[string]string{"endpoint": o.Endpoint}})
 	if err != nil {
-		b.failParty(err, known)
+		b.failFields(err, known)
 		return f
 	}
 	f.jwts = oidc.NewJWTVerifier(f.calls)

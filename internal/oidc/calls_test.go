@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/outbound"
 )
 
-// inMemory is a party, OpenID or not, whose provider is a function.
-func inMemory(t *testing.T, openID bool, answer roundTrip) *Party {
+// inMemory is a client, OpenID or not, whose provider is a function.
+func inMemory(t *testing.T, openID bool, answer roundTrip) *Client {
 	t.Helper()
 	const base = "https://idp.example"
 	c := Config{AuthorizationURL: base + "/authorize", TokenURL: base + "/token", UserInfoURL: base + "/userinfo", ClientID: testClient, ClientSecret: testSecret,
@@ -23,20 +23,20 @@ func inMemory(t *testing.T, openID bool, answer roundTrip) *Party {
 	if openID {
 		c.Issuer, c.JWKSURL, c.OpenID = base, base+"/jwks", true
 	}
-	p, err := New(c)
+	client, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return client
 }
 
-func userInfo(ctx context.Context, p *Party) error {
-	_, err := p.UserInfo(ctx, &Tokens{AccessToken: "at"}, "")
+func userInfo(ctx context.Context, client *Client) error {
+	_, err := client.UserInfo(ctx, &Tokens{AccessToken: "at"}, "")
 	return err
 }
 
-func redeem(ctx context.Context, p *Party) error {
-	_, err := p.Exchange(ctx, Grant{Code: "code", RedirectURI: testRedirect})
+func redeem(ctx context.Context, client *Client) error {
+	_, err := client.Exchange(ctx, Grant{Code: "code", RedirectURI: testRedirect})
 	return err
 }
 
@@ -50,12 +50,12 @@ func hanging(r *http.Request) (*http.Response, error) {
 
 func TestBreaker(t *testing.T) {
 	t.Parallel()
-	for name, call := range map[string]func(context.Context, *Party) error{"token": redeem, "userinfo": userInfo} {
+	for name, call := range map[string]func(context.Context, *Client) error{"token": redeem, "userinfo": userInfo} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				calls, hang := 0, true
-				p := inMemory(t, false, func(r *http.Request) (*http.Response, error) {
+				client := inMemory(t, false, func(r *http.Request) (*http.Response, error) {
 					if calls++; hang {
 						return hanging(r)
 					}
@@ -63,7 +63,7 @@ func TestBreaker(t *testing.T) {
 				})
 				took := func() (time.Duration, error) {
 					begin := time.Now()
-					err := call(t.Context(), p)
+					err := call(t.Context(), client)
 					return time.Since(begin), err
 				}
 				for range outbound.BreakAfter {
@@ -102,7 +102,7 @@ func TestSlots(t *testing.T) {
 		var hang atomic.Bool
 		hang.Store(true)
 		s := newSigner("k")
-		p := inMemory(t, true, func(r *http.Request) (*http.Response, error) {
+		client := inMemory(t, true, func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/jwks" {
 				return response(200, map[string]any{"keys": []any{s.public()}}), nil
 			}
@@ -120,7 +120,7 @@ func TestSlots(t *testing.T) {
 		begin := time.Now()
 		for range 1000 {
 			wg.Go(func() {
-				err := redeem(t.Context(), p)
+				err := redeem(t.Context(), client)
 				if errors.Is(err, outbound.ErrBusy) {
 					busy.Add(1)
 					if d := time.Since(begin); d != outbound.SlotWait {
@@ -135,7 +135,7 @@ func TestSlots(t *testing.T) {
 		time.Sleep(outbound.SlotWait + time.Second)
 		now := time.Now().Unix()
 		raw := s.sign(t, map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 60}, nil)
-		if _, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{}); err != nil {
+		if _, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{}); err != nil {
 			t.Errorf("keys meanwhile: %v", err)
 		}
 		wg.Wait()
@@ -144,7 +144,7 @@ func TestSlots(t *testing.T) {
 		}
 		hang.Store(false)
 		time.Sleep(outbound.ProbeEvery)
-		if err := redeem(t.Context(), p); err != nil {
+		if err := redeem(t.Context(), client); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	})
@@ -164,15 +164,18 @@ func TestCodesAreSentOnce(t *testing.T) {
 		"429":   func() (*http.Response, error) { return response(429, nil), nil },
 		"reset": func() (*http.Response, error) { return nil, syscall.ECONNRESET },
 	} {
-		for what, call := range map[string]func(p *Party) error{
-			"code":          func(p *Party) error { return redeem(t.Context(), p) },
-			"refresh token": func(p *Party) error { _, err := p.Refresh(t.Context(), Refresh{RefreshToken: "rt"}); return err },
+		for what, call := range map[string]func(client *Client) error{
+			"code": func(client *Client) error { return redeem(t.Context(), client) },
+			"refresh token": func(client *Client) error {
+				_, err := client.Refresh(t.Context(), Refresh{RefreshToken: "rt"})
+				return err
+			},
 		} {
 			t.Run(name+" "+what, func(t *testing.T) {
 				t.Parallel()
 				calls := 0
-				p := inMemory(t, false, func(*http.Request) (*http.Response, error) { calls++; return fault() })
-				if err := call(p); !errors.Is(err, outbound.ErrUnavailable) || calls != 1 {
+				client := inMemory(t, false, func(*http.Request) (*http.Response, error) { calls++; return fault() })
+				if err := call(client); !errors.Is(err, outbound.ErrUnavailable) || calls != 1 {
 					t.Errorf("%v, %d calls", err, calls)
 				}
 			})

@@ -4,7 +4,7 @@
 //
 // It is pure protocol. It knows nothing of sessions, cookies or users, keeps no
 // state of a sign-in (state, nonce and PKCE verifier are the caller's) and
-// stores nothing but two cached documents per [Party]: the provider's metadata
+// stores nothing but two cached documents per [Client]: the provider's metadata
 // and its keys.
 //
 // Everything that comes from a provider is hostile until checked, and JSON is

@@ -43,43 +43,43 @@ type Grant struct {
 // package reads the answer leniently: it cuts long bodies silently, takes the
 // last of duplicate members and names in any case, does not look at token_type
 // and quotes the body in errors. Tests hold the two against each other.
-func (p *Party) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
+func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if g.Code == "" || len(g.Code) > maxCode || strings.ContainsFunc(g.Code, notPrintable) {
 		return nil, errors.New("token request: code is empty, too long or not printable")
 	}
-	md, err := p.Metadata(ctx)
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if g.Secret, err = p.credential(md, g.Secret); err != nil {
+	if g.Secret, err = c.credential(md, g.Secret); err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	req, err := p.tokenRequest(ctx, md, g)
+	req, err := c.tokenRequest(ctx, md, g)
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	a, err := p.token.Do(func() (*outbound.Response, error) { return p.outbound.Do(req) })
+	a, err := c.token.Do(func() (*outbound.Response, error) { return c.outbound.Do(req) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
 	fields, err := answerFields(a)
 	if err == nil {
 		var tokens *Tokens
-		if tokens, err = p.Judge(fields, g); err == nil {
+		if tokens, err = c.Judge(fields, g); err == nil {
 			return tokens, nil
 		}
 	}
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, g.Code, g.Verifier, g.Secret))
 }
 
-// Judge reads the members of a token answer as [Party.Exchange] does, for one
+// Judge reads the members of a token answer as [Client.Exchange] does, for one
 // that came another way.
-func (p *Party) Judge(fields Claims, g Grant) (*Tokens, error) {
+func (c *Client) Judge(fields Claims, g Grant) (*Tokens, error) {
 	tokens, err := readTokens(fields, g.Conform, time.Now())
 	switch {
 	case err != nil:
 		return nil, redact(err, g.Code, g.Verifier, g.Secret)
-	case p.cfg.OpenID && tokens.IDToken == "":
+	case c.cfg.OpenID && tokens.IDToken == "":
 		return nil, errors.New("id_token is missing")
 	}
 	return tokens, nil
@@ -90,28 +90,28 @@ func ReservedTokenParam(name string) bool {
 	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type", "refresh_token"}, name)
 }
 
-func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
+func (c *Client) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
 	form := url.Values{
 		"grant_type":   {"authorization_code"},
 		"code":         {g.Code},
 		"redirect_uri": {g.RedirectURI},
 	}
-	for name, value := range p.cfg.TokenParams {
+	for name, value := range c.cfg.TokenParams {
 		form.Set(name, value)
 	}
 	if g.Verifier != "" {
 		form.Set("code_verifier", g.Verifier)
 	}
-	return p.clientRequest(ctx, md, md.TokenURL, form, g.Secret)
+	return c.clientRequest(ctx, md, md.TokenURL, form, g.Secret)
 }
 
 // clientRequest is a POST of form in which the client authenticates, at the
 // token endpoint or at another that takes the same (RFC 7009, section 2.1), with
 // what credential has returned.
-func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
-	method := p.authMethod(md)
+func (c *Client) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
+	method := c.authMethod(md)
 	if method != ClientSecretBasic {
-		form.Set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
+		form.Set(cmp.Or(c.cfg.ClientIDParam, "client_id"), c.cfg.ClientID)
 	}
 	switch method {
 	case ClientSecretPost:
@@ -124,20 +124,20 @@ func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	outbound.SetHeaders(req, p.cfg.TokenHeaders)
+	outbound.SetHeaders(req, c.cfg.TokenHeaders)
 	req.Header.Set("Content-Type", outbound.FormType)
 	if method == ClientSecretBasic {
 		// RFC 6749, section 2.3.1: form encoding first, then RFC 7617.
-		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(secret))
+		req.SetBasicAuth(url.QueryEscape(c.cfg.ClientID), url.QueryEscape(secret))
 	}
 	return req, nil
 }
 
-func (p *Party) authMethod(md *Metadata) string {
+func (c *Client) authMethod(md *Metadata) string {
 	switch {
-	case p.cfg.AuthMethod != "":
-		return p.cfg.AuthMethod
-	case p.cfg.ClientSecret == "" && !p.cfg.MintedSecret:
+	case c.cfg.AuthMethod != "":
+		return c.cfg.AuthMethod
+	case c.cfg.ClientSecret == "" && !c.cfg.MintedSecret:
 		return AuthNone
 	case md.postOnly:
 		return ClientSecretPost

@@ -19,18 +19,18 @@ import (
 )
 
 // endpoints are the calls of a sign-in, by path.
-var endpoints = map[string]func(context.Context, *Party, string) error{
-	"/.well-known/openid-configuration": func(ctx context.Context, p *Party, _ string) error {
-		_, err := p.Metadata(ctx)
+var endpoints = map[string]func(context.Context, *Client, string) error{
+	"/.well-known/openid-configuration": func(ctx context.Context, client *Client, _ string) error {
+		_, err := client.Metadata(ctx)
 		return err
 	},
-	"/jwks": func(ctx context.Context, p *Party, idToken string) error {
-		_, err := p.VerifyIDToken(ctx, idToken, IDTokenCheck{Nonce: testNonce})
+	"/jwks": func(ctx context.Context, client *Client, idToken string) error {
+		_, err := client.VerifyIDToken(ctx, idToken, IDTokenCheck{Nonce: testNonce})
 		return err
 	},
-	"/token": func(ctx context.Context, p *Party, _ string) error { return redeem(ctx, p) },
-	"/userinfo": func(ctx context.Context, p *Party, _ string) error {
-		_, err := p.UserInfo(ctx, &Tokens{AccessToken: "at"}, "user-1")
+	"/token": func(ctx context.Context, client *Client, _ string) error { return redeem(ctx, client) },
+	"/userinfo": func(ctx context.Context, client *Client, _ string) error {
+		_, err := client.UserInfo(ctx, &Tokens{AccessToken: "at"}, "user-1")
 		return err
 	},
 }
@@ -79,7 +79,7 @@ func TestBrokenBodies(t *testing.T) {
 	}
 	for path, call := range endpoints {
 		op, idToken := working(t)
-		if err := call(t.Context(), op.party(t), idToken); err != nil {
+		if err := call(t.Context(), op.client(t), idToken); err != nil {
 			t.Errorf("twin of %s: %v", path, err)
 		}
 		for name, body := range bodies {
@@ -87,7 +87,7 @@ func TestBrokenBodies(t *testing.T) {
 				t.Parallel()
 				op, idToken := working(t)
 				op.on(path, body)
-				err := call(t.Context(), op.party(t), idToken)
+				err := call(t.Context(), op.client(t), idToken)
 				if err == nil {
 					t.Fatal("accepted")
 				}
@@ -150,10 +150,10 @@ func TestStallsEnd(t *testing.T) {
 			t.Run(name+" from "+path, func(t *testing.T) {
 				t.Parallel()
 				op, idToken := working(t)
-				p := op.party(t)
+				client := op.client(t)
 				t.Cleanup(op.CloseClientConnections) // fetches go on without the caller
 				if path != "/.well-known/openid-configuration" {
-					if _, err := p.Metadata(t.Context()); err != nil {
+					if _, err := client.Metadata(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -161,7 +161,7 @@ func TestStallsEnd(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
 				begin := time.Now()
-				if err := call(ctx, p, idToken); !errors.Is(err, outbound.ErrUnavailable) {
+				if err := call(ctx, client, idToken); !errors.Is(err, outbound.ErrUnavailable) {
 					t.Errorf("%v", err)
 				}
 				if d := time.Since(begin); d > 3*time.Second {
@@ -177,7 +177,7 @@ func TestStallsEnd(t *testing.T) {
 func TestColdStart(t *testing.T) {
 	t.Parallel()
 	op, idToken := working(t)
-	p := op.party(t)
+	client := op.client(t)
 	stranger := newSigner("")
 	var forged []string
 	for i := range 20 {
@@ -187,12 +187,12 @@ func TestColdStart(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 1000 {
 		wg.Go(func() {
-			if _, err := p.VerifyIDToken(t.Context(), idToken, IDTokenCheck{Nonce: testNonce}); err != nil {
+			if _, err := client.VerifyIDToken(t.Context(), idToken, IDTokenCheck{Nonce: testNonce}); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
-			if _, err := p.VerifyIDToken(t.Context(), forged[i%len(forged)], IDTokenCheck{Nonce: testNonce}); err == nil {
+			if _, err := client.VerifyIDToken(t.Context(), forged[i%len(forged)], IDTokenCheck{Nonce: testNonce}); err == nil {
 				t.Error("accepted")
 			}
 		})
@@ -210,11 +210,11 @@ func TestMetadataDrift(t *testing.T) {
 	const base = "https://idp.example"
 	synctest.Test(t, func(t *testing.T) {
 		doc := map[string]any{"issuer": base, "authorization_endpoint": base + "/a", "token_endpoint": base + "/t", "jwks_uri": base + "/jwks"}
-		p, err := New(Config{Issuer: base, ClientID: testClient, ClientSecret: testSecret, OpenID: true,
+		client, err := New(Config{Issuer: base, ClientID: testClient, ClientSecret: testSecret, OpenID: true,
 			HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return response(200, doc), nil })}})
 		wantError(t, err, "")
 		tokenURL := func() string {
-			md, err := p.Metadata(t.Context())
+			md, err := client.Metadata(t.Context())
 			if err != nil {
 				return err.Error()
 			}

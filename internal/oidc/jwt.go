@@ -19,20 +19,20 @@ import (
 // signedUserInfo verifies a userinfo answer of type application/jwt (OpenID
 // Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
 // right if they are.
-func (p *Party) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
-	claims, err := verifyJWS(raw, p.algs, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
-		return p.verifySignature(ctx, jws)
+func (c *Client) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
+	claims, err := verifyJWS(raw, c.algs, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+		return c.verifySignature(ctx, jws)
 	})
 	if err != nil {
 		return nil, err
 	}
-	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	check := claimsCheck{client: c, claims: claims, now: time.Now()}
 	if _, there := claims["iss"]; there {
 		if err := check.issuer(); err != nil {
 			return nil, err
 		}
 	}
-	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(p.cfg.ClientID)) {
+	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(c.cfg.ClientID)) {
 		return nil, errors.New("aud is not this client")
 	}
 	if err := check.optionalTimes(); err != nil {
@@ -53,7 +53,7 @@ type JWTVerifier struct {
 }
 
 // NewJWTVerifier returns the verifier of a provider that has no key set of its
-// own; a [Party] has one of its provider's.
+// own; a [Client] has one of its provider's.
 func NewJWTVerifier(out *outbound.Client) *JWTVerifier {
 	none := func(context.Context) ([]jose.JSONWebKey, error) { return nil, errNoKeySet }
 	return newJWTVerifier(out, asymmetricAlgs, &cached[[]jose.JSONWebKey]{fetch: none})
@@ -64,7 +64,7 @@ func newJWTVerifier(out *outbound.Client, algs []jose.SignatureAlgorithm, own *c
 }
 
 // JWTs verifies further signed tokens of the provider.
-func (p *Party) JWTs() *JWTVerifier { return p.jwts }
+func (c *Client) JWTs() *JWTVerifier { return c.jwts }
 
 // Verify verifies a signed token and returns its claims. The keys are those at
 // jwksURL, whose host must be one that calls may reach; empty means the

@@ -58,7 +58,7 @@ func TestSignedUserInfo(t *testing.T) {
 			delete(claims, "nonce")
 			claims["email"] = "a@b.example"
 			op.on("/userinfo", reply(200, "application/jwt; charset=utf-8", s.sign(t, claims, tt.header)+"\n"))
-			got, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1")
+			got, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1")
 			wantError(t, err, tt.want)
 			if err == nil && got["email"] != "a@b.example" {
 				t.Error(got)
@@ -72,7 +72,7 @@ func TestSignedUserInfoMalformed(t *testing.T) {
 	op := newProvider(t)
 	for _, body := range []string{"", "a.b.c", `{"sub":"user-1"}`, "a.b.c.d.e", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1c2VyLTEifQ."} {
 		op.on("/userinfo", reply(200, "application/jwt", body))
-		if got, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1"); err == nil {
+		if got, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1"); err == nil {
 			t.Errorf("%q: %v", body, got)
 		}
 	}
@@ -114,8 +114,8 @@ func TestVerifyJWT(t *testing.T) {
 			if u, err := url.Parse(keys); err == nil && keys != "" && u.Host == "" {
 				keys = op.URL + keys
 			}
-			p := op.party(t, func(c *Config) { c.Algs = []string{"ES256", "HS256"} })
-			got, err := p.JWTs().Verify(t.Context(), s.sign(t, with(op.claims(), tt.changes), tt.header), keys, []string{"https://x.example", op.URL}, testClient)
+			client := op.client(t, func(c *Config) { c.Algs = []string{"ES256", "HS256"} })
+			got, err := client.JWTs().Verify(t.Context(), s.sign(t, with(op.claims(), tt.changes), tt.header), keys, []string{"https://x.example", op.URL}, testClient)
 			wantError(t, err, tt.want)
 			if err == nil && got["sub"] != "user-1" {
 				t.Error(got)
@@ -124,14 +124,14 @@ func TestVerifyJWT(t *testing.T) {
 	}
 	op := newProvider(t)
 	raw := op.signer.sign(t, with(op.claims(), map[string]any{"aud": "", "iss": ""}), nil)
-	if _, err := op.party(t).JWTs().Verify(t.Context(), raw, "", []string{""}, ""); err == nil {
+	if _, err := op.client(t).JWTs().Verify(t.Context(), raw, "", []string{""}, ""); err == nil {
 		t.Error("nothing asked for is nothing verified")
 	}
 	op = newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	good := op.signer.sign(t, op.claims(), nil)
 	for range 3 {
-		if _, err := p.JWTs().Verify(t.Context(), good, op.URL+"/jwks", []string{op.URL}, testClient); err != nil {
+		if _, err := client.JWTs().Verify(t.Context(), good, op.URL+"/jwks", []string{op.URL}, testClient); err != nil {
 			t.Error(err)
 		}
 	}
@@ -166,14 +166,14 @@ func TestDiscoveredUserInfoHost(t *testing.T) {
 		doc["userinfo_endpoint"] = "https://api.example/me"
 		writeJSON(w, doc)
 	})
-	p := op.party(t)
+	client := op.client(t)
 	api := mustURL(t, "https://api.example/emails")
-	if p.Outbound().MayCall(api) {
+	if client.Outbound().MayCall(api) {
 		t.Error("nothing is discovered yet")
 	}
-	_, err := p.Metadata(t.Context())
+	_, err := client.Metadata(t.Context())
 	wantError(t, err, "")
-	if !p.Outbound().MayCall(api) || p.Outbound().MayCall(mustURL(t, "https://evil.example/")) {
+	if !client.Outbound().MayCall(api) || client.Outbound().MayCall(mustURL(t, "https://evil.example/")) {
 		t.Error("another host than the discovered one")
 	}
 }

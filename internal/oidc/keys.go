@@ -35,15 +35,15 @@ var (
 //
 // A token that no cached key verifies makes the key set be fetched again, at
 // most every 30 s (OpenID Connect Core 1.0, section 10.1.1).
-func (p *Party) verifySignature(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
+func (c *Client) verifySignature(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 	if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
-		payload, err := jws.Verify([]byte(p.cfg.ClientSecret))
+		payload, err := jws.Verify([]byte(c.cfg.ClientSecret))
 		if err != nil {
 			return nil, errSignature
 		}
 		return payload, nil
 	}
-	return verifyBySet(ctx, &p.keys, jws)
+	return verifyBySet(ctx, &c.keys, jws)
 }
 
 // verifyBySet is verifySignature with one key set.
@@ -85,15 +85,15 @@ func verifyWith(keys []jose.JSONWebKey, jws *jose.JSONWebSignature) ([]byte, boo
 	return nil, false
 }
 
-func (p *Party) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
-	md, err := p.Metadata(ctx)
+func (c *Client) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if md.JWKSURL == "" {
 		return nil, errNoKeySet
 	}
-	return fetchKeysAt(ctx, p.outbound, md.JWKSURL)
+	return fetchKeysAt(ctx, c.outbound, md.JWKSURL)
 }
 
 func fetchKeysAt(ctx context.Context, out *outbound.Client, from string) ([]jose.JSONWebKey, error) {

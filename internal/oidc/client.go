@@ -45,7 +45,7 @@ type Config struct {
 	// RevocationURL and EndSessionURL override discovered ones too; nothing is
 	// discovered for their sake.
 	RevocationURL, EndSessionURL string
-	// Hosts are further hosts that [Party.Outbound] may reach, as host[:port];
+	// Hosts are further hosts that [Client.Outbound] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
 	Hosts []string
 
@@ -88,14 +88,14 @@ type Config struct {
 	// carries, JSON if it begins with "{" or "[", else a form.
 	UserInfoMethod, UserInfoBody string
 	// UserInfoAuth says how the access token travels to the userinfo endpoint and
-	// with [Party.Outbound]: "" is the header "Authorization: Bearer"; "query:NAME",
+	// with [Client.Outbound]: "" is the header "Authorization: Bearer"; "query:NAME",
 	// "header:NAME" and "header:NAME SCHEME" are the other ways.
 	UserInfoAuth string
 }
 
-// Party is a relying party: one client at one provider. It is safe for
+// Client is a relying party: one client at one provider. It is safe for
 // concurrent use.
-type Party struct {
+type Client struct {
 	cfg      Config
 	outbound *outbound.Client
 	algs     []jose.SignatureAlgorithm
@@ -111,53 +111,53 @@ type Party struct {
 
 // New checks the configuration, reporting all mistakes together. It does no
 // network input or output: a provider that is down stops nothing but itself.
-func New(c Config) (*Party, error) {
-	if err := c.check(); err != nil {
+func New(cfg Config) (*Client, error) {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	c.Tenants = slices.Clone(c.Tenants)
-	c.TokenParams = maps.Clone(c.TokenParams)
-	c.TokenHeaders = maps.Clone(c.TokenHeaders)
-	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
-	p := &Party{cfg: c, algs: algorithms(c.Algs)}
-	p.bearer, _ = outbound.ParseBearerMethod(c.UserInfoAuth) // checked
-	if c.AuthMethod == PrivateKeyJWT {
-		p.key, _ = ParseClientKey(c.PrivateKey, c.KeyID) // checked
+	cfg.Tenants = slices.Clone(cfg.Tenants)
+	cfg.TokenParams = maps.Clone(cfg.TokenParams)
+	cfg.TokenHeaders = maps.Clone(cfg.TokenHeaders)
+	cfg.UserInfoHeaders = maps.Clone(cfg.UserInfoHeaders)
+	c := &Client{cfg: cfg, algs: algorithms(cfg.Algs)}
+	c.bearer, _ = outbound.ParseBearerMethod(cfg.UserInfoAuth) // checked
+	if cfg.AuthMethod == PrivateKeyJWT {
+		c.key, _ = ParseClientKey(cfg.PrivateKey, cfg.KeyID) // checked
 	}
 	var err error
-	p.outbound, err = outbound.New(outbound.Config{URLs: c.urls(), Hosts: c.Hosts, Discovered: p.discoveredUserInfo, Bearer: p.bearer, HTTP: c.HTTP})
+	c.outbound, err = outbound.New(outbound.Config{URLs: cfg.urls(), Hosts: cfg.Hosts, Discovered: c.discoveredUserInfo, Bearer: c.bearer, HTTP: cfg.HTTP})
 	if err != nil {
 		return nil, err
 	}
-	p.jwts = newJWTVerifier(p.outbound, p.algs, &p.keys)
-	if !c.needsDiscovery() {
-		p.static = &Metadata{
-			Issuer:           c.Issuer,
-			AuthorizationURL: c.AuthorizationURL,
-			TokenURL:         c.TokenURL,
-			UserInfoURL:      c.UserInfoURL,
-			JWKSURL:          c.JWKSURL,
-			RevocationURL:    c.RevocationURL,
-			EndSessionURL:    c.EndSessionURL,
+	c.jwts = newJWTVerifier(c.outbound, c.algs, &c.keys)
+	if !cfg.needsDiscovery() {
+		c.static = &Metadata{
+			Issuer:           cfg.Issuer,
+			AuthorizationURL: cfg.AuthorizationURL,
+			TokenURL:         cfg.TokenURL,
+			UserInfoURL:      cfg.UserInfoURL,
+			JWKSURL:          cfg.JWKSURL,
+			RevocationURL:    cfg.RevocationURL,
+			EndSessionURL:    cfg.EndSessionURL,
 		}
 	}
-	p.metadata.fetch = p.fetchMetadata
-	p.keys.fetch = p.fetchKeys
-	if c.Stale != nil {
-		p.metadata.stale = func(err error) { c.Stale("metadata", err) }
-		p.keys.stale = func(err error) { c.Stale("keys", err) }
+	c.metadata.fetch = c.fetchMetadata
+	c.keys.fetch = c.fetchKeys
+	if cfg.Stale != nil {
+		c.metadata.stale = func(err error) { cfg.Stale("metadata", err) }
+		c.keys.stale = func(err error) { cfg.Stale("keys", err) }
 	}
-	return p, nil
+	return c, nil
 }
 
 // Outbound makes further calls to the provider, with the access token as
 // Config.UserInfoAuth says.
-func (p *Party) Outbound() *outbound.Client { return p.outbound }
+func (c *Client) Outbound() *outbound.Client { return c.outbound }
 
 // discoveredUserInfo is the userinfo endpoint of the metadata at hand, which gets
 // the access token anyway.
-func (p *Party) discoveredUserInfo() string {
-	if md, _ := p.metadata.last(); md != nil {
+func (c *Client) discoveredUserInfo() string {
+	if md, _ := c.metadata.last(); md != nil {
 		return md.UserInfoURL
 	}
 	return ""
