@@ -52,7 +52,7 @@ func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	return f.oidc.Judge(oidc.Claims(answer), g)
+	return f.oidc.ParseTokens(oidc.Claims(answer), g)
 }
 
 // conform is ConformTokens for answers of the token endpoint; nil without.

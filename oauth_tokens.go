@@ -39,7 +39,7 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
 		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
-			tokens, err = f.oidc.JudgeRefresh(oidc.Claims(got), with)
+			tokens, err = f.oidc.ParseRefreshed(oidc.Claims(got), with)
 		}
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 			return Account{}, err
 		case err != nil: // the access token is as good without it
 			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
-		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.ManyTenants(f.Issuer): // else the operator may have moved the issuer
+		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // else the operator may have moved the issuer
 			return Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken

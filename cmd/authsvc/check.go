@@ -173,7 +173,7 @@ func (k *checker) discover(o *authsvc.OAuth) error {
 	defer cancel()
 	client, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
 		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, DiscoveryURL: o.DiscoveryURL, Tenants: o.Tenants,
-		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
+		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
 		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
 		Algs: o.SigningAlgs, HTTP: outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
 	if err == nil {

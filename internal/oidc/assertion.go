@@ -27,12 +27,12 @@ var ErrAssertionAlg = errors.New("token_endpoint_auth_signing_alg_values_support
 
 // credential is what the client authenticates with in one request: its secret,
 // or an assertion that is made for this request alone.
-func (c *Client) credential(md *Metadata, minted string) (string, error) {
+func (c *Client) credential(md *Metadata, own string) (string, error) {
 	switch {
 	case c.cfg.AuthMethod == PrivateKeyJWT:
 		return c.assertion(md, time.Now())
-	case c.cfg.MintedSecret:
-		return minted, nil
+	case c.cfg.SecretPerGrant:
+		return own, nil
 	}
 	return c.cfg.ClientSecret, nil
 }
@@ -89,7 +89,7 @@ func (c *Config) checkAssertion() error {
 		return errors.New("private key: needs the method " + PrivateKeyJWT)
 	case c.AuthMethod != PrivateKeyJWT:
 		return nil
-	case c.MintedSecret:
+	case c.SecretPerGrant:
 		return errors.New("auth method: " + PrivateKeyJWT + " has no use for a secret that is made")
 	case c.ClientSecret != "":
 		return errors.New("client secret: has no use with " + PrivateKeyJWT)

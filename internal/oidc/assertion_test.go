@@ -160,7 +160,7 @@ func TestAssertionAudience(t *testing.T) {
 		"many tenants":         {func(c *Config) { c.Issuer = issuer + "/{tenantid}" }, "", "assertion audience: required"},
 		"one of them":          {func(c *Config) { c.Issuer, c.AssertionAudience = issuer+"/{tenantid}", issuer+"/t1" }, issuer + "/t1", ""},
 		"secret as well":       {func(c *Config) { c.ClientSecret = testSecret }, "", "client secret: has no use"},
-		"secret that is made":  {func(c *Config) { c.MintedSecret = true }, "", "auth method: "},
+		"secret that is made":  {func(c *Config) { c.SecretPerGrant = true }, "", "auth method: "},
 		"key of another":       {func(c *Config) { c.ClientSecret, c.AuthMethod = testSecret, ClientSecretPost }, "", "private key: needs the method"},
 		"no key":               {func(c *Config) { c.PrivateKey = "" }, "", "private key: is no PEM"},
 		"parameter of its own": {func(c *Config) { c.TokenParams = map[string]string{"client_assertion": "x"} }, "", "token params"},
@@ -278,7 +278,7 @@ func TestParseClientKey(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if wrong, _ := err.(*KeyError); err != nil && (wrong == nil || wrong.Mend == "" || len(c.text) > 6 && strings.Contains(wrong.Problem+wrong.Mend, c.text)) {
+		if wrong, _ := err.(*KeyError); err != nil && (wrong == nil || wrong.Fix == "" || len(c.text) > 6 && strings.Contains(wrong.Problem+wrong.Fix, c.text)) {
 			t.Errorf("%s: %#v", name, err)
 		}
 	}

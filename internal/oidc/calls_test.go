@@ -123,7 +123,7 @@ func TestSlots(t *testing.T) {
 				err := redeem(t.Context(), client)
 				if errors.Is(err, outbound.ErrBusy) {
 					busy.Add(1)
-					if d := time.Since(begin); d != outbound.SlotWait {
+					if d := time.Since(begin); d != outbound.QueueWait {
 						t.Errorf("refused after %v", d)
 					}
 				}
@@ -132,7 +132,7 @@ func TestSlots(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(outbound.SlotWait + time.Second)
+		time.Sleep(outbound.QueueWait + time.Second)
 		now := time.Now().Unix()
 		raw := s.sign(t, map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 60}, nil)
 		if _, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{}); err != nil {

@@ -21,8 +21,8 @@ const (
 	AuthNone          = "none"
 )
 
-// tenantMark is what a multi-tenant issuer has in place of the tenant.
-const tenantMark = "{tenantid}"
+// tenantPlaceholder is what a multi-tenant issuer has in place of the tenant.
+const tenantPlaceholder = "{tenantid}"
 
 // Config describes one client at one provider.
 type Config struct {
@@ -52,8 +52,9 @@ type Config struct {
 	// ClientID and ClientSecret are what the provider gave out. The secret may be
 	// empty with AuthNone.
 	ClientID, ClientSecret string
-	// MintedSecret: every [Grant] brings the secret, instead of ClientSecret.
-	MintedSecret bool
+	// SecretPerGrant: every [Grant] and [Refresh] brings the secret, in place of
+	// ClientSecret.
+	SecretPerGrant bool
 	// ClientIDParam names the parameter of the client id. Default "client_id".
 	ClientIDParam string
 	// TokenParams are added to token requests.
@@ -192,10 +193,10 @@ func (c *Config) needsJWKS() bool {
 	return c.OpenID && slices.ContainsFunc(algorithms(c.Algs), func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
 }
 
-func (c *Config) multiTenant() bool { return ManyTenants(c.Issuer) }
+func (c *Config) multiTenant() bool { return MultiTenant(c.Issuer) }
 
-// ManyTenants reports whether an issuer stands for several.
-func ManyTenants(issuer string) bool { return strings.Contains(issuer, tenantMark) }
+// MultiTenant reports whether an issuer stands for several.
+func MultiTenant(issuer string) bool { return strings.Contains(issuer, tenantPlaceholder) }
 
 func (c *Config) check() error {
 	var errs []error
@@ -218,7 +219,7 @@ func (c *Config) check() error {
 	case c.multiTenant() && c.DiscoveryURL == "" && c.needsDiscovery():
 		errs = append(errs, errors.New("discovery url: required for a multi-tenant issuer"))
 	}
-	if strings.Count(c.Issuer, tenantMark) > 1 {
+	if strings.Count(c.Issuer, tenantPlaceholder) > 1 {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
 	errs = append(errs, c.checkClient(), c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
@@ -239,7 +240,7 @@ func (c *Config) checkClient() error {
 	switch c.AuthMethod {
 	case "", AuthNone, PrivateKeyJWT:
 	case ClientSecretBasic, ClientSecretPost:
-		if c.ClientSecret == "" && !c.MintedSecret {
+		if c.ClientSecret == "" && !c.SecretPerGrant {
 			return fmt.Errorf("client secret: required for %s", c.AuthMethod)
 		}
 	default:

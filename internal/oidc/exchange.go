@@ -24,10 +24,10 @@ type Grant struct {
 	RedirectURI string
 	// Verifier is the PKCE code verifier (RFC 7636, section 4.5) or empty.
 	Verifier string
-	// Secret is the client secret, with Config.MintedSecret.
+	// Secret is the client secret, with Config.SecretPerGrant.
 	Secret string
-	// Conform may mend the decoded answer of a provider that departs from RFC
-	// 6749 before it is judged. Nil: nothing to mend.
+	// Conform may correct the decoded answer of a provider that departs from RFC
+	// 6749 before it is judged. Nil: nothing to correct.
 	Conform func(Claims) (Claims, error)
 }
 
@@ -62,19 +62,19 @@ func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
-	fields, err := answerFields(a)
+	fields, err := responseFields(a)
 	if err == nil {
 		var tokens *Tokens
-		if tokens, err = c.Judge(fields, g); err == nil {
+		if tokens, err = c.ParseTokens(fields, g); err == nil {
 			return tokens, nil
 		}
 	}
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, g.Code, g.Verifier, g.Secret))
 }
 
-// Judge reads the members of a token answer as [Client.Exchange] does, for one
+// ParseTokens reads the members of a token answer as [Client.Exchange] does, for one
 // that came another way.
-func (c *Client) Judge(fields Claims, g Grant) (*Tokens, error) {
+func (c *Client) ParseTokens(fields Claims, g Grant) (*Tokens, error) {
 	tokens, err := readTokens(fields, g.Conform, time.Now())
 	switch {
 	case err != nil:
@@ -137,7 +137,7 @@ func (c *Client) authMethod(md *Metadata) string {
 	switch {
 	case c.cfg.AuthMethod != "":
 		return c.cfg.AuthMethod
-	case c.cfg.ClientSecret == "" && !c.cfg.MintedSecret:
+	case c.cfg.ClientSecret == "" && !c.cfg.SecretPerGrant:
 		return AuthNone
 	case md.postOnly:
 		return ClientSecretPost

@@ -24,7 +24,7 @@ func FuzzTokenResponse(f *testing.F) {
 	}
 	now := time.Unix(1_700_000_000, 0)
 	f.Fuzz(func(t *testing.T, status int, contentType, body string) {
-		fields, err := answerFields(&outbound.Response{Status: status, ContentType: contentType, Body: []byte(body)})
+		fields, err := responseFields(&outbound.Response{Status: status, ContentType: contentType, Body: []byte(body)})
 		var tokens *Tokens
 		if err == nil {
 			tokens, err = readTokens(fields, nil, now)

@@ -9,7 +9,7 @@ import (
 // one it also returns the tenant in iss, which the caller must find again in the
 // signed tid claim: the part of the URL alone proves nothing.
 func (c *Client) matchIssuer(iss string) (tenant string, ok bool) {
-	before, after, many := strings.Cut(c.cfg.Issuer, tenantMark)
+	before, after, many := strings.Cut(c.cfg.Issuer, tenantPlaceholder)
 	if !many {
 		return "", iss == c.cfg.Issuer
 	}

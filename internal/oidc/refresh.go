@@ -28,8 +28,8 @@ type Refresh struct {
 // ID token, which is not looked at here: see [Client.VerifyRefreshed].
 //
 // A refresh token may be good for one request, so a failed one is never
-// retried. [Spent] tells whether an error means that it is good for nothing any
-// more.
+// retried. [IsInvalidGrant] tells whether an error means that it is good for
+// nothing any more.
 func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if r.RefreshToken == "" || len(r.RefreshToken) > maxRefreshToken || strings.ContainsFunc(r.RefreshToken, notPrintable) {
 		return nil, errors.New("refresh request: the refresh token is empty, too long or not printable")
@@ -53,19 +53,19 @@ func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
-	fields, err := answerFields(a)
+	fields, err := responseFields(a)
 	if err == nil {
 		var tokens *Tokens
-		if tokens, err = c.JudgeRefresh(fields, r); err == nil {
+		if tokens, err = c.ParseRefreshed(fields, r); err == nil {
 			return tokens, nil
 		}
 	}
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, r.RefreshToken, r.Secret))
 }
 
-// JudgeRefresh reads the members of an answer as [Client.Refresh] does, for one
+// ParseRefreshed reads the members of an answer as [Client.Refresh] does, for one
 // that came another way.
-func (c *Client) JudgeRefresh(fields Claims, r Refresh) (*Tokens, error) {
+func (c *Client) ParseRefreshed(fields Claims, r Refresh) (*Tokens, error) {
 	tokens, err := readTokens(fields, r.Conform, time.Now())
 	if err != nil {
 		return nil, redact(err, r.RefreshToken, r.Secret)
@@ -73,9 +73,9 @@ func (c *Client) JudgeRefresh(fields Claims, r Refresh) (*Tokens, error) {
 	return tokens, nil
 }
 
-// Spent reports whether err says that a refresh token was refused for good:
-// expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
-func Spent(err error) bool {
+// IsInvalidGrant reports whether err says that a refresh token was refused for
+// good: expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
+func IsInvalidGrant(err error) bool {
 	var refusal *TokenError
 	if !errors.As(err, &refusal) || outbound.Transient(refusal.Status) {
 		return false

@@ -36,8 +36,8 @@ func TestRefresh(t *testing.T) {
 			client := o.client(t, func(c *Config) { c.TokenParams = map[string]string{"audience": "api"} })
 			got, err := client.Refresh(t.Context(), Refresh{RefreshToken: c.token})
 			wantError(t, err, c.err)
-			if Spent(err) != c.spent || err != nil && strings.Contains(err.Error(), "secretive") {
-				t.Errorf("spent %v: %v", Spent(err), err)
+			if IsInvalidGrant(err) != c.spent || err != nil && strings.Contains(err.Error(), "secretive") {
+				t.Errorf("spent %v: %v", IsInvalidGrant(err), err)
 			}
 			if c.err == "" && got.AccessToken != "a" {
 				t.Errorf("%+v", got)

@@ -30,7 +30,7 @@ type Tokens struct {
 	// ExpiresAt is when AccessToken ends, in seconds since 1970. 0 means that the
 	// provider did not say, or said 0, as some do for "never".
 	ExpiresAt int64
-	// Answer is the whole answer, mended.
+	// Answer is the whole answer, as Conform left it.
 	Answer Claims
 }
 
@@ -62,8 +62,8 @@ func (e *TokenError) Unwrap() error {
 // unrecognised stands for an error code that is missing or not safe to repeat.
 const unrecognised = "unrecognised"
 
-// answerFields decodes a token answer, unless its status is a refusal.
-func answerFields(a *outbound.Response) (Claims, error) {
+// responseFields decodes a token answer, unless its status is a refusal.
+func responseFields(a *outbound.Response) (Claims, error) {
 	fields, err := a.Object()
 	if a.Status != http.StatusOK {
 		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.Status}
@@ -175,9 +175,9 @@ func notCode(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.", r))
 }
 
-// quoted is the length of an error code, in bytes, that may be a piece of a
+// minQuoted is the length of an error code, in bytes, that may be a piece of a
 // client assertion; the codes of the standards are words that are in none.
-const quoted = 16
+const minQuoted = 16
 
 // redact takes the code out of a TokenError when it repeats a secret of ours, or
 // a piece of it.
@@ -187,7 +187,7 @@ func redact(err error, secrets ...string) error {
 		return err
 	}
 	for _, s := range secrets {
-		if s != "" && strings.Contains(refusal.Code, s) || len(refusal.Code) >= quoted && strings.Contains(s, refusal.Code) {
+		if s != "" && strings.Contains(refusal.Code, s) || len(refusal.Code) >= minQuoted && strings.Contains(s, refusal.Code) {
 			return &TokenError{Code: unrecognised, Status: refusal.Status}
 		}
 	}

@@ -35,15 +35,15 @@ type Breaker struct {
 
 // Do makes a call unless the breaker is open.
 func (b *Breaker) Do(call func() (*Response, error)) (*Response, error) {
-	if !b.admit(time.Now()) {
+	if !b.allow(time.Now()) {
 		return nil, ErrOpen
 	}
 	a, err := call()
-	b.learn(err, time.Now())
+	b.record(err, time.Now())
 	return a, err
 }
 
-func (b *Breaker) admit(now time.Time) bool {
+func (b *Breaker) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -56,7 +56,7 @@ func (b *Breaker) admit(now time.Time) bool {
 	return true
 }
 
-func (b *Breaker) learn(err error, now time.Time) {
+func (b *Breaker) record(err error, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {

@@ -52,11 +52,11 @@ func TestBreakerOneProbe(t *testing.T) {
 	var b Breaker
 	now := time.Now()
 	for range BreakAfter {
-		b.learn(errNoConnection, now)
+		b.record(errNoConnection, now)
 	}
 	admitted := 0
 	for range 100 {
-		if b.admit(now.Add(ProbeEvery)) {
+		if b.allow(now.Add(ProbeEvery)) {
 			admitted++
 		}
 	}

@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// MaxCalls of one client are under way at a time; one more waits for SlotWait.
+// MaxCalls of one client are under way at a time. One more waits for at most
+// QueueWait.
 const (
-	MaxCalls = 64
-	SlotWait = 2 * time.Second
+	MaxCalls  = 64
+	QueueWait = 2 * time.Second
 )
 
 // A Config describes a provider to call.
@@ -45,7 +46,7 @@ type Client struct {
 	hosts      hostList
 	discovered func() string
 	bearer     BearerMethod
-	slots      slots
+	inFlight   semaphore
 	fetches    Breaker
 }
 
@@ -73,7 +74,7 @@ func New(c Config) (*Client, error) {
 	if c.Bearer == (BearerMethod{}) {
 		c.Bearer = authorizationHeader
 	}
-	return &Client{http: guarded(c.HTTP, urls), hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, slots: newSlots()}, nil
+	return &Client{http: guarded(c.HTTP, urls), hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, inFlight: newSemaphore()}, nil
 }
 
 // CheckHeaders refuses headers that are set by what the protocol says. field
@@ -134,10 +135,10 @@ func (c *Client) DoIdempotent(req *http.Request) (*Response, error) {
 
 // within sends a request within the bounds of what may be under way.
 func (c *Client) within(req *http.Request, send func(*http.Request) (*Response, error)) (*Response, error) {
-	if err := c.slots.take(req.Context()); err != nil {
+	if err := c.inFlight.acquire(req.Context()); err != nil {
 		return nil, err
 	}
-	defer c.slots.free()
+	defer c.inFlight.release()
 	return send(req)
 }
 
@@ -162,19 +163,19 @@ func (c *Client) Document(ctx context.Context, from string) ([]byte, error) {
 // CloseIdleConnections is that of the HTTP client.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// slots bound the calls of one client that are under way, so that a provider
-// that hangs holds a bounded part of the service.
-type slots chan struct{}
+// A semaphore bounds the calls of one client that are under way, so that a
+// provider that hangs holds a bounded part of the service.
+type semaphore chan struct{}
 
-func newSlots() slots { return make(slots, MaxCalls) }
+func newSemaphore() semaphore { return make(semaphore, MaxCalls) }
 
-func (s slots) take(ctx context.Context) error {
+func (s semaphore) acquire(ctx context.Context) error {
 	select {
 	case s <- struct{}{}:
 		return nil
 	default:
 	}
-	timer := time.NewTimer(SlotWait)
+	timer := time.NewTimer(QueueWait)
 	defer timer.Stop()
 	select {
 	case s <- struct{}{}:
@@ -186,4 +187,4 @@ func (s slots) take(ctx context.Context) error {
 	}
 }
 
-func (s slots) free() { <-s }
+func (s semaphore) release() { <-s }

@@ -41,8 +41,8 @@ type HTTPOptions struct {
 	// MaxBody is the largest answer in bytes; reading past it is an error, not a
 	// truncation. Default 1 MiB.
 	MaxBody int64
-	// AllowNetworks are internal networks that hosts learnt from a provider may
-	// live in. Link-local, metadata, unspecified and multicast addresses stay
+	// AllowNetworks are internal networks that hosts which only a provider named
+	// may live in. Link-local, metadata, unspecified and multicast addresses stay
 	// refused inside them.
 	AllowNetworks []netip.Prefix
 	// RootCAs replaces the system's certificate authorities when set.
@@ -71,9 +71,9 @@ func NewHTTPClient(o HTTPOptions) *http.Client {
 		o.MaxBody = MaxBody
 	}
 	allow := slices.Clone(o.AllowNetworks)
-	t := &transport{learnt: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
+	t := &transport{discovered: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
 	if o.Transport == nil {
-		t.learnt = newPool(o.RootCAs, dialRule{allow: allow})
+		t.discovered = newPool(o.RootCAs, dialRule{allow: allow})
 		t.configured = newPool(o.RootCAs, dialRule{allow: allow, internal: true})
 	}
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: refuseRedirect, Transport: t}
@@ -123,9 +123,9 @@ func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 // transport sends each request through one of two connection pools. The pools
 // are separate because connections are reused by host name alone: with one pool,
 // a connection opened for a configured host would serve a request to the same
-// host learnt from someone else's metadata, and no dial would be there to judge.
+// host discovered in someone else's metadata, and no dial would be there to judge.
 type transport struct {
-	learnt     http.RoundTripper // public addresses only
+	discovered http.RoundTripper // public addresses only
 	configured http.RoundTripper // internal addresses as well
 	hosts      map[string]bool   // host:port that use configured
 	maxBody    int64
@@ -139,7 +139,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, ErrScheme
 	}
-	pool := t.learnt
+	pool := t.discovered
 	if t.hosts[hostPort(req.URL)] {
 		pool = t.configured
 	}
@@ -153,7 +153,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections lets [http.Client.CloseIdleConnections] reach the pools.
 func (t *transport) CloseIdleConnections() {
-	for _, pool := range []http.RoundTripper{t.learnt, t.configured} {
+	for _, pool := range []http.RoundTripper{t.discovered, t.configured} {
 		if p, ok := pool.(*http.Transport); ok {
 			p.CloseIdleConnections()
 		}

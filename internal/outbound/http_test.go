@@ -99,16 +99,16 @@ func TestConfiguredHostOnly(t *testing.T) {
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close() // back into the pool
 		if _, err := base.Get(srv.URL); !errors.Is(err, errAddress) {
-			t.Fatalf("learnt host: %v", err)
+			t.Fatalf("discovered host: %v", err)
 		}
 	}
 	port := srv.URL[strings.LastIndex(srv.URL, ":"):]
-	for _, learnt := range []string{
+	for _, discovered := range []string{
 		"http://localhost" + port, "http://127.0.0.2" + port, "https://[::ffff:127.0.0.1]" + port, "https://169.254.169.254/",
 		"https://[fd00:ec2::254]/", "https://0.0.0.0" + port, "https://10.255.255.1/",
 	} {
-		if _, err := trusting.Get(learnt); !errors.Is(err, errAddress) {
-			t.Errorf("%s: %v", learnt, err)
+		if _, err := trusting.Get(discovered); !errors.Is(err, errAddress) {
+			t.Errorf("%s: %v", discovered, err)
 		}
 	}
 	allowing := NewHTTPClient(HTTPOptions{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})

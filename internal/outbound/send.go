@@ -13,7 +13,7 @@ import (
 
 // ErrUnavailable marks failures that may pass: the provider could not be
 // reached, did not answer in time, or answered 429 or 5xx. Anything else is a
-// refusal that trying again will not mend.
+// refusal that trying again will not change.
 var ErrUnavailable = errors.New("identity provider unavailable")
 
 // errTooLarge: an answer is over its bound.

@@ -118,7 +118,7 @@ var tokens = []mutation{
 	{"tenants/account-id", ".", "\tcase !pairwise:\n\t\treturn full, formerID{id: id, issuer", "\tcase !pairwise:\n\t\treturn id, formerID{id: full, issuer", "."},
 	{"tenants/former-account", ".", "oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {", never + "oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {", "."},
 	{"tenants/former-id", ".", "f.PairwiseSubject && f.subjectIsID()", "f.PairwiseSubject", "."},
-	{"tenants/refresh", ".", "got.Issuer != was.Issuer && oidc.ManyTenants(f.Issuer):", "false:", "."},
+	{"tenants/refresh", ".", "got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer):", "false:", "."},
 	{"id-token/tenant", "internal/oidc", `if c.client.cfg.multiTenant() && c.claims["tid"] != tenant {`, `if ` + never + `tenant != "" {`, "./internal/oidc"},
 	{"id-token/aud", "internal/oidc", "if !slices.Contains(audiences, any(id)) {", "if " + never + "!slices.Contains(audiences, any(id)) {", "./internal/oidc"},
 	{"id-token/azp", "internal/oidc", "if (present || len(audiences) > 1) && azp != id {", "if " + never + "present && azp != id {", "./internal/oidc"},
@@ -152,7 +152,7 @@ var tokens = []mutation{
 	{"client-assertion/jti", "internal/oidc", "rand.Text(), // 130 bits", "rand.Text()[:0],", "./internal/oidc"},
 	{"client-assertion/exp", "internal/oidc", "now.Add(assertionLife).Unix()", "now.Add(60 * assertionLife).Unix()", "./internal/oidc"},
 	{"client-assertion/alg", "internal/oidc", `return "", fmt.Errorf("%w, %s", ErrAssertionAlg, c.key)`, `return "", nil`, "./internal/oidc"},
-	{"client-assertion/quoted", "internal/oidc", "|| len(refusal.Code) >= quoted && strings", "|| false && strings", "./internal/oidc"},
+	{"client-assertion/quoted", "internal/oidc", "|| len(refusal.Code) >= minQuoted && strings", "|| false && strings", "./internal/oidc"},
 	{"outbound/scheme", "internal/outbound", "if !secureURL(req.URL) {", "if " + never + "!secureURL(req.URL) {", "./internal/outbound"},
 	{"outbound/body-limit", "internal/outbound", "\tresp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)\n", "", "./internal/outbound"},
 }
