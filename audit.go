@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/plainlog"
 	"authsvc/internal/uuid"
 )
@@ -200,7 +200,7 @@ func (rq *request) auditRefusal(e *Error) {
 func failed(e *Error) bool {
 	var why fixedReason
 	switch {
-	case errors.Is(e.Err, errStore), errors.Is(e.Err, oidc.ErrUnavailable), e.Code == Configuration, e.Code == OAuthCreateAccount, e.Code == EmailCreateAccount:
+	case errors.Is(e.Err, errStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == Configuration, e.Code == OAuthCreateAccount, e.Code == EmailCreateAccount:
 		return true
 	case e.Code == OAuthSignin:
 		return true
@@ -215,7 +215,7 @@ func reason(e *Error) string {
 	switch {
 	case errors.Is(e.Err, errStore):
 		return "the store could not be asked"
-	case errors.Is(e.Err, oidc.ErrUnavailable):
+	case errors.Is(e.Err, outbound.ErrUnavailable):
 		return "the provider could not be asked"
 	case errors.As(e.Err, &why):
 		return string(why)

@@ -25,7 +25,7 @@ var bannedImports = map[string]map[string]string{
 	"encoding/gob": {},
 	"math/rand/v2": {
 		"adapter/redis/call.go":          "pauses between tries",
-		"internal/oidc/retry.go":         "pauses between tries",
+		"internal/outbound/retry.go":     "pauses between tries",
 		"ratelimit_queue.go":             "how long late attempts wait, and which goes when there are too many",
 		"adapter/mongodb/errors.go":      "pauses between tries",
 		"adapter/mongodb/tokens.go":      "the order in which slots of the mail queue are tried",

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 )
 
 // An Exchange is one sign-in as the functions of a provider see it. It is good
@@ -25,12 +26,14 @@ type Exchange struct {
 	Tokens   Profile // the token answer, conformed; nil before. See RefreshTokens
 	Claims   Profile // of the verified ID token or OpenID 2.0 assertion; nil without
 
-	party           *oidc.Party
+	calls           *outbound.Client
+	jwts            *oidc.JWTVerifier
+	oidc            *oidc.Client // with OAuth
 	tokens          *oidc.Tokens
-	headers         map[string]string      // of every call
-	userInfoHeaders map[string]string      // of those with the token
-	userInfoURL     string                 // with sign
-	sign            func(*oidc.Call) error // attaches the token of a protocol that signs; else nil
+	headers         map[string]string          // of every call
+	userInfoHeaders map[string]string          // of those with the token
+	userInfoURL     string                     // with sign
+	sign            func(*outbound.Call) error // attaches the token of a protocol that signs; else nil
 }
 
 // An APIRequest is a call to a provider.
@@ -58,7 +61,7 @@ func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
 // and redirects are errors, a status of 400 to 499 other than 429 is a
 // *RefusedError. No error quotes the address or the answer.
 func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
-	call := oidc.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.headers)}
+	call := outbound.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.headers)}
 	if r.WithToken {
 		call.Header = maps.Clone(x.userInfoHeaders)
 	}
@@ -71,8 +74,8 @@ func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 			return nil, err
 		}
 	}
-	v, err := x.party.Call(ctx, call)
-	var no *oidc.Refusal
+	v, err := x.calls.Call(ctx, call)
+	var no *outbound.Refusal
 	if errors.As(err, &no) {
 		return nil, &RefusedError{Status: no.Status, Answer: no.Answer, err: err}
 	}
@@ -99,11 +102,11 @@ const maxPicture = 6 << 10
 // URL for User.Image. It is empty when there is none (404) and when it is over
 // 6 KiB.
 func (x *Exchange) Picture(ctx context.Context, url string) (string, error) {
-	call := oidc.Call{URL: url, Header: map[string]string{"Accept": "image/*"}}
+	call := outbound.Call{URL: url, Header: map[string]string{"Accept": "image/*"}}
 	if err := x.attachToken(&call); err != nil {
 		return "", err
 	}
-	kind, body, err := x.party.Picture(ctx, call)
+	kind, body, err := x.calls.Picture(ctx, call)
 	if err != nil || len(body) == 0 || len(body) > maxPicture {
 		return "", err
 	}
@@ -114,7 +117,7 @@ func (x *Exchange) Picture(ctx context.Context, url string) (string, error) {
 	return image, nil
 }
 
-func (x *Exchange) attachToken(call *oidc.Call) error {
+func (x *Exchange) attachToken(call *outbound.Call) error {
 	if x.sign != nil {
 		return x.sign(call)
 	}
@@ -134,7 +137,7 @@ func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 		return nil, errors.New("there is no access token yet")
 	}
 	sub, _ := oidc.Claims(x.Claims).String("sub")
-	claims, err := x.party.UserInfo(ctx, x.tokens, sub)
+	claims, err := x.oidc.UserInfo(ctx, x.tokens, sub)
 	return Profile(claims), err
 }
 
@@ -142,7 +145,7 @@ func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 // audience and that has not expired. jwksURL is where the keys are, on one of
 // the provider's hosts; empty: where those of ID tokens are. HMAC is refused.
 func (x *Exchange) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Profile, error) {
-	claims, err := x.party.VerifyJWT(ctx, raw, jwksURL, issuers, audience)
+	claims, err := x.jwts.Verify(ctx, raw, jwksURL, issuers, audience)
 	return Profile(claims), err
 }
 

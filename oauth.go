@@ -25,7 +25,7 @@ var passOn = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint",
 // oauthFlow is a compiled *OAuth.
 type oauthFlow struct {
 	OAuth
-	party              *oidc.Party
+	oidc               *oidc.Client
 	secrets            *clientSecrets // nil: the secret is Client.Secret
 	mapping            mapping
 	userInfoHeaders    map[string]string // Headers and UserInfoHeaders
@@ -72,7 +72,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	if f.state {
 		ask.State = tx.State
 	}
-	to, err := f.party.AuthorizationURL(rq.ctx, ask)
+	to, err := f.oidc.AuthorizationURL(rq.ctx, ask)
 	if err != nil {
 		rq.expireCookie(rq.txName(tx.State), "")
 		return fail(OAuthSignin, err)
@@ -248,7 +248,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 	if a.iss != "" {
 		iss = []string{a.iss}
 	}
-	if err := f.party.CheckIssuer(rq.ctx, iss); err != nil {
+	if err := f.oidc.CheckIssuer(rq.ctx, iss); err != nil {
 		return identity{}, err
 	}
 	if a.code == "" && f.ExchangeCode == nil {
@@ -275,7 +275,7 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	var err error
 	sub := ""
 	if f.openID {
-		claims, err = f.party.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: x.tokens.AccessToken,
+		claims, err = f.oidc.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: x.tokens.AccessToken,
 			MaxAge: tx.maxAge(rq.now)})
 		if err != nil {
 			return nil, err
@@ -289,7 +289,7 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	case f.openID && !f.UserInfoClaims:
 		return Profile(claims), nil
 	}
-	more, err := f.party.UserInfo(rq.ctx, x.tokens, sub)
+	more, err := f.oidc.UserInfo(rq.ctx, x.tokens, sub)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"authsvc/internal/oauth1"
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/weburl"
 )
 
@@ -54,7 +55,8 @@ type OAuth1 struct {
 // oauth1Flow is a compiled *OAuth1.
 type oauth1Flow struct {
 	OAuth1
-	party       *oidc.Party
+	calls       *outbound.Client
+	jwts        *oidc.JWTVerifier
 	mapping     mapping
 	headers     map[string]string
 	redirectURI string

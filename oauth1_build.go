@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/weburl"
 )
 
@@ -20,13 +21,15 @@ func (o *OAuth1) build(b *builder) flow {
 		f.headers[name] = strings.ReplaceAll(value, "{client_id}", o.Client.ID)
 	}
 	var err error
-	f.party, err = oidc.NewCaller(oidc.CallerConfig{HTTP: b.http, Hosts: o.Hosts, Headers: f.headers, URLs: map[string]string{
+	f.calls, err = outbound.New(outbound.Config{HTTP: b.http, Hosts: o.Hosts, Headers: f.headers, URLs: map[string]string{
 		"request token url": o.RequestTokenURL, "authorization url": o.AuthorizationURL,
 		"access token url": o.AccessTokenURL, "userinfo url": o.UserInfoURL,
 	}})
 	if err != nil {
-		b.failParty(err, known)
+		b.failFields(err, known)
+		return f
 	}
+	f.jwts = oidc.NewJWTVerifier(f.calls)
 	return f
 }
 

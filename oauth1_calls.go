@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"authsvc/internal/oauth1"
-	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
 )
@@ -20,12 +20,12 @@ func (f *oauth1Flow) credentials(token, secret string) oauth1.Credentials {
 
 // fetch asks a token endpoint. Its answer is a form, whatever its content type.
 func (f *oauth1Flow) fetch(ctx context.Context, from string, c oauth1.Credentials, protocol map[string]string) (oauth1.Answer, error) {
-	call := oidc.Call{Method: http.MethodPost, URL: from, Header: map[string]string{"Accept": "*/*"}}
+	call := outbound.Call{Method: http.MethodPost, URL: from, Header: map[string]string{"Accept": "*/*"}}
 	maps.Copy(call.Header, f.headers)
 	if err := sign(&call, c, protocol); err != nil {
 		return oauth1.Answer{}, err
 	}
-	body, err := f.party.Fetch(ctx, call)
+	body, err := f.calls.Fetch(ctx, call)
 	if err != nil {
 		return oauth1.Answer{}, err
 	}
@@ -33,7 +33,7 @@ func (f *oauth1Flow) fetch(ctx context.Context, from string, c oauth1.Credential
 }
 
 // sign sets the Authorization header of a call.
-func sign(call *oidc.Call, c oauth1.Credentials, protocol map[string]string) error {
+func sign(call *outbound.Call, c oauth1.Credentials, protocol map[string]string) error {
 	header, err := c.Authorization(oauth1.Request{Method: methodOf(call), URL: call.URL, Form: call.Form, Protocol: protocol}, seal.Token(), time.Now())
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func sign(call *oidc.Call, c oauth1.Credentials, protocol map[string]string) err
 	return nil
 }
 
-func methodOf(call *oidc.Call) string {
+func methodOf(call *outbound.Call) string {
 	switch {
 	case call.Method != "":
 		return call.Method
@@ -65,12 +65,12 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 		return identity{}, fmt.Errorf("access token: %w", err)
 	}
 	x := &Exchange{Client: f.Client, RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Tokens: Profile{},
-		party: f.party, headers: f.headers, userInfoHeaders: f.headers, userInfoURL: f.UserInfoURL}
+		calls: f.calls, jwts: f.jwts, headers: f.headers, userInfoHeaders: f.headers, userInfoURL: f.UserInfoURL}
 	for name, v := range a.Fields {
 		x.Tokens[name] = v
 	}
 	c := f.credentials(a.Token, a.Secret)
-	x.sign = func(call *oidc.Call) error { return sign(call, c, nil) }
+	x.sign = func(call *outbound.Call) error { return sign(call, c, nil) }
 	profile, err := f.profile(rq, x)
 	if err != nil {
 		return identity{}, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/weburl"
 )
 
@@ -31,11 +32,11 @@ func (o *OAuth) build(b *builder) flow {
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
 	f.secrets = newClientSecrets(o)
 	var err error
-	f.party, err = oidc.New(oidc.Config{
+	f.oidc, err = oidc.New(oidc.Config{
 		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,
 		JWKSURL: o.JWKSURL, RevocationURL: o.RevocationURL, EndSessionURL: o.EndSessionURL, DiscoveryURL: o.DiscoveryURL,
 		Tenants: o.Tenants, Hosts: o.Hosts,
-		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil,
+		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.ClientSecret != nil,
 		ClientIDParam: o.ClientIDParam, AuthMethod: o.AuthMethod, TokenParams: o.TokenParams,
 		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
@@ -43,7 +44,7 @@ func (o *OAuth) build(b *builder) flow {
 		Stale: b.tellStale(o.ID),
 	})
 	if err != nil {
-		b.failParty(err, known)
+		b.failFields(err, known)
 	}
 	return f
 }
@@ -63,9 +64,9 @@ func (b *builder) tellStale(id string) func(string, error) {
 	}
 }
 
-// failParty records what oidc.New says: joined errors that begin with the name
-// of a field. The mistakes from known on may have said the same already.
-func (b *builder) failParty(err error, known int) {
+// failFields records what oidc.New and outbound.New say: joined errors that begin
+// with the name of a field. The mistakes from known on may have said the same already.
+func (b *builder) failFields(err error, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join
 		list = many.Unwrap()
@@ -139,7 +140,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 			b.fail("token_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
 	}
-	if err := oidc.CheckHosts(f.Hosts); err != nil {
+	if err := outbound.CheckHosts(f.Hosts); err != nil {
 		b.fail("hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
 	}
 	f.checkTenants(b)

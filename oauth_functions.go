@@ -28,7 +28,7 @@ func (f *oauthFlow) exchange(rq *request, tx *transaction, a answer) (*Exchange,
 		}
 	}
 	return &Exchange{Client: c, Code: a.code, RedirectURI: tx.RedirectURI, Verifier: tx.Verifier, State: tx.State,
-		Callback: rq.callbackParam, party: f.party, headers: f.Headers, userInfoHeaders: f.userInfoHeaders}, nil
+		Callback: rq.callbackParam, calls: f.oidc.Outbound(), jwts: f.oidc.JWTs(), oidc: f.oidc, headers: f.Headers, userInfoHeaders: f.userInfoHeaders}, nil
 }
 
 // maxCallbackParam bounds what the browser may hand to a provider's function.
@@ -46,13 +46,13 @@ func (rq *request) callbackParam(name string) string {
 func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 	g := oidc.Grant{Code: x.Code, RedirectURI: x.RedirectURI, Verifier: x.Verifier, Secret: x.Client.Secret, Conform: f.conform(rq)}
 	if f.ExchangeCode == nil {
-		return f.party.Exchange(rq.ctx, g)
+		return f.oidc.Exchange(rq.ctx, g)
 	}
 	answer, err := guarded(rq, "ExchangeCode", func() (Profile, error) { return f.ExchangeCode(rq.ctx, x) })
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	return f.party.Judge(oidc.Claims(answer), g)
+	return f.oidc.ParseTokens(oidc.Claims(answer), g)
 }
 
 // conform is ConformTokens for answers of the token endpoint; nil without.

@@ -24,7 +24,7 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 	if f.Client.Secret != "" {
 		b.fail("client_secret", "is given, but auth_method private_key_jwt takes none", "remove it, or use another auth_method without private_key")
 	}
-	if f.AssertionAudience == "" && (f.Issuer == "" || oidc.ManyTenants(f.Issuer)) {
+	if f.AssertionAudience == "" && (f.Issuer == "" || oidc.MultiTenant(f.Issuer)) {
 		b.fail("assertion_audience", "is missing", "write the issuer identifier of the provider's token endpoint; without one issuer nothing else says who the signature is for")
 	}
 	if f.Client.PrivateKey == "" {
@@ -33,6 +33,6 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 	}
 	var wrong *oidc.KeyError
 	if _, err := oidc.ParseClientKey(f.Client.PrivateKey, f.Client.KeyID); errors.As(err, &wrong) {
-		b.fail("private_key", wrong.Problem, wrong.Mend)
+		b.fail("private_key", wrong.Problem, wrong.Fix)
 	}
 }

@@ -20,7 +20,7 @@ type formerID struct {
 // else.
 func (f *oauthFlow) checkTenants(b *builder) {
 	switch {
-	case !oidc.ManyTenants(f.Issuer):
+	case !oidc.MultiTenant(f.Issuer):
 	case !f.openID:
 		b.fail("issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (type: oidc), or name one issuer")
 	case len(f.Tenants) == 0 && !f.PairwiseSubject:
@@ -40,7 +40,7 @@ func (f *oauthFlow) checkTenants(b *builder) {
 // may be of a person in another tenant: the account counts only if the ID token
 // that is stored with it is of the same issuer.
 func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, formerID) {
-	many, pairwise := oidc.ManyTenants(f.Issuer), f.PairwiseSubject && f.subjectIsID()
+	many, pairwise := oidc.MultiTenant(f.Issuer), f.PairwiseSubject && f.subjectIsID()
 	tenant := text(claims["tid"])
 	if tenant == "" || !many && !pairwise {
 		return id, formerID{}

@@ -34,12 +34,12 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	with := oidc.Refresh{RefreshToken: a.RefreshToken, Secret: x.Client.Secret, Conform: f.conform(rq)}
 	var tokens *oidc.Tokens
 	if f.RefreshTokens == nil {
-		tokens, err = f.party.Refresh(ctx, with)
+		tokens, err = f.oidc.Refresh(ctx, with)
 	} else {
 		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
 		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
-			tokens, err = f.party.JudgeRefresh(oidc.Claims(got), with)
+			tokens, err = f.oidc.ParseRefreshed(oidc.Claims(got), with)
 		}
 	}
 	if err != nil {
@@ -52,13 +52,13 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
 	was := oidc.UnverifiedSubject(a.IDToken)
 	if t.IDToken != "" && f.openID && was.ID != "" {
-		got, err := f.party.VerifyRefreshed(ctx, t)
+		got, err := f.oidc.VerifyRefreshed(ctx, t)
 		switch {
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return Account{}, err
 		case err != nil: // the access token is as good without it
 			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
-		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.ManyTenants(f.Issuer): // else the operator may have moved the issuer
+		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // else the operator may have moved the issuer
 			return Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken
@@ -82,5 +82,5 @@ func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hi
 		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.RevokeToken(ctx, x, token, hint) })
 		return err
 	}
-	return f.party.Revoke(ctx, token, hint, x.Client.Secret)
+	return f.oidc.Revoke(ctx, token, hint, x.Client.Secret)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
@@ -49,7 +50,8 @@ type OpenID2 struct {
 // openID2Flow is a compiled *OpenID2.
 type openID2Flow struct {
 	OpenID2
-	party       *oidc.Party
+	calls       *outbound.Client
+	jwts        *oidc.JWTVerifier
 	mapping     mapping
 	redirectURI string
 	wire        info
@@ -175,7 +177,7 @@ func (f *openID2Flow) verify(ctx context.Context, a assertion) error {
 	for name, v := range f.Headers {
 		header[name] = v
 	}
-	body, err := f.party.Fetch(ctx, oidc.Call{URL: f.Endpoint, Form: form, Header: header})
+	body, err := f.calls.Fetch(ctx, outbound.Call{URL: f.Endpoint, Form: form, Header: header})
 	if err != nil {
 		return fmt.Errorf("check_authentication: %w", err)
 	}
@@ -189,7 +191,7 @@ func (f *openID2Flow) verify(ctx context.Context, a assertion) error {
 func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID string) (identity, error) {
 	profile := Profile{"sub": subject, "claimed_id": claimedID}
 	if f.UserInfo != nil {
-		x := &Exchange{RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Claims: profile, party: f.party, headers: f.Headers}
+		x := &Exchange{RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Claims: profile, calls: f.calls, jwts: f.jwts, headers: f.Headers}
 		var err error
 		if profile, err = guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) }); err != nil {
 			return identity{}, err

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/weburl"
 )
 
@@ -25,9 +26,11 @@ func (o *OpenID2) build(b *builder) flow {
 		f.mapping.paths.id = nil
 	}
 	var err error
-	f.party, err = oidc.NewCaller(oidc.CallerConfig{HTTP: b.http, Hosts: o.Hosts, Headers: o.Headers, URLs: map[string]string{"endpoint": o.Endpoint}})
+	f.calls, err = outbound.New(outbound.Config{HTTP: b.http, Hosts: o.Hosts, Headers: o.Headers, URLs: map[string]string{"endpoint": o.Endpoint}})
 	if err != nil {
-		b.failParty(err, known)
+		b.failFields(err, known)
+		return f
 	}
+	f.jwts = oidc.NewJWTVerifier(f.calls)
 	return f
 }

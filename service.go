@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	"authsvc/internal/pages"
 )
 
@@ -266,7 +266,7 @@ func (s *Service) describe(order []flow) {
 
 // client makes the HTTP client for identity providers.
 func client(c *Config) *http.Client {
-	return oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
+	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
 }
 
 // Reconfigure makes the service that takes over from s under another configuration,

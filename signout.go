@@ -82,7 +82,7 @@ func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken f
 		return oidc.Logout{}, nil
 	}
 	r.IDToken = idToken()
-	return f.party.Logout(ctx, r)
+	return f.oidc.Logout(ctx, r)
 }
 
 // signOutAtProvider is where a browser goes whose session ended: to the

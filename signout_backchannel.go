@@ -28,7 +28,7 @@ func (f *oauthFlow) loggedOut(ctx context.Context, raw string) (*oidc.LogoutToke
 	if !f.subjectIsID() {
 		return nil, true, errors.New("the provider's account ids are not the subjects of its tokens")
 	}
-	t, err := f.party.VerifyLogoutToken(ctx, raw)
+	t, err := f.oidc.VerifyLogoutToken(ctx, raw)
 	return t, true, err
 }
 

@@ -171,7 +171,7 @@ var (
 // A tokenKeeper is a flow whose accounts have tokens that can be renewed and
 // revoked.
 type tokenKeeper interface {
-	// refresh returns a with new tokens. See oidc.Spent for refusals, which
+	// refresh returns a with new tokens. See oidc.IsInvalidGrant for refusals, which
 	// may be ErrTokenRefused as well.
 	refresh(ctx context.Context, s *Service, a Account) (Account, error)
 	// revoke makes a token of an account invalid at the provider.

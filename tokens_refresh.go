@@ -84,7 +84,7 @@ func (r *refresh) run(life context.Context) {
 	switch {
 	case err == nil:
 		r.keep(life, renewed)
-	case oidc.Spent(err), errors.Is(err, ErrTokenRefused):
+	case oidc.IsInvalidGrant(err), errors.Is(err, ErrTokenRefused):
 		r.refused(life, err)
 	case errors.Is(err, ErrNoToken):
 		r.finish("", err, 0)

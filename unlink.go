@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 )
 
 // ErrLastAccount: without the account the user could not sign in any more.
@@ -150,7 +151,7 @@ func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, a Accoun
 		switch {
 		case err == nil, errors.Is(err, oidc.ErrNoEndpoint):
 			return nil
-		case !errors.Is(err, oidc.ErrUnavailable), try == len(revokeWaits):
+		case !errors.Is(err, outbound.ErrUnavailable), try == len(revokeWaits):
 			return err
 		case !sleep(life, revokeWaits[try]):
 			return fmt.Errorf("the service ended: %w", err)

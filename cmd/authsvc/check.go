@@ -10,6 +10,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/oidc"
+	"authsvc/internal/outbound"
 	tables "authsvc/internal/schema"
 )
 
@@ -170,13 +171,13 @@ func (k *checker) providers(offline bool) {
 func (k *checker) discover(o *authsvc.OAuth) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
-	party, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
+	client, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
 		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, DiscoveryURL: o.DiscoveryURL, Tenants: o.Tenants,
-		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, MintedSecret: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
+		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
 		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
-		Algs: o.SigningAlgs, HTTP: oidc.NewHTTPClient(oidc.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
+		Algs: o.SigningAlgs, HTTP: outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
 	if err == nil {
-		_, err = party.Metadata(ctx)
+		_, err = client.Metadata(ctx)
 	}
 	if errors.Is(err, oidc.ErrAssertionAlg) {
 		return fmt.Errorf("%w; make a private_key that signs with one that it names", err)

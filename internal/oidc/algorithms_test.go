@@ -19,10 +19,10 @@ func TestIDTokenAlgorithms(t *testing.T) {
 	for _, s := range signers {
 		op.keys = append(op.keys, s.public())
 	}
-	p, only := op.party(t), op.party(t, func(c *Config) { c.Algs = []string{"RS256"} })
+	client, only := op.client(t), op.client(t, func(c *Config) { c.Algs = []string{"RS256"} })
 	for _, s := range signers {
 		raw := s.sign(t, op.claims(), nil)
-		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
+		_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "")
 		want := "algorithm is not allowed"
 		if s.alg == jose.RS256 {
@@ -44,8 +44,8 @@ func TestKeyConfusion(t *testing.T) {
 	wantError(t, err, "")
 	jwk, err := json.Marshal(rsa.public())
 	wantError(t, err, "")
-	asymmetric := op.party(t)
-	both := op.party(t, func(c *Config) { c.Algs = []string{"RS256", "HS256"} })
+	asymmetric := op.client(t)
+	both := op.client(t, func(c *Config) { c.Algs = []string{"RS256", "HS256"} })
 	for _, secret := range [][]byte{
 		der, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), jwk, rsaKey().N.Bytes(), make([]byte, 32),
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(&rsaKey().PublicKey)}),
@@ -69,15 +69,15 @@ func TestKeyConfusion(t *testing.T) {
 func TestKeyFromToken(t *testing.T) {
 	t.Parallel()
 	op, evil := newProvider(t), newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	for name, v := range map[string]any{
 		"jku": evil.URL + "/jwks", "x5u": evil.URL + "/cert", "jwk": evil.signer.public(),
 	} {
 		raw := evil.signer.sign(t, op.claims(), map[string]any{name: v})
-		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
+		_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "signature is not by a key")
 		raw = op.signer.sign(t, op.claims(), map[string]any{name: v})
-		_, err = p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
+		_, err = client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "")
 	}
 	if n := evil.count("/jwks") + evil.count("/cert"); n != 0 {

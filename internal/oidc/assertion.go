@@ -27,14 +27,14 @@ var ErrAssertionAlg = errors.New("token_endpoint_auth_signing_alg_values_support
 
 // credential is what the client authenticates with in one request: its secret,
 // or an assertion that is made for this request alone.
-func (p *Party) credential(md *Metadata, minted string) (string, error) {
+func (c *Client) credential(md *Metadata, own string) (string, error) {
 	switch {
-	case p.cfg.AuthMethod == PrivateKeyJWT:
-		return p.assertion(md, time.Now())
-	case p.cfg.MintedSecret:
-		return minted, nil
+	case c.cfg.AuthMethod == PrivateKeyJWT:
+		return c.assertion(md, time.Now())
+	case c.cfg.SecretPerGrant:
+		return own, nil
 	}
-	return p.cfg.ClientSecret, nil
+	return c.cfg.ClientSecret, nil
 }
 
 // assertion signs what RFC 7523, section 3, asks for. The audience is never
@@ -44,9 +44,9 @@ func (p *Party) credential(md *Metadata, minted string) (string, error) {
 // typ is JWT, the word of RFC 7523 that servers have always taken. Those that
 // compare typ, such as servers built on Nimbus, refuse the explicit type of RFC
 // 10070, and there is nothing else that this key signs.
-func (p *Party) assertion(md *Metadata, now time.Time) (string, error) {
+func (c *Client) assertion(md *Metadata, now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{
-		"iss": p.cfg.ClientID, "sub": p.cfg.ClientID, "aud": p.cfg.audience(),
+		"iss": c.cfg.ClientID, "sub": c.cfg.ClientID, "aud": c.cfg.audience(),
 		"jti": rand.Text(), // 130 bits
 		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 	})
@@ -55,9 +55,9 @@ func (p *Party) assertion(md *Metadata, now time.Time) (string, error) {
 	}
 	alg := md.assertionAlg
 	if alg == "" {
-		alg = p.key.algs[0]
+		alg = c.key.algs[0]
 	}
-	return p.key.sign(alg, claims)
+	return c.key.sign(alg, claims)
 }
 
 // audience is the one recipient of assertions, "" if the configuration names none.
@@ -70,17 +70,17 @@ func (c *Config) audience() string {
 
 // chooseAssertionAlg returns the first algorithm of the key that is announced.
 // Without an announcement that is left to assertion.
-func (p *Party) chooseAssertionAlg(announced any) (jose.SignatureAlgorithm, error) {
+func (c *Client) chooseAssertionAlg(announced any) (jose.SignatureAlgorithm, error) {
 	list, _ := announced.([]any)
-	if p.key == nil || len(list) == 0 {
+	if c.key == nil || len(list) == 0 {
 		return "", nil
 	}
-	for _, alg := range p.key.algs {
+	for _, alg := range c.key.algs {
 		if slices.Contains(list, any(string(alg))) {
 			return alg, nil
 		}
 	}
-	return "", fmt.Errorf("%w, %s", ErrAssertionAlg, p.key)
+	return "", fmt.Errorf("%w, %s", ErrAssertionAlg, c.key)
 }
 
 func (c *Config) checkAssertion() error {
@@ -89,7 +89,7 @@ func (c *Config) checkAssertion() error {
 		return errors.New("private key: needs the method " + PrivateKeyJWT)
 	case c.AuthMethod != PrivateKeyJWT:
 		return nil
-	case c.MintedSecret:
+	case c.SecretPerGrant:
 		return errors.New("auth method: " + PrivateKeyJWT + " has no use for a secret that is made")
 	case c.ClientSecret != "":
 		return errors.New("client secret: has no use with " + PrivateKeyJWT)

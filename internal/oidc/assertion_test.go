@@ -109,15 +109,15 @@ func TestAssertion(t *testing.T) {
 			})
 			o.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
 			o.on("/revoke", reply(200, "", ""))
-			p := o.party(t, plain, keyed(c.key), func(config *Config) { config.KeyID = c.id })
+			client := o.client(t, plain, keyed(c.key), func(config *Config) { config.KeyID = c.id })
 			seen := map[any]bool{}
 			for path, ask := range map[string]func() error{
 				"/token": func() error {
-					_, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
+					_, err := client.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 					return err
 				},
-				"/token?": func() error { _, err := p.Refresh(t.Context(), Refresh{RefreshToken: "rt"}); return err },
-				"/revoke": func() error { return p.Revoke(t.Context(), "rt", "refresh_token", "") },
+				"/token?": func() error { _, err := client.Refresh(t.Context(), Refresh{RefreshToken: "rt"}); return err },
+				"/revoke": func() error { return client.Revoke(t.Context(), "rt", "refresh_token", "") },
 			} {
 				for range 2 {
 					wantError(t, ask(), "")
@@ -160,7 +160,7 @@ func TestAssertionAudience(t *testing.T) {
 		"many tenants":         {func(c *Config) { c.Issuer = issuer + "/{tenantid}" }, "", "assertion audience: required"},
 		"one of them":          {func(c *Config) { c.Issuer, c.AssertionAudience = issuer+"/{tenantid}", issuer+"/t1" }, issuer + "/t1", ""},
 		"secret as well":       {func(c *Config) { c.ClientSecret = testSecret }, "", "client secret: has no use"},
-		"secret that is made":  {func(c *Config) { c.MintedSecret = true }, "", "auth method: "},
+		"secret that is made":  {func(c *Config) { c.SecretPerGrant = true }, "", "auth method: "},
 		"key of another":       {func(c *Config) { c.ClientSecret, c.AuthMethod = testSecret, ClientSecretPost }, "", "private key: needs the method"},
 		"no key":               {func(c *Config) { c.PrivateKey = "" }, "", "private key: is no PEM"},
 		"parameter of its own": {func(c *Config) { c.TokenParams = map[string]string{"client_assertion": "x"} }, "", "token params"},
@@ -170,12 +170,12 @@ func TestAssertionAudience(t *testing.T) {
 			config := Config{Issuer: issuer, OpenID: true, ClientID: testClient, AuthorizationURL: issuer + "/a", TokenURL: issuer + "/t", JWKSURL: issuer + "/k"}
 			keyed(pkcs8(t, key))(&config)
 			c.mod(&config)
-			p, err := New(config)
+			client, err := New(config)
 			wantError(t, err, c.err)
 			if c.err != "" {
 				return
 			}
-			raw, err := p.assertion(p.static, time.Now())
+			raw, err := client.assertion(client.static, time.Now())
 			wantError(t, err, "")
 			if _, claims := assertion(t, url.Values{"client_assertion": {raw}, "client_assertion_type": {assertionType}}, &key.PublicKey); claims["aud"] != c.want {
 				t.Errorf("aud %v", claims["aud"])
@@ -195,9 +195,9 @@ func TestAssertionAlgRefused(t *testing.T) {
 			doc["token_endpoint_auth_signing_alg_values_supported"] = []string{announced}
 			writeJSON(w, doc)
 		})
-		_, err := o.party(t, keyed(pkcs8(t, ecKey()))).Metadata(t.Context())
+		_, err := o.client(t, keyed(pkcs8(t, ecKey()))).Metadata(t.Context())
 		wantError(t, err, want)
-		_, err = o.party(t).Metadata(t.Context()) // a secret does not mind
+		_, err = o.client(t).Metadata(t.Context()) // a secret does not mind
 		wantError(t, err, "")
 	}
 }
@@ -219,12 +219,12 @@ func TestAssertionNotRepeated(t *testing.T) {
 			w.WriteHeader(400)
 			writeJSON(w, map[string]string{"error": c.code(r.Form.Get("client_assertion"))})
 		})
-		p := o.party(t, plain, keyed(pkcs8(t, ecKey())))
-		_, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
+		client := o.client(t, plain, keyed(pkcs8(t, ecKey())))
+		_, err := client.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 		if wantError(t, err, c.want); strings.Contains(err.Error(), "eyJ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		_, err = p.Refresh(t.Context(), Refresh{RefreshToken: "rt"})
+		_, err = client.Refresh(t.Context(), Refresh{RefreshToken: "rt"})
 		wantError(t, err, c.want)
 	}
 }
@@ -278,7 +278,7 @@ func TestParseClientKey(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if wrong, _ := err.(*KeyError); err != nil && (wrong == nil || wrong.Mend == "" || len(c.text) > 6 && strings.Contains(wrong.Problem+wrong.Mend, c.text)) {
+		if wrong, _ := err.(*KeyError); err != nil && (wrong == nil || wrong.Fix == "" || len(c.text) > 6 && strings.Contains(wrong.Problem+wrong.Fix, c.text)) {
 			t.Errorf("%s: %#v", name, err)
 		}
 	}

@@ -42,12 +42,12 @@ type AuthRequest struct {
 // AuthorizationURL returns where to send the browser (RFC 6749, section 4.1.1).
 // The response type is always "code". A query in the endpoint is kept, save for
 // parameters that are set here.
-func (p *Party) AuthorizationURL(ctx context.Context, r AuthRequest) (string, error) {
-	md, err := p.Metadata(ctx)
+func (c *Client) AuthorizationURL(ctx context.Context, r AuthRequest) (string, error) {
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return "", err
 	}
-	query, err := p.authQuery(r)
+	query, err := c.authQuery(r)
 	if err != nil {
 		return "", fmt.Errorf("authorization request: %w", err)
 	}
@@ -111,7 +111,7 @@ var reservedParams = []string{
 // ReservedParam reports whether AuthRequest.Params may not have a parameter.
 func ReservedParam(name string) bool { return slices.Contains(reservedParams, name) }
 
-func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
+func (c *Client) authQuery(r AuthRequest) (url.Values, error) {
 	if r.RedirectURI == "" {
 		return nil, errors.New("redirect uri is missing")
 	}
@@ -122,7 +122,7 @@ func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
 	for name, values := range r.Params {
 		q[name] = values
 	}
-	for _, name := range append([]string{p.cfg.ClientIDParam}, reservedParams...) {
+	for _, name := range append([]string{c.cfg.ClientIDParam}, reservedParams...) {
 		if q.Has(name) {
 			return nil, fmt.Errorf("parameter %s is reserved", name)
 		}
@@ -132,7 +132,7 @@ func (p *Party) authQuery(r AuthRequest) (url.Values, error) {
 			q.Set(name, value)
 		}
 	}
-	set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
+	set(cmp.Or(c.cfg.ClientIDParam, "client_id"), c.cfg.ClientID)
 	set("response_type", "code")
 	set("redirect_uri", r.RedirectURI)
 	set("scope", r.Scope)
@@ -157,20 +157,20 @@ func s256Challenge(s string) bool {
 // the provider announced that it sends one. Plain OAuth 2.0 without issuer has
 // nothing to compare with, and a provider may begin to send iss any day, so
 // there a single value is ignored.
-func (p *Party) CheckIssuer(ctx context.Context, iss []string) error {
+func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
 	if len(iss) > 1 {
 		return errors.New("authorization response: more than one iss")
 	}
-	if p.cfg.Issuer == "" {
+	if c.cfg.Issuer == "" {
 		return nil
 	}
 	if len(iss) == 1 {
-		if _, ok := p.matchIssuer(iss[0]); !ok {
+		if _, ok := c.matchIssuer(iss[0]); !ok {
 			return errors.New("authorization response: iss is of another provider")
 		}
 		return nil
 	}
-	md, err := p.Metadata(ctx)
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ const testChallenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" // RFC 7636,
 
 func TestAuthorizationURL(t *testing.T) {
 	t.Parallel()
-	p, err := New(Config{
+	client, err := New(Config{
 		AuthorizationURL: "https://idp.example/a?tenant=1&client_id=evil&request_uri=x",
 		TokenURL:         "https://idp.example/t", ClientID: testClient,
 	})
 	wantError(t, err, "")
-	raw, err := p.AuthorizationURL(t.Context(), AuthRequest{
+	raw, err := client.AuthorizationURL(t.Context(), AuthRequest{
 		RedirectURI: "https://app.example/cb", Scope: "openid e+mail profile", State: "st&te", Nonce: "n",
 		CodeChallenge: testChallenge, ResponseMode: "form_post", Params: url.Values{"prompt": {"consent"}},
 	})
@@ -38,15 +38,15 @@ func TestAuthorizationURL(t *testing.T) {
 
 func TestAuthorizationURLRefuses(t *testing.T) {
 	t.Parallel()
-	p, err := New(Config{AuthorizationURL: "https://idp.example/a", TokenURL: "https://idp.example/t", ClientID: testClient})
+	client, err := New(Config{AuthorizationURL: "https://idp.example/a", TokenURL: "https://idp.example/t", ClientID: testClient})
 	wantError(t, err, "")
 	good := AuthRequest{RedirectURI: "https://app.example/cb"}
-	_, err = p.AuthorizationURL(t.Context(), good)
+	_, err = client.AuthorizationURL(t.Context(), good)
 	wantError(t, err, "")
 	for _, name := range reservedParams {
 		r := good
 		r.Params = url.Values{name: {"x"}}
-		_, err := p.AuthorizationURL(t.Context(), r)
+		_, err := client.AuthorizationURL(t.Context(), r)
 		wantError(t, err, "reserved")
 	}
 	for want, mod := range map[string]func(*AuthRequest){
@@ -57,7 +57,7 @@ func TestAuthorizationURLRefuses(t *testing.T) {
 	} {
 		r := good
 		mod(&r)
-		_, err := p.AuthorizationURL(t.Context(), r)
+		_, err := client.AuthorizationURL(t.Context(), r)
 		wantError(t, err, want)
 	}
 }
@@ -102,9 +102,9 @@ func TestCheckIssuer(t *testing.T) {
 					"authorization_response_iss_parameter_supported": tt.announced,
 				}), nil
 			})}
-			p, err := New(c)
+			client, err := New(c)
 			wantError(t, err, "")
-			wantError(t, p.CheckIssuer(t.Context(), tt.iss), tt.want)
+			wantError(t, client.CheckIssuer(t.Context(), tt.iss), tt.want)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 const (
@@ -83,7 +85,7 @@ func (c *cached[T]) await(ctx context.Context, renewal bool) error {
 	}
 	select {
 	case <-ctx.Done():
-		return transportError(ctx.Err())
+		return outbound.TransportError(ctx.Err())
 	case <-running:
 	}
 	c.mu.Lock()
@@ -114,7 +116,7 @@ func (c *cached[T]) start(ctx context.Context, renewal bool) (<-chan struct{}, e
 }
 
 func (c *cached[T]) run(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
 	defer cancel()
 	value, err := c.fetchSafely(ctx)
 	if c.end(value, err) && c.stale != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 func TestCachedSingleFlight(t *testing.T) {
@@ -21,7 +23,7 @@ func TestCachedSingleFlight(t *testing.T) {
 		// The one that starts the fetch gives up at once; the others still get it.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := c.get(ctx); !errors.Is(err, ErrUnavailable) {
+		if _, err := c.get(ctx); !errors.Is(err, outbound.ErrUnavailable) {
 			t.Errorf("%v", err)
 		}
 		var wg sync.WaitGroup
@@ -46,12 +48,12 @@ func TestCachedFailure(t *testing.T) {
 		fetches, failing := 0, true
 		c := cached[int]{fetch: func(context.Context) (int, error) {
 			if fetches++; failing {
-				return 0, ErrUnavailable
+				return 0, outbound.ErrUnavailable
 			}
 			return fetches, nil
 		}}
 		for range 10 {
-			if _, err := c.get(t.Context()); !errors.Is(err, ErrUnavailable) {
+			if _, err := c.get(t.Context()); !errors.Is(err, outbound.ErrUnavailable) {
 				t.Errorf("%v", err)
 			}
 		}
@@ -89,7 +91,7 @@ func TestCachedStaleWait(t *testing.T) {
 		}
 		time.Sleep(staleFor)
 		start = time.Now()
-		if _, err := c.get(t.Context()); err == nil || time.Since(start) != defaultTimeout {
+		if _, err := c.get(t.Context()); err == nil || time.Since(start) != outbound.Timeout {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})

@@ -24,7 +24,7 @@ type ClientKey struct {
 
 // A KeyError says why a text is no key to sign with, and what to do. It repeats
 // nothing of the text.
-type KeyError struct{ Problem, Mend string }
+type KeyError struct{ Problem, Fix string }
 
 // Error implements error.
 func (e *KeyError) Error() string { return e.Problem }

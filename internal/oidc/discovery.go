@@ -10,10 +10,12 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
+	"authsvc/internal/outbound"
+	"authsvc/internal/strictjson"
 	"authsvc/internal/weburl"
 )
 
-// Metadata is what a party knows about its provider, from configuration and
+// Metadata is what a client knows about its provider, from configuration and
 // discovery (OpenID Connect Discovery 1.0, section 3; RFC 8414).
 type Metadata struct {
 	// Issuer is the provider's identifier; empty for plain OAuth 2.0.
@@ -39,11 +41,11 @@ type Metadata struct {
 // Metadata returns the provider's metadata, fetching it when first needed. It is
 // kept for an hour, and while the provider fails for at most a day. A failed
 // fetch is not repeated for five seconds.
-func (p *Party) Metadata(ctx context.Context) (*Metadata, error) {
-	md := p.static
+func (c *Client) Metadata(ctx context.Context) (*Metadata, error) {
+	md := c.static
 	if md == nil {
 		var err error
-		if md, err = p.metadata.get(ctx); err != nil {
+		if md, err = c.metadata.get(ctx); err != nil {
 			return nil, fmt.Errorf("discovery: %w", err)
 		}
 	}
@@ -51,36 +53,37 @@ func (p *Party) Metadata(ctx context.Context) (*Metadata, error) {
 	return &own, nil
 }
 
-func (p *Party) fetchMetadata(ctx context.Context) (*Metadata, error) {
-	from := p.cfg.DiscoveryURL
+func (c *Client) fetchMetadata(ctx context.Context) (*Metadata, error) {
+	from := c.cfg.DiscoveryURL
 	if from == "" {
-		from = strings.TrimSuffix(p.cfg.Issuer, "/") + "/.well-known/openid-configuration"
+		from = strings.TrimSuffix(c.cfg.Issuer, "/") + "/.well-known/openid-configuration"
 	}
-	body, err := p.get(ctx, from)
+	body, err := c.outbound.Document(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	return p.parseMetadata(body)
+	return c.parseMetadata(body)
 }
 
 // parseMetadata judges a discovery document. The issuer in it must be the
 // configured one exactly (Discovery, section 4.3); this is what keeps one
 // provider from posing as another.
-func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
-	doc, err := decodeObject(body)
+func (c *Client) parseMetadata(body []byte) (*Metadata, error) {
+	object, err := strictjson.Object(body)
 	if err != nil {
 		return nil, err
 	}
-	if doc["issuer"] != p.cfg.Issuer {
+	doc := Claims(object)
+	if doc["issuer"] != c.cfg.Issuer {
 		return nil, errors.New("issuer is not the configured one")
 	}
 	md := &Metadata{
-		Issuer:            p.cfg.Issuer,
+		Issuer:            c.cfg.Issuer,
 		IssParameter:      doc.Bool("authorization_response_iss_parameter_supported"),
 		BackchannelLogout: doc.Bool("backchannel_logout_supported"),
 		postOnly:          postOnly(doc["token_endpoint_auth_methods_supported"]),
 	}
-	if md.assertionAlg, err = p.chooseAssertionAlg(doc["token_endpoint_auth_signing_alg_values_supported"]); err != nil {
+	if md.assertionAlg, err = c.chooseAssertionAlg(doc["token_endpoint_auth_signing_alg_values_supported"]); err != nil {
 		return nil, err
 	}
 	for _, e := range []struct {
@@ -89,34 +92,34 @@ func (p *Party) parseMetadata(body []byte) (*Metadata, error) {
 		into       *string
 		required   bool
 	}{
-		{"authorization_endpoint", p.cfg.AuthorizationURL, &md.AuthorizationURL, true},
-		{"token_endpoint", p.cfg.TokenURL, &md.TokenURL, true},
-		{"userinfo_endpoint", p.cfg.UserInfoURL, &md.UserInfoURL, false},
-		{"jwks_uri", p.cfg.JWKSURL, &md.JWKSURL, p.cfg.needsJWKS()},
+		{"authorization_endpoint", c.cfg.AuthorizationURL, &md.AuthorizationURL, true},
+		{"token_endpoint", c.cfg.TokenURL, &md.TokenURL, true},
+		{"userinfo_endpoint", c.cfg.UserInfoURL, &md.UserInfoURL, false},
+		{"jwks_uri", c.cfg.JWKSURL, &md.JWKSURL, c.cfg.needsJWKS()},
 	} {
 		if e.configured != "" {
 			*e.into = e.configured
 			continue
 		}
-		if *e.into, err = p.endpoint(doc[e.name], e.required); err != nil {
+		if *e.into, err = c.endpoint(doc[e.name], e.required); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
 	// Signing in does not need these two, so one that cannot be used is no reason
 	// to refuse the document.
-	md.RevocationURL, md.EndSessionURL = p.cfg.RevocationURL, p.cfg.EndSessionURL
+	md.RevocationURL, md.EndSessionURL = c.cfg.RevocationURL, c.cfg.EndSessionURL
 	if md.RevocationURL == "" {
-		md.RevocationURL, _ = p.endpoint(doc["revocation_endpoint"], false)
+		md.RevocationURL, _ = c.endpoint(doc["revocation_endpoint"], false)
 	}
 	if md.EndSessionURL == "" {
-		md.EndSessionURL, _ = p.endpoint(doc["end_session_endpoint"], false)
+		md.EndSessionURL, _ = c.endpoint(doc["end_session_endpoint"], false)
 	}
 	return md, nil
 }
 
 // endpoint checks a discovered URL. Plain http is for a provider on this machine
 // only: a remote one must not send us to what listens on loopback here.
-func (p *Party) endpoint(v any, required bool) (string, error) {
+func (c *Client) endpoint(v any, required bool) (string, error) {
 	if v == nil {
 		if required {
 			return "", errors.New("missing")
@@ -127,15 +130,15 @@ func (p *Party) endpoint(v any, required bool) (string, error) {
 	if !ok {
 		return "", errors.New("not a string")
 	}
-	if err := checkURL(raw); err != nil {
+	if err := outbound.CheckURL(raw); err != nil {
 		return "", err
 	}
-	issuer, err := url.Parse(p.cfg.Issuer)
+	issuer, err := url.Parse(c.cfg.Issuer)
 	if err != nil {
 		return "", errors.New("issuer is not a url")
 	}
 	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !weburl.Loopback(issuer.Hostname()) {
-		return "", errScheme
+		return "", outbound.ErrScheme
 	}
 	return raw, nil
 }

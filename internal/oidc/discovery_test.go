@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"authsvc/internal/outbound"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -18,7 +20,7 @@ func TestMetadata(t *testing.T) {
 		doc["authorization_response_iss_parameter_supported"] = true
 		writeJSON(w, doc)
 	})
-	p := op.party(t, func(c *Config) { c.UserInfoURL = op.URL + "/me" })
+	client := op.client(t, func(c *Config) { c.UserInfoURL = op.URL + "/me" })
 	if op.count("/.well-known/openid-configuration") != 0 {
 		t.Fatal("New went to the network")
 	}
@@ -27,7 +29,7 @@ func TestMetadata(t *testing.T) {
 		UserInfoURL: op.URL + "/me", JWKSURL: op.URL + "/jwks", IssParameter: true,
 	}
 	for range 3 {
-		got, err := p.Metadata(t.Context())
+		got, err := client.Metadata(t.Context())
 		wantError(t, err, "")
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Metadata{})); diff != "" {
 			t.Fatal(diff)
@@ -42,10 +44,10 @@ func TestMetadata(t *testing.T) {
 func TestNoDiscoveryWhenAllIsConfigured(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t, func(c *Config) {
+	client := op.client(t, func(c *Config) {
 		c.AuthorizationURL, c.TokenURL, c.JWKSURL = op.URL+"/a", op.URL+"/t", op.URL+"/jwks"
 	})
-	md, err := p.Metadata(t.Context())
+	md, err := client.Metadata(t.Context())
 	wantError(t, err, "")
 	if md.TokenURL != op.URL+"/t" || op.count("/.well-known/openid-configuration") != 0 {
 		t.Errorf("%+v", md)
@@ -93,9 +95,9 @@ func TestHostileMetadata(t *testing.T) {
 				tt.mod(doc)
 				return response(200, doc), nil
 			})}
-			p, err := New(tt.config)
+			client, err := New(tt.config)
 			wantError(t, err, "")
-			_, err = p.Metadata(t.Context())
+			_, err = client.Metadata(t.Context())
 			wantError(t, err, tt.want)
 		})
 	}
@@ -107,7 +109,7 @@ func TestBrokenDiscovery(t *testing.T) {
 		name   string
 		h      func(op *provider) http.HandlerFunc
 		want   string
-		passes bool // matches ErrUnavailable
+		passes bool // matches outbound.ErrUnavailable
 	}{
 		{"html", func(*provider) http.HandlerFunc { return reply(200, "text/html", "<html>") }, "not valid JSON", false},
 		{"empty", func(*provider) http.HandlerFunc { return reply(200, "application/json", "") }, "not valid JSON", false},
@@ -140,10 +142,10 @@ func TestBrokenDiscovery(t *testing.T) {
 			op := newProvider(t)
 			op.on("/.well-known/openid-configuration", tt.h(op))
 			op.on("/real", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, op.document()) })
-			p := op.party(t)
-			_, err := p.AuthorizationURL(t.Context(), AuthRequest{RedirectURI: "https://app.example/cb"})
+			client := op.client(t)
+			_, err := client.AuthorizationURL(t.Context(), AuthRequest{RedirectURI: "https://app.example/cb"})
 			wantError(t, err, tt.want)
-			if errors.Is(err, ErrUnavailable) != tt.passes {
+			if errors.Is(err, outbound.ErrUnavailable) != tt.passes {
 				t.Errorf("ErrUnavailable: %v", err)
 			}
 			if n := op.count("/real"); n != 0 {
@@ -167,12 +169,12 @@ func TestLearntHostIsNotTrusted(t *testing.T) {
 	for _, o := range []*provider{op, inner} {
 		o.on("/userinfo", reply(200, "application/json", `{"sub":"user-1"}`))
 	}
-	_, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "token"}, "user-1")
+	_, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "token"}, "user-1")
 	wantError(t, err, "address is not allowed")
 	if n := inner.count("/userinfo"); n != 0 {
 		t.Error("the request arrived")
 	}
-	_, err = op.party(t, func(c *Config) { c.UserInfoURL = inner.URL + "/userinfo" }).UserInfo(t.Context(), &Tokens{AccessToken: "token"}, "user-1")
+	_, err = op.client(t, func(c *Config) { c.UserInfoURL = inner.URL + "/userinfo" }).UserInfo(t.Context(), &Tokens{AccessToken: "token"}, "user-1")
 	wantError(t, err, "")
 }
 
@@ -190,14 +192,14 @@ func TestMetadataOfLogout(t *testing.T) {
 	}
 	for _, tt := range []struct{ announced, want any }{{op.URL + "/x", op.URL + "/x"}, {"http://evil.example/x", ""}, {"javascript:x", ""}, {7, ""}, {nil, ""}} {
 		announce(tt.announced)
-		md, err := op.party(t).Metadata(t.Context())
+		md, err := op.client(t).Metadata(t.Context())
 		wantError(t, err, "")
 		if md.RevocationURL != tt.want || md.EndSessionURL != tt.want || md.BackchannelLogout != (tt.want != "") {
 			t.Errorf("%v: %+v", tt.announced, md)
 		}
 	}
 	announce(op.URL + "/x")
-	md, err := op.party(t, func(c *Config) { c.RevocationURL, c.EndSessionURL = op.URL+"/r", op.URL+"/e" }).Metadata(t.Context())
+	md, err := op.client(t, func(c *Config) { c.RevocationURL, c.EndSessionURL = op.URL+"/r", op.URL+"/e" }).Metadata(t.Context())
 	wantError(t, err, "")
 	if md.RevocationURL != op.URL+"/r" || md.EndSessionURL != op.URL+"/e" {
 		t.Errorf("configured: %+v", md)

@@ -4,20 +4,14 @@
 //
 // It is pure protocol. It knows nothing of sessions, cookies or users, keeps no
 // state of a sign-in (state, nonce and PKCE verifier are the caller's) and
-// stores nothing but two cached documents per [Party]: the provider's metadata
+// stores nothing but two cached documents per [Client]: the provider's metadata
 // and its keys.
 //
-// Everything that comes from a provider is hostile until checked. Answers are
-// read whole, up to 1 MiB, and decoded strictly: one JSON object, no duplicate
-// members, bounded depth, valid UTF-8. The provider's own words never reach an
-// error: what an error carries is fixed text of this package and, in
-// [TokenError], a code of a fixed alphabet. No redirect is followed.
+// Everything that comes from a provider is hostile until checked, and JSON is
+// decoded strictly: one object, no duplicate members, bounded depth, valid UTF-8.
+// The provider's own words never reach an error: what an error carries is fixed
+// text of this package and, in [TokenError], a code of a fixed alphabet.
 //
-// A code or a refresh token is sent once and never again. Documents, and GETs with
-// the access token, are tried three times at most, within the caller's time. An
-// endpoint that ceases to answer is left alone for some seconds, and 64 calls of a
-// party are under way at most.
-//
-// Where a request may go is decided in [NewHTTPClient], on the address that is
-// really dialled.
+// Calls are made by package outbound, with its bounds. A code or a refresh token
+// is sent once and never again.
 package oidc

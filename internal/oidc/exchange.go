@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 // maxCode bounds an authorization code, in bytes. Real ones stay below 2 KiB.
@@ -22,10 +24,10 @@ type Grant struct {
 	RedirectURI string
 	// Verifier is the PKCE code verifier (RFC 7636, section 4.5) or empty.
 	Verifier string
-	// Secret is the client secret, with Config.MintedSecret.
+	// Secret is the client secret, with Config.SecretPerGrant.
 	Secret string
-	// Conform may mend the decoded answer of a provider that departs from RFC
-	// 6749 before it is judged. Nil: nothing to mend.
+	// Conform may correct the decoded answer of a provider that departs from RFC
+	// 6749 before it is judged. Nil: nothing to correct.
 	Conform func(Claims) (Claims, error)
 }
 
@@ -35,49 +37,49 @@ type Grant struct {
 // A code is good for one request, so a failed one is never retried. (net/http
 // may change connections while not a byte of the request has been taken.) A
 // refusal by the provider is a [*TokenError]; a fault that may pass is
-// [ErrUnavailable].
+// [outbound.ErrUnavailable].
 //
 // The request is written here rather than by golang.org/x/oauth2 because that
 // package reads the answer leniently: it cuts long bodies silently, takes the
 // last of duplicate members and names in any case, does not look at token_type
 // and quotes the body in errors. Tests hold the two against each other.
-func (p *Party) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
+func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if g.Code == "" || len(g.Code) > maxCode || strings.ContainsFunc(g.Code, notPrintable) {
 		return nil, errors.New("token request: code is empty, too long or not printable")
 	}
-	md, err := p.Metadata(ctx)
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if g.Secret, err = p.credential(md, g.Secret); err != nil {
+	if g.Secret, err = c.credential(md, g.Secret); err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	req, err := p.tokenRequest(ctx, md, g)
+	req, err := c.tokenRequest(ctx, md, g)
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
-	a, err := p.token.do(func() (*answer, error) { return p.ask(req, false) })
+	a, err := c.token.Do(func() (*outbound.Response, error) { return c.outbound.Do(req) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
-	fields, err := answerFields(a)
+	fields, err := responseFields(a)
 	if err == nil {
 		var tokens *Tokens
-		if tokens, err = p.Judge(fields, g); err == nil {
+		if tokens, err = c.ParseTokens(fields, g); err == nil {
 			return tokens, nil
 		}
 	}
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, g.Code, g.Verifier, g.Secret))
 }
 
-// Judge reads the members of a token answer as [Party.Exchange] does, for one
+// ParseTokens reads the members of a token answer as [Client.Exchange] does, for one
 // that came another way.
-func (p *Party) Judge(fields Claims, g Grant) (*Tokens, error) {
+func (c *Client) ParseTokens(fields Claims, g Grant) (*Tokens, error) {
 	tokens, err := readTokens(fields, g.Conform, time.Now())
 	switch {
 	case err != nil:
 		return nil, redact(err, g.Code, g.Verifier, g.Secret)
-	case p.cfg.OpenID && tokens.IDToken == "":
+	case c.cfg.OpenID && tokens.IDToken == "":
 		return nil, errors.New("id_token is missing")
 	}
 	return tokens, nil
@@ -88,28 +90,28 @@ func ReservedTokenParam(name string) bool {
 	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type", "refresh_token"}, name)
 }
 
-func (p *Party) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
+func (c *Client) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http.Request, error) {
 	form := url.Values{
 		"grant_type":   {"authorization_code"},
 		"code":         {g.Code},
 		"redirect_uri": {g.RedirectURI},
 	}
-	for name, value := range p.cfg.TokenParams {
+	for name, value := range c.cfg.TokenParams {
 		form.Set(name, value)
 	}
 	if g.Verifier != "" {
 		form.Set("code_verifier", g.Verifier)
 	}
-	return p.clientRequest(ctx, md, md.TokenURL, form, g.Secret)
+	return c.clientRequest(ctx, md, md.TokenURL, form, g.Secret)
 }
 
 // clientRequest is a POST of form in which the client authenticates, at the
 // token endpoint or at another that takes the same (RFC 7009, section 2.1), with
 // what credential has returned.
-func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
-	method := p.authMethod(md)
+func (c *Client) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
+	method := c.authMethod(md)
 	if method != ClientSecretBasic {
-		form.Set(cmp.Or(p.cfg.ClientIDParam, "client_id"), p.cfg.ClientID)
+		form.Set(cmp.Or(c.cfg.ClientIDParam, "client_id"), c.cfg.ClientID)
 	}
 	switch method {
 	case ClientSecretPost:
@@ -122,20 +124,20 @@ func (p *Party) clientRequest(ctx context.Context, md *Metadata, to string, form
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	setHeaders(req, p.cfg.TokenHeaders)
-	req.Header.Set("Content-Type", formType)
+	outbound.SetHeaders(req, c.cfg.TokenHeaders)
+	req.Header.Set("Content-Type", outbound.FormType)
 	if method == ClientSecretBasic {
 		// RFC 6749, section 2.3.1: form encoding first, then RFC 7617.
-		req.SetBasicAuth(url.QueryEscape(p.cfg.ClientID), url.QueryEscape(secret))
+		req.SetBasicAuth(url.QueryEscape(c.cfg.ClientID), url.QueryEscape(secret))
 	}
 	return req, nil
 }
 
-func (p *Party) authMethod(md *Metadata) string {
+func (c *Client) authMethod(md *Metadata) string {
 	switch {
-	case p.cfg.AuthMethod != "":
-		return p.cfg.AuthMethod
-	case p.cfg.ClientSecret == "" && !p.cfg.MintedSecret:
+	case c.cfg.AuthMethod != "":
+		return c.cfg.AuthMethod
+	case c.cfg.ClientSecret == "" && !c.cfg.SecretPerGrant:
 		return AuthNone
 	case md.postOnly:
 		return ClientSecretPost

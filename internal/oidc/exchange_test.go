@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/internal/outbound"
+
 	"golang.org/x/oauth2"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,8 +51,8 @@ func TestExchange(t *testing.T) {
 				writeJSON(w, doc)
 			})
 			op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"BEARER","refresh_token":"rt","scope":"a b","expires_in":3600,"session_state":"ss","extra":1}`))
-			p := op.party(t, tt.mod, func(c *Config) { c.TokenHeaders = map[string]string{"X-Version": "2"} })
-			tokens, err := p.Exchange(t.Context(), Grant{Code: "the code", RedirectURI: testRedirect, Verifier: testVerifier})
+			client := op.client(t, tt.mod, func(c *Config) { c.TokenHeaders = map[string]string{"X-Version": "2"} })
+			tokens, err := client.Exchange(t.Context(), Grant{Code: "the code", RedirectURI: testRedirect, Verifier: testVerifier})
 			wantError(t, err, "")
 			if d := tokens.ExpiresAt - time.Now().Unix() - 3600; d < -5 || d > 0 {
 				t.Errorf("ExpiresAt is off by %d s", d)
@@ -86,8 +88,8 @@ func TestExchangeAgreesWithXOAuth2(t *testing.T) {
 		op := newProvider(t)
 		op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer","refresh_token":"rt","expires_in":60}`))
 		secret := "a:b c+d%ü"
-		p := op.party(t, plain, func(c *Config) { c.AuthMethod, c.ClientSecret = method, secret })
-		ours, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
+		client := op.client(t, plain, func(c *Config) { c.AuthMethod, c.ClientSecret = method, secret })
+		ours, err := client.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
 		wantError(t, err, "")
 		request := op.request("/token")
 		reference := oauth2.Config{
@@ -119,11 +121,11 @@ func TestExchangeRedirect(t *testing.T) {
 		op := newProvider(t)
 		op.on("/token", http.RedirectHandler(evil.URL+"/token", status).ServeHTTP)
 		clients := []*http.Client{
-			NewHTTPClient(HTTPOptions{}),
+			outbound.NewHTTPClient(outbound.HTTPOptions{}),
 			{}, // follows redirects by itself
 		}
 		for _, client := range clients {
-			_, err := op.party(t, plain, func(c *Config) { c.HTTP = client }).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
+			_, err := op.client(t, plain, func(c *Config) { c.HTTP = client }).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
 			wantError(t, err, "redirect refused")
 		}
 	}
@@ -136,14 +138,14 @@ func TestExchangeCode(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
 	op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
-	p := op.party(t, plain)
+	client := op.client(t, plain)
 	for _, code := range []string{"4/0AY-_~.", strings.Repeat("x", maxCode), "with space"} {
-		_, err := p.Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect})
+		_, err := client.Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect})
 		wantError(t, err, "")
 	}
 	sent := op.count("/token")
 	for _, code := range []string{"", strings.Repeat("x", maxCode+1), "a\r\nb", "a\x00", "ü"} {
-		_, err := p.Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect})
+		_, err := client.Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect})
 		wantError(t, err, "token request: code")
 	}
 	if op.count("/token") != sent {
@@ -159,7 +161,7 @@ func TestExchangeNeedsIDToken(t *testing.T) {
 		`{"access_token":"at","token_type":"bearer","id_token":"a.b.c"}`: "",
 	} {
 		op.on("/token", reply(200, "application/json", body))
-		_, err := op.party(t).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
+		_, err := op.client(t).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 		wantError(t, err, want)
 	}
 }
@@ -168,7 +170,7 @@ func TestConformToken(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
 	op.on("/token", reply(200, "application/json", `{"data":{"access_token":"at"}}`))
-	_, err := op.party(t, plain).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
+	_, err := op.client(t, plain).Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 	wantError(t, err, "access_token")
 	conform := func(fields Claims) (Claims, error) {
 		if fields["data"] == nil {
@@ -179,13 +181,13 @@ func TestConformToken(t *testing.T) {
 		return fields, nil
 	}
 	grant := Grant{Code: "code", RedirectURI: testRedirect, Conform: conform}
-	tokens, err := op.party(t, plain).Exchange(t.Context(), grant)
+	tokens, err := op.client(t, plain).Exchange(t.Context(), grant)
 	wantError(t, err, "")
 	if tokens.AccessToken != "at" || tokens.Answer["data"] == nil {
 		t.Errorf("%+v", tokens)
 	}
 	op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer"}`))
-	_, err = op.party(t, plain).Exchange(t.Context(), grant)
+	_, err = op.client(t, plain).Exchange(t.Context(), grant)
 	wantError(t, err, "no data")
 }
 
@@ -193,10 +195,12 @@ func TestExchangeSlow(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
 	op.on("/token", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	p := op.party(t, plain, func(c *Config) { c.HTTP = NewHTTPClient(HTTPOptions{Timeout: 100 * time.Millisecond}) })
-	_, err := p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
+	client := op.client(t, plain, func(c *Config) {
+		c.HTTP = outbound.NewHTTPClient(outbound.HTTPOptions{Timeout: 100 * time.Millisecond})
+	})
+	_, err := client.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect})
 	wantError(t, err, "timed out")
-	if !errors.Is(err, ErrUnavailable) || strings.Contains(fmt.Sprint(err), "code") {
+	if !errors.Is(err, outbound.ErrUnavailable) || strings.Contains(fmt.Sprint(err), "code") {
 		t.Error(err)
 	}
 }

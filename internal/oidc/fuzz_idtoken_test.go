@@ -21,7 +21,7 @@ import (
 func FuzzIDToken(f *testing.F) {
 	const issuer = "https://idp.example"
 	key := newSigner("fuzz")
-	p, err := New(Config{Issuer: issuer, ClientID: testClient, OpenID: true, HTTP: &http.Client{Transport: published{
+	client, err := New(Config{Issuer: issuer, ClientID: testClient, OpenID: true, HTTP: &http.Client{Transport: published{
 		"/.well-known/openid-configuration": map[string]any{"issuer": issuer, "authorization_endpoint": issuer + "/a", "token_endpoint": issuer + "/t", "jwks_uri": issuer + "/k"},
 		"/k":                                map[string]any{"keys": []any{key.public()}},
 	}}})
@@ -65,7 +65,7 @@ func FuzzIDToken(f *testing.F) {
 		}
 		token[at%len(token)] ^= flip
 		whole := flip == 0
-		claims, err := p.VerifyIDToken(t.Context(), string(token), IDTokenCheck{Nonce: testNonce})
+		claims, err := client.VerifyIDToken(t.Context(), string(token), IDTokenCheck{Nonce: testNonce})
 		if whole && typ == "JWT" && payload == goodPayload && err != nil {
 			t.Fatalf("twin: %v", err)
 		}

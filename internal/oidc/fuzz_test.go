@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 func FuzzTokenResponse(f *testing.F) {
@@ -22,7 +24,7 @@ func FuzzTokenResponse(f *testing.F) {
 	}
 	now := time.Unix(1_700_000_000, 0)
 	f.Fuzz(func(t *testing.T, status int, contentType, body string) {
-		fields, err := answerFields(&answer{status: status, contentType: contentType, body: []byte(body)})
+		fields, err := responseFields(&outbound.Response{Status: status, ContentType: contentType, Body: []byte(body)})
 		var tokens *Tokens
 		if err == nil {
 			tokens, err = readTokens(fields, nil, now)
@@ -44,7 +46,7 @@ func FuzzTokenResponse(f *testing.F) {
 
 func FuzzDiscovery(f *testing.F) {
 	const issuer = "https://idp.example"
-	p, err := New(Config{Issuer: issuer, ClientID: testClient, OpenID: true})
+	client, err := New(Config{Issuer: issuer, ClientID: testClient, OpenID: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func FuzzDiscovery(f *testing.F) {
 	f.Add([]byte(good + `,"authorization_response_iss_parameter_supported":true,"token_endpoint_auth_methods_supported":["client_secret_post"]}`))
 	f.Add([]byte(strings.Repeat(`{"a":`, 50)))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		md, err := p.parseMetadata(body)
+		md, err := client.parseMetadata(body)
 		if err != nil {
 			return
 		}

@@ -4,39 +4,33 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/ecdsa"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 // endpoints are the calls of a sign-in, by path.
-var endpoints = map[string]func(context.Context, *Party, string) error{
-	"/.well-known/openid-configuration": func(ctx context.Context, p *Party, _ string) error {
-		_, err := p.Metadata(ctx)
+var endpoints = map[string]func(context.Context, *Client, string) error{
+	"/.well-known/openid-configuration": func(ctx context.Context, client *Client, _ string) error {
+		_, err := client.Metadata(ctx)
 		return err
 	},
-	"/jwks": func(ctx context.Context, p *Party, idToken string) error {
-		_, err := p.VerifyIDToken(ctx, idToken, IDTokenCheck{Nonce: testNonce})
+	"/jwks": func(ctx context.Context, client *Client, idToken string) error {
+		_, err := client.VerifyIDToken(ctx, idToken, IDTokenCheck{Nonce: testNonce})
 		return err
 	},
-	"/token": func(ctx context.Context, p *Party, _ string) error { return redeem(ctx, p) },
-	"/userinfo": func(ctx context.Context, p *Party, _ string) error {
-		_, err := p.UserInfo(ctx, &Tokens{AccessToken: "at"}, "user-1")
+	"/token": func(ctx context.Context, client *Client, _ string) error { return redeem(ctx, client) },
+	"/userinfo": func(ctx context.Context, client *Client, _ string) error {
+		_, err := client.UserInfo(ctx, &Tokens{AccessToken: "at"}, "user-1")
 		return err
 	},
 }
@@ -85,7 +79,7 @@ func TestBrokenBodies(t *testing.T) {
 	}
 	for path, call := range endpoints {
 		op, idToken := working(t)
-		if err := call(t.Context(), op.party(t), idToken); err != nil {
+		if err := call(t.Context(), op.client(t), idToken); err != nil {
 			t.Errorf("twin of %s: %v", path, err)
 		}
 		for name, body := range bodies {
@@ -93,7 +87,7 @@ func TestBrokenBodies(t *testing.T) {
 				t.Parallel()
 				op, idToken := working(t)
 				op.on(path, body)
-				err := call(t.Context(), op.party(t), idToken)
+				err := call(t.Context(), op.client(t), idToken)
 				if err == nil {
 					t.Fatal("accepted")
 				}
@@ -156,10 +150,10 @@ func TestStallsEnd(t *testing.T) {
 			t.Run(name+" from "+path, func(t *testing.T) {
 				t.Parallel()
 				op, idToken := working(t)
-				p := op.party(t)
+				client := op.client(t)
 				t.Cleanup(op.CloseClientConnections) // fetches go on without the caller
 				if path != "/.well-known/openid-configuration" {
-					if _, err := p.Metadata(t.Context()); err != nil {
+					if _, err := client.Metadata(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -167,7 +161,7 @@ func TestStallsEnd(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
 				begin := time.Now()
-				if err := call(ctx, p, idToken); !errors.Is(err, ErrUnavailable) {
+				if err := call(ctx, client, idToken); !errors.Is(err, outbound.ErrUnavailable) {
 					t.Errorf("%v", err)
 				}
 				if d := time.Since(begin); d > 3*time.Second {
@@ -178,57 +172,12 @@ func TestStallsEnd(t *testing.T) {
 	}
 }
 
-// TestTLSStall: the other side takes the connection and says nothing.
-func TestTLSStall(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() }) // with it, the backlog of connections
-	p, err := New(Config{Issuer: "https://" + l.Addr().String(), ClientID: testClient, ClientSecret: testSecret, OpenID: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if _, err := p.Metadata(ctx); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestNames: a name that does not exist and a resolver that does not answer.
-func TestNames(t *testing.T) {
-	t.Parallel()
-	call := func(ctx context.Context, r *net.Resolver) error {
-		c := NewHTTPClient(HTTPOptions{})
-		c.Transport = &http.Transport{DialContext: dialRule{resolver: r}.dial}
-		p, err := New(Config{Issuer: "https://idp.example", ClientID: testClient, ClientSecret: testSecret, OpenID: true, HTTP: c})
-		if err != nil {
-			return err
-		}
-		_, err = p.Metadata(ctx)
-		return err
-	}
-	none := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
-	}}
-	wantError(t, call(t.Context(), none), "identity provider unavailable: name not resolved")
-	silent := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	wantError(t, call(ctx, silent), "identity provider unavailable: timed out")
-}
-
 // TestColdStart: a thousand sign-ins and a thousand forgeries at once, with
 // nothing cached.
 func TestColdStart(t *testing.T) {
 	t.Parallel()
 	op, idToken := working(t)
-	p := op.party(t)
+	client := op.client(t)
 	stranger := newSigner("")
 	var forged []string
 	for i := range 20 {
@@ -238,12 +187,12 @@ func TestColdStart(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 1000 {
 		wg.Go(func() {
-			if _, err := p.VerifyIDToken(t.Context(), idToken, IDTokenCheck{Nonce: testNonce}); err != nil {
+			if _, err := client.VerifyIDToken(t.Context(), idToken, IDTokenCheck{Nonce: testNonce}); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
-			if _, err := p.VerifyIDToken(t.Context(), forged[i%len(forged)], IDTokenCheck{Nonce: testNonce}); err == nil {
+			if _, err := client.VerifyIDToken(t.Context(), forged[i%len(forged)], IDTokenCheck{Nonce: testNonce}); err == nil {
 				t.Error("accepted")
 			}
 		})
@@ -261,11 +210,11 @@ func TestMetadataDrift(t *testing.T) {
 	const base = "https://idp.example"
 	synctest.Test(t, func(t *testing.T) {
 		doc := map[string]any{"issuer": base, "authorization_endpoint": base + "/a", "token_endpoint": base + "/t", "jwks_uri": base + "/jwks"}
-		p, err := New(Config{Issuer: base, ClientID: testClient, ClientSecret: testSecret, OpenID: true,
+		client, err := New(Config{Issuer: base, ClientID: testClient, ClientSecret: testSecret, OpenID: true,
 			HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return response(200, doc), nil })}})
 		wantError(t, err, "")
 		tokenURL := func() string {
-			md, err := p.Metadata(t.Context())
+			md, err := client.Metadata(t.Context())
 			if err != nil {
 				return err.Error()
 			}
@@ -291,47 +240,4 @@ func TestMetadataDrift(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestExpiredCertificate: the right name and a trusted issuer are not enough.
-func TestExpiredCertificate(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]time.Duration{"expired": -time.Hour, "good": time.Hour} {
-		srv := httptest.NewUnstartedServer(reply(200, "text/plain", "hello"))
-		cert := selfSigned(t, time.Now().Add(end))
-		srv.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
-		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-		srv.StartTLS()
-		t.Cleanup(srv.Close)
-		roots := x509.NewCertPool()
-		roots.AddCert(cert.Leaf)
-		c := Configured(NewHTTPClient(HTTPOptions{RootCAs: roots}), srv.URL)
-		t.Cleanup(c.CloseIdleConnections)
-		resp, err := c.Get(srv.URL)
-		if err == nil {
-			resp.Body.Close()
-		}
-		if (err == nil) != (name == "good") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err != nil && !strings.Contains(transportError(err).Error(), "certificate is not trusted") {
-			t.Errorf("%s: %v", name, transportError(err))
-		}
-	}
-}
-
-func selfSigned(t *testing.T, end time.Time) tls.Certificate {
-	t.Helper()
-	key := ecKey()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "idp"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: end.Add(-24 * time.Hour), NotAfter: end, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public().(*ecdsa.PublicKey), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -43,27 +45,27 @@ var ErrMisaddressed = errors.New("another's token")
 //
 // The algorithm, the signature, issuer and audience are checked by go-oidc with
 // this package's keys. What it leaves out or is lenient about is checked here.
-func (p *Party) VerifyIDToken(ctx context.Context, raw string, want IDTokenCheck) (Claims, error) {
-	claims, err := p.verifyIDToken(ctx, raw, want)
+func (c *Client) VerifyIDToken(ctx context.Context, raw string, want IDTokenCheck) (Claims, error) {
+	claims, err := c.verifyIDToken(ctx, raw, want)
 	if err != nil {
 		return nil, fmt.Errorf("id token: %w", err)
 	}
 	return claims, nil
 }
 
-func (p *Party) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck) (Claims, error) {
-	if p.cfg.Issuer == "" {
+func (c *Client) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck) (Claims, error) {
+	if c.cfg.Issuer == "" {
 		return nil, errors.New("no issuer is configured")
 	}
-	alg, err := p.checkHeader(raw, plainJWT)
+	alg, err := checkHeader(raw, c.algs, plainJWT)
 	if err != nil {
 		return nil, err
 	}
-	signed := &signedToken{party: p}
-	verifier := gooidc.NewVerifier(p.cfg.Issuer, signed, &gooidc.Config{
-		ClientID:             p.cfg.ClientID,
-		SupportedSigningAlgs: algNames(p.algs),
-		SkipIssuerCheck:      p.cfg.multiTenant(), // checkIssuer knows about tenants
+	signed := &signedToken{client: c}
+	verifier := gooidc.NewVerifier(c.cfg.Issuer, signed, &gooidc.Config{
+		ClientID:             c.cfg.ClientID,
+		SupportedSigningAlgs: algNames(c.algs),
+		SkipIssuerCheck:      c.cfg.multiTenant(), // checkIssuer knows about tenants
 		SkipExpiryCheck:      true,                // its leeways are 0 for exp and 5 min for nbf
 	})
 	_, refused := verifier.Verify(ctx, raw)
@@ -73,12 +75,12 @@ func (p *Party) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck
 	if signed.payload == nil {
 		return nil, errMalformed
 	}
-	claims, err := decodeObject(signed.payload)
+	claims, err := strictjson.Object(signed.payload)
 	if err != nil {
 		return nil, err
 	}
 	// Ours first: go-oidc's errors quote the token.
-	check := claimsCheck{party: p, claims: claims, alg: alg, want: want, now: time.Now()}
+	check := claimsCheck{client: c, claims: claims, alg: alg, want: want, now: time.Now()}
 	if err := check.run(); err != nil {
 		return nil, err
 	}
@@ -91,19 +93,19 @@ func (p *Party) verifyIDToken(ctx context.Context, raw string, want IDTokenCheck
 // signedToken is the [gooidc.KeySet] of one verification. It keeps what go-oidc
 // would not hand out: the payload and the error as they were.
 type signedToken struct {
-	party   *Party
+	client  *Client
 	payload []byte
 	err     error
 }
 
 // VerifySignature implements [gooidc.KeySet].
 func (s *signedToken) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
-	jws, err := jose.ParseSignedCompact(raw, s.party.algs)
+	jws, err := jose.ParseSignedCompact(raw, s.client.algs)
 	if err != nil {
 		s.err = errMalformed
 		return nil, s.err
 	}
-	s.payload, s.err = s.party.verifySignature(ctx, jws)
+	s.payload, s.err = s.client.verifySignature(ctx, jws)
 	return s.payload, s.err
 }
 
@@ -112,9 +114,9 @@ var errMalformed = errors.New("not a signed JWT in compact form")
 // checkHeader judges the outside of a token before any key is looked for, and
 // returns its algorithm. Of the header only alg, kid and typ mean anything: jku,
 // jwk, x5u and x5c would let the token choose its own key. kind judges a typ.
-func (p *Party) checkHeader(raw string, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
+func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
 	if len(raw) > maxIDToken {
-		return "", errTooLarge
+		return "", errors.New("answer is too large")
 	}
 	if strings.Count(raw, ".") != 2 || strings.ContainsFunc(raw, notCode) {
 		return "", errMalformed
@@ -124,13 +126,13 @@ func (p *Party) checkHeader(raw string, kind func(typ any) bool) (jose.Signature
 	if err != nil {
 		return "", errMalformed
 	}
-	header, err := decodeObject(decoded)
+	header, err := strictjson.Object(decoded)
 	if err != nil {
 		return "", fmt.Errorf("header: %w", err)
 	}
 	name, _ := header["alg"].(string)
 	alg := jose.SignatureAlgorithm(name)
-	if !slices.Contains(p.algs, alg) {
+	if !slices.Contains(algs, alg) {
 		return "", errors.New("signature algorithm is not allowed")
 	}
 	for _, extension := range []string{"crit", "b64"} {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -25,7 +27,7 @@ const (
 
 // claimsCheck judges the claims of one token whose signature holds.
 type claimsCheck struct {
-	party  *Party
+	client *Client
 	claims Claims
 	alg    jose.SignatureAlgorithm
 	want   IDTokenCheck
@@ -54,11 +56,11 @@ func (c *claimsCheck) kind() error {
 
 func (c *claimsCheck) issuer() error {
 	iss, _ := c.claims["iss"].(string)
-	tenant, ok := c.party.matchIssuer(iss)
+	tenant, ok := c.client.matchIssuer(iss)
 	if !ok {
 		return fmt.Errorf("%w: iss is not the provider", ErrMisaddressed)
 	}
-	if c.party.cfg.multiTenant() && c.claims["tid"] != tenant {
+	if c.client.cfg.multiTenant() && c.claims["tid"] != tenant {
 		return errors.New("iss and tid are of different tenants")
 	}
 	return nil
@@ -67,7 +69,7 @@ func (c *claimsCheck) issuer() error {
 // audience demands our client id in aud, and that azp, when there or when there
 // are several audiences, is our client id.
 func (c *claimsCheck) audience() error {
-	id := c.party.cfg.ClientID
+	id := c.client.cfg.ClientID
 	audiences, ok := c.claims["aud"].([]any)
 	if !ok {
 		audiences = []any{c.claims["aud"]}
@@ -200,7 +202,7 @@ func (c *claimsCheck) date(name string) (time.Time, error) {
 	if !ok {
 		return time.Time{}, errors.New(name + " is missing or not a number")
 	}
-	digits, _ := decimal(n)
+	digits, _ := strictjson.Decimal(n)
 	digits, _, _ = strings.Cut(digits, ".")
 	seconds, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || seconds < 0 || seconds > lastSecond {

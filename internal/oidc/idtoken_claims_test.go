@@ -12,7 +12,7 @@ func TestIDTokenTimes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner("k")
-		p := offline(t, s, Config{}, map[string]int{})
+		client := offline(t, s, Config{}, map[string]int{})
 		now := time.Now().Unix() // the bubble's clock stands at a whole second
 		base := map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 300}
 		tests := []struct {
@@ -39,7 +39,7 @@ func TestIDTokenTimes(t *testing.T) {
 		for _, tt := range tests {
 			c := maps.Clone(base)
 			maps.Copy(c, tt.claims)
-			if _, err := p.VerifyIDToken(t.Context(), s.sign(t, c, nil), IDTokenCheck{MaxAge: tt.maxAge}); err != nil != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			if _, err := client.VerifyIDToken(t.Context(), s.sign(t, c, nil), IDTokenCheck{MaxAge: tt.maxAge}); err != nil != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 func TestIDTokenClaims(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	set := func(name string, v any) func(map[string]any) { return func(c map[string]any) { c[name] = v } }
 	drop := func(name string) func(map[string]any) { return func(c map[string]any) { delete(c, name) } }
 	tests := []struct {
@@ -67,7 +67,7 @@ func TestIDTokenClaims(t *testing.T) {
 			t.Parallel()
 			c := op.claims()
 			tt.mod(c)
-			got, err := p.VerifyIDToken(t.Context(), op.signer.sign(t, c, nil), IDTokenCheck{Nonce: testNonce})
+			got, err := client.VerifyIDToken(t.Context(), op.signer.sign(t, c, nil), IDTokenCheck{Nonce: testNonce})
 			wantError(t, err, tt.want)
 			if err == nil && got["sub"] != c["sub"] {
 				t.Errorf("%v", got)
@@ -84,17 +84,17 @@ func TestIDTokenClaims(t *testing.T) {
 func TestIDTokenDuplicates(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	good, err := json.Marshal(op.claims())
 	wantError(t, err, "")
 	for _, extra := range []string{`"sub":"other"`, `"aud":"other"`, `"nonce":"` + testNonce + `"`, `"iss":"x"`} {
 		raw := op.signer.sign(t, strings.TrimSuffix(string(good), "}")+","+extra+"}", nil)
-		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
+		_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "duplicate member")
 	}
-	_, err = p.VerifyIDToken(t.Context(), op.signer.sign(t, string(good), nil), IDTokenCheck{Nonce: testNonce})
+	_, err = client.VerifyIDToken(t.Context(), op.signer.sign(t, string(good), nil), IDTokenCheck{Nonce: testNonce})
 	wantError(t, err, "")
-	_, err = p.VerifyIDToken(t.Context(), op.signer.sign(t, `"text"`, nil), IDTokenCheck{Nonce: testNonce})
+	_, err = client.VerifyIDToken(t.Context(), op.signer.sign(t, `"text"`, nil), IDTokenCheck{Nonce: testNonce})
 	wantError(t, err, "not a JSON object")
 }
 
@@ -102,19 +102,19 @@ func TestIDTokenDuplicates(t *testing.T) {
 func TestIDTokenUnexpectedNonce(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	c := op.claims()
-	_, err := p.VerifyIDToken(t.Context(), op.signer.sign(t, c, nil), IDTokenCheck{})
+	_, err := client.VerifyIDToken(t.Context(), op.signer.sign(t, c, nil), IDTokenCheck{})
 	wantError(t, err, "nonce")
 	delete(c, "nonce")
-	_, err = p.VerifyIDToken(t.Context(), op.signer.sign(t, c, nil), IDTokenCheck{})
+	_, err = client.VerifyIDToken(t.Context(), op.signer.sign(t, c, nil), IDTokenCheck{})
 	wantError(t, err, "")
 }
 
 func TestIDTokenKinds(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	good := op.signer.sign(t, op.claims(), nil)
 	parts := strings.Split(good, ".")
 	header := func(h string) string {
@@ -153,7 +153,7 @@ func TestIDTokenKinds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := p.VerifyIDToken(t.Context(), tt.raw, IDTokenCheck{Nonce: testNonce})
+			_, err := client.VerifyIDToken(t.Context(), tt.raw, IDTokenCheck{Nonce: testNonce})
 			wantError(t, err, tt.want)
 		})
 	}
@@ -164,7 +164,7 @@ func TestAccessTokenHash(t *testing.T) {
 	op := newProvider(t)
 	ed := &signer{jose.EdDSA, "ed", edKey()}
 	op.keys = append(op.keys, ed.public())
-	p := op.party(t)
+	client := op.client(t)
 	short, long := sha256.Sum256([]byte("at")), sha512.Sum512([]byte("at"))
 	left := func(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2]) }
 	tests := []struct {
@@ -186,7 +186,7 @@ func TestAccessTokenHash(t *testing.T) {
 	for _, tt := range tests {
 		c := op.claims()
 		c["at_hash"] = tt.hash
-		_, err := p.VerifyIDToken(t.Context(), tt.signer.sign(t, c, nil), IDTokenCheck{Nonce: testNonce, AccessToken: tt.token})
+		_, err := client.VerifyIDToken(t.Context(), tt.signer.sign(t, c, nil), IDTokenCheck{Nonce: testNonce, AccessToken: tt.token})
 		wantError(t, err, tt.want)
 	}
 }
@@ -194,13 +194,13 @@ func TestAccessTokenHash(t *testing.T) {
 func TestIDTokenErrorsQuoteNothing(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	const leak = "l3ak"
 	for _, name := range []string{"iss", "aud", "azp", "nonce", "at_hash", "exp", "iat", "_claim_names"} {
 		c := op.claims()
 		c[name] = leak
 		raw := op.signer.sign(t, c, map[string]any{"typ": "JWT"})
-		_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce, AccessToken: "at"})
+		_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce, AccessToken: "at"})
 		if err == nil || strings.Contains(err.Error(), leak) || strings.Contains(err.Error(), raw) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -209,8 +209,8 @@ func TestIDTokenErrorsQuoteNothing(t *testing.T) {
 
 func TestIDTokenWithoutIssuer(t *testing.T) {
 	t.Parallel()
-	p, err := New(Config{AuthorizationURL: "https://a.example/a", TokenURL: "https://a.example/t", ClientID: testClient})
+	client, err := New(Config{AuthorizationURL: "https://a.example/a", TokenURL: "https://a.example/t", ClientID: testClient})
 	wantError(t, err, "")
-	_, err = p.VerifyIDToken(t.Context(), "a.b.c", IDTokenCheck{})
+	_, err = client.VerifyIDToken(t.Context(), "a.b.c", IDTokenCheck{})
 	wantError(t, err, "no issuer")
 }

@@ -8,10 +8,10 @@ import (
 // matchIssuer reports whether iss is the configured issuer. For a multi-tenant
 // one it also returns the tenant in iss, which the caller must find again in the
 // signed tid claim: the part of the URL alone proves nothing.
-func (p *Party) matchIssuer(iss string) (tenant string, ok bool) {
-	before, after, many := strings.Cut(p.cfg.Issuer, tenantMark)
+func (c *Client) matchIssuer(iss string) (tenant string, ok bool) {
+	before, after, many := strings.Cut(c.cfg.Issuer, tenantPlaceholder)
 	if !many {
-		return "", iss == p.cfg.Issuer
+		return "", iss == c.cfg.Issuer
 	}
 	tenant, ok = strings.CutPrefix(iss, before)
 	if !ok {
@@ -20,7 +20,7 @@ func (p *Party) matchIssuer(iss string) (tenant string, ok bool) {
 	if tenant, ok = strings.CutSuffix(tenant, after); !ok || !tenantName(tenant) {
 		return "", false
 	}
-	if len(p.cfg.Tenants) > 0 && !slices.Contains(p.cfg.Tenants, tenant) {
+	if len(c.cfg.Tenants) > 0 && !slices.Contains(c.cfg.Tenants, tenant) {
 		return "", false
 	}
 	return tenant, true

@@ -10,26 +10,29 @@ import (
 	"sync"
 	"time"
 
+	"authsvc/internal/outbound"
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
 // signedUserInfo verifies a userinfo answer of type application/jwt (OpenID
 // Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
 // right if they are.
-func (p *Party) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
-	claims, err := p.verifyJWS(raw, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
-		return p.verifySignature(ctx, jws)
+func (c *Client) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
+	claims, err := verifyJWS(raw, c.algs, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+		return c.verifySignature(ctx, jws)
 	})
 	if err != nil {
 		return nil, err
 	}
-	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	check := claimsCheck{client: c, claims: claims, now: time.Now()}
 	if _, there := claims["iss"]; there {
 		if err := check.issuer(); err != nil {
 			return nil, err
 		}
 	}
-	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(p.cfg.ClientID)) {
+	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(c.cfg.ClientID)) {
 		return nil, errors.New("aud is not this client")
 	}
 	if err := check.optionalTimes(); err != nil {
@@ -38,25 +41,49 @@ func (p *Party) signedUserInfo(ctx context.Context, raw string) (Claims, error) 
 	return claims, check.kind()
 }
 
-// VerifyJWT verifies a signed token that is no ID token of this sign-in, such as
-// an access token with claims, and returns its claims. The keys are those at
-// jwksURL, whose host must be one that [Party.Call] may reach; empty means the
+// A JWTVerifier verifies signed tokens of a provider that are no ID tokens of a
+// sign-in, such as access tokens with claims. It is safe for concurrent use.
+type JWTVerifier struct {
+	outbound *outbound.Client
+	algs     []jose.SignatureAlgorithm
+	own      *cached[[]jose.JSONWebKey]
+
+	mu   sync.Mutex
+	sets map[string]*cached[[]jose.JSONWebKey] // by address
+}
+
+// NewJWTVerifier returns the verifier of a provider that has no key set of its
+// own; a [Client] has one of its provider's.
+func NewJWTVerifier(out *outbound.Client) *JWTVerifier {
+	none := func(context.Context) ([]jose.JSONWebKey, error) { return nil, errNoKeySet }
+	return newJWTVerifier(out, asymmetricAlgs, &cached[[]jose.JSONWebKey]{fetch: none})
+}
+
+func newJWTVerifier(out *outbound.Client, algs []jose.SignatureAlgorithm, own *cached[[]jose.JSONWebKey]) *JWTVerifier {
+	return &JWTVerifier{outbound: out, algs: algs, own: own, sets: map[string]*cached[[]jose.JSONWebKey]{}}
+}
+
+// JWTs verifies further signed tokens of the provider.
+func (c *Client) JWTs() *JWTVerifier { return c.jwts }
+
+// Verify verifies a signed token and returns its claims. The keys are those at
+// jwksURL, whose host must be one that calls may reach; empty means the
 // provider's own. iss must be one of issuers, aud have audience, exp be there.
 // Only asymmetric signatures are accepted.
-func (p *Party) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
-	claims, err := p.verifyJWT(ctx, raw, jwksURL, issuers, audience)
+func (v *JWTVerifier) Verify(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
+	claims, err := v.verify(ctx, raw, jwksURL, issuers, audience)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}
 	return claims, nil
 }
 
-func (p *Party) verifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
-	keys, err := p.keySet(jwksURL)
+func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
+	keys, err := v.keySet(jwksURL)
 	if err != nil {
 		return nil, err
 	}
-	claims, err := p.verifyJWS(raw, tokenJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+	claims, err := verifyJWS(raw, v.algs, tokenJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
 		if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
 			return nil, errSignature
 		}
@@ -66,7 +93,7 @@ func (p *Party) verifyJWT(ctx context.Context, raw, jwksURL string, issuers []st
 		return nil, err
 	}
 	iss, _ := claims["iss"].(string)
-	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	check := claimsCheck{claims: claims, now: time.Now()}
 	switch {
 	case iss == "" || !slices.Contains(issuers, iss):
 		return nil, errors.New("iss is not the provider")
@@ -83,11 +110,11 @@ func (p *Party) verifyJWT(ctx context.Context, raw, jwksURL string, issuers []st
 
 // verifyJWS reads a compact JWS of an allowed algorithm and typ, and has verify
 // check its signature.
-func (p *Party) verifyJWS(raw string, typ func(any) bool, verify func(*jose.JSONWebSignature) ([]byte, error)) (Claims, error) {
-	if _, err := p.checkHeader(raw, typ); err != nil {
+func verifyJWS(raw string, algs []jose.SignatureAlgorithm, typ func(any) bool, verify func(*jose.JSONWebSignature) ([]byte, error)) (Claims, error) {
+	if _, err := checkHeader(raw, algs, typ); err != nil {
 		return nil, err
 	}
-	jws, err := jose.ParseSignedCompact(raw, p.algs)
+	jws, err := jose.ParseSignedCompact(raw, algs)
 	if err != nil {
 		return nil, errMalformed
 	}
@@ -95,7 +122,7 @@ func (p *Party) verifyJWS(raw string, typ func(any) bool, verify func(*jose.JSON
 	if err != nil {
 		return nil, err
 	}
-	return decodeObject(payload)
+	return strictjson.Object(payload)
 }
 
 // tokenJWT is plainJWT, or an access token (RFC 9068, section 2.1).
@@ -131,40 +158,31 @@ func (c *claimsCheck) optionalTimes() error {
 	return nil
 }
 
-// maxKeySets bounds the key sets of VerifyJWT; a provider has one or two.
+// maxKeySets bounds the key sets of a JWTVerifier; a provider has one or two.
 const maxKeySets = 8
 
-// keySets are cached key sets by their address.
-type keySets struct {
-	mu   sync.Mutex
-	sets map[string]*cached[[]jose.JSONWebKey]
-}
-
 // keySet finds or makes the key set of an address; empty is the provider's own.
-func (p *Party) keySet(from string) (*cached[[]jose.JSONWebKey], error) {
+func (v *JWTVerifier) keySet(from string) (*cached[[]jose.JSONWebKey], error) {
 	if from == "" {
-		return &p.keys, nil
+		return v.own, nil
 	}
-	if err := checkURL(from); err != nil {
+	if err := outbound.CheckURL(from); err != nil {
 		return nil, err
 	}
-	if u, err := url.Parse(from); err != nil || !p.mayCall(u) {
+	if u, err := url.Parse(from); err != nil || !v.outbound.MayCall(u) {
 		return nil, errors.New("the configuration does not name the host of the keys")
 	}
-	p.foreign.mu.Lock()
-	defer p.foreign.mu.Unlock()
-	if set := p.foreign.sets[from]; set != nil {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if set := v.sets[from]; set != nil {
 		return set, nil
 	}
-	if len(p.foreign.sets) == maxKeySets {
+	if len(v.sets) == maxKeySets {
 		return nil, errors.New("too many key sets")
 	}
-	if p.foreign.sets == nil {
-		p.foreign.sets = map[string]*cached[[]jose.JSONWebKey]{}
-	}
 	set := &cached[[]jose.JSONWebKey]{fetch: func(ctx context.Context) ([]jose.JSONWebKey, error) {
-		return p.fetchKeysAt(ctx, from)
+		return fetchKeysAt(ctx, v.outbound, from)
 	}}
-	p.foreign.sets[from] = set
+	v.sets[from] = set
 	return set, nil
 }

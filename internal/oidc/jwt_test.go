@@ -2,9 +2,12 @@ package oidc
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"testing"
 	"time"
+
+	"authsvc/internal/outbound"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -55,7 +58,7 @@ func TestSignedUserInfo(t *testing.T) {
 			delete(claims, "nonce")
 			claims["email"] = "a@b.example"
 			op.on("/userinfo", reply(200, "application/jwt; charset=utf-8", s.sign(t, claims, tt.header)+"\n"))
-			got, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1")
+			got, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1")
 			wantError(t, err, tt.want)
 			if err == nil && got["email"] != "a@b.example" {
 				t.Error(got)
@@ -69,7 +72,7 @@ func TestSignedUserInfoMalformed(t *testing.T) {
 	op := newProvider(t)
 	for _, body := range []string{"", "a.b.c", `{"sub":"user-1"}`, "a.b.c.d.e", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1c2VyLTEifQ."} {
 		op.on("/userinfo", reply(200, "application/jwt", body))
-		if got, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1"); err == nil {
+		if got, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1"); err == nil {
 			t.Errorf("%q: %v", body, got)
 		}
 	}
@@ -111,8 +114,8 @@ func TestVerifyJWT(t *testing.T) {
 			if u, err := url.Parse(keys); err == nil && keys != "" && u.Host == "" {
 				keys = op.URL + keys
 			}
-			p := op.party(t, func(c *Config) { c.Algs = []string{"ES256", "HS256"} })
-			got, err := p.VerifyJWT(t.Context(), s.sign(t, with(op.claims(), tt.changes), tt.header), keys, []string{"https://x.example", op.URL}, testClient)
+			client := op.client(t, func(c *Config) { c.Algs = []string{"ES256", "HS256"} })
+			got, err := client.JWTs().Verify(t.Context(), s.sign(t, with(op.claims(), tt.changes), tt.header), keys, []string{"https://x.example", op.URL}, testClient)
 			wantError(t, err, tt.want)
 			if err == nil && got["sub"] != "user-1" {
 				t.Error(got)
@@ -121,18 +124,56 @@ func TestVerifyJWT(t *testing.T) {
 	}
 	op := newProvider(t)
 	raw := op.signer.sign(t, with(op.claims(), map[string]any{"aud": "", "iss": ""}), nil)
-	if _, err := op.party(t).VerifyJWT(t.Context(), raw, "", []string{""}, ""); err == nil {
+	if _, err := op.client(t).JWTs().Verify(t.Context(), raw, "", []string{""}, ""); err == nil {
 		t.Error("nothing asked for is nothing verified")
 	}
 	op = newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	good := op.signer.sign(t, op.claims(), nil)
 	for range 3 {
-		if _, err := p.VerifyJWT(t.Context(), good, op.URL+"/jwks", []string{op.URL}, testClient); err != nil {
+		if _, err := client.JWTs().Verify(t.Context(), good, op.URL+"/jwks", []string{op.URL}, testClient); err != nil {
 			t.Error(err)
 		}
 	}
 	if n := op.count("/jwks"); n != 1 {
 		t.Errorf("%d fetches of the keys", n)
+	}
+}
+
+// TestVerifyWithoutOwnKeys: a provider of another protocol has the key sets that
+// are named, on its hosts, and no other.
+func TestVerifyWithoutOwnKeys(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	out, err := outbound.New(outbound.Config{URLs: map[string]string{"endpoint": op.URL}})
+	wantError(t, err, "")
+	t.Cleanup(out.CloseIdleConnections)
+	v := NewJWTVerifier(out)
+	raw := op.signer.sign(t, op.claims(), nil)
+	for keys, want := range map[string]string{op.URL + "/jwks": "", "": "no key set url is known", "https://evil.example/jwks": "does not name the host"} {
+		_, err := v.Verify(t.Context(), raw, keys, []string{op.URL}, testClient)
+		wantError(t, err, want)
+	}
+}
+
+// TestDiscoveredUserInfoHost: the endpoint that gets the token anyway may be
+// called once it is known.
+func TestDiscoveredUserInfoHost(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	op.on("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		doc := op.document()
+		doc["userinfo_endpoint"] = "https://api.example/me"
+		writeJSON(w, doc)
+	})
+	client := op.client(t)
+	api := mustURL(t, "https://api.example/emails")
+	if client.Outbound().MayCall(api) {
+		t.Error("nothing is discovered yet")
+	}
+	_, err := client.Metadata(t.Context())
+	wantError(t, err, "")
+	if !client.Outbound().MayCall(api) || client.Outbound().MayCall(mustURL(t, "https://evil.example/")) {
+		t.Error("another host than the discovered one")
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"authsvc/internal/outbound"
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -20,7 +23,10 @@ const (
 	maxRSABits = 8192 // checking a signature takes time that grows with it
 )
 
-var errSignature = errors.New("signature is not by a key of the provider")
+var (
+	errSignature = errors.New("signature is not by a key of the provider")
+	errNoKeySet  = errors.New("no key set url is known")
+)
 
 // verifySignature checks the signature of a parsed token and returns the payload
 // it covers. HMAC tokens are checked with the client secret and never with a key
@@ -29,15 +35,15 @@ var errSignature = errors.New("signature is not by a key of the provider")
 //
 // A token that no cached key verifies makes the key set be fetched again, at
 // most every 30 s (OpenID Connect Core 1.0, section 10.1.1).
-func (p *Party) verifySignature(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
+func (c *Client) verifySignature(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 	if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
-		payload, err := jws.Verify([]byte(p.cfg.ClientSecret))
+		payload, err := jws.Verify([]byte(c.cfg.ClientSecret))
 		if err != nil {
 			return nil, errSignature
 		}
 		return payload, nil
 	}
-	return verifyBySet(ctx, &p.keys, jws)
+	return verifyBySet(ctx, &c.keys, jws)
 }
 
 // verifyBySet is verifySignature with one key set.
@@ -79,19 +85,19 @@ func verifyWith(keys []jose.JSONWebKey, jws *jose.JSONWebSignature) ([]byte, boo
 	return nil, false
 }
 
-func (p *Party) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
-	md, err := p.Metadata(ctx)
+func (c *Client) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if md.JWKSURL == "" {
-		return nil, errors.New("no key set url is known")
+		return nil, errNoKeySet
 	}
-	return p.fetchKeysAt(ctx, md.JWKSURL)
+	return fetchKeysAt(ctx, c.outbound, md.JWKSURL)
 }
 
-func (p *Party) fetchKeysAt(ctx context.Context, from string) ([]jose.JSONWebKey, error) {
-	body, err := p.get(ctx, from)
+func fetchKeysAt(ctx context.Context, out *outbound.Client, from string) ([]jose.JSONWebKey, error) {
+	body, err := out.Document(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +110,7 @@ func (p *Party) fetchKeysAt(ctx context.Context, from string) ([]jose.JSONWebKey
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set map[string]json.RawMessage
 	if !utf8.Valid(body) || json.Unmarshal(body, &set) != nil { // Unmarshal repairs what is not UTF-8
-		return nil, errJSON
+		return nil, strictjson.ErrSyntax
 	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal(set["keys"], &raw); err != nil {
@@ -131,7 +137,7 @@ var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv
 
 func parseKey(raw []byte) (jose.JSONWebKey, bool) {
 	var key jose.JSONWebKey
-	members, err := decodeObject(raw)
+	members, err := strictjson.Object(raw)
 	if err != nil || !forSignatures(members) {
 		return key, false
 	}

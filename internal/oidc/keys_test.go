@@ -123,9 +123,9 @@ func TestKeySelection(t *testing.T) {
 		{"key tied to another algorithm", tied, "signature is not by a key"},
 		{"key tied to this algorithm", &signer{jose.PS256, "tied", rsaKey()}, ""},
 	}
-	p := op.party(t)
+	client := op.client(t)
 	for _, tt := range tests {
-		_, err := p.VerifyIDToken(t.Context(), tt.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
+		_, err := client.VerifyIDToken(t.Context(), tt.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
 		if (err == nil) != (tt.want == "") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -135,18 +135,18 @@ func TestKeySelection(t *testing.T) {
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	check := IDTokenCheck{Nonce: testNonce}
 	old := op.signer.sign(t, op.claims(), nil)
-	_, err := p.VerifyIDToken(t.Context(), old, check)
+	_, err := client.VerifyIDToken(t.Context(), old, check)
 	wantError(t, err, "")
 	op.rotate("key-2")
-	_, err = p.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), check)
+	_, err = client.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), check)
 	wantError(t, err, "")
 	if n := op.count("/jwks"); n != 2 {
 		t.Errorf("%d fetches", n)
 	}
-	_, err = p.VerifyIDToken(t.Context(), old, check)
+	_, err = client.VerifyIDToken(t.Context(), old, check)
 	wantError(t, err, "signature is not by a key")
 	if n := op.count("/jwks"); n != 2 {
 		t.Errorf("%d fetches, the second renewal came too early", n)
@@ -157,9 +157,9 @@ func TestKeyRotation(t *testing.T) {
 func TestKeyRotationSameID(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	for range 2 {
-		_, err := p.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
+		_, err := client.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "")
 		op.rotate("key-1")
 	}
@@ -168,7 +168,7 @@ func TestKeyRotationSameID(t *testing.T) {
 func TestJWKSStorm(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
-	p := op.party(t)
+	client := op.client(t)
 	good := op.signer.sign(t, op.claims(), nil)
 	stranger := newSigner("")
 	var wg sync.WaitGroup
@@ -176,10 +176,10 @@ func TestJWKSStorm(t *testing.T) {
 		wg.Go(func() {
 			for j := range 4 {
 				bad := (&signer{jose.ES256, fmt.Sprintf("random-%d-%d", i, j), stranger.key}).sign(t, op.claims(), nil)
-				if _, err := p.VerifyIDToken(t.Context(), bad, IDTokenCheck{Nonce: testNonce}); err == nil {
+				if _, err := client.VerifyIDToken(t.Context(), bad, IDTokenCheck{Nonce: testNonce}); err == nil {
 					t.Error("accepted")
 				}
-				if _, err := p.VerifyIDToken(t.Context(), good, IDTokenCheck{Nonce: testNonce}); err != nil {
+				if _, err := client.VerifyIDToken(t.Context(), good, IDTokenCheck{Nonce: testNonce}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -195,11 +195,11 @@ func TestRenewalInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, hits := newSigner("k"), map[string]int{}
-		p := offline(t, s, Config{}, hits)
+		client := offline(t, s, Config{}, hits)
 		for i, wait := range []time.Duration{0, 0, renewEvery - time.Second, time.Second} {
 			time.Sleep(wait)
 			raw := newSigner("stranger").sign(t, map[string]any{}, nil)
-			if _, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{}); err == nil {
+			if _, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{}); err == nil {
 				t.Error("accepted")
 			}
 			if want := []int{2, 2, 2, 3}[i]; hits["/jwks"] != want {
@@ -215,7 +215,7 @@ func TestJWKSOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner("k")
 		down := false
-		p, err := New(Config{
+		client, err := New(Config{
 			Issuer: "https://idp.example", AuthorizationURL: "https://idp.example/a", TokenURL: "https://idp.example/t",
 			JWKSURL: "https://idp.example/jwks", ClientID: testClient, OpenID: true,
 			HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -229,7 +229,7 @@ func TestJWKSOutage(t *testing.T) {
 		login := func() error {
 			now := time.Now().Unix()
 			raw := s.sign(t, map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 60}, nil)
-			_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{})
+			_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{})
 			return err
 		}
 		down = true
@@ -257,11 +257,11 @@ func TestKeyRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		published, hits := newSigner("k"), map[string]int{}
 		old := *published
-		p := offline(t, published, Config{}, hits)
+		client := offline(t, published, Config{}, hits)
 		login := func(s *signer) error {
 			now := time.Now().Unix()
 			raw := s.sign(t, map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 60}, nil)
-			_, err := p.VerifyIDToken(t.Context(), raw, IDTokenCheck{})
+			_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{})
 			return err
 		}
 		wantError(t, login(&old), "")
@@ -280,9 +280,9 @@ func TestRSAKeySizes(t *testing.T) {
 	op := newProvider(t)
 	bad := &signer{jose.RS256, "weak", weak}
 	op.keys = append(op.keys, bad.public())
-	p := op.party(t)
-	_, err = p.VerifyIDToken(t.Context(), bad.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
+	client := op.client(t)
+	_, err = client.VerifyIDToken(t.Context(), bad.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
 	wantError(t, err, "signature is not by a key")
-	_, err = p.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
+	_, err = client.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
 	wantError(t, err, "")
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/strictjson"
+
 	jose "github.com/go-jose/go-jose/v4"
 )
 
@@ -41,8 +43,8 @@ type Logout struct {
 // that tells more of the person than sub goes by POST, which leaves no trace of
 // it in histories and logs of requests; so does one that is too long for an
 // address. One that is larger than a sign-in accepts is left out.
-func (p *Party) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
-	md, err := p.Metadata(ctx)
+func (c *Client) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return Logout{}, err
 	}
@@ -53,7 +55,7 @@ func (p *Party) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	if err != nil {
 		return Logout{}, errors.New("malformed url")
 	}
-	fields := url.Values{"client_id": {p.cfg.ClientID}, "post_logout_redirect_uri": {r.RedirectURI}, "state": {r.State}}
+	fields := url.Values{"client_id": {c.cfg.ClientID}, "post_logout_redirect_uri": {r.RedirectURI}, "state": {r.State}}
 	if r.IDToken == "" || len(r.IDToken) > maxIDToken {
 		return Logout{URL: withFields(*u, fields)}, nil
 	}
@@ -114,25 +116,25 @@ type LogoutToken struct {
 // this client (OpenID Connect Back-Channel Logout 1.0, section 2.6), up to what
 // needs memory: that its ID was not seen before. Times have a leeway of 60 s;
 // exp has to be there, iat may be at most a day old.
-func (p *Party) VerifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
-	t, err := p.verifyLogoutToken(ctx, raw)
+func (c *Client) VerifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
+	t, err := c.verifyLogoutToken(ctx, raw)
 	if err != nil {
 		return nil, fmt.Errorf("logout token: %w", err)
 	}
 	return t, nil
 }
 
-func (p *Party) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
-	if p.cfg.Issuer == "" {
+func (c *Client) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
+	if c.cfg.Issuer == "" {
 		return nil, errors.New("no issuer is configured")
 	}
-	claims, err := p.verifyJWS(raw, logoutJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
-		return p.verifySignature(ctx, jws)
+	claims, err := verifyJWS(raw, c.algs, logoutJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+		return c.verifySignature(ctx, jws)
 	})
 	if err != nil {
 		return nil, err
 	}
-	check := claimsCheck{party: p, claims: claims, now: time.Now()}
+	check := claimsCheck{client: c, claims: claims, now: time.Now()}
 	for _, step := range []func() error{check.issuer, check.audience, check.times, check.logout} {
 		if err := step(); err != nil {
 			return nil, err
@@ -224,5 +226,5 @@ func unverifiedClaims(raw string) (Claims, error) {
 	if err != nil {
 		return nil, errors.New("the payload is not base64url")
 	}
-	return decodeObject(payload)
+	return strictjson.Object(payload)
 }

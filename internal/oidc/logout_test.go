@@ -80,7 +80,7 @@ func TestVerifyLogoutToken(t *testing.T) {
 			if name == "null nonce" {
 				claims["nonce"] = nil
 			}
-			got, err := o.party(t).VerifyLogoutToken(t.Context(), o.signer.sign(t, claims, c.header))
+			got, err := o.client(t).VerifyLogoutToken(t.Context(), o.signer.sign(t, claims, c.header))
 			wantError(t, err, c.err)
 			if err == nil && (got.ID != "j1" || got.Subject == "" && got.SessionID == "" || !got.Until.After(time.Now())) {
 				t.Errorf("%+v", got)
@@ -106,10 +106,10 @@ func TestVerifyLogoutTokenSignature(t *testing.T) {
 		"own key": {stranger.sign(t, claims, map[string]any{"jku": "https://evil.test/k"}), "signature"},
 		"huge":    {strings.Repeat("a", 70<<10), "large"},
 	} {
-		_, err := o.party(t).VerifyLogoutToken(t.Context(), c.raw)
+		_, err := o.client(t).VerifyLogoutToken(t.Context(), c.raw)
 		t.Run(name, func(t *testing.T) { wantError(t, err, c.err) })
 	}
-	if _, err := o.party(t).VerifyIDToken(t.Context(), good, IDTokenCheck{}); err == nil {
+	if _, err := o.client(t).VerifyIDToken(t.Context(), good, IDTokenCheck{}); err == nil {
 		t.Error("a logout token passes for an ID token")
 	}
 }
@@ -125,7 +125,7 @@ func TestLogoutTokenUntil(t *testing.T) {
 	} {
 		claims := o.logoutClaims()
 		claims["exp"] = now.Add(c.exp).Unix()
-		got, err := o.party(t).VerifyLogoutToken(t.Context(), o.signer.sign(t, claims, nil))
+		got, err := o.client(t).VerifyLogoutToken(t.Context(), o.signer.sign(t, claims, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestLogoutTokenUntil(t *testing.T) {
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	o := newProvider(t)
-	p := o.party(t, func(c *Config) { c.EndSessionURL = o.URL + "/end?tenant=a" })
+	client := o.client(t, func(c *Config) { c.EndSessionURL = o.URL + "/end?tenant=a" })
 	plain := o.signer.sign(t, map[string]any{"iss": o.URL, "sub": "user-1"}, nil)
 	long := o.signer.sign(t, map[string]any{"sub": "user-1", "nonce": strings.Repeat("n", maxLogoutURL)}, nil)
 	for name, c := range map[string]struct {
@@ -152,7 +152,7 @@ func TestLogout(t *testing.T) {
 		"longer than is": {strings.Repeat("x", maxIDToken+1), false, false},
 	} {
 		back := LogoutRequest{IDToken: c.token, RedirectURI: "https://app.test/back?x=1&y", State: "s t"}
-		got, err := p.Logout(t.Context(), back)
+		got, err := client.Logout(t.Context(), back)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestLogout(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	_, err := o.party(t).Logout(t.Context(), LogoutRequest{})
+	_, err := o.client(t).Logout(t.Context(), LogoutRequest{})
 	wantError(t, err, "no such endpoint")
 }
 

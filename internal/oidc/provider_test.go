@@ -198,19 +198,19 @@ func (o *provider) claims() map[string]any {
 	}
 }
 
-// party is an OpenID client of o, with the configuration changed by mods.
-func (o *provider) party(t testing.TB, mods ...func(*Config)) *Party {
+// client is an OpenID client of o, with the configuration changed by mods.
+func (o *provider) client(t testing.TB, mods ...func(*Config)) *Client {
 	t.Helper()
 	c := Config{Issuer: o.URL, ClientID: testClient, ClientSecret: testSecret, OpenID: true}
 	for _, mod := range mods {
 		mod(&c)
 	}
-	p, err := New(c)
+	client, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.client.CloseIdleConnections)
-	return p
+	t.Cleanup(client.outbound.CloseIdleConnections)
+	return client
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
@@ -260,8 +260,8 @@ func response(status int, v any) *http.Response {
 	}
 }
 
-// offline is a party whose provider answers in memory, so that time can be faked.
-func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Party {
+// offline is a client whose provider answers in memory, so that time can be faked.
+func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Client {
 	t.Helper()
 	base := "https://idp.example"
 	if c.Issuer == "" {
@@ -277,9 +277,18 @@ func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Party {
 			"issuer": c.Issuer, "authorization_endpoint": base + "/a", "token_endpoint": base + "/t", "jwks_uri": base + "/jwks",
 		}), nil
 	})}
-	p, err := New(c)
+	client, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return client
+}
+
+func mustURL(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

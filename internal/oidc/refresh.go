@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"authsvc/internal/outbound"
 )
 
 // maxRefreshToken bounds a refresh token, in bytes.
@@ -23,47 +25,47 @@ type Refresh struct {
 
 // Refresh asks the token endpoint for new tokens (RFC 6749, section 6). The
 // answer may hold a new refresh token, which then replaces the old one, and an
-// ID token, which is not looked at here: see [Party.VerifyRefreshed].
+// ID token, which is not looked at here: see [Client.VerifyRefreshed].
 //
 // A refresh token may be good for one request, so a failed one is never
-// retried. [Spent] tells whether an error means that it is good for nothing any
-// more.
-func (p *Party) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
+// retried. [IsInvalidGrant] tells whether an error means that it is good for
+// nothing any more.
+func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if r.RefreshToken == "" || len(r.RefreshToken) > maxRefreshToken || strings.ContainsFunc(r.RefreshToken, notPrintable) {
 		return nil, errors.New("refresh request: the refresh token is empty, too long or not printable")
 	}
-	md, err := p.Metadata(ctx)
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if r.Secret, err = p.credential(md, r.Secret); err != nil {
+	if r.Secret, err = c.credential(md, r.Secret); err != nil {
 		return nil, fmt.Errorf("refresh request: %w", err)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.RefreshToken}}
-	for name, value := range p.cfg.TokenParams {
+	for name, value := range c.cfg.TokenParams {
 		form.Set(name, value)
 	}
-	req, err := p.clientRequest(ctx, md, md.TokenURL, form, r.Secret)
+	req, err := c.clientRequest(ctx, md, md.TokenURL, form, r.Secret)
 	if err != nil {
 		return nil, fmt.Errorf("refresh request: %w", err)
 	}
-	a, err := p.token.do(func() (*answer, error) { return p.ask(req, false) })
+	a, err := c.token.Do(func() (*outbound.Response, error) { return c.outbound.Do(req) })
 	if err != nil {
 		return nil, fmt.Errorf("token endpoint: %w", err)
 	}
-	fields, err := answerFields(a)
+	fields, err := responseFields(a)
 	if err == nil {
 		var tokens *Tokens
-		if tokens, err = p.JudgeRefresh(fields, r); err == nil {
+		if tokens, err = c.ParseRefreshed(fields, r); err == nil {
 			return tokens, nil
 		}
 	}
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, r.RefreshToken, r.Secret))
 }
 
-// JudgeRefresh reads the members of an answer as [Party.Refresh] does, for one
+// ParseRefreshed reads the members of an answer as [Client.Refresh] does, for one
 // that came another way.
-func (p *Party) JudgeRefresh(fields Claims, r Refresh) (*Tokens, error) {
+func (c *Client) ParseRefreshed(fields Claims, r Refresh) (*Tokens, error) {
 	tokens, err := readTokens(fields, r.Conform, time.Now())
 	if err != nil {
 		return nil, redact(err, r.RefreshToken, r.Secret)
@@ -71,11 +73,11 @@ func (p *Party) JudgeRefresh(fields Claims, r Refresh) (*Tokens, error) {
 	return tokens, nil
 }
 
-// Spent reports whether err says that a refresh token was refused for good:
-// expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
-func Spent(err error) bool {
+// IsInvalidGrant reports whether err says that a refresh token was refused for
+// good: expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
+func IsInvalidGrant(err error) bool {
 	var refusal *TokenError
-	if !errors.As(err, &refusal) || passing(refusal.Status) {
+	if !errors.As(err, &refusal) || outbound.Transient(refusal.Status) {
 		return false
 	}
 	return refusal.Code == "invalid_grant" || refusal.Code == "bad_refresh_token" // GitHub's word
@@ -84,8 +86,8 @@ func Spent(err error) bool {
 // VerifyRefreshed decides whether an ID token that came with a refresh is of
 // this provider and client, and returns its subject. It has to be compared with
 // that of the sign-in (OpenID Connect Core 1.0, section 12.2).
-func (p *Party) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error) {
-	claims, err := p.VerifyIDToken(ctx, t.IDToken, IDTokenCheck{AccessToken: t.AccessToken, Refreshed: true})
+func (c *Client) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error) {
+	claims, err := c.VerifyIDToken(ctx, t.IDToken, IDTokenCheck{AccessToken: t.AccessToken, Refreshed: true})
 	if err != nil {
 		return Subject{}, err
 	}
@@ -94,29 +96,29 @@ func (p *Party) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error)
 
 // Revoke makes a token invalid at the provider (RFC 7009). hint is
 // refresh_token or access_token. A provider that announces no such endpoint is
-// [ErrNoEndpoint]; what may pass is [ErrUnavailable].
-func (p *Party) Revoke(ctx context.Context, token, hint, secret string) error {
-	md, err := p.Metadata(ctx)
+// [ErrNoEndpoint]; what may pass is [outbound.ErrUnavailable].
+func (c *Client) Revoke(ctx context.Context, token, hint, secret string) error {
+	md, err := c.Metadata(ctx)
 	switch {
 	case err != nil:
 		return err
 	case md.RevocationURL == "":
 		return ErrNoEndpoint
 	}
-	if secret, err = p.credential(md, secret); err != nil {
+	if secret, err = c.credential(md, secret); err != nil {
 		return fmt.Errorf("revocation request: %w", err)
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {hint}}
-	req, err := p.clientRequest(ctx, md, md.RevocationURL, form, secret)
+	req, err := c.clientRequest(ctx, md, md.RevocationURL, form, secret)
 	if err != nil {
 		return fmt.Errorf("revocation request: %w", err)
 	}
-	a, err := p.ask(req, false)
+	a, err := c.outbound.Do(req)
 	switch {
 	case err != nil:
 		return fmt.Errorf("revocation endpoint: %w", err)
-	case a.status == http.StatusOK || a.status == http.StatusNoContent:
+	case a.Status == http.StatusOK || a.Status == http.StatusNoContent:
 		return nil
 	}
-	return fmt.Errorf("revocation endpoint: %w", statusError(a.status))
+	return fmt.Errorf("revocation endpoint: %w", outbound.StatusError(a.Status))
 }

@@ -33,11 +33,11 @@ func TestRefresh(t *testing.T) {
 			t.Parallel()
 			o := newProvider(t)
 			o.on("/token", reply(c.status, "application/json", c.body))
-			p := o.party(t, func(c *Config) { c.TokenParams = map[string]string{"audience": "api"} })
-			got, err := p.Refresh(t.Context(), Refresh{RefreshToken: c.token})
+			client := o.client(t, func(c *Config) { c.TokenParams = map[string]string{"audience": "api"} })
+			got, err := client.Refresh(t.Context(), Refresh{RefreshToken: c.token})
 			wantError(t, err, c.err)
-			if Spent(err) != c.spent || err != nil && strings.Contains(err.Error(), "secretive") {
-				t.Errorf("spent %v: %v", Spent(err), err)
+			if IsInvalidGrant(err) != c.spent || err != nil && strings.Contains(err.Error(), "secretive") {
+				t.Errorf("spent %v: %v", IsInvalidGrant(err), err)
 			}
 			if c.err == "" && got.AccessToken != "a" {
 				t.Errorf("%+v", got)
@@ -70,7 +70,7 @@ func TestVerifyRefreshed(t *testing.T) {
 		claims map[string]any
 		err    string
 	}{"with the nonce of then": {good, ""}, "without": {plain, ""}, "of another client": {other, "aud"}} {
-		sub, err := o.party(t).VerifyRefreshed(t.Context(), &Tokens{IDToken: o.signer.sign(t, c.claims, nil), AccessToken: "a"})
+		sub, err := o.client(t).VerifyRefreshed(t.Context(), &Tokens{IDToken: o.signer.sign(t, c.claims, nil), AccessToken: "a"})
 		wantError(t, err, c.err)
 		if err == nil && (sub.ID != "user-1" || sub.Issuer != good["iss"]) {
 			t.Errorf("%s: %v", name, sub)
@@ -98,8 +98,8 @@ func TestRevoke(t *testing.T) {
 				w.Header().Set("Location", "https://evil.test/")
 				w.WriteHeader(c.status)
 			})
-			p := o.party(t, func(config *Config) { config.AuthMethod, config.RevocationURL = c.method, o.URL+"/revoke" })
-			wantError(t, p.Revoke(t.Context(), "tok", "refresh_token", ""), c.err)
+			client := o.client(t, func(config *Config) { config.AuthMethod, config.RevocationURL = c.method, o.URL+"/revoke" })
+			wantError(t, client.Revoke(t.Context(), "tok", "refresh_token", ""), c.err)
 			r := o.request("/revoke")
 			id, secret, basic := r.BasicAuth()
 			wantForm := url.Values{"token": {"tok"}, "token_type_hint": {"refresh_token"}}
@@ -114,5 +114,5 @@ func TestRevoke(t *testing.T) {
 			}
 		})
 	}
-	wantError(t, newProvider(t).party(t).Revoke(t.Context(), "tok", "access_token", ""), "no such endpoint")
+	wantError(t, newProvider(t).client(t).Revoke(t.Context(), "tok", "access_token", ""), "no such endpoint")
 }

@@ -1,17 +1,16 @@
 package oidc
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"authsvc/internal/outbound"
+	"authsvc/internal/strictjson"
 )
 
 // maxExpiresIn is the longest lifetime believed, in seconds: about 136 years. A
@@ -31,7 +30,7 @@ type Tokens struct {
 	// ExpiresAt is when AccessToken ends, in seconds since 1970. 0 means that the
 	// provider did not say, or said 0, as some do for "never".
 	ExpiresAt int64
-	// Answer is the whole answer, mended.
+	// Answer is the whole answer, as Conform left it.
 	Answer Claims
 }
 
@@ -52,10 +51,10 @@ func (e *TokenError) Error() string {
 	return fmt.Sprintf("refused with %s, status %d", e.Code, e.Status)
 }
 
-// Unwrap makes 429 and 5xx answers match [ErrUnavailable].
+// Unwrap makes 429 and 5xx answers match [outbound.ErrUnavailable].
 func (e *TokenError) Unwrap() error {
-	if passing(e.Status) {
-		return ErrUnavailable
+	if outbound.Transient(e.Status) {
+		return outbound.ErrUnavailable
 	}
 	return nil
 }
@@ -63,11 +62,11 @@ func (e *TokenError) Unwrap() error {
 // unrecognised stands for an error code that is missing or not safe to repeat.
 const unrecognised = "unrecognised"
 
-// answerFields decodes a token answer, unless its status is a refusal.
-func answerFields(a *answer) (Claims, error) {
-	fields, err := tokenFields(a)
-	if a.status != http.StatusOK {
-		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.status}
+// responseFields decodes a token answer, unless its status is a refusal.
+func responseFields(a *outbound.Response) (Claims, error) {
+	fields, err := a.Object()
+	if a.Status != http.StatusOK {
+		return nil, &TokenError{Code: errorCode(fields["error"]), Status: a.Status}
 	}
 	return fields, err
 }
@@ -118,49 +117,6 @@ func newTokens(fields Claims, now time.Time) (*Tokens, error) {
 	return t, err
 }
 
-const formType = "application/x-www-form-urlencoded"
-
-// tokenFields decodes an answer, JSON or a form.
-func tokenFields(a *answer) (Claims, error) {
-	if !isForm(a) {
-		return decodeObject(a.body)
-	}
-	values, err := url.ParseQuery(string(a.body))
-	if err != nil {
-		return nil, errors.New("not a valid form")
-	}
-	fields := make(Claims, len(values))
-	for name, list := range values {
-		if len(list) > 1 {
-			return nil, errDuplicate
-		}
-		if !utf8.ValidString(name) || !utf8.ValidString(list[0]) {
-			return nil, errors.New("not a valid form")
-		}
-		if list[0] != "" { // an empty value is an absent one, RFC 6749, section 3.2
-			fields[name] = list[0]
-		}
-	}
-	return fields, nil
-}
-
-// isForm: the content type says so, or says neither JSON nor form of a body that
-// is clearly no JSON, or is JSON whatever it says.
-func isForm(a *answer) bool {
-	body := bytes.TrimSpace(a.body)
-	if len(body) > 0 && strings.ContainsRune(`{["<`, rune(body[0])) {
-		return false
-	}
-	kind, _, _ := mime.ParseMediaType(a.contentType)
-	switch kind {
-	case formType:
-		return true
-	case "text/plain", "text/html", "":
-		return bytes.ContainsRune(body, '=')
-	}
-	return false
-}
-
 // scope accepts a string, or the list of strings that some providers send.
 func scope(v any) (string, error) {
 	switch v := v.(type) {
@@ -192,7 +148,7 @@ func expiresAt(v any, now time.Time) (int64, error) {
 	case string:
 		digits = v
 	case json.Number:
-		digits, _ = decimal(v)
+		digits, _ = strictjson.Decimal(v)
 	case int: // of a function's own making
 		digits = strconv.Itoa(v)
 	}
@@ -219,9 +175,9 @@ func notCode(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.", r))
 }
 
-// quoted is the length of an error code, in bytes, that may be a piece of a
+// minQuoted is the length of an error code, in bytes, that may be a piece of a
 // client assertion; the codes of the standards are words that are in none.
-const quoted = 16
+const minQuoted = 16
 
 // redact takes the code out of a TokenError when it repeats a secret of ours, or
 // a piece of it.
@@ -231,7 +187,7 @@ func redact(err error, secrets ...string) error {
 		return err
 	}
 	for _, s := range secrets {
-		if s != "" && strings.Contains(refusal.Code, s) || len(refusal.Code) >= quoted && strings.Contains(s, refusal.Code) {
+		if s != "" && strings.Contains(refusal.Code, s) || len(refusal.Code) >= minQuoted && strings.Contains(s, refusal.Code) {
 			return &TokenError{Code: unrecognised, Status: refusal.Status}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/internal/outbound"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -71,7 +73,7 @@ func TestTokenAnswers(t *testing.T) {
 			t.Parallel()
 			op := newProvider(t)
 			op.on("/token", reply(200, tt.contentType, tt.body))
-			tokens, err := op.party(t, plain).Exchange(t.Context(), Grant{Code: "SplxlOBeZQ", RedirectURI: testRedirect})
+			tokens, err := op.client(t, plain).Exchange(t.Context(), Grant{Code: "SplxlOBeZQ", RedirectURI: testRedirect})
 			wantError(t, err, tt.want)
 			if n := op.count("/token"); n != 1 {
 				t.Errorf("%d requests", n)
@@ -115,7 +117,7 @@ func TestTokenErrors(t *testing.T) {
 			t.Parallel()
 			op := newProvider(t)
 			op.on("/token", reply(tt.status, "application/json", tt.body))
-			_, err := op.party(t, plain).Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect, Verifier: testVerifier})
+			_, err := op.client(t, plain).Exchange(t.Context(), Grant{Code: code, RedirectURI: testRedirect, Verifier: testVerifier})
 			var got *TokenError
 			if !errors.As(err, &got) {
 				t.Fatalf("%v", err)
@@ -128,7 +130,7 @@ func TestTokenErrors(t *testing.T) {
 					t.Errorf("error holds %q: %v", secret, err)
 				}
 			}
-			if errors.Is(err, ErrUnavailable) != (tt.status == 503 || tt.status == 429) {
+			if errors.Is(err, outbound.ErrUnavailable) != (tt.status == 503 || tt.status == 429) {
 				t.Errorf("ErrUnavailable: %v", err)
 			}
 			if n := op.count("/token"); n != 1 {

@@ -7,6 +7,9 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"authsvc/internal/outbound"
+	"authsvc/internal/strictjson"
 )
 
 // UserInfo fetches the userinfo endpoint (OpenID Connect Core 1.0, section 5.3)
@@ -15,15 +18,15 @@ import (
 // would bring another user's claims. A signed answer (application/jwt) is
 // verified. Encrypted ones are not supported, and sources of aggregated or
 // distributed claims are not fetched or believed.
-func (p *Party) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Claims, error) {
-	md, err := p.Metadata(ctx)
+func (c *Client) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Claims, error) {
+	md, err := c.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if md.UserInfoURL == "" {
 		return nil, errors.New("userinfo: the provider has no such endpoint")
 	}
-	claims, err := p.userInfo(ctx, md.UserInfoURL, tok.AccessToken)
+	claims, err := c.userInfo(ctx, md.UserInfoURL, tok.AccessToken)
 	if err != nil {
 		return nil, fmt.Errorf("userinfo: %w", err)
 	}
@@ -33,41 +36,41 @@ func (p *Party) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Clai
 	return claims, nil
 }
 
-func (p *Party) userInfo(ctx context.Context, from, token string) (Claims, error) {
-	req, err := p.userInfoRequest(ctx, from, token)
+func (c *Client) userInfo(ctx context.Context, from, token string) (Claims, error) {
+	req, err := c.userInfoRequest(ctx, from, token)
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.userinfo.do(func() (*answer, error) { return p.ask(req, true) })
+	a, err := c.userinfo.Do(func() (*outbound.Response, error) { return c.outbound.DoIdempotent(req) })
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusOK {
-		return nil, statusError(a.status)
+	if a.Status != http.StatusOK {
+		return nil, outbound.StatusError(a.Status)
 	}
-	if kind, _, _ := mime.ParseMediaType(a.contentType); kind == "application/jwt" {
-		return p.signedUserInfo(ctx, strings.TrimSpace(string(a.body)))
+	if kind, _, _ := mime.ParseMediaType(a.ContentType); kind == "application/jwt" {
+		return c.signedUserInfo(ctx, strings.TrimSpace(string(a.Body)))
 	}
-	return decodeObject(a.body)
+	return strictjson.Object(a.Body)
 }
 
-func (p *Party) userInfoRequest(ctx context.Context, from, token string) (*http.Request, error) {
+func (c *Client) userInfoRequest(ctx context.Context, from, token string) (*http.Request, error) {
 	method := http.MethodGet
-	if p.cfg.UserInfoMethod != "" {
-		method = p.cfg.UserInfoMethod
+	if c.cfg.UserInfoMethod != "" {
+		method = c.cfg.UserInfoMethod
 	}
-	req, err := http.NewRequestWithContext(ctx, method, from, strings.NewReader(p.cfg.UserInfoBody))
+	req, err := http.NewRequestWithContext(ctx, method, from, strings.NewReader(c.cfg.UserInfoBody))
 	if err != nil {
 		return nil, errors.New("malformed url")
 	}
-	setHeaders(req, p.cfg.UserInfoHeaders)
-	switch body := strings.TrimSpace(p.cfg.UserInfoBody); {
+	outbound.SetHeaders(req, c.cfg.UserInfoHeaders)
+	switch body := strings.TrimSpace(c.cfg.UserInfoBody); {
 	case body == "":
 	case body[0] == '{' || body[0] == '[':
 		req.Header.Set("Content-Type", "application/json")
 	default:
-		req.Header.Set("Content-Type", formType)
+		req.Header.Set("Content-Type", outbound.FormType)
 	}
-	p.place.put(req, token)
+	c.bearer.Set(req, token)
 	return req, nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"authsvc/internal/outbound"
 )
 
 func TestUserInfo(t *testing.T) {
@@ -33,8 +35,8 @@ func TestUserInfo(t *testing.T) {
 			t.Parallel()
 			op := newProvider(t)
 			op.on("/userinfo", reply(tt.status, "application/json", tt.body))
-			p := op.party(t, func(c *Config) { c.UserInfoHeaders = map[string]string{"X-Version": "2"} })
-			_, err := p.UserInfo(t.Context(), &Tokens{AccessToken: "the-token"}, tt.sub)
+			client := op.client(t, func(c *Config) { c.UserInfoHeaders = map[string]string{"X-Version": "2"} })
+			_, err := client.UserInfo(t.Context(), &Tokens{AccessToken: "the-token"}, tt.sub)
 			wantError(t, err, tt.want)
 			r := op.request("/userinfo")
 			if r.Header.Get("Authorization") != "Bearer the-token" || strings.Contains(r.URL.String(), "token") || len(r.Form) != 0 || r.Header.Get("X-Version") != "2" {
@@ -42,7 +44,7 @@ func TestUserInfo(t *testing.T) {
 			}
 			want := 1
 			if tt.status == 500 {
-				want = maxTries
+				want = outbound.MaxTries
 			}
 			if n := op.count("/userinfo"); n != want {
 				t.Errorf("%d requests", n)
@@ -53,9 +55,9 @@ func TestUserInfo(t *testing.T) {
 
 func TestUserInfoMissing(t *testing.T) {
 	t.Parallel()
-	p, err := New(Config{AuthorizationURL: "https://a.example/a", TokenURL: "https://a.example/t", ClientID: testClient})
+	client, err := New(Config{AuthorizationURL: "https://a.example/a", TokenURL: "https://a.example/t", ClientID: testClient})
 	wantError(t, err, "")
-	_, err = p.UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "")
+	_, err = client.UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "")
 	wantError(t, err, "no such endpoint")
 }
 
@@ -63,7 +65,7 @@ func TestUserInfoRedirect(t *testing.T) {
 	t.Parallel()
 	evil, op := newProvider(t), newProvider(t)
 	op.on("/userinfo", http.RedirectHandler(evil.URL+"/userinfo", http.StatusFound).ServeHTTP)
-	_, err := op.party(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "")
+	_, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "")
 	wantError(t, err, "redirect refused")
 	if evil.count("/userinfo") != 0 {
 		t.Error("followed")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/strictjson"
 )
 
 // Bounds of a path; real ones are far below.
@@ -208,7 +208,7 @@ func plainNumber(s string) string {
 	if s == "" || strings.Trim(s, "-0123456789") != "" || !json.Valid([]byte(s)) {
 		return ""
 	}
-	digits, _ := oidc.Text(json.Number(s))
+	digits, _ := strictjson.Text(json.Number(s))
 	return digits
 }
 

@@ -5,7 +5,7 @@ package profilepath
 import (
 	"strings"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/strictjson"
 )
 
 // Paths are alternatives, compiled: templates and paths.
@@ -108,7 +108,7 @@ func (t pathText) text(from Roots) string {
 
 func (p part) value(from Roots) string {
 	for _, one := range p.paths {
-		if s, _ := oidc.Text(one.value(from)); s != "" {
+		if s, _ := strictjson.Text(one.value(from)); s != "" {
 			return s
 		}
 	}
@@ -174,6 +174,6 @@ func (c condition) holds(v any) bool {
 		return v == c.value
 	}
 	_, text := v.(string)
-	digits, ok := oidc.Text(v)
+	digits, ok := strictjson.Text(v)
 	return ok && !text && digits == c.digit
 }

@@ -1,4 +1,4 @@
-package oidc
+package outbound
 
 import (
 	"context"
@@ -9,19 +9,23 @@ import (
 	"time"
 )
 
+// MaxTries is how often a GET that may be repeated is sent. RetryPause comes after
+// the first try, half of it more or less, and doubles after the next.
 const (
-	maxTries      = 3                      // of one GET
-	retryPause    = 200 * time.Millisecond // after the first try, doubled after the next
-	maxRetryAfter = 2 * time.Second        // nobody waits longer in front of a blank page
+	MaxTries   = 3
+	RetryPause = 200 * time.Millisecond
 )
 
-// sendAgain is send for a GET that is safe to repeat (RFC 9110, section 9.2.2): a fault that may pass is tried
-// again, twice at most, while the time of the request's context lasts.
-func (p *Party) sendAgain(req *http.Request) (*answer, error) {
+const maxRetryAfter = 2 * time.Second // nobody waits longer in front of a blank page
+
+// sendAgain is send for a GET that is safe to repeat (RFC 9110, section 9.2.2): a
+// fault that may pass is tried again while the time of the request's context
+// lasts.
+func (c *Client) sendAgain(req *http.Request) (*Response, error) {
 	for try := 1; ; try++ {
-		a, err := p.send(req.Clone(req.Context()))
+		a, err := c.send(req.Clone(req.Context()))
 		wait, again := retryAt(a, err, try)
-		if !again || try == maxTries || !pause(req.Context(), wait) {
+		if !again || try == MaxTries || !pause(req.Context(), wait) {
 			return a, err
 		}
 	}
@@ -30,17 +34,17 @@ func (p *Party) sendAgain(req *http.Request) (*answer, error) {
 // retryAt tells whether a GET is worth another try, and after how long. A
 // timeout is not: it took the time that was left. Neither is a 429 that does
 // not say when to come back.
-func retryAt(a *answer, err error, try int) (time.Duration, bool) {
-	wait := retryPause<<(try-1)/2 + rand.N(retryPause<<(try-1)) // jitter: half to one and a half
+func retryAt(a *Response, err error, try int) (time.Duration, bool) {
+	wait := RetryPause<<(try-1)/2 + rand.N(RetryPause<<(try-1)) // jitter: half to one and a half
 	switch {
 	case err != nil:
 		return wait, errors.Is(err, errNoName) || errors.Is(err, errNoConnection) || errors.Is(err, errBroken) || errors.Is(err, errCutShort)
-	case !passing(a.status):
+	case !Transient(a.Status):
 		return 0, false
-	case a.retryAfter == "":
-		return wait, a.status != http.StatusTooManyRequests
+	case a.RetryAfter == "":
+		return wait, a.Status != http.StatusTooManyRequests
 	}
-	asked, ok := readRetryAfter(a.retryAfter)
+	asked, ok := readRetryAfter(a.RetryAfter)
 	return max(asked, wait), ok && asked <= maxRetryAfter
 }
 

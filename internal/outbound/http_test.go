@@ -1,11 +1,17 @@
-package oidc
+package outbound
 
 import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -84,7 +90,7 @@ func TestConfiguredHostOnly(t *testing.T) {
 	t.Cleanup(srv.Close)
 	base := NewHTTPClient(HTTPOptions{})
 	t.Cleanup(base.CloseIdleConnections)
-	trusting := Configured(base, srv.URL)
+	trusting := configured(base, srv.URL)
 	for range 2 {
 		resp, err := trusting.Get(srv.URL)
 		if err != nil {
@@ -93,16 +99,16 @@ func TestConfiguredHostOnly(t *testing.T) {
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close() // back into the pool
 		if _, err := base.Get(srv.URL); !errors.Is(err, errAddress) {
-			t.Fatalf("learnt host: %v", err)
+			t.Fatalf("discovered host: %v", err)
 		}
 	}
 	port := srv.URL[strings.LastIndex(srv.URL, ":"):]
-	for _, learnt := range []string{
+	for _, discovered := range []string{
 		"http://localhost" + port, "http://127.0.0.2" + port, "https://[::ffff:127.0.0.1]" + port, "https://169.254.169.254/",
 		"https://[fd00:ec2::254]/", "https://0.0.0.0" + port, "https://10.255.255.1/",
 	} {
-		if _, err := trusting.Get(learnt); !errors.Is(err, errAddress) {
-			t.Errorf("%s: %v", learnt, err)
+		if _, err := trusting.Get(discovered); !errors.Is(err, errAddress) {
+			t.Errorf("%s: %v", discovered, err)
 		}
 	}
 	allowing := NewHTTPClient(HTTPOptions{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
@@ -121,7 +127,7 @@ func TestClientRefusesSchemes(t *testing.T) {
 		"http://idp.example/", "http://127.0.0.1.example/", "http://10.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "ftp://localhost/",
 	} {
 		req := &http.Request{Method: "POST", URL: mustURL(t, raw), Body: io.NopCloser(strings.NewReader("secret"))}
-		if _, err := c.Do(req); !errors.Is(err, errScheme) {
+		if _, err := c.Do(req); !errors.Is(err, ErrScheme) {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
@@ -149,7 +155,7 @@ func TestClientBounds(t *testing.T) {
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	within := func(d time.Duration) *http.Client {
-		c := Configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: d}), srv.URL)
+		c := configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: d}), srv.URL)
 		t.Cleanup(c.CloseIdleConnections)
 		return c
 	}
@@ -165,7 +171,7 @@ func TestClientBounds(t *testing.T) {
 			resp.Body.Close()
 		}
 		if err != nil {
-			err = transportError(err)
+			err = TransportError(err)
 		}
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)
@@ -199,12 +205,12 @@ func TestClientTLS(t *testing.T) {
 		{"TLS 1.1", old.URL, roots, false},
 	}
 	for _, tt := range tests {
-		c := Configured(NewHTTPClient(HTTPOptions{RootCAs: tt.roots}), modern.URL, old.URL, otherName)
+		c := configured(NewHTTPClient(HTTPOptions{RootCAs: tt.roots}), modern.URL, old.URL, otherName)
 		resp, err := c.Get(tt.url)
 		if err == nil {
 			resp.Body.Close()
-		} else if !errors.Is(transportError(err), ErrUnavailable) {
-			t.Errorf("%s: %v", tt.name, transportError(err))
+		} else if !errors.Is(TransportError(err), ErrUnavailable) {
+			t.Errorf("%s: %v", tt.name, TransportError(err))
 		}
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
@@ -233,11 +239,12 @@ func TestTransportErrorsQuoteNothing(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		p, err := New(Config{AuthorizationURL: "https://idp.example/a", TokenURL: "http://" + l.Addr().String() + "/token?q=" + leak, ClientID: testClient})
+		at := "http://" + l.Addr().String() + "/token?q=" + leak
+		c, err := New(Config{URLs: map[string]string{"token url": at}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Exchange(t.Context(), Grant{Code: "code", RedirectURI: "https://app.example/cb"})
+		_, err = c.Fetch(t.Context(), Call{URL: at, Form: url.Values{"code": {"code"}}})
 		wantError(t, err, "identity provider unavailable")
 		if strings.Contains(err.Error(), leak) {
 			t.Errorf("%q: error quotes it: %v", raw, err)
@@ -253,4 +260,96 @@ func mustURL(t *testing.T, raw string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestTLSStall: the other side takes the connection and says nothing.
+func TestTLSStall(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() }) // with it, the backlog of connections
+	at := "https://" + l.Addr().String()
+	c, err := New(Config{URLs: map[string]string{"issuer": at}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := c.Document(ctx, at+"/doc"); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNames: a name that does not exist and a resolver that does not answer.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	call := func(ctx context.Context, r *net.Resolver) error {
+		c := NewHTTPClient(HTTPOptions{})
+		c.Transport = &http.Transport{DialContext: dialRule{resolver: r}.dial}
+		client, err := New(Config{HTTP: c})
+		if err != nil {
+			return err
+		}
+		_, err = client.Document(ctx, "https://idp.example/doc")
+		return err
+	}
+	none := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+	}}
+	wantError(t, call(t.Context(), none), "identity provider unavailable: name not resolved")
+	silent := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	wantError(t, call(ctx, silent), "identity provider unavailable: timed out")
+}
+
+// TestExpiredCertificate: the right name and a trusted issuer are not enough.
+func TestExpiredCertificate(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]time.Duration{"expired": -time.Hour, "good": time.Hour} {
+		srv := httptest.NewUnstartedServer(reply(200, "text/plain", "hello"))
+		cert := selfSigned(t, time.Now().Add(end))
+		srv.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+		srv.StartTLS()
+		t.Cleanup(srv.Close)
+		roots := x509.NewCertPool()
+		roots.AddCert(cert.Leaf)
+		c := configured(NewHTTPClient(HTTPOptions{RootCAs: roots}), srv.URL)
+		t.Cleanup(c.CloseIdleConnections)
+		resp, err := c.Get(srv.URL)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err == nil) != (name == "good") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && !strings.Contains(TransportError(err).Error(), "certificate is not trusted") {
+			t.Errorf("%s: %v", name, TransportError(err))
+		}
+	}
+}
+
+func selfSigned(t *testing.T, end time.Time) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "idp"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: end.Add(-24 * time.Hour), NotAfter: end, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public().(*ecdsa.PublicKey), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }

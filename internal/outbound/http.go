@@ -1,4 +1,4 @@
-package oidc
+package outbound
 
 import (
 	"context"
@@ -19,14 +19,17 @@ import (
 	"authsvc/internal/weburl"
 )
 
+// Timeout and MaxBody are the bounds of a call unless HTTPOptions say otherwise.
 const (
-	defaultTimeout = 10 * time.Second
-	defaultMaxBody = 1 << 20
+	Timeout = 10 * time.Second
+	MaxBody = 1 << 20 // bytes
 )
+
+// ErrScheme: a URL is not one that may be called.
+var ErrScheme = errors.New("only https is allowed, or http to a loopback host")
 
 var (
 	errRedirect = errors.New("redirect refused")
-	errScheme   = errors.New("only https is allowed, or http to a loopback host")
 	errAddress  = errors.New("address is not allowed")
 )
 
@@ -38,8 +41,8 @@ type HTTPOptions struct {
 	// MaxBody is the largest answer in bytes; reading past it is an error, not a
 	// truncation. Default 1 MiB.
 	MaxBody int64
-	// AllowNetworks are internal networks that hosts learnt from a provider may
-	// live in. Link-local, metadata, unspecified and multicast addresses stay
+	// AllowNetworks are internal networks that hosts which only a provider named
+	// may live in. Link-local, metadata, unspecified and multicast addresses stay
 	// refused inside them.
 	AllowNetworks []netip.Prefix
 	// RootCAs replaces the system's certificate authorities when set.
@@ -59,28 +62,28 @@ type HTTPOptions struct {
 // resolves differently the second time gains nothing. Link-local, metadata,
 // unspecified and multicast addresses are always refused. Loopback and private
 // ones are refused too, except in AllowNetworks and for hosts that were named
-// with [Configured].
+// with hosts that [New] is given.
 func NewHTTPClient(o HTTPOptions) *http.Client {
 	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
+		o.Timeout = Timeout
 	}
 	if o.MaxBody <= 0 {
-		o.MaxBody = defaultMaxBody
+		o.MaxBody = MaxBody
 	}
 	allow := slices.Clone(o.AllowNetworks)
-	t := &transport{learnt: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
+	t := &transport{discovered: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
 	if o.Transport == nil {
-		t.learnt = newPool(o.RootCAs, dialRule{allow: allow})
+		t.discovered = newPool(o.RootCAs, dialRule{allow: allow})
 		t.configured = newPool(o.RootCAs, dialRule{allow: allow, internal: true})
 	}
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: refuseRedirect, Transport: t}
 }
 
-// Configured returns a client like c that may also reach loopback and private
+// configured returns a client like c that may also reach loopback and private
 // addresses for exactly the hosts (name and port) of the given URLs. Pass only
 // URLs that the operator wrote, never one that a provider announced. A client
 // that is not from [NewHTTPClient] is returned as it is.
-func Configured(c *http.Client, urls ...string) *http.Client {
+func configured(c *http.Client, urls ...string) *http.Client {
 	t, ok := c.Transport.(*transport)
 	if !ok {
 		return c
@@ -100,14 +103,29 @@ func Configured(c *http.Client, urls ...string) *http.Client {
 	return &c2
 }
 
+// guarded is base with the rules this package relies on, for a client that
+// is not from NewHTTPClient may have others.
+func guarded(base *http.Client, urls []string) *http.Client {
+	if base == nil {
+		base = NewHTTPClient(HTTPOptions{})
+	}
+	own := *configured(base, urls...)
+	own.CheckRedirect = refuseRedirect
+	own.Jar = nil
+	if own.Timeout <= 0 {
+		own.Timeout = Timeout
+	}
+	return &own
+}
+
 func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 
 // transport sends each request through one of two connection pools. The pools
 // are separate because connections are reused by host name alone: with one pool,
 // a connection opened for a configured host would serve a request to the same
-// host learnt from someone else's metadata, and no dial would be there to judge.
+// host discovered in someone else's metadata, and no dial would be there to judge.
 type transport struct {
-	learnt     http.RoundTripper // public addresses only
+	discovered http.RoundTripper // public addresses only
 	configured http.RoundTripper // internal addresses as well
 	hosts      map[string]bool   // host:port that use configured
 	maxBody    int64
@@ -119,9 +137,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, errScheme
+		return nil, ErrScheme
 	}
-	pool := t.learnt
+	pool := t.discovered
 	if t.hosts[hostPort(req.URL)] {
 		pool = t.configured
 	}
@@ -135,7 +153,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections lets [http.Client.CloseIdleConnections] reach the pools.
 func (t *transport) CloseIdleConnections() {
-	for _, pool := range []http.RoundTripper{t.learnt, t.configured} {
+	for _, pool := range []http.RoundTripper{t.discovered, t.configured} {
 		if p, ok := pool.(*http.Transport); ok {
 			p.CloseIdleConnections()
 		}

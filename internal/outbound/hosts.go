@@ -1,11 +1,9 @@
-package oidc
+package outbound
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -15,11 +13,7 @@ type hostList struct {
 	subdomain []string        // ".example.com:443"
 }
 
-// hosts are those of the configured URLs and the further ones.
-func (c *Config) hosts() hostList {
-	return hostsOf(slices.Collect(maps.Values(c.urls())), c.Hosts)
-}
-
+// hostsOf are the hosts of configured URLs and the further ones.
 func hostsOf(urls, further []string) hostList {
 	l := hostList{exact: make(map[string]bool)}
 	for _, raw := range urls {
@@ -75,7 +69,7 @@ func plainLabels(s string) bool {
 	})
 }
 
-// CheckHosts judges Config.Hosts: each is host[:port], or "*." and a domain of at
+// CheckHosts judges [Config] Hosts: each is host[:port], or "*." and a domain of at
 // least two labels.
 func CheckHosts(hosts []string) error {
 	for _, host := range hosts {

@@ -1,4 +1,4 @@
-package oidc
+package outbound
 
 import "net/netip"
 

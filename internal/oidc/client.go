@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
+
+	"authsvc/internal/outbound"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
@@ -21,8 +21,8 @@ const (
 	AuthNone          = "none"
 )
 
-// tenantMark is what a multi-tenant issuer has in place of the tenant.
-const tenantMark = "{tenantid}"
+// tenantPlaceholder is what a multi-tenant issuer has in place of the tenant.
+const tenantPlaceholder = "{tenantid}"
 
 // Config describes one client at one provider.
 type Config struct {
@@ -45,15 +45,16 @@ type Config struct {
 	// RevocationURL and EndSessionURL override discovered ones too; nothing is
 	// discovered for their sake.
 	RevocationURL, EndSessionURL string
-	// Hosts are further hosts that [Party.Call] may reach, as host[:port];
+	// Hosts are further hosts that [Client.Outbound] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
 	Hosts []string
 
 	// ClientID and ClientSecret are what the provider gave out. The secret may be
 	// empty with AuthNone.
 	ClientID, ClientSecret string
-	// MintedSecret: every [Grant] brings the secret, instead of ClientSecret.
-	MintedSecret bool
+	// SecretPerGrant: every [Grant] and [Refresh] brings the secret, in place of
+	// ClientSecret.
+	SecretPerGrant bool
 	// ClientIDParam names the parameter of the client id. Default "client_id".
 	ClientIDParam string
 	// TokenParams are added to token requests.
@@ -79,7 +80,7 @@ type Config struct {
 	Stale func(document string, err error)
 
 	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
-	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
+	// whatever it says. Default: outbound.NewHTTPClient(outbound.HTTPOptions{}).
 	HTTP *http.Client
 	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints,
 	// for example Accept, User-Agent or a version header.
@@ -88,82 +89,79 @@ type Config struct {
 	// carries, JSON if it begins with "{" or "[", else a form.
 	UserInfoMethod, UserInfoBody string
 	// UserInfoAuth says how the access token travels to the userinfo endpoint and
-	// with [Party.Call]: "" is the header "Authorization: Bearer"; "query:NAME",
+	// with [Client.Outbound]: "" is the header "Authorization: Bearer"; "query:NAME",
 	// "header:NAME" and "header:NAME SCHEME" are the other ways.
 	UserInfoAuth string
 }
 
-// Party is a relying party: one client at one provider. It is safe for
+// Client is a relying party: one client at one provider. It is safe for
 // concurrent use.
-type Party struct {
+type Client struct {
 	cfg      Config
-	client   *http.Client
+	outbound *outbound.Client
 	algs     []jose.SignatureAlgorithm
 	key      *ClientKey // with PrivateKeyJWT
-	hosts    hostList
-	place    tokenPlace
+	bearer   outbound.BearerMethod
 	static   *Metadata // set when there is nothing to discover
 	metadata cached[*Metadata]
 	keys     cached[[]jose.JSONWebKey]
-	foreign  keySets // of VerifyJWT
-	slots    slots
-	token    breaker
-	userinfo breaker
+	jwts     *JWTVerifier
+	token    outbound.Breaker
+	userinfo outbound.Breaker
 }
 
 // New checks the configuration, reporting all mistakes together. It does no
 // network input or output: a provider that is down stops nothing but itself.
-func New(c Config) (*Party, error) {
-	if err := c.check(); err != nil {
+func New(cfg Config) (*Client, error) {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	c.Tenants = slices.Clone(c.Tenants)
-	c.TokenParams = maps.Clone(c.TokenParams)
-	c.TokenHeaders = maps.Clone(c.TokenHeaders)
-	c.UserInfoHeaders = maps.Clone(c.UserInfoHeaders)
-	p := &Party{cfg: c, algs: algorithms(c.Algs), hosts: c.hosts(), slots: newSlots()}
-	p.place, _ = parseTokenPlace(c.UserInfoAuth) // checked
-	if c.AuthMethod == PrivateKeyJWT {
-		p.key, _ = ParseClientKey(c.PrivateKey, c.KeyID) // checked
+	cfg.Tenants = slices.Clone(cfg.Tenants)
+	cfg.TokenParams = maps.Clone(cfg.TokenParams)
+	cfg.TokenHeaders = maps.Clone(cfg.TokenHeaders)
+	cfg.UserInfoHeaders = maps.Clone(cfg.UserInfoHeaders)
+	c := &Client{cfg: cfg, algs: algorithms(cfg.Algs)}
+	c.bearer, _ = outbound.ParseBearerMethod(cfg.UserInfoAuth) // checked
+	if cfg.AuthMethod == PrivateKeyJWT {
+		c.key, _ = ParseClientKey(cfg.PrivateKey, cfg.KeyID) // checked
 	}
-	p.client = c.client()
-	if !c.needsDiscovery() {
-		p.static = &Metadata{
-			Issuer:           c.Issuer,
-			AuthorizationURL: c.AuthorizationURL,
-			TokenURL:         c.TokenURL,
-			UserInfoURL:      c.UserInfoURL,
-			JWKSURL:          c.JWKSURL,
-			RevocationURL:    c.RevocationURL,
-			EndSessionURL:    c.EndSessionURL,
+	var err error
+	c.outbound, err = outbound.New(outbound.Config{URLs: cfg.urls(), Hosts: cfg.Hosts, Discovered: c.discoveredUserInfo, Bearer: c.bearer, HTTP: cfg.HTTP})
+	if err != nil {
+		return nil, err
+	}
+	c.jwts = newJWTVerifier(c.outbound, c.algs, &c.keys)
+	if !cfg.needsDiscovery() {
+		c.static = &Metadata{
+			Issuer:           cfg.Issuer,
+			AuthorizationURL: cfg.AuthorizationURL,
+			TokenURL:         cfg.TokenURL,
+			UserInfoURL:      cfg.UserInfoURL,
+			JWKSURL:          cfg.JWKSURL,
+			RevocationURL:    cfg.RevocationURL,
+			EndSessionURL:    cfg.EndSessionURL,
 		}
 	}
-	p.metadata.fetch = p.fetchMetadata
-	p.keys.fetch = p.fetchKeys
-	if c.Stale != nil {
-		p.metadata.stale = func(err error) { c.Stale("metadata", err) }
-		p.keys.stale = func(err error) { c.Stale("keys", err) }
+	c.metadata.fetch = c.fetchMetadata
+	c.keys.fetch = c.fetchKeys
+	if cfg.Stale != nil {
+		c.metadata.stale = func(err error) { cfg.Stale("metadata", err) }
+		c.keys.stale = func(err error) { cfg.Stale("keys", err) }
 	}
-	return p, nil
+	return c, nil
 }
 
-func (c *Config) client() *http.Client {
-	return guardedClient(c.HTTP, slices.Collect(maps.Values(c.urls())))
-}
+// Outbound makes further calls to the provider, with the access token as
+// Config.UserInfoAuth says.
+func (c *Client) Outbound() *outbound.Client { return c.outbound }
 
-// guardedClient is base with the rules this package relies on, for a client that
-// is not from NewHTTPClient may have others.
-func guardedClient(base *http.Client, urls []string) *http.Client {
-	if base == nil {
-		base = NewHTTPClient(HTTPOptions{})
+// discoveredUserInfo is the userinfo endpoint of the metadata at hand, which gets
+// the access token anyway.
+func (c *Client) discoveredUserInfo() string {
+	if md, _ := c.metadata.last(); md != nil {
+		return md.UserInfoURL
 	}
-	own := *Configured(base, urls...)
-	own.CheckRedirect = refuseRedirect
-	own.Jar = nil
-	if own.Timeout <= 0 {
-		own.Timeout = defaultTimeout
-	}
-	return &own
+	return ""
 }
 
 // urls are the URLs that the operator configured, by the name of their field.
@@ -195,16 +193,16 @@ func (c *Config) needsJWKS() bool {
 	return c.OpenID && slices.ContainsFunc(algorithms(c.Algs), func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
 }
 
-func (c *Config) multiTenant() bool { return ManyTenants(c.Issuer) }
+func (c *Config) multiTenant() bool { return MultiTenant(c.Issuer) }
 
-// ManyTenants reports whether an issuer stands for several.
-func ManyTenants(issuer string) bool { return strings.Contains(issuer, tenantMark) }
+// MultiTenant reports whether an issuer stands for several.
+func MultiTenant(issuer string) bool { return strings.Contains(issuer, tenantPlaceholder) }
 
 func (c *Config) check() error {
 	var errs []error
 	urls := c.urls()
 	for _, name := range slices.Sorted(maps.Keys(urls)) {
-		if err := checkURL(urls[name]); err != nil {
+		if err := outbound.CheckURL(urls[name]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -221,12 +219,12 @@ func (c *Config) check() error {
 	case c.multiTenant() && c.DiscoveryURL == "" && c.needsDiscovery():
 		errs = append(errs, errors.New("discovery url: required for a multi-tenant issuer"))
 	}
-	if strings.Count(c.Issuer, tenantMark) > 1 {
+	if strings.Count(c.Issuer, tenantPlaceholder) > 1 {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
 	errs = append(errs, c.checkClient(), c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
-	errs = append(errs, checkHeaders("token headers", c.TokenHeaders), checkHeaders("userinfo headers", c.UserInfoHeaders))
-	if p, err := parseTokenPlace(c.UserInfoAuth); err == nil && setsHeader(c.UserInfoHeaders, p.name) {
+	errs = append(errs, outbound.CheckHeaders("token headers", c.TokenHeaders), outbound.CheckHeaders("userinfo headers", c.UserInfoHeaders))
+	if m, err := outbound.ParseBearerMethod(c.UserInfoAuth); err == nil && m.Collides(c.UserInfoHeaders) {
 		errs = append(errs, errors.New("userinfo headers: set the one that holds the access token"))
 	}
 	return errors.Join(errs...)
@@ -242,7 +240,7 @@ func (c *Config) checkClient() error {
 	switch c.AuthMethod {
 	case "", AuthNone, PrivateKeyJWT:
 	case ClientSecretBasic, ClientSecretPost:
-		if c.ClientSecret == "" && !c.MintedSecret {
+		if c.ClientSecret == "" && !c.SecretPerGrant {
 			return fmt.Errorf("client secret: required for %s", c.AuthMethod)
 		}
 	default:
@@ -252,7 +250,7 @@ func (c *Config) checkClient() error {
 }
 
 func (c *Config) checkHosts() error {
-	if err := CheckHosts(c.Hosts); err != nil {
+	if err := outbound.CheckHosts(c.Hosts); err != nil {
 		return fmt.Errorf("hosts: %w", err)
 	}
 	return nil
@@ -275,43 +273,8 @@ func (c *Config) checkUserInfo() error {
 	case c.UserInfoBody != "" && c.UserInfoMethod != http.MethodPost:
 		return errors.New("userinfo body: needs the method POST")
 	}
-	_, err := parseTokenPlace(c.UserInfoAuth)
-	return err
-}
-
-func setsHeader(headers map[string]string, canonical string) bool {
-	for name := range headers {
-		if textproto.CanonicalMIMEHeaderKey(name) == canonical {
-			return true
-		}
-	}
-	return false
-}
-
-// checkHeaders refuses headers that this package sets by what the protocol says.
-func checkHeaders(field string, headers map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		switch textproto.CanonicalMIMEHeaderKey(name) {
-		case "Authorization", "Content-Type", "Content-Length", "Host", "Cookie", "Transfer-Encoding", "Connection":
-			return fmt.Errorf("%s: %q cannot be set", field, name)
-		}
-	}
-	return nil
-}
-
-// checkURL accepts https URLs, and http ones to this machine, without user
-// information and fragment.
-func checkURL(raw string) error {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || len(raw) > 2048:
-		return errors.New("not a url")
-	case u.User != nil:
-		return errors.New("must not have user information")
-	case u.Fragment != "" || strings.Contains(raw, "#"):
-		return errors.New("must not have a fragment")
-	case !secureURL(u):
-		return errScheme
+	if _, err := outbound.ParseBearerMethod(c.UserInfoAuth); err != nil {
+		return fmt.Errorf("userinfo auth: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package oidc
+package outbound
 
 import (
 	"net/url"
@@ -20,7 +20,7 @@ func TestCheckHosts(t *testing.T) {
 
 func TestHostList(t *testing.T) {
 	t.Parallel()
-	l := (&Config{TokenURL: "https://token.example/t", Hosts: []string{"API.example:8443", "*.People.example"}}).hosts()
+	l := hostsOf([]string{"https://token.example/t"}, []string{"API.example:8443", "*.People.example"})
 	for raw, want := range map[string]bool{
 		"https://token.example/x": true, "https://TOKEN.example:443/": true, "https://token.example:444/": false, "https://api.example:8443/": true, "https://api.example/": false,
 		"https://eu.people.example/": true, "https://a.b.people.example/": true, "https://people.example/": false, "https://xpeople.example/": false,

@@ -1,0 +1,70 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// BreakAfter calls in a row without an answer open a [Breaker]. From then on one
+// call goes through in every ProbeEvery.
+const (
+	BreakAfter = 5
+	ProbeEvery = 5 * time.Second
+)
+
+// ErrOpen and ErrBusy are [ErrUnavailable] without a call having been made.
+var (
+	ErrOpen = fmt.Errorf("%w: it did not answer the last calls, and is asked again in some seconds", ErrUnavailable)
+	ErrBusy = fmt.Errorf("%w: too many calls to it are under way", ErrUnavailable)
+)
+
+// A Breaker stops calls to an endpoint that has ceased to answer, so that
+// people are told at once rather than after a timeout. It counts only calls
+// without any answer. A 5xx is one: what a browser sent may have caused it, and
+// whoever sent it could else shut the provider for everyone.
+//
+// Documents need none, since their readers keep them. The zero Breaker is ready for use.
+type Breaker struct {
+	mu    sync.Mutex
+	lost  int       // calls in a row
+	probe time.Time // the next call, once lost is BreakAfter
+}
+
+// Do makes a call unless the breaker is open.
+func (b *Breaker) Do(call func() (*Response, error)) (*Response, error) {
+	if !b.allow(time.Now()) {
+		return nil, ErrOpen
+	}
+	a, err := call()
+	b.record(err, time.Now())
+	return a, err
+}
+
+func (b *Breaker) allow(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.lost < BreakAfter:
+		return true
+	case now.Before(b.probe):
+		return false
+	}
+	b.probe = now.Add(ProbeEvery) // this call is the probe
+	return true
+}
+
+func (b *Breaker) record(err error, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrBusy), errors.Is(err, context.Canceled): // says nothing about the provider
+	case !errors.Is(err, ErrUnavailable):
+		b.lost = 0
+	default:
+		b.lost++
+		b.probe = now.Add(ProbeEvery)
+	}
+}

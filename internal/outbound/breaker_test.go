@@ -1,0 +1,129 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// hanging answers when the caller has lost patience.
+func hanging(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestBreaker: open after calls without an answer, closed by a probe with one.
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls, hang := 0, true
+		client := inMemory(t, func(r *http.Request) (*http.Response, error) {
+			if calls++; hang {
+				return hanging(r)
+			}
+			return response(200, `{}`), nil
+		})
+		for range BreakAfter {
+			if err := fetch(t.Context(), client); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOpen) {
+				t.Errorf("%v", err)
+			}
+		}
+		if err := fetch(t.Context(), client); !errors.Is(err, ErrOpen) || !errors.Is(err, ErrUnavailable) || calls != BreakAfter {
+			t.Errorf("open: %v, %d calls", err, calls)
+		}
+		hang = false
+		time.Sleep(ProbeEvery)
+		for range 2 * BreakAfter {
+			if err := fetch(t.Context(), client); err != nil {
+				t.Errorf("closed: %v", err)
+			}
+		}
+	})
+}
+
+// TestBreakerOneProbe: of those who come together, one is the probe.
+func TestBreakerOneProbe(t *testing.T) {
+	t.Parallel()
+	var b Breaker
+	now := time.Now()
+	for range BreakAfter {
+		b.record(errNoConnection, now)
+	}
+	admitted := 0
+	for range 100 {
+		if b.allow(now.Add(ProbeEvery)) {
+			admitted++
+		}
+	}
+	if admitted != 1 {
+		t.Errorf("%d probes", admitted)
+	}
+}
+
+// TestBreakerIsNotForBrowsers: what somebody can bring about from a browser does
+// not shut the provider for others.
+func TestBreakerIsNotForBrowsers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer roundTrip
+		leave  bool
+	}{
+		"500 to a strange code": {func(*http.Request) (*http.Response, error) { return response(500, ""), nil }, false},
+		"429":                   {func(*http.Request) (*http.Response, error) { return response(429, ""), nil }, false},
+		"refusal":               {func(*http.Request) (*http.Response, error) { return response(400, ""), nil }, false},
+		"leaving":               {hanging, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var fault atomic.Bool
+				fault.Store(true)
+				client := inMemory(t, func(r *http.Request) (*http.Response, error) {
+					if fault.Load() {
+						return c.answer(r)
+					}
+					return response(200, `{}`), nil
+				})
+				for range 3 * BreakAfter {
+					ctx, cancel := context.WithCancel(t.Context())
+					if c.leave {
+						time.AfterFunc(time.Millisecond, cancel)
+					}
+					if err := fetch(ctx, client); err == nil || errors.Is(err, ErrOpen) {
+						t.Errorf("%v", err)
+					}
+					cancel()
+				}
+				fault.Store(false)
+				if err := fetch(t.Context(), client); err != nil {
+					t.Errorf("somebody else: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestBurst: a thousand at once at a provider that works all get through.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := inMemory(t, func(*http.Request) (*http.Response, error) {
+			time.Sleep(100 * time.Millisecond)
+			return response(200, `{}`), nil
+		})
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				if err := fetch(t.Context(), client); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,190 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MaxCalls of one client are under way at a time. One more waits for at most
+// QueueWait.
+const (
+	MaxCalls  = 64
+	QueueWait = 2 * time.Second
+)
+
+// A Config describes a provider to call.
+type Config struct {
+	// URLs are those that the operator configured, by the name of their field. An
+	// empty one is none; whether it may be missing is the caller's to know.
+	URLs map[string]string
+	// Hosts are further hosts that [Client.Call] may reach, as host[:port];
+	// "*.example.com" is any subdomain.
+	Hosts []string
+	// Discovered, if not nil, returns one more URL whose host Call may reach, ""
+	// for none.
+	Discovered func() string
+	// Headers are only checked here, as [CheckHeaders] does; calls bring their own.
+	Headers map[string]string
+	// Bearer says how Call.Token travels. Default: in the header Authorization.
+	Bearer BearerMethod
+	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
+	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
+	HTTP *http.Client
+}
+
+// A Client calls one provider. It is safe for concurrent use.
+type Client struct {
+	http       *http.Client
+	hosts      hostList
+	discovered func() string
+	bearer     BearerMethod
+	inFlight   semaphore
+	fetches    Breaker
+}
+
+// New checks the configuration, reporting all mistakes together. An error begins
+// with the name of its field. Nothing is called.
+func New(c Config) (*Client, error) {
+	var errs []error
+	var urls []string
+	for _, name := range slices.Sorted(maps.Keys(c.URLs)) {
+		if c.URLs[name] == "" {
+			continue
+		}
+		urls = append(urls, c.URLs[name])
+		if err := CheckURL(c.URLs[name]); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if err := CheckHosts(c.Hosts); err != nil {
+		errs = append(errs, fmt.Errorf("hosts: %w", err))
+	}
+	errs = append(errs, CheckHeaders("headers", c.Headers))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if c.Bearer == (BearerMethod{}) {
+		c.Bearer = authorizationHeader
+	}
+	return &Client{http: guarded(c.HTTP, urls), hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, inFlight: newSemaphore()}, nil
+}
+
+// CheckHeaders refuses headers that are set by what the protocol says. field
+// begins the error.
+func CheckHeaders(field string, headers map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch textproto.CanonicalMIMEHeaderKey(name) {
+		case "Authorization", "Content-Type", "Content-Length", "Host", "Cookie", "Transfer-Encoding", "Connection":
+			return fmt.Errorf("%s: %q cannot be set", field, name)
+		}
+	}
+	return nil
+}
+
+// CheckURL accepts https URLs, and http ones to this machine, without user
+// information and fragment.
+func CheckURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || len(raw) > 2048:
+		return errors.New("not a url")
+	case u.User != nil:
+		return errors.New("must not have user information")
+	case u.Fragment != "" || strings.Contains(raw, "#"):
+		return errors.New("must not have a fragment")
+	case !secureURL(u):
+		return ErrScheme
+	}
+	return nil
+}
+
+// MayCall reports whether [Client.Call] may reach the host of u.
+func (c *Client) MayCall(u *url.URL) bool {
+	if c.hosts.has(u) {
+		return true
+	}
+	if c.discovered == nil {
+		return false
+	}
+	known, err := url.Parse(c.discovered())
+	return err == nil && known.Host != "" && hostPort(known) == hostPort(u)
+}
+
+// Do sends a request once. Its status is the caller's to judge.
+func (c *Client) Do(req *http.Request) (*Response, error) {
+	return c.within(req, c.send)
+}
+
+// DoIdempotent is Do for a request that is safe to repeat: a GET is tried up to
+// MaxTries times. Not every GET may be, since some providers have codes redeemed
+// by one.
+func (c *Client) DoIdempotent(req *http.Request) (*Response, error) {
+	if req.Method != http.MethodGet {
+		return c.Do(req)
+	}
+	return c.within(req, c.sendAgain)
+}
+
+// within sends a request within the bounds of what may be under way.
+func (c *Client) within(req *http.Request, send func(*http.Request) (*Response, error)) (*Response, error) {
+	if err := c.inFlight.acquire(req.Context()); err != nil {
+		return nil, err
+	}
+	defer c.inFlight.release()
+	return send(req)
+}
+
+// Document fetches a public JSON document, up to MaxTries times. It takes part in
+// no bound on calls: a document has to come through when others do not.
+func (c *Client) Document(ctx context.Context, from string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, errors.New("malformed url")
+	}
+	SetHeaders(req, nil)
+	a, err := c.sendAgain(req)
+	if err != nil {
+		return nil, err
+	}
+	if a.Status != http.StatusOK {
+		return nil, StatusError(a.Status)
+	}
+	return a.Body, nil
+}
+
+// CloseIdleConnections is that of the HTTP client.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// A semaphore bounds the calls of one client that are under way, so that a
+// provider that hangs holds a bounded part of the service.
+type semaphore chan struct{}
+
+func newSemaphore() semaphore { return make(semaphore, MaxCalls) }
+
+func (s semaphore) acquire(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(QueueWait)
+	defer timer.Stop()
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return ErrBusy
+	case <-ctx.Done():
+		return ErrBusy
+	}
+}
+
+func (s semaphore) release() { <-s }
