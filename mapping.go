@@ -2,7 +2,9 @@ package authsvc
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"authsvc/internal/emailaddr"
+	"authsvc/internal/oidc"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/weburl"
 )
@@ -20,6 +23,9 @@ type mapping struct {
 	mapProfile   func(Profile) (User, error) // instead of paths, if not nil
 	trustEmail   bool
 	verifiedText bool
+
+	account      Account // type and provider of what is made
+	linkVerified bool
 }
 
 // paths are the compiled Fields.
@@ -67,6 +73,29 @@ func (m *mapping) user(rq *request, from profilepath.Roots) (u User, id string, 
 	}
 	u.EmailVerified = User{}.EmailVerified
 	return u, id, (verified || m.trustEmail) && emailaddr.KeepsMailbox(u.Email), nil
+}
+
+// maxProviderID bounds the id that a provider gives a person, in bytes.
+const maxProviderID = 255
+
+// identity maps a profile to whom login looks for.
+func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error) {
+	u, id, verified, err := m.user(rq, from)
+	if err != nil {
+		return identity{}, err
+	}
+	if !usableID(id) || len(id) > maxProviderID {
+		return identity{}, fixedReason("the profile has no usable id")
+	}
+	return m.identified(u, id, verified, from.Profile), nil
+}
+
+// identified is the person with an id at the provider.
+func (m *mapping) identified(u User, id string, verified bool, p Profile) identity {
+	u = cleanUser(u)
+	a := m.account
+	a.ProviderAccountID = id
+	return identity{user: u, account: a, profile: p, verified: verified && u.Email != "", linkVerified: m.linkVerified, createCode: OAuthCreateAccount}
 }
 
 // vouched judges the value at Fields.EmailVerified.
@@ -141,4 +170,67 @@ func cleanName(s string) string {
 		n++
 	}
 	return s
+}
+
+// accountID is the id of a person's account, made of the id in the profile and
+// the verified claims. Where the issuer stands for several tenants it begins
+// with that of the person, as in "TENANT/ID".
+//
+// Earlier versions stored the id alone, and so do NextAuth.js and services
+// without storage, whose users it names: that stays if it is a pairwise
+// subject, which no two tenants share. Such an account is found in either form,
+// so that the mode and the tenants may change. Any other id that stands alone
+// may be of a person in another tenant: the account counts only if the ID token
+// that is stored with it is of the same issuer.
+func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, formerID) {
+	many, pairwise := oidc.MultiTenant(f.Issuer), f.PairwiseSubject && f.subjectIsID()
+	tenant := text(claims["tid"])
+	if tenant == "" || !many && !pairwise {
+		return id, formerID{}
+	}
+	full := tenant + "/" + id
+	switch {
+	case !pairwise:
+		return full, formerID{id: id, issuer: text(claims["iss"])}
+	case many && s.policy.tenantIDs:
+		return full, formerID{id: id}
+	}
+	return id, formerID{id: full}
+}
+
+// subjectIsID reports whether the id in the profile is the claim sub.
+func (f *oauthFlow) subjectIsID() bool {
+	return f.MapProfile == nil && (f.Fields.ID == "" || f.Fields.ID == "sub")
+}
+
+// A formerID is another id under which the account of an identity may be in the
+// store. The zero value is none.
+type formerID struct {
+	id string
+	// issuer, if not empty, is whose ID token the account there must have.
+	issuer string
+}
+
+// userByAccount finds the user who has an identity, and the id that its account
+// is stored under.
+func (s *Service) userByAccount(ctx context.Context, provider, id string, former formerID) (User, string, error) {
+	u, err := s.adapter.GetUserByAccount(ctx, provider, id)
+	if former.id == "" || !errors.Is(err, ErrNotFound) {
+		return u, id, err
+	}
+	if u, err = s.adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
+		return u, former.id, err
+	}
+	all, err := s.adapter.ListAccounts(ctx, u.ID)
+	if err != nil {
+		return User{}, "", err
+	}
+	a, _ := splitAccount(all, provider, former.id)
+	if a == nil {
+		return User{}, "", ErrNotFound
+	}
+	if open, _ := s.tokens.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
+		return User{}, "", ErrNotFound
+	}
+	return u, former.id, nil
 }

@@ -37,12 +37,13 @@ type oauthFlow struct {
 
 func (f *oauthFlow) info() info { return f.wire }
 
+func (f *oauthFlow) remote() remote { return remote{f.ID, f.Issuer, f.redirectURI} }
+
 // begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
 	defer rq.askProvider()()
-	tx := &transaction{Provider: f.ID, Issuer: f.Issuer, RedirectURI: f.redirectURI,
-		CallbackURL: rq.callbackURL()}
-	if out := rq.linkIntent(tx); out != nil {
+	tx, out := rq.newAttempt(f.remote())
+	if out != nil {
 		return out
 	}
 	params := f.params(rq)
@@ -126,32 +127,13 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 	return max(time.Duration(*tx.MaxAge)*time.Second+now.Sub(start), 1)
 }
 
-// linkIntent notes whose user is to get the identity, if this is no plain
-// sign-in.
-func (rq *request) linkIntent(tx *transaction) outcome {
-	asked := rq.body.get("link") == "true"
-	if !(asked && rq.policy.linksAsked || rq.policy.linksSignedIn) {
-		return nil
-	}
-	s, err := rq.current()
-	switch {
-	case err != nil:
-		return storeFailed(OAuthSignin, err)
-	case s != nil:
-		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
-	case asked:
-		return fail(SessionRequired, fixedReason("link was asked for without a session"))
-	}
-	return nil
-}
-
 // complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
 func (f *oauthFlow) complete(rq *request) outcome {
 	defer rq.askProvider()()
 	post := rq.r.Method == http.MethodPost
 	switch {
 	case !post && isPrefetch(rq.r.Header):
-		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+		return notPrefetched
 	case post && !f.wire.formPost:
 		return rq.notAllowed(&route{get: callback})
 	case !post && f.wire.formPost:
@@ -160,35 +142,11 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	case post && rq.body.get("repost") != "1":
 		return f.repost(rq)
 	}
-	answer, err := readAnswer(rq)
-	if err != nil {
-		rq.dropTx(answer.state)
-		return fail(OAuthCallback, err)
+	a := readCodeResponse(rq)
+	if !f.state && a.state == "" {
+		a.state = rq.latestState()
 	}
-	if !f.state && answer.state == "" {
-		answer.state = rq.latestState()
-	}
-	tx, refused := rq.finishTx(answer.state, answer.err != "")
-	if refused != nil {
-		return refused
-	}
-	if tx.Issuer != f.Issuer || tx.RedirectURI != f.redirectURI {
-		return fail(OAuthCallback, fixedReason("the provider's issuer or address was changed since the attempt began"))
-	}
-	if answer.err != "" {
-		if answer.err == "access_denied" || slices.Contains(f.DeniedErrors, answer.err) {
-			return fail(AccessDenied, fixedReason("the person or the provider said no"))
-		}
-		return fail(OAuthCallback, fmt.Errorf("the provider answered with error %q", printable(answer.err, 60)))
-	}
-	id, err := f.identify(rq, tx, answer)
-	switch {
-	case errors.Is(err, ErrAccessDenied):
-		return fail(AccessDenied, err)
-	case err != nil:
-		return fail(OAuthCallback, err)
-	}
-	return id.of(tx)
+	return rq.finishAttempt(f.remote(), a.authResponse, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
 }
 
 // repost answers a form_post response, which comes from another site and so
@@ -203,47 +161,41 @@ func (f *oauthFlow) repost(rq *request) outcome {
 	return page{name: pages.Repost, view: v}
 }
 
-// answer is what a provider sent through the browser.
-type answer struct{ code, state, err, iss string }
-
-// readAnswer reads each parameter at most once; tokens are never read. With an
-// error, the state is still set if it came.
-func readAnswer(rq *request) (a answer, err error) {
-	read := func(name string) string {
-		v, twice := rq.answered(name)
-		if twice {
-			err = fmt.Errorf("parameter %s came twice", name)
-		}
-		return v
-	}
-	a = answer{code: read("code"), state: read("state"), err: read("error"), iss: read("iss")}
-	if err != nil {
-		return a, err
-	}
-	if a.code != "" && a.err != "" {
-		return a, errors.New("both code and error came")
-	}
-	if len(a.code) > 4096 || strings.ContainsFunc(a.code, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return a, errors.New("the code is malformed")
-	}
-	return a, nil
+// A codeResponse is the Authorization Response of OAuth 2.
+type codeResponse struct {
+	authResponse
+	code, iss string
+	errorCode string
 }
 
-// answered returns a parameter of an authorization response, the first if it
-// came twice.
-func (rq *request) answered(name string) (v string, twice bool) {
-	if rq.body != nil {
-		return rq.body.get(name), false
+// readCodeResponse reads each parameter at most once; tokens are never read.
+func readCodeResponse(rq *request) (a codeResponse) {
+	read := func(name string) string { return rq.responseParam(&a.authResponse, name) }
+	a.code, a.state, a.errorCode, a.iss = read("code"), read("state"), read("error"), read("iss")
+	a.denied = a.errorCode != ""
+	switch {
+	case a.err != nil:
+	case a.code != "" && a.errorCode != "":
+		a.err = errors.New("both code and error came")
+	case len(a.code) > 4096 || strings.ContainsFunc(a.code, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		a.err = errors.New("the code is malformed")
 	}
-	all := rq.queryValues()[name]
-	if len(all) == 0 {
-		return "", false
+	return a
+}
+
+// refusal is the error that came in place of a code.
+func (f *oauthFlow) refusal(code string) error {
+	if code == "access_denied" || slices.Contains(f.DeniedErrors, code) {
+		return errDenied
 	}
-	return all[0], len(all) > 1
+	return fmt.Errorf("the provider answered with error %q", printable(code, 60))
 }
 
 // identify exchanges the code and asks who the person is.
-func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, error) {
+func (f *oauthFlow) identify(rq *request, tx *transaction, a codeResponse) (identity, error) {
+	if a.errorCode != "" {
+		return identity{}, f.refusal(a.errorCode)
+	}
 	var iss []string
 	if a.iss != "" {
 		iss = []string{a.iss}
@@ -254,7 +206,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a answer) (identity, 
 	if a.code == "" && f.ExchangeCode == nil {
 		return identity{}, errors.New("no code")
 	}
-	x, err := f.exchange(rq, tx, a)
+	x, err := f.exchange(rq, tx, a.code)
 	if err != nil {
 		return identity{}, err
 	}
@@ -318,24 +270,17 @@ func join(claims, more oidc.Claims) oidc.Claims {
 // identity maps a profile to the user that login looks for.
 func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, error) {
 	tokens := x.tokens
-	u, id, verified, err := f.mapping.user(rq, profilepath.Roots{Profile: p, Token: tokens.Answer})
+	id, err := f.mapping.identity(rq, profilepath.Roots{Profile: p, Token: tokens.Answer})
 	if err != nil {
 		return identity{}, err
 	}
-	if !usableID(id) || len(id) > 255 {
-		return identity{}, fixedReason("the profile has no usable id")
-	}
-	id, former := f.accountID(rq.Service, x.Claims, id)
-	if len(id) > 255 {
+	a := &id.account
+	a.ProviderAccountID, id.former = f.accountID(rq.Service, x.Claims, a.ProviderAccountID)
+	if len(a.ProviderAccountID) > maxProviderID {
 		return identity{}, errors.New("the id in the profile is too long to have the tenant before it")
 	}
-	u = cleanUser(u)
-	return identity{
-		user: u, profile: p, verified: verified && u.Email != "", linkVerified: f.LinkVerifiedEmail,
-		createCode: OAuthCreateAccount, former: former,
-		account: Account{Type: f.wire.kind, Provider: f.ID, ProviderAccountID: id,
-			AccessToken: tokens.AccessToken, RefreshToken: tokens.RefreshToken, IDToken: tokens.IDToken,
-			ExpiresAt: rq.clock.byStore(tokens.ExpiresAt), TokenType: tokens.TokenType, Scope: cmp.Or(tokens.Scope, f.Scope),
-			SessionState: tokens.SessionState},
-	}, nil
+	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
+	a.ExpiresAt, a.TokenType, a.Scope = rq.clock.byStore(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
+	a.SessionState = tokens.SessionState
+	return id, nil
 }

@@ -1,15 +1,21 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"authsvc/internal/oauth1"
 	"authsvc/internal/oidc"
 	"authsvc/internal/outbound"
+	"authsvc/internal/profilepath"
+	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
 
@@ -65,13 +71,15 @@ type oauth1Flow struct {
 
 func (f *oauth1Flow) info() info { return f.wire }
 
+func (f *oauth1Flow) remote() remote { return remote{f.ID, f.AccessTokenURL, f.redirectURI} }
+
 // begin fetches temporary credentials (RFC 5849 §2.1) and sends the person to
 // approve them (§2.2). The protocol has no state: ours is in the query of the
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
 	defer rq.askProvider()()
-	tx := &transaction{Provider: f.ID, Issuer: f.AccessTokenURL, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL()}
-	if out := rq.linkIntent(tx); out != nil {
+	tx, out := rq.newAttempt(f.remote())
+	if out != nil {
 		return out
 	}
 	rq.makeState(tx)
@@ -103,57 +111,38 @@ func (f *oauth1Flow) complete(rq *request) outcome {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
 	case isPrefetch(rq.r.Header):
-		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+		return notPrefetched
 	}
-	a, err := readOAuth1Answer(rq)
-	if err != nil {
-		rq.dropTx(a.state)
-		return fail(OAuthCallback, err)
-	}
-	tx, refused := rq.finishTx(a.state, a.denied != "")
-	if refused != nil {
-		return refused
-	}
-	if err := f.judge(tx, a); err != nil {
-		if errors.Is(err, ErrAccessDenied) {
-			return fail(AccessDenied, err)
+	a := readTokenResponse(rq)
+	return rq.finishAttempt(f.remote(), a.authResponse, func(tx *transaction) (identity, error) {
+		if err := a.check(tx); err != nil {
+			return identity{}, err
 		}
-		return fail(OAuthCallback, err)
-	}
-	id, err := f.identify(rq, tx, a.verifier)
-	switch {
-	case errors.Is(err, ErrAccessDenied):
-		return fail(AccessDenied, err)
-	case err != nil:
-		return fail(OAuthCallback, err)
-	}
-	return id.of(tx)
+		return f.identify(rq, tx, a.verifier)
+	})
 }
 
-// An oauth1Answer is what came back through the browser (RFC 5849 §2.2).
-// denied, which the standard lacks, is the token of a request that was refused.
-type oauth1Answer struct{ state, token, verifier, denied string }
-
-func readOAuth1Answer(rq *request) (a oauth1Answer, err error) {
-	for name, into := range map[string]*string{"state": &a.state, "oauth_token": &a.token, "oauth_verifier": &a.verifier, "denied": &a.denied} {
-		v, twice := rq.answered(name)
-		if twice {
-			err = fmt.Errorf("parameter %s came twice", name)
-		}
-		*into = v
-	}
-	return a, err
+// A tokenResponse is what came back through the browser (RFC 5849 §2.2).
+// deniedToken, which the standard lacks, is that of a request that was refused.
+type tokenResponse struct {
+	authResponse
+	token, verifier, deniedToken string
 }
 
-// judge compares an answer with the attempt that its state belongs to.
-func (f *oauth1Flow) judge(tx *transaction, a oauth1Answer) error {
+func readTokenResponse(rq *request) (a tokenResponse) {
+	read := func(name string) string { return rq.responseParam(&a.authResponse, name) }
+	a.state, a.token, a.verifier, a.deniedToken = read("state"), read("oauth_token"), read("oauth_verifier"), read("denied")
+	a.denied = a.deniedToken != ""
+	return a
+}
+
+// check compares a response with the attempt that its state belongs to.
+func (a *tokenResponse) check(tx *transaction) error {
 	switch {
-	case tx.Issuer != f.AccessTokenURL || tx.RedirectURI != f.redirectURI:
-		return errors.New("the provider's address was changed since the attempt began")
-	case a.denied != "" && (!sameSecret(a.denied, tx.Token) || a.verifier != ""):
+	case a.denied && (!sameSecret(a.deniedToken, tx.Token) || a.verifier != ""):
 		return errors.New("the refusal is not of this attempt")
-	case a.denied != "":
-		return fmt.Errorf("%w: the person said no", ErrAccessDenied)
+	case a.denied:
+		return errDenied
 	case a.token == "":
 		return errors.New("no oauth_token")
 	case !sameSecret(a.token, tx.Token):
@@ -162,4 +151,136 @@ func (f *oauth1Flow) judge(tx *transaction, a oauth1Answer) error {
 		return errors.New("no usable oauth_verifier")
 	}
 	return nil
+}
+
+func (f *oauth1Flow) credentials(token, secret string) oauth1.Credentials {
+	return oauth1.Credentials{ClientID: f.Client.ID, ClientSecret: f.Client.Secret, Token: token, TokenSecret: secret}
+}
+
+// fetch asks a token endpoint. Its answer is a form, whatever its content type.
+func (f *oauth1Flow) fetch(ctx context.Context, from string, c oauth1.Credentials, protocol map[string]string) (oauth1.Answer, error) {
+	call := outbound.Call{Method: http.MethodPost, URL: from, Header: map[string]string{"Accept": "*/*"}}
+	maps.Copy(call.Header, f.headers)
+	if err := sign(&call, c, protocol); err != nil {
+		return oauth1.Answer{}, err
+	}
+	body, err := f.calls.Fetch(ctx, call)
+	if err != nil {
+		return oauth1.Answer{}, err
+	}
+	return oauth1.ParseAnswer(body)
+}
+
+// sign sets the Authorization header of a call.
+func sign(call *outbound.Call, c oauth1.Credentials, protocol map[string]string) error {
+	header, err := c.Authorization(oauth1.Request{Method: methodOf(call), URL: call.URL, Form: call.Form, Protocol: protocol}, seal.Token(), time.Now())
+	if err != nil {
+		return err
+	}
+	for name := range call.Header {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return errors.New("the header Authorization is the signature's")
+		}
+	}
+	call.Header["Authorization"] = header
+	return nil
+}
+
+func methodOf(call *outbound.Call) string {
+	switch {
+	case call.Method != "":
+		return call.Method
+	case call.Form != nil || call.JSON != nil:
+		return http.MethodPost
+	}
+	return http.MethodGet
+}
+
+// identify fetches token credentials (RFC 5849 §2.3) and asks with them who the
+// person is.
+func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (identity, error) {
+	a, err := f.fetch(rq.ctx, f.AccessTokenURL, f.credentials(tx.Token, tx.TokenSecret), map[string]string{"oauth_verifier": verifier})
+	if err != nil {
+		return identity{}, fmt.Errorf("access token: %w", err)
+	}
+	x := &Exchange{Client: f.Client, RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Tokens: Profile{},
+		calls: f.calls, jwts: f.jwts, headers: f.headers, userInfoHeaders: f.headers, userInfoURL: f.UserInfoURL}
+	for name, v := range a.Fields {
+		x.Tokens[name] = v
+	}
+	c := f.credentials(a.Token, a.Secret)
+	x.sign = func(call *outbound.Call) error { return sign(call, c, nil) }
+	profile, err := f.profile(rq, x)
+	if err != nil {
+		return identity{}, err
+	}
+	id, err := f.mapping.identity(rq, profilepath.Roots{Profile: profile, Token: x.Tokens})
+	if err != nil {
+		return identity{}, err
+	}
+	id.account.AccessToken, id.account.RefreshToken = a.Token, a.Secret
+	return id, nil
+}
+
+func (f *oauth1Flow) profile(rq *request, x *Exchange) (Profile, error) {
+	if f.UserInfo != nil {
+		return guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
+	}
+	return x.object(rq.ctx, f.UserInfoURL)
+}
+
+// object fetches a profile.
+func (x *Exchange) object(ctx context.Context, from string) (Profile, error) {
+	v, err := x.Get(ctx, from)
+	if err != nil {
+		return nil, fmt.Errorf("userinfo: %w", err)
+	}
+	profile, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("userinfo: the answer is no object")
+	}
+	return profile, nil
+}
+
+// build checks the provider and compiles it.
+func (o *OAuth1) build(b *builder) flow {
+	f := &oauth1Flow{OAuth1: *o, redirectURI: b.base + "/callback/" + o.ID, headers: map[string]string{}}
+	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.AuthorizationURL)}
+	known := len(b.mistakes)
+	f.checkFields(b)
+	b.warnLinking(o.ID, o.LinkVerifiedEmail)
+	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail,
+		account: Account{Type: f.wire.kind, Provider: o.ID, TokenType: "oauth1"}, linkVerified: o.LinkVerifiedEmail})
+	for name, value := range o.Headers {
+		f.headers[name] = strings.ReplaceAll(value, "{client_id}", o.Client.ID)
+	}
+	var err error
+	f.calls, err = outbound.New(outbound.Config{HTTP: b.http, Hosts: o.Hosts, Headers: f.headers, URLs: map[string]string{
+		"request token url": o.RequestTokenURL, "authorization url": o.AuthorizationURL,
+		"access token url": o.AccessTokenURL, "userinfo url": o.UserInfoURL,
+	}})
+	if err != nil {
+		b.failFields(err, known)
+		return f
+	}
+	f.jwts = oidc.NewJWTVerifier(f.calls)
+	return f
+}
+
+func (f *oauth1Flow) checkFields(b *builder) {
+	const register = "copy it from the application that you registered at the provider"
+	for _, one := range []struct{ key, value, mend string }{
+		{"client_id", f.Client.ID, register},
+		{"client_secret", f.Client.Secret, register},
+		{"request_token_url", f.RequestTokenURL, "write the address that gives out temporary credentials"},
+		{"authorization_url", f.AuthorizationURL, "write the address that people are sent to"},
+		{"access_token_url", f.AccessTokenURL, "write the address that gives out token credentials"},
+	} {
+		if one.value == "" {
+			b.fail(one.key, "is missing", one.mend)
+		}
+	}
+	if f.UserInfoURL == "" && f.UserInfo == nil {
+		b.fail("userinfo_url", "is missing", "the profile comes from there")
+	}
 }

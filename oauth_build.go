@@ -28,7 +28,8 @@ func (o *OAuth) build(b *builder) flow {
 	known := len(b.mistakes)
 	f.checkFields(b)
 	b.warnLinking(o.ID, o.LinkVerifiedEmail)
-	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText})
+	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText,
+		account: Account{Type: f.wire.kind, Provider: o.ID}, linkVerified: o.LinkVerifiedEmail})
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
 	f.secrets = newClientSecrets(o)
 	var err error
@@ -173,5 +174,19 @@ func (f *oauthFlow) checkChecks(b *builder) {
 	}
 	if !f.pkce || !f.state || f.openID && !f.nonce {
 		b.warn("provider runs without some checks", "provider", f.ID, "checks", strings.Join(f.Checks, ","))
+	}
+}
+
+// checkTenants: which tenant a person is of says only an ID token, and unless
+// subjects are pairwise, anybody's tenant may give out the sub of somebody
+// else.
+func (f *oauthFlow) checkTenants(b *builder) {
+	switch {
+	case !oidc.MultiTenant(f.Issuer):
+	case !f.openID:
+		b.fail("issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (type: oidc), or name one issuer")
+	case len(f.Tenants) == 0 && !f.PairwiseSubject:
+		b.fail("tenants", "is missing, and the issuer stands for any tenant: one of them may give out the sub of another's people",
+			"list the tenants to accept, or name the issuer of one")
 	}
 }

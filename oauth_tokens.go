@@ -14,7 +14,7 @@ var errWrongSubject = errors.New("the answer is about another person")
 // apart is a request for the provider's functions when no browser has one.
 func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange, error) {
 	rq := &request{Service: s, ctx: ctx, flow: f, now: s.now()}
-	x, err := f.exchange(rq, &transaction{}, answer{})
+	x, err := f.exchange(rq, &transaction{}, "")
 	if err != nil {
 		return nil, nil, err
 	}

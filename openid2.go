@@ -59,11 +59,13 @@ type openID2Flow struct {
 
 func (f *openID2Flow) info() info { return f.wire }
 
+func (f *openID2Flow) remote() remote { return remote{f.ID, f.Endpoint, f.redirectURI} }
+
 // begin: the authentication request (OpenID Authentication 2.0 §9.1). The
 // protocol has no state: ours is in the query of return_to.
 func (f *openID2Flow) begin(rq *request) outcome {
-	tx := &transaction{Provider: f.ID, Issuer: f.Endpoint, RedirectURI: f.redirectURI, CallbackURL: rq.callbackURL()}
-	if out := rq.linkIntent(tx); out != nil {
+	tx, out := rq.newAttempt(f.remote())
+	if out != nil {
 		return out
 	}
 	if err := rq.startTx(tx); err != nil {
@@ -96,39 +98,23 @@ func (f *openID2Flow) complete(rq *request) outcome {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
 	case isPrefetch(rq.r.Header):
-		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+		return notPrefetched
 	}
-	state, twice := rq.answered("state")
+	var r authResponse
+	r.state = rq.responseParam(&r, "state")
 	a, err := readAssertion(rq.queryValues())
-	if twice {
-		err = errors.New("parameter state came twice")
-	}
 	if err != nil {
-		rq.dropTx(state)
-		return fail(OAuthCallback, err)
+		r.err = err
 	}
-	tx, refused := rq.finishTx(state, a["mode"] == "cancel")
-	if refused != nil {
-		return refused
-	}
-	if a["mode"] == "cancel" {
-		return fail(AccessDenied, fixedReason("the person or the provider said no"))
-	}
-	id, err := f.identify(rq, tx, a)
-	switch {
-	case errors.Is(err, ErrAccessDenied):
-		return fail(AccessDenied, err)
-	case err != nil:
-		return fail(OAuthCallback, err)
-	}
-	return id.of(tx)
+	r.denied = a["mode"] == "cancel"
+	return rq.finishAttempt(f.remote(), r, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
 }
 
 // identify checks an assertion, here and with the provider, and asks who the
 // person is.
 func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (identity, error) {
-	if tx.Issuer != f.Endpoint || tx.RedirectURI != f.redirectURI {
-		return identity{}, errors.New("the provider's address was changed since the attempt began")
+	if a["mode"] == "cancel" {
+		return identity{}, errDenied
 	}
 	if err := a.check(f.Endpoint, f.returnTo(tx)); err != nil {
 		return identity{}, err
@@ -204,8 +190,5 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 	if asked := f.Fields.ID != "" && f.MapProfile == nil; id != subject && (id != "" || asked) {
 		return identity{}, errors.New("the profile is not of the person who signed in")
 	}
-	return identity{
-		user: cleanUser(u), profile: profile, createCode: OAuthCreateAccount,
-		account: Account{Type: f.wire.kind, Provider: f.ID, ProviderAccountID: subject},
-	}, nil
+	return f.mapping.identified(u, subject, false, profile), nil
 }

@@ -21,7 +21,7 @@ func (o *OpenID2) build(b *builder) flow {
 	if u, err := url.Parse(o.ClaimedIDPrefix); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path == "" {
 		b.fail("claimed_id_prefix", "is no address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")
 	}
-	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile})
+	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, account: Account{Type: f.wire.kind, Provider: o.ID}})
 	if o.Fields.ID == "" {
 		f.mapping.paths.id = nil
 	}

@@ -85,9 +85,3 @@ type identity struct {
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
 }
-
-// of carries over to an identity what its attempt was begun for.
-func (id identity) of(tx *transaction) identity {
-	id.callbackURL, id.linkTo, id.linkImplied = tx.CallbackURL, tx.LinkTo, tx.LinkImplied
-	return id
-}

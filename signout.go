@@ -154,7 +154,7 @@ func (e *SignOutEvent) who() (userID, provider string) {
 // only not led to where somebody else may have wished.
 func signOutReturn(rq *request) outcome {
 	if isPrefetch(rq.r.Header) {
-		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+		return notPrefetched
 	}
 	tx, refused := rq.finishTx(rq.query("state"), false) // of a transaction without provider, as there is none in the path
 	if refused == nil {
@@ -184,7 +184,7 @@ func signOutPost(rq *request) outcome {
 	h := rq.r.Header
 	switch {
 	case isPrefetch(h):
-		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+		return notPrefetched
 	case !isNavigation(h): // a script of the origin would read the token, a frame would hide the page
 		rq.audit("sign_out.return_refused", "", "not asked for as a page of its own")
 		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
