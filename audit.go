@@ -150,7 +150,9 @@ func (s *Service) record(ctx context.Context, e AuditEvent) {
 	if s.auditQueue != nil {
 		s.auditQueue.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
 	}
-	s.emit("audit", func() { s.events.Audit(ctx, e) }, s.events.Audit != nil)
+	if s.events.Audit != nil {
+		s.emit("audit", func() { s.events.Audit(ctx, e) })
+	}
 }
 
 // plain makes the texts of an event printable and bounds them.

@@ -96,7 +96,7 @@ func (rq *request) refusedUnread() outcome {
 	if rq.unrouted {
 		return problem{status: http.StatusNotFound, text: "not found"}
 	}
-	if !rq.foreign && !rq.sameSite() {
+	if !rq.foreign() && !rq.sameSite() {
 		return rq.refusedCrossSite()
 	}
 	return rq.limited(bodySlotWait)
@@ -109,10 +109,10 @@ func (rq *request) toBeRefused() bool {
 	if rq.unrouted {
 		return true
 	}
-	if l := rq.limiter; l != nil && l.over(rq.clientKey(), rq.now) {
+	if l := rq.postLimit(); l != nil && l.over(rq.clientKey(), rq.now) {
 		return true
 	}
-	return !rq.foreign && !rq.sameSite()
+	return !rq.foreign() && !rq.sameSite()
 }
 
 func parseForm(raw string) (map[string]string, error) {

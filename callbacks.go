@@ -108,10 +108,7 @@ type SignOutEvent struct {
 }
 
 // emit calls an event handler, which cannot fail the request.
-func (s *Service) emit(name string, call func(), wanted bool) {
-	if !wanted {
-		return
-	}
+func (s *Service) emit(name string, call func()) {
 	defer s.recovered(name+" event", func() {})
 	call()
 }

@@ -101,7 +101,7 @@ func (c *Credentials) build(b *builder) flow {
 			b.fail(fmt.Sprintf("fields[%d].name", i), "cannot be used", "name it after what people enter, such as username")
 		}
 	}
-	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", fields: f.Fields,
+	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields,
 		limit: func(l *limits) *limiter { return l.signIn }}
 	return f
 }

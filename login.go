@@ -3,7 +3,6 @@ package authsvc
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"authsvc/internal/pages"
@@ -252,11 +251,12 @@ func (l *login) deleteSession() {
 	}
 }
 
-// succeed tells the world and sends the person on.
+// succeed reports the sign-in and sends the person on.
 func (l *login) succeed() outcome {
-	l.rq.emit("signIn", func() {
-		l.rq.events.SignIn(l.rq.ctx, SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created})
-	}, l.rq.events.SignIn != nil)
+	if watch := l.rq.events.SignIn; watch != nil {
+		e := SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created}
+		l.rq.emit("signIn", func() { watch(l.rq.ctx, e) })
+	}
 	why := ""
 	if l.created {
 		why = "the user was created"
@@ -283,29 +283,33 @@ func (l *login) succeed() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-// emitChanges reports what settle changed in the store. That is done, whether or not a
-// session comes of it.
+// emitChanges reports what linkOrCreate changed in the store. That is done,
+// whether or not a session comes of it.
 func (l *login) emitChanges(created bool) {
 	e := &l.rq.events
-	l.rq.emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) }, e.CreateUser != nil && created)
-	l.rq.emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) }, e.LinkAccount != nil && l.linked)
+	if created && e.CreateUser != nil {
+		l.rq.emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) })
+	}
+	if l.linked && e.LinkAccount != nil {
+		l.rq.emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) })
+	}
 	if l.linked && !created {
 		l.rq.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
 	}
 	for _, a := range l.voided {
 		l.rq.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
-		l.rq.emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) }, e.UnlinkAccount != nil)
+		if e.UnlinkAccount != nil {
+			l.rq.emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) })
+		}
 	}
-	l.rq.emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) }, e.UpdateUser != nil && l.proved)
+	if l.proved && e.UpdateUser != nil {
+		l.rq.emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) })
+	}
 }
 
 // callback: GET and POST callback/:provider end a flow. Only an identity goes
 // on to login; everything else a flow answers is final.
 func callback(rq *request) outcome {
-	foreign := rq.r.Method == http.MethodPost && rq.flow.info().formPost && rq.body.get("repost") != "1"
-	if rq.r.Method == http.MethodPost && !foreign && !rq.sameSite() {
-		return rq.refusedCrossSite()
-	}
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)
 	if !ok {

@@ -234,3 +234,8 @@ func (s *Service) userByAccount(ctx context.Context, provider, id string, former
 	}
 	return u, former.id, nil
 }
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}

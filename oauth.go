@@ -139,7 +139,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	case !post && f.wire.formPost:
 		rq.dropTx(rq.query("state"))
 		return fail(OAuthCallback, fixedReason("a GET came back to a provider that answers by form_post"))
-	case post && rq.body.get("repost") != "1":
+	case post && !rq.reposted():
 		return f.repost(rq)
 	}
 	a := readCodeResponse(rq)

@@ -51,7 +51,7 @@ func (rq *request) cors(h http.Header) bool {
 	}
 	h.Add("Vary", "Origin")
 	origin := rq.r.Header["Origin"]
-	if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.corsRoute {
+	if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.corsAllowed() {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin[0])
@@ -67,7 +67,7 @@ func (rq *request) cors(h http.Header) bool {
 // preflight reports whether an OPTIONS call comes from a trusted origin.
 func (rq *request) preflight() bool {
 	origin := rq.r.Header["Origin"]
-	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.corsRoute
+	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.corsAllowed()
 }
 
 // isPrefetch recognises loads that no person asked for yet.

@@ -29,17 +29,18 @@ type flow interface {
 
 // info is what routes and pages need to know of a provider.
 type info struct {
-	id, name string
-	kind     string // wire type: oauth, oidc, email, credentials
-	form     string // template of its part of the sign-in page: button, email, fields
-	style    Style
-	fields   []Field
-	formPost bool                   // the callback is a POST from another site
-	limit    func(*limits) *limiter // counts POSTs to the callback per client, nil: none does
-	issuer   string
-	hostOnly bool          // issuer is only where people are sent, which services do move
-	linkAge  time.Duration // of e-mailed links; 0: it sends none
-	inboxURL string        // where they can be read
+	id, name   string
+	kind       string // wire type: oauth, oidc, email, credentials
+	form       string // template of its part of the sign-in page: button, email, fields
+	style      Style
+	fields     []Field
+	formPost   bool                   // the callback is a POST from another site
+	forScripts bool                   // the callback is also for scripts, of trusted origins too
+	limit      func(*limits) *limiter // counts POSTs to the callback per client, nil: none does
+	issuer     string
+	hostOnly   bool          // issuer is only where people are sent, which services do move
+	linkAge    time.Duration // of e-mailed links; 0: it sends none
+	inboxURL   string        // where they can be read
 }
 
 // A deliverer is a flow that sends mails from the queue.

@@ -22,17 +22,15 @@ import (
 // collects cookies; what to answer is the action's outcome.
 type request struct {
 	*Service
-	ctx       context.Context
-	r         *http.Request
-	flow      flow   // of the :provider segment, else nil
-	code      string // of error/:code
-	corsRoute bool
-	foreign   bool     // another site, or no browser at all, may make this POST
-	limiter   *limiter // that counts this POST per client, else nil
-	jar       jar
-	body      *body // of a POST, else nil
-	asksJSON  bool  // a body that cannot be read says json=true
-	now       time.Time
+	ctx      context.Context
+	r        *http.Request
+	flow     flow   // of the :provider segment, else nil
+	code     string // of error/:code
+	route    *route // nil: none has the path
+	jar      jar
+	body     *body // of a POST, else nil
+	asksJSON bool  // a body that cannot be read says json=true
+	now      time.Time
 
 	set            []cookie // to be written
 	queryVals      url.Values
@@ -85,8 +83,7 @@ func (rq *request) act() (out outcome) {
 			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
 		}
 	}()
-	route, out := rq.find()
-	if out != nil {
+	if out := rq.find(); out != nil {
 		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
 			rq.unrouted = true
 			rq.readBody() // which says whether a script is to be answered
@@ -94,15 +91,15 @@ func (rq *request) act() (out outcome) {
 		return out
 	}
 	if rq.r.Method == http.MethodGet {
-		return route.get(rq)
+		return rq.route.get(rq)
 	}
 	if out := rq.readBody(); out != nil {
 		return out
 	}
-	if !route.open && !rq.sameSite() {
+	if !rq.foreign() && !rq.sameSite() {
 		return rq.refusedCrossSite()
 	}
-	return route.post(rq)
+	return rq.route.post(rq)
 }
 
 // sid names the session for the CSRF token, "" without one.
@@ -324,7 +321,7 @@ func (rq *request) refusal(e *Error) outcome {
 		status = http.StatusTooManyRequests
 	case e.Code == CredentialsSignin:
 		status = http.StatusUnauthorized
-	case e.Code == AccessDenied && (rq.dialect.forbids || rq.flow == nil || rq.flow.info().kind == "credentials"):
+	case e.Code == AccessDenied && (rq.dialect.forbids || rq.flow == nil || rq.flow.info().forScripts):
 		status = http.StatusForbidden
 	}
 	return redirect{to: rq.errorURL(e.Code), status: status}

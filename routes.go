@@ -15,10 +15,9 @@ type action func(*request) outcome
 // method is not allowed.
 type route struct {
 	get, post action
-	// open: the POST does its own origin check (form_post callbacks) or
-	// changes nothing (_log).
-	open bool
-	cors bool // trusted origins may read the answer
+	limit     func(*request) *limiter // that counts POSTs per client; nil: none does
+	foreign   func(*request) bool     // whether another site, or no browser at all, may make this POST; nil: no
+	cors      func(*request) bool     // whether trusted origins may read the answer; nil: no
 }
 
 // routes is the HTTP interface below the base path. ":provider" is a
@@ -26,87 +25,116 @@ type route struct {
 // and as escaped: no cleaning, no trailing slash, HEAD is not GET.
 var routes = map[string]*route{
 	"":                   {get: home},
-	"signin":             {get: signInPage, cors: true},
-	"signin/:provider":   {get: signInPage, post: signIn, cors: true},
-	"callback/:provider": {get: callback, post: callback, open: true, cors: true},
-	"signout":            {get: signOutPage, post: signOut, cors: true},
+	"signin":             {get: signInPage, cors: always},
+	"signin/:provider":   {get: signInPage, post: signIn, limit: signInLimit, cors: always},
+	"callback/:provider": {get: callback, post: callback, limit: callbackLimit, foreign: fromProvider, cors: fromScripts},
+	"signout":            {get: signOutPage, post: signOut, cors: always},
 	"signout/provider":   {get: signOutPost},
 	"signout/return":     {get: signOutReturn},
-	"session":            {get: getSession, post: updateSession, cors: true},
-	"csrf":               {get: getCSRF, cors: true},
-	"providers":          {get: getProviders, cors: true},
+	"session":            {get: getSession, post: updateSession, cors: always},
+	"csrf":               {get: getCSRF, cors: always},
+	"providers":          {get: getProviders, cors: always},
 	"error":              {get: errorPage},
 	"error/:code":        {get: errorPage},
 	"verify-request":     {get: verifyRequestPage},
-	"_log":               {post: logBeacon, open: true},
+	"_log":               {post: logBeacon, foreign: always}, // changes nothing
 	// The provider itself posts: no cookies, no CSRF token; its signature counts.
-	"backchannel-logout/:provider": {post: backchannelLogout, open: true},
-	"client.js":                    {get: clientScript, cors: true}, // a module import across origins is a CORS request
+	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
+	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
 }
 
-// find matches the path and method, setting rq.flow or rq.code.
-func (rq *request) find() (*route, outcome) {
+func always(*request) bool { return true }
+
+// fromProvider: a form_post response comes from the provider's site; posted
+// again, from our own.
+func fromProvider(rq *request) bool { return rq.flow.info().formPost && !rq.reposted() }
+
+func fromScripts(rq *request) bool { return rq.flow.info().forScripts }
+
+func signInLimit(rq *request) *limiter { return rq.limits.signIn }
+
+func callbackLimit(rq *request) *limiter {
+	if of := rq.flow.info().limit; of != nil {
+		return of(&rq.limits)
+	}
+	return nil
+}
+
+func backchannelLimit(rq *request) *limiter { return rq.limits.backchannel }
+
+// find sets rq.route, by the path and method, and with it rq.flow or rq.code.
+func (rq *request) find() outcome {
 	path := rq.r.URL.EscapedPath()
 	if path == rq.basePath {
 		path = ""
 	} else {
 		rest, ok := strings.CutPrefix(path, rq.basePath+"/")
 		if !ok { // not of the interface, whatever the mode
-			return nil, notFound
+			return notFound
 		}
 		if rest == "" {
-			return nil, rq.unknown()
+			return rq.unknown()
 		}
 		path = rest
 	}
-	name, segment, two := strings.Cut(path, "/")
-	rt := routes[path]
-	switch {
-	case two && (name == "signin" || name == "callback" || name == "backchannel-logout"):
-		if rq.flow = rq.flows[segment]; rq.flow == nil {
-			return nil, rq.unknown()
-		}
-		rt = routes[name+"/:provider"]
-	case two && name == "error" && segment != "" && len(segment) <= 40:
-		rq.code = segment
-		rt = routes["error/:code"]
-	case two && rt != nil: // signout/provider and signout/return
-	case two:
-		return nil, rq.unknown()
-	case rt == nil && path == rq.pages.StylePath:
-		rt = &styleRoute
-	case rt == nil:
-		return nil, rq.unknown()
+	rt := rq.match(path)
+	if rt == nil {
+		return rq.unknown()
 	}
-	if rq.r.Method == http.MethodPost && rt.post != nil {
-		rq.judgedBy(name)
-	}
-	rq.corsRoute = rt.cors && (name != "callback" || rq.flow.info().kind == "credentials")
+	rq.route = rt
 	switch {
 	case rq.r.Method == http.MethodGet && rt.get != nil, rq.r.Method == http.MethodPost && rt.post != nil:
-		return rt, nil
+		return nil
 	case rq.r.Method == http.MethodOptions && rq.preflight():
-		return nil, noContent{http.StatusNoContent}
+		return noContent{http.StatusNoContent}
 	}
-	return nil, rq.notAllowed(rt)
+	return rq.notAllowed(rt)
 }
 
-// judgedBy notes what the route is judged by before its body is read.
-func (rq *request) judgedBy(name string) {
-	switch name {
-	case "signin":
-		rq.limiter = rq.limits.signIn
-	case "callback":
-		rq.foreign = rq.flow.info().formPost
-		if of := rq.flow.info().limit; of != nil {
-			rq.limiter = of(&rq.limits)
+// match looks a path up, nil if it is not in the interface.
+func (rq *request) match(path string) *route {
+	name, segment, two := strings.Cut(path, "/")
+	if two {
+		if rt := routes[name+"/:provider"]; rt != nil {
+			if rq.flow = rq.flows[segment]; rq.flow == nil {
+				return nil
+			}
+			return rt
 		}
-	case "backchannel-logout":
-		rq.foreign, rq.limiter = true, rq.limits.backchannel
-	case "_log":
-		rq.foreign = true
+		if rt := routes[name+"/:code"]; rt != nil {
+			if segment == "" || len(segment) > 40 {
+				return nil
+			}
+			rq.code = segment
+			return rt
+		}
 	}
+	if path == rq.pages.StylePath {
+		return &styleRoute
+	}
+	return routes[path]
 }
+
+// postLimit counts this POST per client; nil: none does.
+func (rq *request) postLimit() *limiter {
+	if rq.route == nil || rq.route.limit == nil {
+		return nil
+	}
+	return rq.route.limit(rq)
+}
+
+// foreign reports whether another site may make this POST.
+func (rq *request) foreign() bool {
+	return rq.route != nil && rq.route.foreign != nil && rq.route.foreign(rq)
+}
+
+// corsAllowed reports whether trusted origins may read the answer.
+func (rq *request) corsAllowed() bool {
+	return rq.route != nil && rq.route.cors != nil && rq.route.cors(rq)
+}
+
+// reposted reports whether a form_post response came from our own page.
+func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }
 
 var styleRoute = route{get: getStyle}
 

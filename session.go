@@ -191,7 +191,9 @@ func (rq *request) answerSession(how readOptions) outcome {
 		}
 		return object{raw: rq.dialect.emptySession}
 	}
-	rq.emit("session", func() { rq.events.Session(rq.ctx, s) }, rq.events.Session != nil)
+	if rq.events.Session != nil {
+		rq.emit("session", func() { rq.events.Session(rq.ctx, s) })
+	}
 	if s.Object == nil {
 		return object{raw: appendSession(make([]byte, 0, 256), s)}
 	}

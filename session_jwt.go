@@ -181,11 +181,6 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	return s, renewed, nil
 }
 
-func text(v any) string {
-	s, _ := v.(string)
-	return s
-}
-
 // end revokes the session until its absolute end, if there is a store to keep
 // that; without one it only ends in this browser.
 func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error) {

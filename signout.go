@@ -48,7 +48,9 @@ func signOut(rq *request) outcome {
 			e := AuditEvent{Name: "sign_out.succeeded"}
 			e.UserID, e.Provider = ended.who()
 			rq.note(e)
-			rq.emit("signOut", func() { rq.events.SignOut(rq.ctx, *ended) }, rq.events.SignOut != nil)
+			if rq.events.SignOut != nil {
+				rq.emit("signOut", func() { rq.events.SignOut(rq.ctx, *ended) })
+			}
 		}
 	}
 	rq.clearSession()

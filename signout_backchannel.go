@@ -105,8 +105,11 @@ func (rq *request) endByProvider(t *oidc.LogoutToken, id string, former formerID
 // endSessionsBy ends a user's sessions of one provider and tells.
 func (s *Service) endSessionsBy(ctx context.Context, userID, provider string, now time.Time) error {
 	ended, err := s.sessions.endBy(ctx, userID, provider, now)
+	if s.events.SignOut == nil {
+		return err
+	}
 	for _, r := range ended {
-		s.emit("signOut", func() { s.events.SignOut(ctx, SignOutEvent{Session: &r}) }, s.events.SignOut != nil)
+		s.emit("signOut", func() { s.events.SignOut(ctx, SignOutEvent{Session: &r}) })
 	}
 	return err
 }

@@ -202,11 +202,11 @@ func (r *refresh) refused(life context.Context, cause error) {
 	ctx, cancel := detached(life, loginTimeout)
 	defer cancel()
 	r.tell(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
-	r.svc.emit("tokenRefused", func() {
+	if watch := r.svc.events.TokenRefused; watch != nil {
 		a := r.old
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
-		r.svc.events.TokenRefused(ctx, a)
-	}, r.svc.events.TokenRefused != nil)
+		r.svc.emit("tokenRefused", func() { watch(ctx, a) })
+	}
 	r.finish("", ErrTokenRefused, 0)
 }
 

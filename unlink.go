@@ -112,7 +112,9 @@ func (s *Service) unlinked(ctx context.Context, u User, stored Account) {
 	a, lost := s.tokens.open(stored)
 	s.logLost(a, lost)
 	s.record(ctx, AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: "by the application"})
-	s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) }, s.events.UnlinkAccount != nil)
+	if s.events.UnlinkAccount != nil {
+		s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) })
+	}
 	s.revokeTokens(a)
 }
 
