@@ -22,6 +22,8 @@ func TestArrows(t *testing.T) {
 		{"authsvc", "authsvc/internal/idp", "test code stays out of programs"},
 		{"authsvc", "authsvc/internal/sqladapter", "no database in the engine"},
 		{"authsvc", "database/sql", "no database in the engine"},
+		{"authsvc", "github.com/coreos", "go-oidc is what tests compare ours with"},
+		{"authsvc", "golang.org/x/oauth2", "it is what tests compare ours with"},
 		{"authsvc", "modernc.org", "no driver in the engine"},
 		{"authsvc", "testing", "test code stays out of programs"},
 		{"authsvc/internal/seal", "net/http", "sealing knows no web"},

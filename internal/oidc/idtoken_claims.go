@@ -36,7 +36,7 @@ type claimsCheck struct {
 
 func (c *claimsCheck) run() error {
 	for _, step := range []func() error{
-		c.kind, c.issuer, c.audience, c.subject, c.times, c.authTime, c.nonce, c.accessTokenHash,
+		c.kind, c.issuer, c.audience, c.subject, c.times, c.authTime, c.nonce, c.accessTokenHash, c.forms,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -179,6 +179,48 @@ func (c *claimsCheck) accessTokenHash() error {
 		return errors.New("at_hash is not of this access token")
 	}
 	return nil
+}
+
+var errForm = errors.New("a claim has the wrong type or value")
+
+// forms judges claims that mean nothing here but have a form to keep: a nonce or
+// at_hash that there is nothing to compare with, and the sources of aggregated
+// and distributed claims (OpenID Connect Core 1.0, section 5.6.2), which are not
+// fetched.
+func (c *claimsCheck) forms() error {
+	for _, name := range []string{"nonce", "at_hash"} {
+		if !textOrNull(c.claims[name]) {
+			return errForm
+		}
+	}
+	names, ok := objectOrNull(c.claims["_claim_names"])
+	sources, ok2 := objectOrNull(c.claims["_claim_sources"])
+	if !ok || !ok2 {
+		return errForm
+	}
+	for _, source := range sources {
+		members, ok := objectOrNull(source)
+		if !ok || !textOrNull(members["endpoint"]) || !textOrNull(members["access_token"]) {
+			return errForm
+		}
+	}
+	for _, name := range names {
+		source, _ := name.(string)
+		if _, ok := sources[source]; source == "" || !ok {
+			return errForm
+		}
+	}
+	return nil
+}
+
+func textOrNull(v any) bool {
+	_, ok := v.(string)
+	return ok || v == nil
+}
+
+func objectOrNull(v any) (map[string]any, bool) {
+	object, ok := v.(map[string]any)
+	return object, ok || v == nil
 }
 
 // tokenHash hashes with the hash function of the signature algorithm.

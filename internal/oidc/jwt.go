@@ -20,9 +20,7 @@ import (
 // Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
 // right if they are.
 func (c *Client) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
-	claims, err := verifyJWS(raw, c.algs, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
-		return c.verifySignature(ctx, jws)
-	})
+	claims, _, err := verifyJWS(ctx, raw, c.algs, plainJWT, c.verifySignature)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +81,7 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 	if err != nil {
 		return nil, err
 	}
-	claims, err := verifyJWS(raw, v.algs, tokenJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+	claims, _, err := verifyJWS(ctx, raw, v.algs, tokenJWT, func(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 		if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
 			return nil, errSignature
 		}
@@ -109,20 +107,24 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 }
 
 // verifyJWS reads a compact JWS of an allowed algorithm and typ, and has verify
-// check its signature.
-func verifyJWS(raw string, algs []jose.SignatureAlgorithm, typ func(any) bool, verify func(*jose.JSONWebSignature) ([]byte, error)) (Claims, error) {
-	if _, err := checkHeader(raw, algs, typ); err != nil {
-		return nil, err
+// check its signature. It returns the claims and the algorithm.
+func verifyJWS(ctx context.Context, raw string, algs []jose.SignatureAlgorithm, typ func(any) bool,
+	verify func(context.Context, *jose.JSONWebSignature) ([]byte, error),
+) (Claims, jose.SignatureAlgorithm, error) {
+	alg, err := checkHeader(raw, algs, typ)
+	if err != nil {
+		return nil, "", err
 	}
 	jws, err := jose.ParseSignedCompact(raw, algs)
 	if err != nil {
-		return nil, errMalformed
+		return nil, "", errMalformed
 	}
-	payload, err := verify(jws)
+	payload, err := verify(ctx, jws)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return strictjson.Object(payload)
+	claims, err := strictjson.Object(payload)
+	return claims, alg, err
 }
 
 // tokenJWT is plainJWT, or an access token (RFC 9068, section 2.1).

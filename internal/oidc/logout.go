@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"authsvc/internal/strictjson"
-
-	jose "github.com/go-jose/go-jose/v4"
 )
 
 // ErrNoEndpoint: the provider has no endpoint for what was asked.
@@ -128,9 +126,7 @@ func (c *Client) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToke
 	if c.cfg.Issuer == "" {
 		return nil, errors.New("no issuer is configured")
 	}
-	claims, err := verifyJWS(raw, c.algs, logoutJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
-		return c.verifySignature(ctx, jws)
-	})
+	claims, _, err := verifyJWS(ctx, raw, c.algs, logoutJWT, c.verifySignature)
 	if err != nil {
 		return nil, err
 	}
