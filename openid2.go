@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/openid2"
 	"authsvc/internal/outbound"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
@@ -69,20 +69,12 @@ func (f *openID2Flow) begin(rq *request) outcome {
 	if err := rq.startTx(tx); err != nil {
 		return err
 	}
-	to, err := url.Parse(f.Endpoint)
+	to, err := openid2.RequestURL(f.Endpoint, f.returnTo(tx), rq.origin)
 	if err != nil {
 		rq.expireCookie(rq.txName(tx.State), "")
 		return fail(OAuthSignin, because("endpoint: not a url"))
 	}
-	q := to.Query()
-	for name, v := range map[string]string{
-		"ns": openID2Namespace, "mode": "checkid_setup", "claimed_id": identifierSelect, "identity": identifierSelect,
-		"return_to": f.returnTo(tx), "realm": rq.origin,
-	} {
-		q.Set("openid."+name, v)
-	}
-	to.RawQuery = q.Encode()
-	return redirect{to: to.String()}
+	return redirect{to: to}
 }
 
 func (f *openID2Flow) returnTo(tx *transaction) string {
@@ -99,7 +91,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 		return problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
 	}
 	state, twice := rq.answered("state")
-	a, err := readAssertion(rq.queryValues())
+	a, err := openid2.ParseAssertion(rq.queryValues())
 	if twice {
 		err = errors.New("parameter state came twice")
 	}
@@ -126,18 +118,18 @@ func (f *openID2Flow) complete(rq *request) outcome {
 
 // identify checks an assertion, here and with the provider, and asks who the
 // person is.
-func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (identity, error) {
+func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion) (identity, error) {
 	if tx.Issuer != f.Endpoint || tx.RedirectURI != f.redirectURI {
 		return identity{}, errors.New("the provider's address was changed since the attempt began")
 	}
-	if err := a.check(f.Endpoint, f.returnTo(tx)); err != nil {
+	if err := a.Check(f.Endpoint, f.returnTo(tx)); err != nil {
 		return identity{}, err
 	}
 	subject, err := f.subject(a)
 	if err != nil {
 		return identity{}, err
 	}
-	over, err := nonceEnds(a["response_nonce"], rq.now)
+	over, err := openid2.NonceExpiry(a["response_nonce"], rq.now)
 	if err != nil {
 		return identity{}, err
 	}
@@ -154,7 +146,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (ident
 }
 
 // subject is the id in the claimed identifier.
-func (f *openID2Flow) subject(a assertion) (string, error) {
+func (f *openID2Flow) subject(a openid2.Assertion) (string, error) {
 	subject, ok := strings.CutPrefix(a["claimed_id"], f.ClaimedIDPrefix)
 	switch {
 	case !ok:
@@ -165,23 +157,17 @@ func (f *openID2Flow) subject(a assertion) (string, error) {
 	return subject, nil
 }
 
-// verify asks the provider whether it made the assertion (§11.4.2). Every
-// parameter goes back as it came, save for the mode.
-func (f *openID2Flow) verify(ctx context.Context, a assertion) error {
-	form := url.Values{}
-	for name, v := range a {
-		form.Set("openid."+name, v)
-	}
-	form.Set("openid.mode", "check_authentication")
+// verify asks the provider whether it made the assertion (§11.4.2).
+func (f *openID2Flow) verify(ctx context.Context, a openid2.Assertion) error {
 	header := map[string]string{"Accept": "*/*"}
 	for name, v := range f.Headers {
 		header[name] = v
 	}
-	body, err := f.calls.Fetch(ctx, outbound.Call{URL: f.Endpoint, Form: form, Header: header})
+	body, err := f.calls.Fetch(ctx, outbound.Call{URL: f.Endpoint, Form: a.VerificationRequest(), Header: header})
 	if err != nil {
 		return fmt.Errorf("check_authentication: %w", err)
 	}
-	if err := isValid(body); err != nil {
+	if err := openid2.CheckVerification(body); err != nil {
 		return fmt.Errorf("check_authentication: %w", err)
 	}
 	return nil
