@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/outbound"
-
 	"github.com/google/go-cmp/cmp"
+
+	"authsvc/internal/outbound"
 )
 
 const (

@@ -5,13 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"authsvc/internal/strictjson"
-
-	jose "github.com/go-jose/go-jose/v4"
 )
 
 // maxIDToken bounds an ID token, in bytes.
@@ -64,47 +61,37 @@ func (c *Client) verifyIDToken(ctx context.Context, raw string, want IDTokenChec
 	return claims, nil
 }
 
-var errMalformed = errors.New("not a signed JWT in compact form")
-
-// checkHeader judges the outside of a token before any key is looked for, and
-// returns its algorithm. Of the header only alg, kid and typ mean anything: jku,
-// jwk, x5u and x5c would let the token choose its own key. kind judges a typ.
-func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
-	if len(raw) > maxIDToken {
-		return "", errors.New("answer is too large")
-	}
-	if strings.Count(raw, ".") != 2 || strings.ContainsFunc(raw, notCode) {
-		return "", errMalformed
-	}
-	encoded, _, _ := strings.Cut(raw, ".")
-	decoded, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
-	if err != nil {
-		return "", errMalformed
-	}
-	header, err := strictjson.Object(decoded)
-	if err != nil {
-		return "", fmt.Errorf("header: %w", err)
-	}
-	name, _ := header["alg"].(string)
-	alg := jose.SignatureAlgorithm(name)
-	if !slices.Contains(algs, alg) {
-		return "", errors.New("signature algorithm is not allowed")
-	}
-	for _, extension := range []string{"crit", "b64"} {
-		if _, ok := header[extension]; ok {
-			return "", errors.New("header extensions are not supported")
-		}
-	}
-	if typ, ok := header["typ"]; ok && !kind(typ) {
-		return "", errors.New("another kind of token")
-	}
-	return alg, nil
+// A Subject is whom an ID token is about.
+type Subject struct {
+	Issuer string // iss
+	ID     string // sub
 }
 
-// plainJWT reports whether typ is that of an ID token. Access tokens (at+jwt),
-// logout tokens (logout+jwt) and others say what they are (RFC 8725, section
-// 3.11).
-func plainJWT(typ any) bool {
-	s, _ := typ.(string)
-	return strings.EqualFold(s, "JWT") || strings.EqualFold(s, "application/jwt")
+func (c Claims) subject() (s Subject) {
+	s.Issuer, _ = c["iss"].(string)
+	s.ID, _ = c["sub"].(string)
+	return s
+}
+
+// UnverifiedSubject is whom an ID token is about that was verified when it
+// came, empty if there is none.
+func UnverifiedSubject(raw string) Subject {
+	claims, err := unverifiedClaims(raw)
+	if err != nil {
+		return Subject{}
+	}
+	return claims.subject()
+}
+
+// unverifiedClaims are those of a signed token that was verified when it came.
+func unverifiedClaims(raw string) (Claims, error) {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return nil, errors.New("not a signed token in compact form")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil, errors.New("the payload is not base64url")
+	}
+	return strictjson.Object(payload)
 }

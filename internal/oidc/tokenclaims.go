@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/strictjson"
-
 	jose "github.com/go-jose/go-jose/v4"
+
+	"authsvc/internal/strictjson"
 )
 
 const (
@@ -70,20 +70,17 @@ func (c *claimsCheck) issuer() error {
 // are several audiences, is our client id.
 func (c *claimsCheck) audience() error {
 	id := c.client.cfg.ClientID
-	audiences, ok := c.claims["aud"].([]any)
-	if !ok {
-		audiences = []any{c.claims["aud"]}
-	}
-	for _, a := range audiences {
+	all := audiences(c.claims)
+	for _, a := range all {
 		if _, ok := a.(string); !ok {
 			return errors.New("aud is not a string or a list of strings")
 		}
 	}
-	if !slices.Contains(audiences, any(id)) {
+	if !slices.Contains(all, any(id)) {
 		return fmt.Errorf("%w: aud is not this client", ErrMisaddressed)
 	}
 	azp, present := c.claims["azp"]
-	if (present || len(audiences) > 1) && azp != id {
+	if (present || len(all) > 1) && azp != id {
 		return errors.New("azp is not this client")
 	}
 	return nil
@@ -251,4 +248,31 @@ func (c *claimsCheck) date(name string) (time.Time, error) {
 		return time.Time{}, errors.New(name + " is not a plausible time")
 	}
 	return time.Unix(seconds, 0), nil
+}
+
+// audiences are the values of aud, one or a list.
+func audiences(claims Claims) []any {
+	if list, ok := claims["aud"].([]any); ok {
+		return list
+	}
+	return []any{claims["aud"]}
+}
+
+// optionalTimes judges exp, iat and nbf if they are there.
+func (c *claimsCheck) optionalTimes() error {
+	for _, name := range []string{"exp", "iat", "nbf"} {
+		if c.claims[name] == nil {
+			continue
+		}
+		at, err := c.date(name)
+		switch {
+		case err != nil:
+			return err
+		case name == "exp" && !c.now.Before(at.Add(leeway)):
+			return expired(c.now.Sub(at))
+		case name != "exp" && at.After(c.now.Add(leeway)):
+			return errors.New("not valid yet: clocks differ")
+		}
+	}
+	return nil
 }
