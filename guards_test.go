@@ -22,9 +22,14 @@ func TestArrows(t *testing.T) {
 		{"authsvc", "authsvc/internal/idp", "test code stays out of programs"},
 		{"authsvc", "authsvc/internal/sqladapter", "no database in the engine"},
 		{"authsvc", "database/sql", "no database in the engine"},
+		{"authsvc", "github.com/coreos", "go-oidc is what tests compare ours with"},
+		{"authsvc", "golang.org/x/oauth2", "it is what tests compare ours with"},
 		{"authsvc", "modernc.org", "no driver in the engine"},
 		{"authsvc", "testing", "test code stays out of programs"},
 		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
+		{"authsvc/internal/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
+		{"authsvc/internal/openid2", "net/http", "assertions and parameters; calls are the caller's"},
+		{"authsvc/internal/outbound", "authsvc/internal/oidc", "calls know no protocol"},
 		{"authsvc/adapter/memory", "database/sql", "it is memory"},
 	} {
 		for _, dep := range deps(t, a.from) {
@@ -33,7 +38,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/internal/seal", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/emailaddr", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/emailaddr", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)

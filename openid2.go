@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"authsvc/internal/oidc"
+	"authsvc/internal/openid2"
 	"authsvc/internal/outbound"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
@@ -71,20 +73,12 @@ func (f *openID2Flow) begin(rq *request) outcome {
 	if err := rq.startTx(tx); err != nil {
 		return err
 	}
-	to, err := url.Parse(f.Endpoint)
+	to, err := openid2.RequestURL(f.Endpoint, f.returnTo(tx), rq.origin)
 	if err != nil {
 		rq.expireCookie(rq.txName(tx.State), "")
 		return fail(OAuthSignin, fixedReason("endpoint: not a url"))
 	}
-	q := to.Query()
-	for name, v := range map[string]string{
-		"ns": openID2Namespace, "mode": "checkid_setup", "claimed_id": identifierSelect, "identity": identifierSelect,
-		"return_to": f.returnTo(tx), "realm": rq.origin,
-	} {
-		q.Set("openid."+name, v)
-	}
-	to.RawQuery = q.Encode()
-	return redirect{to: to.String()}
+	return redirect{to: to}
 }
 
 func (f *openID2Flow) returnTo(tx *transaction) string {
@@ -102,7 +96,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 	}
 	var r authResponse
 	r.state = rq.responseParam(&r, "state")
-	a, err := readAssertion(rq.queryValues())
+	a, err := openid2.ParseAssertion(rq.queryValues())
 	if err != nil {
 		r.err = err
 	}
@@ -112,18 +106,18 @@ func (f *openID2Flow) complete(rq *request) outcome {
 
 // identify checks an assertion, here and with the provider, and asks who the
 // person is.
-func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (identity, error) {
+func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion) (identity, error) {
 	if a["mode"] == "cancel" {
 		return identity{}, errDenied
 	}
-	if err := a.check(f.Endpoint, f.returnTo(tx)); err != nil {
+	if err := a.Check(f.Endpoint, f.returnTo(tx)); err != nil {
 		return identity{}, err
 	}
 	subject, err := f.subject(a)
 	if err != nil {
 		return identity{}, err
 	}
-	over, err := nonceEnds(a["response_nonce"], rq.now)
+	over, err := openid2.NonceExpiry(a["response_nonce"], rq.now)
 	if err != nil {
 		return identity{}, err
 	}
@@ -140,7 +134,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a assertion) (ident
 }
 
 // subject is the id in the claimed identifier.
-func (f *openID2Flow) subject(a assertion) (string, error) {
+func (f *openID2Flow) subject(a openid2.Assertion) (string, error) {
 	subject, ok := strings.CutPrefix(a["claimed_id"], f.ClaimedIDPrefix)
 	switch {
 	case !ok:
@@ -151,23 +145,17 @@ func (f *openID2Flow) subject(a assertion) (string, error) {
 	return subject, nil
 }
 
-// verify asks the provider whether it made the assertion (§11.4.2). Every
-// parameter goes back as it came, save for the mode.
-func (f *openID2Flow) verify(ctx context.Context, a assertion) error {
-	form := url.Values{}
-	for name, v := range a {
-		form.Set("openid."+name, v)
-	}
-	form.Set("openid.mode", "check_authentication")
+// verify asks the provider whether it made the assertion (§11.4.2).
+func (f *openID2Flow) verify(ctx context.Context, a openid2.Assertion) error {
 	header := map[string]string{"Accept": "*/*"}
 	for name, v := range f.Headers {
 		header[name] = v
 	}
-	body, err := f.calls.Fetch(ctx, outbound.Call{URL: f.Endpoint, Form: form, Header: header})
+	body, err := f.calls.Fetch(ctx, outbound.Call{URL: f.Endpoint, Form: a.VerificationRequest(), Header: header})
 	if err != nil {
 		return fmt.Errorf("check_authentication: %w", err)
 	}
-	if err := isValid(body); err != nil {
+	if err := openid2.CheckVerification(body); err != nil {
 		return fmt.Errorf("check_authentication: %w", err)
 	}
 	return nil
@@ -191,4 +179,30 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 		return identity{}, errors.New("the profile is not of the person who signed in")
 	}
 	return f.mapping.identified(u, subject, false, profile), nil
+}
+
+// build checks the provider and compiles it.
+func (o *OpenID2) build(b *builder) flow {
+	f := &openID2Flow{OpenID2: *o, redirectURI: b.base + "/callback/" + o.ID}
+	f.IDCharacters = cmp.Or(o.IDCharacters, "0123456789")
+	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.Endpoint)}
+	known := len(b.mistakes)
+	if o.Endpoint == "" {
+		b.fail("endpoint", "is missing", "write the address that people are sent to")
+	}
+	if u, err := url.Parse(o.ClaimedIDPrefix); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path == "" {
+		b.fail("claimed_id_prefix", "is no address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")
+	}
+	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, account: Account{Type: f.wire.kind, Provider: o.ID}})
+	if o.Fields.ID == "" {
+		f.mapping.paths.id = nil
+	}
+	var err error
+	f.calls, err = outbound.New(outbound.Config{HTTP: b.http, Hosts: o.Hosts, Headers: o.Headers, URLs: map[string]string{"endpoint": o.Endpoint}})
+	if err != nil {
+		b.failFields(err, known)
+		return f
+	}
+	f.jwts = oidc.NewJWTVerifier(f.calls)
+	return f
 }

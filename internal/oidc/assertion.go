@@ -6,15 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
 )
-
-// PrivateKeyJWT is the method in which the client signs a JWT for every request
-// (OpenID Connect Core 1.0, section 9; RFC 7523).
-const PrivateKeyJWT = "private_key_jwt"
 
 const (
 	assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -24,18 +19,6 @@ const (
 // ErrAssertionAlg: the provider says that it takes none of the algorithms that
 // the client's key can sign with.
 var ErrAssertionAlg = errors.New("token_endpoint_auth_signing_alg_values_supported does not name an algorithm of the private key")
-
-// credential is what the client authenticates with in one request: its secret,
-// or an assertion that is made for this request alone.
-func (c *Client) credential(md *Metadata, own string) (string, error) {
-	switch {
-	case c.cfg.AuthMethod == PrivateKeyJWT:
-		return c.assertion(md, time.Now())
-	case c.cfg.SecretPerGrant:
-		return own, nil
-	}
-	return c.cfg.ClientSecret, nil
-}
 
 // assertion signs what RFC 7523, section 3, asks for. The audience is never
 // what the metadata says: a provider that names the token endpoint of another
@@ -100,27 +83,4 @@ func (c *Config) checkAssertion() error {
 		return fmt.Errorf("private key: %w", err)
 	}
 	return nil
-}
-
-// sign makes a compact JWT.
-func (k *ClientKey) sign(alg jose.SignatureAlgorithm, claims []byte) (string, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k.key, KeyID: k.id}},
-		(&jose.SignerOptions{}).WithType("JWT"))
-	if err != nil {
-		return "", errors.New("client assertion: the key cannot sign")
-	}
-	jws, err := signer.Sign(claims)
-	if err != nil {
-		return "", errors.New("client assertion: the key cannot sign")
-	}
-	return jws.CompactSerialize()
-}
-
-// String names the algorithms, and nothing of the key.
-func (k *ClientKey) String() string {
-	names := make([]string, len(k.algs))
-	for i, alg := range k.algs {
-		names[i] = string(alg)
-	}
-	return strings.Join(names, " or ")
 }

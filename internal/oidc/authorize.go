@@ -150,32 +150,3 @@ func s256Challenge(s string) bool {
 	hash, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	return err == nil && len(hash) == 32 && len(s) == 43
 }
-
-// CheckIssuer judges the iss parameters of an authorization response against
-// mix-up (RFC 9207, section 2.4). Pass all values that came. More than one is
-// refused; one must equal the issuer when that is known; none is refused when
-// the provider announced that it sends one. Plain OAuth 2.0 without issuer has
-// nothing to compare with, and a provider may begin to send iss any day, so
-// there a single value is ignored.
-func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
-	if len(iss) > 1 {
-		return errors.New("authorization response: more than one iss")
-	}
-	if c.cfg.Issuer == "" {
-		return nil
-	}
-	if len(iss) == 1 {
-		if _, ok := c.matchIssuer(iss[0]); !ok {
-			return errors.New("authorization response: iss is of another provider")
-		}
-		return nil
-	}
-	md, err := c.Metadata(ctx)
-	if err != nil {
-		return err
-	}
-	if md.IssParameter {
-		return errors.New("authorization response: iss is missing")
-	}
-	return nil
-}

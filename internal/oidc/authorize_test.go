@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -59,52 +58,5 @@ func TestAuthorizationURLRefuses(t *testing.T) {
 		mod(&r)
 		_, err := client.AuthorizationURL(t.Context(), r)
 		wantError(t, err, want)
-	}
-}
-
-func TestCheckIssuer(t *testing.T) {
-	t.Parallel()
-	const issuer = "https://idp.example"
-	tests := []struct {
-		name      string
-		config    Config
-		announced bool
-		iss       []string
-		want      string
-	}{
-		{"announced, right", Config{Issuer: issuer}, true, []string{issuer}, ""},
-		{"announced, missing", Config{Issuer: issuer}, true, nil, "missing"},
-		{"announced, slash", Config{Issuer: issuer}, true, []string{issuer + "/"}, "another provider"},
-		{"announced, case", Config{Issuer: issuer}, true, []string{"https://IDP.example"}, "another provider"},
-		{"announced, empty", Config{Issuer: issuer}, true, []string{""}, "another provider"},
-		{"announced, twice", Config{Issuer: issuer}, true, []string{issuer, issuer}, "more than one"},
-		{"not announced, missing", Config{Issuer: issuer}, false, nil, ""},
-		{"not announced, right", Config{Issuer: issuer}, false, []string{issuer}, ""},
-		{"not announced, wrong", Config{Issuer: issuer}, false, []string{"https://evil.example"}, "another provider"},
-		{"no issuer, any", Config{}, false, []string{"https://github.example/login/oauth"}, ""},
-		{"no issuer, none", Config{}, false, nil, ""},
-		{"no issuer, twice", Config{}, false, []string{"a", "a"}, "more than one"},
-		{"tenant, right", Config{Issuer: issuer + "/{tenantid}/v2", DiscoveryURL: issuer + "/common"}, false, []string{issuer + "/t-1/v2"}, ""},
-		{"tenant, wrong", Config{Issuer: issuer + "/{tenantid}/v2", DiscoveryURL: issuer + "/common"}, false, []string{issuer + "/t-1/x/v2"}, "another provider"},
-		{"tenant, not allowed", Config{Issuer: issuer + "/{tenantid}/v2", DiscoveryURL: issuer + "/common", Tenants: []string{"t-2"}}, false, []string{issuer + "/t-1/v2"}, "another provider"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := tt.config
-			c.ClientID = testClient
-			if c.Issuer == "" {
-				c.AuthorizationURL, c.TokenURL = "https://github.example/a", "https://github.example/t"
-			}
-			c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-				return response(200, map[string]any{
-					"issuer": c.Issuer, "authorization_endpoint": issuer + "/a", "token_endpoint": issuer + "/t",
-					"authorization_response_iss_parameter_supported": tt.announced,
-				}), nil
-			})}
-			client, err := New(c)
-			wantError(t, err, "")
-			wantError(t, client.CheckIssuer(t.Context(), tt.iss), tt.want)
-		})
 	}
 }

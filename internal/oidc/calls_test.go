@@ -182,3 +182,25 @@ func TestCodesAreSentOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestDiscoveredUserInfoHost: the endpoint that gets the token anyway may be
+// called once it is known.
+func TestDiscoveredUserInfoHost(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	op.on("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		doc := op.document()
+		doc["userinfo_endpoint"] = "https://api.example/me"
+		writeJSON(w, doc)
+	})
+	client := op.client(t)
+	api := mustURL(t, "https://api.example/emails")
+	if client.Outbound().MayCall(api) {
+		t.Error("nothing is discovered yet")
+	}
+	_, err := client.Metadata(t.Context())
+	wantError(t, err, "")
+	if !client.Outbound().MayCall(api) || client.Outbound().MayCall(mustURL(t, "https://evil.example/")) {
+		t.Error("another host than the discovered one")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"slices"
 	"strings"
 
@@ -143,4 +144,27 @@ func (k *ClientKey) works() bool {
 	}
 	_, err = jws.Verify(k.key.Public())
 	return err == nil
+}
+
+// sign makes a compact JWT.
+func (k *ClientKey) sign(alg jose.SignatureAlgorithm, claims []byte) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k.key, KeyID: k.id}},
+		(&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", errors.New("client assertion: the key cannot sign")
+	}
+	jws, err := signer.Sign(claims)
+	if err != nil {
+		return "", errors.New("client assertion: the key cannot sign")
+	}
+	return jws.CompactSerialize()
+}
+
+// String names the algorithms, and nothing of the key.
+func (k *ClientKey) String() string {
+	names := make([]string, len(k.algs))
+	for i, alg := range k.algs {
+		names[i] = string(alg)
+	}
+	return strings.Join(names, " or ")
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc/internal/outbound"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"authsvc/internal/outbound"
 )
 
 func TestMetadata(t *testing.T) {

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/outbound"
-
-	"golang.org/x/oauth2"
-
 	"github.com/google/go-cmp/cmp"
+
+	"authsvc/internal/outbound"
 )
 
 const (
@@ -78,38 +76,6 @@ func TestExchange(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// x/oauth2 must send the same request and read the same ordinary answer.
-func TestExchangeAgreesWithXOAuth2(t *testing.T) {
-	t.Parallel()
-	for method, style := range map[string]oauth2.AuthStyle{ClientSecretBasic: oauth2.AuthStyleInHeader, ClientSecretPost: oauth2.AuthStyleInParams} {
-		op := newProvider(t)
-		op.on("/token", reply(200, "application/json", `{"access_token":"at","token_type":"bearer","refresh_token":"rt","expires_in":60}`))
-		secret := "a:b c+d%ü"
-		client := op.client(t, plain, func(c *Config) { c.AuthMethod, c.ClientSecret = method, secret })
-		ours, err := client.Exchange(t.Context(), Grant{Code: "code", RedirectURI: testRedirect, Verifier: testVerifier})
-		wantError(t, err, "")
-		request := op.request("/token")
-		reference := oauth2.Config{
-			ClientID: testClient, ClientSecret: secret, RedirectURL: testRedirect,
-			Endpoint: oauth2.Endpoint{TokenURL: op.URL + "/token", AuthStyle: style},
-		}
-		theirs, err := reference.Exchange(t.Context(), "code", oauth2.VerifierOption(testVerifier))
-		wantError(t, err, "")
-		other := op.request("/token")
-		for _, name := range []string{"Authorization", "Content-Type"} {
-			if diff := cmp.Diff(other.Header[name], request.Header[name]); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
-		}
-		if diff := cmp.Diff(other.Form, request.Form); diff != "" {
-			t.Error(diff)
-		}
-		if theirs.AccessToken != ours.AccessToken || theirs.RefreshToken != ours.RefreshToken || theirs.Type() != ours.TokenType || theirs.Expiry.Unix()-ours.ExpiresAt > 5 {
-			t.Errorf("%+v, %+v", theirs, ours)
-		}
 	}
 }
 

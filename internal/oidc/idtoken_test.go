@@ -61,6 +61,12 @@ func TestIDTokenClaims(t *testing.T) {
 		{"distributed claims", func(c map[string]any) {
 			c["_claim_names"], c["_claim_sources"] = map[string]any{"a": "s"}, map[string]any{"s": map[string]any{"endpoint": op.URL + "/claims"}}
 		}, ""},
+		{"claim names list", set("_claim_names", []string{"a"}), "wrong type"},
+		{"claim name number", set("_claim_names", map[string]any{"a": 1}), "wrong type"},
+		{"claim source missing", set("_claim_names", map[string]any{"a": "s"}), "wrong type"},
+		{"claim source text", set("_claim_sources", map[string]any{"s": "x"}), "wrong type"},
+		{"claim source, endpoint number", set("_claim_sources", map[string]any{"s": map[string]any{"endpoint": 1}}), "wrong type"},
+		{"at_hash number, no token to compare", set("at_hash", 1), "wrong type"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,40 +6,13 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"authsvc/internal/outbound"
-	"authsvc/internal/strictjson"
-
 	jose "github.com/go-jose/go-jose/v4"
-)
 
-// signedUserInfo verifies a userinfo answer of type application/jwt (OpenID
-// Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
-// right if they are.
-func (c *Client) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
-	claims, err := verifyJWS(raw, c.algs, plainJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
-		return c.verifySignature(ctx, jws)
-	})
-	if err != nil {
-		return nil, err
-	}
-	check := claimsCheck{client: c, claims: claims, now: time.Now()}
-	if _, there := claims["iss"]; there {
-		if err := check.issuer(); err != nil {
-			return nil, err
-		}
-	}
-	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(c.cfg.ClientID)) {
-		return nil, errors.New("aud is not this client")
-	}
-	if err := check.optionalTimes(); err != nil {
-		return nil, err
-	}
-	return claims, check.kind()
-}
+	"authsvc/internal/outbound"
+)
 
 // A JWTVerifier verifies signed tokens of a provider that are no ID tokens of a
 // sign-in, such as access tokens with claims. It is safe for concurrent use.
@@ -83,7 +56,7 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 	if err != nil {
 		return nil, err
 	}
-	claims, err := verifyJWS(raw, v.algs, tokenJWT, func(jws *jose.JSONWebSignature) ([]byte, error) {
+	claims, _, err := verifyJWS(ctx, raw, v.algs, tokenJWT, func(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 		if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
 			return nil, errSignature
 		}
@@ -106,56 +79,6 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 		return nil, err
 	}
 	return claims, check.kind()
-}
-
-// verifyJWS reads a compact JWS of an allowed algorithm and typ, and has verify
-// check its signature.
-func verifyJWS(raw string, algs []jose.SignatureAlgorithm, typ func(any) bool, verify func(*jose.JSONWebSignature) ([]byte, error)) (Claims, error) {
-	if _, err := checkHeader(raw, algs, typ); err != nil {
-		return nil, err
-	}
-	jws, err := jose.ParseSignedCompact(raw, algs)
-	if err != nil {
-		return nil, errMalformed
-	}
-	payload, err := verify(jws)
-	if err != nil {
-		return nil, err
-	}
-	return strictjson.Object(payload)
-}
-
-// tokenJWT is plainJWT, or an access token (RFC 9068, section 2.1).
-func tokenJWT(typ any) bool {
-	s, _ := typ.(string)
-	return plainJWT(typ) || strings.EqualFold(s, "at+jwt") || strings.EqualFold(s, "application/at+jwt")
-}
-
-// audiences are the values of aud, one or a list.
-func audiences(claims Claims) []any {
-	if list, ok := claims["aud"].([]any); ok {
-		return list
-	}
-	return []any{claims["aud"]}
-}
-
-// optionalTimes judges exp, iat and nbf if they are there.
-func (c *claimsCheck) optionalTimes() error {
-	for _, name := range []string{"exp", "iat", "nbf"} {
-		if c.claims[name] == nil {
-			continue
-		}
-		at, err := c.date(name)
-		switch {
-		case err != nil:
-			return err
-		case name == "exp" && !c.now.Before(at.Add(leeway)):
-			return expired(c.now.Sub(at))
-		case name != "exp" && at.After(c.now.Add(leeway)):
-			return errors.New("not valid yet: clocks differ")
-		}
-	}
-	return nil
 }
 
 // maxKeySets bounds the key sets of a JWTVerifier; a provider has one or two.

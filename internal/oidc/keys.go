@@ -11,10 +11,10 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	jose "github.com/go-jose/go-jose/v4"
+
 	"authsvc/internal/outbound"
 	"authsvc/internal/strictjson"
-
-	jose "github.com/go-jose/go-jose/v4"
 )
 
 const (

@@ -66,10 +66,12 @@ func TestVerifyRefreshed(t *testing.T) {
 	other["aud"] = "x"
 	plain := maps.Clone(good)
 	delete(plain, "nonce")
+	odd := maps.Clone(good)
+	odd["nonce"] = 7
 	for name, c := range map[string]struct {
 		claims map[string]any
 		err    string
-	}{"with the nonce of then": {good, ""}, "without": {plain, ""}, "of another client": {other, "aud"}} {
+	}{"with the nonce of then": {good, ""}, "without": {plain, ""}, "of another client": {other, "aud"}, "nonce of another type": {odd, "wrong type"}} {
 		sub, err := o.client(t).VerifyRefreshed(t.Context(), &Tokens{IDToken: o.signer.sign(t, c.claims, nil), AccessToken: "a"})
 		wantError(t, err, c.err)
 		if err == nil && (sub.ID != "user-1" || sub.Issuer != good["iss"]) {

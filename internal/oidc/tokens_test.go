@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/outbound"
-
 	"github.com/google/go-cmp/cmp"
+
+	"authsvc/internal/outbound"
 )
 
 func TestTokenAnswers(t *testing.T) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"authsvc/internal/outbound"
 	"authsvc/internal/strictjson"
@@ -73,4 +75,27 @@ func (c *Client) userInfoRequest(ctx context.Context, from, token string) (*http
 	}
 	c.bearer.Set(req, token)
 	return req, nil
+}
+
+// signedUserInfo verifies a userinfo answer of type application/jwt (OpenID
+// Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
+// right if they are.
+func (c *Client) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
+	claims, _, err := verifyJWS(ctx, raw, c.algs, plainJWT, c.verifySignature)
+	if err != nil {
+		return nil, err
+	}
+	check := claimsCheck{client: c, claims: claims, now: time.Now()}
+	if _, there := claims["iss"]; there {
+		if err := check.issuer(); err != nil {
+			return nil, err
+		}
+	}
+	if _, there := claims["aud"]; there && !slices.Contains(audiences(claims), any(c.cfg.ClientID)) {
+		return nil, errors.New("aud is not this client")
+	}
+	if err := check.optionalTimes(); err != nil {
+		return nil, err
+	}
+	return claims, check.kind()
 }

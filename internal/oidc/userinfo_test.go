@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc/internal/outbound"
 )
@@ -69,5 +72,60 @@ func TestUserInfoRedirect(t *testing.T) {
 	wantError(t, err, "redirect refused")
 	if evil.count("/userinfo") != 0 {
 		t.Error("followed")
+	}
+}
+
+func TestSignedUserInfo(t *testing.T) {
+	t.Parallel()
+	now := time.Now().Unix()
+	for name, tt := range map[string]struct {
+		changes map[string]any
+		header  map[string]any
+		signer  func(*provider) *signer
+		want    string
+	}{
+		"as it should be":   {},
+		"bare":              {changes: map[string]any{"iss": nil, "aud": nil, "iat": nil, "exp": nil}},
+		"list of audiences": {changes: map[string]any{"aud": []string{"x", testClient}}},
+		"another issuer":    {changes: map[string]any{"iss": "https://evil.example"}, want: "iss"},
+		"null issuer":       {changes: map[string]any{"iss": []any{}}, want: "iss"},
+		"another audience":  {changes: map[string]any{"aud": "x"}, want: "aud"},
+		"no audience":       {changes: map[string]any{"aud": []any{}}, want: "aud"},
+		"another person":    {changes: map[string]any{"sub": "user-2"}, want: "sub"},
+		"expired":           {changes: map[string]any{"exp": now - 100}, want: "expired"},
+		"to come":           {changes: map[string]any{"nbf": now + 100}, want: "not valid yet"},
+		"logout token":      {changes: map[string]any{"events": map[string]any{}}, want: "another kind"},
+		"access token":      {header: map[string]any{"typ": "at+jwt"}, want: "another kind"},
+		"unknown key":       {signer: func(*provider) *signer { return newSigner("key-1") }, want: "signature"},
+		"HMAC":              {signer: func(*provider) *signer { return &signer{jose.HS256, "", []byte(testSecret)} }, want: "not allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			op := newProvider(t)
+			s := op.signer
+			if tt.signer != nil {
+				s = tt.signer(op)
+			}
+			claims := with(op.claims(), tt.changes)
+			delete(claims, "nonce")
+			claims["email"] = "a@b.example"
+			op.on("/userinfo", reply(200, "application/jwt; charset=utf-8", s.sign(t, claims, tt.header)+"\n"))
+			got, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1")
+			wantError(t, err, tt.want)
+			if err == nil && got["email"] != "a@b.example" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestSignedUserInfoMalformed(t *testing.T) {
+	t.Parallel()
+	op := newProvider(t)
+	for _, body := range []string{"", "a.b.c", `{"sub":"user-1"}`, "a.b.c.d.e", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1c2VyLTEifQ."} {
+		op.on("/userinfo", reply(200, "application/jwt", body))
+		if got, err := op.client(t).UserInfo(t.Context(), &Tokens{AccessToken: "at"}, "user-1"); err == nil {
+			t.Errorf("%q: %v", body, got)
+		}
 	}
 }

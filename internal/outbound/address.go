@@ -1,6 +1,15 @@
 package outbound
 
-import "net/netip"
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"authsvc/internal/weburl"
+)
 
 // addressClass says who may ask for a connection to an address.
 type addressClass int
@@ -79,4 +88,50 @@ func within(ip netip.Addr, networks []netip.Prefix) bool {
 		}
 	}
 	return false
+}
+
+// dialRule decides which addresses a pool may connect to.
+type dialRule struct {
+	allow    []netip.Prefix
+	internal bool
+	resolver *net.Resolver // nil: the system's
+}
+
+func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, errAddress
+	}
+	d := net.Dialer{
+		Timeout:  5 * time.Second, // name lookup included
+		Resolver: r.resolver,
+		ControlContext: func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+			return r.check(host, resolved)
+		},
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// check judges one resolved ip:port on its way to connect(2).
+func (r dialRule) check(host, resolved string) error {
+	ap, err := netip.ParseAddrPort(resolved)
+	if err != nil {
+		return errAddress
+	}
+	ip := ap.Addr().Unmap().WithZone("")
+	// "localhost" is what allows plain http, so it must be this machine whatever
+	// the resolver says.
+	if weburl.Loopback(host) && !ip.IsLoopback() {
+		return fmt.Errorf("%w: a loopback name resolves elsewhere", errAddress)
+	}
+	switch classify(ip) {
+	case publicAddress:
+		return nil
+	case internalAddress:
+		if r.internal || within(ip, r.allow) {
+			return nil
+		}
+		return fmt.Errorf("%w: internal network", errAddress)
+	}
+	return fmt.Errorf("%w: link-local, metadata or special purpose", errAddress)
 }

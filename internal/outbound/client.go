@@ -9,7 +9,6 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -85,23 +84,6 @@ func CheckHeaders(field string, headers map[string]string) error {
 		case "Authorization", "Content-Type", "Content-Length", "Host", "Cookie", "Transfer-Encoding", "Connection":
 			return fmt.Errorf("%s: %q cannot be set", field, name)
 		}
-	}
-	return nil
-}
-
-// CheckURL accepts https URLs, and http ones to this machine, without user
-// information and fragment.
-func CheckURL(raw string) error {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || len(raw) > 2048:
-		return errors.New("not a url")
-	case u.User != nil:
-		return errors.New("must not have user information")
-	case u.Fragment != "" || strings.Contains(raw, "#"):
-		return errors.New("must not have a fragment")
-	case !secureURL(u):
-		return ErrScheme
 	}
 	return nil
 }

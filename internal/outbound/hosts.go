@@ -1,10 +1,13 @@
 package outbound
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
+
+	"authsvc/internal/weburl"
 )
 
 // hostList is where a provider's calls may go.
@@ -86,4 +89,44 @@ func CheckHosts(hosts []string) error {
 func wildcardOf(name string) bool {
 	domain, dotted := strings.CutPrefix(strings.ToLower(name), ".")
 	return dotted && strings.Contains(domain, ".") && plainLabels(domain) && net.ParseIP(domain) == nil
+}
+
+// CheckURL accepts https URLs, and http ones to this machine, without user
+// information and fragment.
+func CheckURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || len(raw) > 2048:
+		return errors.New("not a url")
+	case u.User != nil:
+		return errors.New("must not have user information")
+	case u.Fragment != "" || strings.Contains(raw, "#"):
+		return errors.New("must not have a fragment")
+	case !secureURL(u):
+		return ErrScheme
+	}
+	return nil
+}
+
+// secureURL reports whether u may be called: https, or http to this machine.
+func secureURL(u *url.URL) bool {
+	switch u.Scheme {
+	case "https":
+		return u.Hostname() != ""
+	case "http":
+		return weburl.Loopback(u.Hostname())
+	}
+	return false
+}
+
+// hostPort is the host of u in lower case with its port, explicit or by scheme.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "443"
+		if u.Scheme == "http" {
+			port = "80"
+		}
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

@@ -1,22 +1,15 @@
 package outbound
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
-
-	"authsvc/internal/weburl"
 )
 
 // Timeout and MaxBody are the bounds of a call unless HTTPOptions say otherwise.
@@ -175,73 +168,4 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		// A connection whose other end is gone without a word is not used for ever.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 	}
-}
-
-// dialRule decides which addresses a pool may connect to.
-type dialRule struct {
-	allow    []netip.Prefix
-	internal bool
-	resolver *net.Resolver // nil: the system's
-}
-
-func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, errAddress
-	}
-	d := net.Dialer{
-		Timeout:  5 * time.Second, // name lookup included
-		Resolver: r.resolver,
-		ControlContext: func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
-			return r.check(host, resolved)
-		},
-	}
-	return d.DialContext(ctx, network, address)
-}
-
-// check judges one resolved ip:port on its way to connect(2).
-func (r dialRule) check(host, resolved string) error {
-	ap, err := netip.ParseAddrPort(resolved)
-	if err != nil {
-		return errAddress
-	}
-	ip := ap.Addr().Unmap().WithZone("")
-	// "localhost" is what allows plain http, so it must be this machine whatever
-	// the resolver says.
-	if weburl.Loopback(host) && !ip.IsLoopback() {
-		return fmt.Errorf("%w: a loopback name resolves elsewhere", errAddress)
-	}
-	switch classify(ip) {
-	case publicAddress:
-		return nil
-	case internalAddress:
-		if r.internal || within(ip, r.allow) {
-			return nil
-		}
-		return fmt.Errorf("%w: internal network", errAddress)
-	}
-	return fmt.Errorf("%w: link-local, metadata or special purpose", errAddress)
-}
-
-// secureURL reports whether u may be called: https, or http to this machine.
-func secureURL(u *url.URL) bool {
-	switch u.Scheme {
-	case "https":
-		return u.Hostname() != ""
-	case "http":
-		return weburl.Loopback(u.Hostname())
-	}
-	return false
-}
-
-// hostPort is the host of u in lower case with its port, explicit or by scheme.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "443"
-		if u.Scheme == "http" {
-			port = "80"
-		}
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

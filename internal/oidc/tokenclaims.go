@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/strictjson"
-
 	jose "github.com/go-jose/go-jose/v4"
+
+	"authsvc/internal/strictjson"
 )
 
 const (
@@ -36,7 +36,7 @@ type claimsCheck struct {
 
 func (c *claimsCheck) run() error {
 	for _, step := range []func() error{
-		c.kind, c.issuer, c.audience, c.subject, c.times, c.authTime, c.nonce, c.accessTokenHash,
+		c.kind, c.issuer, c.audience, c.subject, c.times, c.authTime, c.nonce, c.accessTokenHash, c.forms,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -70,20 +70,17 @@ func (c *claimsCheck) issuer() error {
 // are several audiences, is our client id.
 func (c *claimsCheck) audience() error {
 	id := c.client.cfg.ClientID
-	audiences, ok := c.claims["aud"].([]any)
-	if !ok {
-		audiences = []any{c.claims["aud"]}
-	}
-	for _, a := range audiences {
+	all := audiences(c.claims)
+	for _, a := range all {
 		if _, ok := a.(string); !ok {
 			return errors.New("aud is not a string or a list of strings")
 		}
 	}
-	if !slices.Contains(audiences, any(id)) {
+	if !slices.Contains(all, any(id)) {
 		return fmt.Errorf("%w: aud is not this client", ErrMisaddressed)
 	}
 	azp, present := c.claims["azp"]
-	if (present || len(audiences) > 1) && azp != id {
+	if (present || len(all) > 1) && azp != id {
 		return errors.New("azp is not this client")
 	}
 	return nil
@@ -181,6 +178,48 @@ func (c *claimsCheck) accessTokenHash() error {
 	return nil
 }
 
+var errForm = errors.New("a claim has the wrong type or value")
+
+// forms judges claims that mean nothing here but have a form to keep: a nonce or
+// at_hash that there is nothing to compare with, and the sources of aggregated
+// and distributed claims (OpenID Connect Core 1.0, section 5.6.2), which are not
+// fetched.
+func (c *claimsCheck) forms() error {
+	for _, name := range []string{"nonce", "at_hash"} {
+		if !textOrNull(c.claims[name]) {
+			return errForm
+		}
+	}
+	names, ok := objectOrNull(c.claims["_claim_names"])
+	sources, ok2 := objectOrNull(c.claims["_claim_sources"])
+	if !ok || !ok2 {
+		return errForm
+	}
+	for _, source := range sources {
+		members, ok := objectOrNull(source)
+		if !ok || !textOrNull(members["endpoint"]) || !textOrNull(members["access_token"]) {
+			return errForm
+		}
+	}
+	for _, name := range names {
+		source, _ := name.(string)
+		if _, ok := sources[source]; source == "" || !ok {
+			return errForm
+		}
+	}
+	return nil
+}
+
+func textOrNull(v any) bool {
+	_, ok := v.(string)
+	return ok || v == nil
+}
+
+func objectOrNull(v any) (map[string]any, bool) {
+	object, ok := v.(map[string]any)
+	return object, ok || v == nil
+}
+
 // tokenHash hashes with the hash function of the signature algorithm.
 func tokenHash(alg jose.SignatureAlgorithm, token string) []byte {
 	switch alg {
@@ -209,4 +248,31 @@ func (c *claimsCheck) date(name string) (time.Time, error) {
 		return time.Time{}, errors.New(name + " is not a plausible time")
 	}
 	return time.Unix(seconds, 0), nil
+}
+
+// audiences are the values of aud, one or a list.
+func audiences(claims Claims) []any {
+	if list, ok := claims["aud"].([]any); ok {
+		return list
+	}
+	return []any{claims["aud"]}
+}
+
+// optionalTimes judges exp, iat and nbf if they are there.
+func (c *claimsCheck) optionalTimes() error {
+	for _, name := range []string{"exp", "iat", "nbf"} {
+		if c.claims[name] == nil {
+			continue
+		}
+		at, err := c.date(name)
+		switch {
+		case err != nil:
+			return err
+		case name == "exp" && !c.now.Before(at.Add(leeway)):
+			return expired(c.now.Sub(at))
+		case name != "exp" && at.After(c.now.Add(leeway)):
+			return errors.New("not valid yet: clocks differ")
+		}
+	}
+	return nil
 }

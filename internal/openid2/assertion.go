@@ -1,4 +1,4 @@
-package authsvc
+package openid2
 
 import (
 	"errors"
@@ -9,29 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// Words of OpenID Authentication 2.0.
 const (
-	openID2Namespace = "http://specs.openid.net/auth/2.0"
-	identifierSelect = "http://specs.openid.net/auth/2.0/identifier_select"
+	nonceAge  = 5 * time.Minute // of an assertion, either way: clocks differ
+	maxParams = 40              // of an assertion
+	maxValue  = 4 << 10         // bytes of one
 )
 
-const (
-	nonceAge      = 5 * time.Minute // of an assertion, either way: clocks differ
-	maxAssertion  = 40              // parameters
-	maxAssertionV = 4 << 10         // bytes of one
-)
+// nameCharacters are those of parameter names: what providers sign is a list of
+// names with commas and lines with colons.
+const nameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_."
 
-// openID2Names are the characters of parameter names: what providers sign is a
-// list of names with commas and lines with colons.
-const openID2Names = "abcdefghijklmnopqrstuvwxyz0123456789_."
+// An Assertion is what came back through the browser, by name without "openid.".
+// Anyone can write one.
+type Assertion map[string]string
 
-// An assertion is what came back through the browser, by name without
-// "openid.". Anyone can write one.
-type assertion map[string]string
-
-// readAssertion takes every openid parameter, each of which may come once.
-func readAssertion(q url.Values) (assertion, error) {
-	a := assertion{}
+// ParseAssertion takes every openid parameter, each of which may come once.
+func ParseAssertion(q url.Values) (Assertion, error) {
+	a := Assertion{}
 	for full, values := range q {
 		name, ok := strings.CutPrefix(full, "openid.")
 		switch {
@@ -39,9 +33,9 @@ func readAssertion(q url.Values) (assertion, error) {
 			continue
 		case len(values) != 1:
 			return nil, errors.New("a parameter of the assertion came twice")
-		case name == "" || strings.Trim(name, openID2Names) != "":
+		case name == "" || strings.Trim(name, nameCharacters) != "":
 			return nil, errors.New("a parameter of the assertion has a name that key-value form does not")
-		case len(a) == maxAssertion || len(values[0]) > maxAssertionV || !utf8.ValidString(values[0]) || strings.ContainsAny(values[0], "\r\n\x00"):
+		case len(a) == maxParams || len(values[0]) > maxValue || !utf8.ValidString(values[0]) || strings.ContainsAny(values[0], "\r\n\x00"):
 			return nil, errors.New("the assertion is malformed or too large")
 		}
 		a[name] = values[0]
@@ -52,10 +46,12 @@ func readAssertion(q url.Values) (assertion, error) {
 // signedFields are those that a signature has to cover (§10.1).
 var signedFields = []string{"op_endpoint", "return_to", "response_nonce", "assoc_handle", "claimed_id", "identity"}
 
-// check judges what needs no help from the provider.
-func (a assertion) check(endpoint, returnTo string) error {
+// Check judges what needs no help from the provider: that the assertion is of this
+// endpoint and for this attempt, and that its signature, once verified, covers
+// what matters. The identifier and the nonce are the caller's to judge.
+func (a Assertion) Check(endpoint, returnTo string) error {
 	switch {
-	case a["ns"] != openID2Namespace:
+	case a["ns"] != namespace:
 		return errors.New("the answer is not of OpenID Authentication 2.0")
 	case a["mode"] != "id_res":
 		return errors.New("the answer is no assertion")
@@ -82,9 +78,9 @@ func (a assertion) check(endpoint, returnTo string) error {
 	return nil
 }
 
-// nonceEnds returns when a response_nonce (§10.1) is no longer accepted, so that
+// NonceExpiry returns when a response_nonce (§10.1) is no longer accepted, so that
 // nobody has to remember it longer. One that is not fresh is refused.
-func nonceEnds(nonce string, now time.Time) (time.Time, error) {
+func NonceExpiry(nonce string, now time.Time) (time.Time, error) {
 	const layout = "2006-01-02T15:04:05Z"
 	if len(nonce) < len(layout) || len(nonce) > 255 || strings.ContainsFunc(nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return time.Time{}, errors.New("response_nonce is malformed")
@@ -97,23 +93,4 @@ func nonceEnds(nonce string, now time.Time) (time.Time, error) {
 		return time.Time{}, errors.New("response_nonce is not fresh")
 	}
 	return made.Add(nonceAge + time.Minute), nil
-}
-
-// isValid reads the answer to check_authentication, key-value form (§4.1.1).
-func isValid(body []byte) error {
-	seen := map[string]string{}
-	for line := range strings.Lines(string(body)) {
-		name, v, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-		if _, twice := seen[name]; !ok || twice {
-			return errors.New("the answer is not in key-value form")
-		}
-		seen[name] = v
-	}
-	switch {
-	case seen["ns"] != openID2Namespace && seen["ns"] != "":
-		return errors.New("the answer is not of OpenID Authentication 2.0")
-	case seen["is_valid"] != "true":
-		return errors.New("the provider did not make this assertion")
-	}
-	return nil
 }
