@@ -50,7 +50,7 @@ func (s *Store) tables() (*sqlschema.Database, error) {
 	}
 	return &sqlschema.Database{
 		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: sub, Text: keyType,
-		Inspect: inspect, FoldText: true, Versions: versions, Lock: locker,
+		Inspect: catalog.Describe, FoldText: true, Versions: versions, Lock: locker,
 		// Two that make the same table at once collide in the catalogue.
 		Lost: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
 	}, nil

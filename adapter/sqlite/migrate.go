@@ -42,7 +42,7 @@ func (s *Store) tables() (*sqlschema.Database, error) {
 	}
 	return &sqlschema.Database{
 		Scheme: "sqlite", Where: s.path, DB: s.writer, Names: s.names, Quote: quote, Files: sub,
-		Inspect: inspect, FoldNames: true, TimeIndex: timeExpr, Versions: versions{base}, Lost: dialect().Unique,
+		Inspect: catalog.Describe, FoldNames: true, TimeIndex: timeExpr, Versions: versions{base}, Lost: dialect().Unique,
 	}, nil
 }
 
