@@ -107,9 +107,7 @@ func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err 
 	if s.server, err = findServer(ctx, s.db); err != nil {
 		return nil, s.target.explain(err)
 	}
-	if s.schema, err = s.tables(); err != nil {
-		return nil, fmt.Errorf("mysql: %w", err)
-	}
+	s.schema = s.tables()
 	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
 		return nil, s.target.explain(err)
 	}

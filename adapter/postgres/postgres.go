@@ -102,9 +102,7 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 	if err := s.check(ctx); err != nil {
 		return nil, explain(s.where, err)
 	}
-	if s.schema, err = s.tables(); err != nil {
-		return nil, err
-	}
+	s.schema = s.tables()
 	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
 	"authsvc/internal/schema"
@@ -118,7 +119,7 @@ func (d *Database) has(ctx context.Context, q Querier, table, column string) (bo
 
 // exec runs the statements of a file one by one.
 func (d *Database) exec(ctx context.Context, q Querier, file string) error {
-	text, err := fs.ReadFile(d.Files, file)
+	text, err := fs.ReadFile(d.Files, "schema/"+file)
 	if err != nil {
 		return err
 	}
@@ -216,6 +217,24 @@ func (d *Database) Version(ctx context.Context) (int64, error) {
 	return version, nil
 }
 
+// Ping reports whether the database answers and its schema is not older than
+// this build needs.
+func (d *Database) Ping(ctx context.Context) error {
+	if d.PingTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.PingTimeout)
+		defer cancel()
+	}
+	version, err := d.Version(ctx)
+	if err == nil && version < Latest() {
+		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, Latest())
+	}
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
+}
+
 // Status tells which migrations were applied. It writes nothing.
 func (d *Database) Status(ctx context.Context) (schema.Status, error) {
 	version, err := d.Version(ctx)
@@ -284,17 +303,28 @@ func (d *Database) provider() (*goose.Provider, error) {
 	for _, m := range migrations() {
 		list = append(list, goose.NewGoMigration(m.version, in(m.up), in(m.down)))
 	}
-	options := []goose.ProviderOption{goose.WithStore(d.Versions), goose.WithGoMigrations(list...),
+	versions, err := database.NewStore(d.Dialect, VersionTable)
+	if err != nil {
+		return nil, err
+	}
+	if d.Versions != nil {
+		versions = d.Versions(versions)
+	}
+	options := []goose.ProviderOption{goose.WithStore(versions), goose.WithGoMigrations(list...),
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
-	if d.Lock != nil {
-		options = append(options, goose.WithLocker(d.Lock))
+	if d.NewLock != nil {
+		lock, err := d.NewLock(lockOptions()...)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithLocker(lock))
 	}
 	return goose.NewProvider(goose.DialectCustom, d.DB, nil, options...)
 }
 
-// LockOptions are those of goose's table locks: a process that was killed
+// lockOptions are those of goose's table locks: a process that was killed
 // while it migrated holds the others up for at most 10 s.
-func LockOptions() []lock.TableLockerOption {
+func lockOptions() []lock.TableLockerOption {
 	return []lock.TableLockerOption{lock.WithTableName(LockTable), lock.WithTableLeaseDuration(10 * time.Second),
 		lock.WithTableHeartbeatInterval(2 * time.Second), lock.WithTableLockTimeout(200*time.Millisecond, 600)}
 }

@@ -30,11 +30,11 @@ type Database struct {
 	DB    *sql.DB
 	Names sqladapter.Names
 	Quote func(name string) string
-	// Files are user.sql, account.sql, session.sql and verificationtoken.sql,
-	// which make one shared table each, and NAME.up.sql and NAME.down.sql for
-	// own tables. Statements end with ";\n" and can be repeated. Names in
-	// braces are logical ones; {type User.id} is the type of a column that is
-	// there, and {text} what Text says.
+	// Files has a folder schema with user.sql, account.sql, session.sql and
+	// verificationtoken.sql, which make one shared table each, and NAME.up.sql
+	// and NAME.down.sql for own tables. Statements end with ";\n" and can be
+	// repeated. Names in braces are logical ones; {type User.id} is the type of
+	// a column that is there, and {text} what Text says.
 	Files fs.FS
 	// Text is the type of text that is compared byte for byte, as keys of own
 	// tables are. Nil: {text} is not used.
@@ -50,14 +50,21 @@ type Database struct {
 	// TimeIndex is the expression of an index over a time column that the
 	// sweep uses. Nil: the column.
 	TimeIndex func(column string) string
-	// Versions keeps goose's table.
-	Versions database.Store
-	// Lock makes processes migrate one after the other. Nil: Versions refuses
-	// what another process has done.
-	Lock lock.Locker
+	// Dialect is what goose calls the database.
+	Dialect database.Dialect
+	// Versions wraps what keeps goose's table. Nil: it is used as it is.
+	Versions func(database.Store) database.Store
+	// NewLock makes the lock that makes processes migrate one after the other.
+	// Nil: Versions refuses what another process has done.
+	NewLock func(...lock.TableLockerOption) (lock.Locker, error)
 	// Lost reports that another process was first.
 	Lost func(error) bool
+	// PingTimeout bounds Ping. 0: only its context does.
+	PingTimeout time.Duration
 }
+
+// PingTimeout is that of a database on another machine.
+const PingTimeout = 5 * time.Second
 
 // VersionTable is where goose notes which migrations were applied.
 const VersionTable = "authsvc_goose"
