@@ -3,10 +3,8 @@ package mysql
 import (
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -53,12 +51,12 @@ func dialect(s server) sqladapter.Dialect {
 		Now:         `SELECT UTC_TIMESTAMP(6)`,
 		DeleteLimit: true,
 		DeleteJoin:  true,
-		EncodeTime:  func(t time.Time) any { return t.UTC() },
-		DecodeTime:  decodeTime,
-		Unique:      is(errDuplicate),
-		ForeignKey:  is(errNoParent, errParent),
-		Retryable:   retryable,
-		NoSuchID:    noSuchID,
+		// EncodeTime and DecodeTime are nil: the driver reads and writes DATETIME
+		// and TIMESTAMP in UTC, which is the time zone of every connection.
+		Unique:     is(errDuplicate),
+		ForeignKey: is(errNoParent, errParent),
+		Retryable:  retryable,
+		NoSuchID:   noSuchID,
 	}
 }
 
@@ -68,16 +66,6 @@ func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``"
 // column, has found the row by its index.
 func exact(column string) string {
 	return `CAST(CONVERT(` + column + ` USING utf8mb4) AS BINARY) = CAST(? AS BINARY)`
-}
-
-// decodeTime reads DATETIME and TIMESTAMP columns; the driver has parsed them
-// in UTC, which is the time zone of every connection.
-func decodeTime(v any) (time.Time, error) {
-	t, ok := v.(time.Time)
-	if !ok {
-		return time.Time{}, fmt.Errorf("time column holds a %T", v)
-	}
-	return t, nil
 }
 
 // is recognises error numbers.

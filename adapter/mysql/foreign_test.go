@@ -5,6 +5,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 
@@ -81,7 +82,7 @@ func TestAdapterOnTablesOfOthers(t *testing.T) {
 			t.Parallel()
 			fresh := template(t, c.options, c.made)
 			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
-				return limited{opened(t, fresh(t), c.options, seam{}), c.limits}
+				return limited{opened(t, fresh(t), c.options, sqladapter.TestHooks{}), c.limits}
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqlfault"
@@ -131,7 +132,7 @@ func TestRefusesTables(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			db, err := to.open(nil)
+			db, err := to.open(sqladapter.TestHooks{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +339,7 @@ func dies(t *testing.T, url string, n int) bool {
 	t.Helper()
 	var fault sqlfault.Switch
 	fault.Arm(n, n%2 == 0)
-	s, err := open(t.Context(), url, Options{Migrate: true}, seam{connector: fault.Wrap})
+	s, err := open(t.Context(), url, Options{Migrate: true}, sqladapter.TestHooks{Connector: fault.Wrap})
 	if err == nil {
 		s.Close()
 	}

@@ -20,7 +20,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"time"
 
@@ -56,12 +55,6 @@ var (
 	_ authsvc.Clock   = (*Store)(nil)
 )
 
-// seam lets tests put something between the store and the driver.
-type seam struct {
-	connector func(driver.Connector) driver.Connector
-	dialect   func(*sqladapter.Dialect)
-}
-
 // Open opens a database:
 //
 //	mysql://USER:PASSWORD@HOST:3306/DATABASE
@@ -85,10 +78,10 @@ type seam struct {
 // tells whether waiting may help. A schema that is newer than this build knows
 // is refused and left as it is. The context bounds opening.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	return open(ctx, url, o, seam{})
+	return open(ctx, url, o, sqladapter.TestHooks{})
 }
 
-func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err error) {
+func open(ctx context.Context, url string, o Options, hooks sqladapter.TestHooks) (_ *Store, err error) {
 	s := &Store{}
 	if s.target, err = parseURL(url); err != nil {
 		return nil, err
@@ -96,7 +89,7 @@ func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err 
 	if s.names, err = o.Naming.Resolve(); err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
 	}
-	if s.db, err = s.target.open(test.connector); err != nil {
+	if s.db, err = s.target.open(hooks); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -111,15 +104,11 @@ func open(ctx context.Context, url string, o Options, test seam) (_ *Store, err 
 	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
 		return nil, s.target.explain(err)
 	}
-	d := dialect(s.server)
-	if test.dialect != nil {
-		test.dialect(&d)
-	}
 	traits, err := s.schema.Traits(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
 	}
-	if s.Adapter, err = sqladapter.New(s.db, s.db, d, o.Naming, traits); err != nil {
+	if s.Adapter, err = sqladapter.New(s.db, s.db, hooks.Adjust(dialect(s.server)), o.Naming, traits); err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
 	}
 	return s, nil

@@ -28,9 +28,9 @@ type shared struct {
 
 // opened opens a database that has all tables, with some connections: many
 // stores are open at once.
-func opened(t testing.TB, url string, o Options, test seam) shared {
+func opened(t testing.TB, url string, o Options, hooks sqladapter.TestHooks) shared {
 	t.Helper()
-	s, err := open(t.Context(), withParameters(url, "pool_max_conns=8"), o, test)
+	s, err := open(t.Context(), withParameters(url, "pool_max_conns=8"), o, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func execute(ctx context.Context, url, statements string) error {
 	if err != nil {
 		return err
 	}
-	db, err := to.open(nil)
+	db, err := to.open(sqladapter.TestHooks{})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func execute(ctx context.Context, url, statements string) error {
 
 // Reopen implements [adaptertest.Reopener].
 func (s shared) Reopen(t *testing.T) authsvc.Adapter {
-	return opened(t, s.url, s.options, seam{}).Store
+	return opened(t, s.url, s.options, sqladapter.TestHooks{}).Store
 }
 
 func (s shared) exec(ctx context.Context, text string, args ...any) error {
@@ -136,7 +136,7 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 func run(t *testing.T, o Options, made string) {
 	t.Helper()
 	fresh := template(t, o, made)
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return opened(t, fresh(t), o, seam{}) })
+	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return opened(t, fresh(t), o, sqladapter.TestHooks{}) })
 }
 
 func TestAdapter(t *testing.T) {
@@ -210,7 +210,7 @@ func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
 	fresh := template(t, Options{}, "")
 	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-		return opened(t, fresh(t), Options{}, seam{connector: wrap})
+		return opened(t, fresh(t), Options{}, sqladapter.TestHooks{Connector: wrap})
 	})
 }
 
@@ -246,7 +246,7 @@ func TestRetry(t *testing.T) {
 // commit.
 func retries(t *testing.T, url string, cause error, repeated bool) {
 	var fault sqlfault.Switch
-	s := opened(t, url, Options{}, seam{connector: fault.Wrap, dialect: func(d *sqladapter.Dialect) {
+	s := opened(t, url, Options{}, sqladapter.TestHooks{Connector: fault.Wrap, Dialect: func(d *sqladapter.Dialect) {
 		retryable := d.Retryable
 		d.Retryable = func(err error) bool {
 			if errors.Is(err, sqlfault.ErrFault) {

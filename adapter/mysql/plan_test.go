@@ -24,7 +24,7 @@ func TestQueryPlans(t *testing.T) {
 			if err := prepare(url, c.options, c.made); err != nil {
 				t.Fatal(err)
 			}
-			s := opened(t, url, c.options, seam{})
+			s := opened(t, url, c.options, sqladapter.TestHooks{})
 			fill(t, s)
 			texts := sqladapter.Statements(s.Adapter)
 			if len(texts) < 40 {

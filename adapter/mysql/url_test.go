@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 
@@ -59,11 +60,11 @@ func security(c *tls.Config) string {
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	got, err := parseURL("mysql://localhost/db?timeout=2s&pool_max_conns=7&pool_max_conn_idle_time=3m&pool_max_conn_lifetime=4h")
-	if err != nil || got.timeout != 2*time.Second || got.pool != (pool{7, 3 * time.Minute, 4 * time.Hour}) {
+	if err != nil || got.timeout != 2*time.Second || got.pool != (sqladapter.Pool{Size: 7, IdleTime: 3 * time.Minute, Lifetime: 4 * time.Hour}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = parseURL("mysql://localhost/db")
-	if err != nil || got.timeout != 5*time.Second || got.pool != (pool{20, 5 * time.Minute, time.Hour}) {
+	if err != nil || got.timeout != 5*time.Second || got.pool != (sqladapter.Pool{Size: 20, IdleTime: 5 * time.Minute, Lifetime: time.Hour}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -2,10 +2,8 @@ package postgres
 
 import (
 	"database/sql"
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"authsvc/internal/sqladapter"
 )
@@ -27,10 +25,9 @@ func dialect() sqladapter.Dialect {
 		// committed before, whatever the default of the database is.
 		Isolation: sql.LevelReadCommitted,
 
-		// The driver sends times in binary: the wall clock of UTC to TIMESTAMP,
-		// the moment to TIMESTAMPTZ. No session's time zone has a part in it.
-		EncodeTime: func(t time.Time) any { return t },
-		DecodeTime: decodeTime,
+		// EncodeTime and DecodeTime are nil: the driver sends times in binary,
+		// the wall clock of UTC to TIMESTAMP, the moment to TIMESTAMPTZ. No
+		// session's time zone has a part in it.
 
 		Unique:      is(uniqueViolation),
 		ForeignKey:  is(foreignKeyViolation),
@@ -41,11 +38,3 @@ func dialect() sqladapter.Dialect {
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-func decodeTime(v any) (time.Time, error) {
-	t, ok := v.(time.Time)
-	if !ok {
-		return time.Time{}, fmt.Errorf("time column holds a %T", v)
-	}
-	return t, nil
-}

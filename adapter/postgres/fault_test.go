@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/sqlfault"
 )
 
@@ -19,7 +20,7 @@ func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
 	fresh := schemas(t, other{})
 	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-		return opened(t, fresh(t), Options{Migrate: true}, other{}, seam{connector: wrap})
+		return opened(t, fresh(t), Options{Migrate: true}, other{}, sqladapter.TestHooks{Connector: wrap})
 	})
 }
 
@@ -58,7 +59,7 @@ func TestRetry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fault := sqlfault.Switch{Err: c.err}
-			s := newShared(t, Options{}, seam{connector: fault.Wrap})
+			s := newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
 			if err := s.Ping(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +92,7 @@ func TestRetry(t *testing.T) {
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
 	fault := sqlfault.Switch{Err: &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "injected"}}
-	s := newShared(t, Options{}, seam{connector: fault.Wrap})
+	s := newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestLostCommit(t *testing.T) {
 // widened, are prepared again.
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
-	s := opened(t, with(made(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), seam{})
+	s := opened(t, with(made(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	u, err := s.CreateUser(t.Context(), authsvc.User{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestStaleStatements(t *testing.T) {
 // A connection to a server that became a standby is given up.
 func TestDemoted(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	s.db.SetMaxOpenConns(1)
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "ann"}); err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestDemoted(t *testing.T) {
 // A call waits for what another transaction holds, but not for ever.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	if err := signUp(t.Context(), s, "ann"); err != nil {
 		t.Fatal(err)
 	}

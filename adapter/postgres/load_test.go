@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 
@@ -120,7 +121,7 @@ func TestKill(t *testing.T) {
 	l := newLedger()
 	for range 3 {
 		killed(t, url, l)
-		l.holds(t, opened(t, url, Options{}, other{}, seam{}).Store)
+		l.holds(t, opened(t, url, Options{}, other{}, sqladapter.TestHooks{}).Store)
 	}
 }
 
@@ -162,7 +163,7 @@ func killed(t *testing.T, url string, l *ledger) {
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
 	url := made(t, prisma)
-	s := opened(t, url, Options{}, other{}, seam{}).Store
+	s := opened(t, url, Options{}, other{}, sqladapter.TestHooks{}).Store
 	tx, err := s.db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +199,7 @@ func TestKilledMigration(t *testing.T) {
 	if got := versionsApplied(t, s.db); got != "[0 1 1 1 2 1 3 1 4 1]" {
 		t.Errorf("applied: %s", got)
 	}
-	if err := signUp(t.Context(), opened(t, url, Options{}, other{}, seam{}), "ann"); err != nil {
+	if err := signUp(t.Context(), opened(t, url, Options{}, other{}, sqladapter.TestHooks{}), "ann"); err != nil {
 		t.Error(err)
 	}
 }
@@ -232,7 +233,7 @@ func traffic(ctx context.Context, s *Store, l *ledger, passed *atomic.Int64) *sy
 // and the store finds it again by itself.
 func TestServerKilled(t *testing.T) {
 	server := servertest.OwnPostgres(t)
-	s := opened(t, server.URL, Options{Migrate: true}, other{}, seam{}).Store
+	s := opened(t, server.URL, Options{Migrate: true}, other{}, sqladapter.TestHooks{}).Store
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var passed atomic.Int64
@@ -271,7 +272,7 @@ func awaitTraffic(t *testing.T, passed *atomic.Int64) {
 // A server that hangs holds no call for longer than the adapter's 5 s.
 func TestServerFrozen(t *testing.T) {
 	server := servertest.OwnPostgres(t)
-	s := opened(t, server.URL, Options{Migrate: true}, other{}, seam{}).Store
+	s := opened(t, server.URL, Options{Migrate: true}, other{}, sqladapter.TestHooks{}).Store
 	if err := signUp(t.Context(), s, "ann"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/servertest"
 )
@@ -42,7 +43,7 @@ INSERT INTO "Session" VALUES ('s1', 'tok1', 'cl1', '2030-01-01 00:00:00.123');`
 
 func TestAdoptsPrismaDatabase(t *testing.T) {
 	t.Parallel()
-	s := opened(t, with(made(t, prisma+people), "TimeZone=Asia/Kolkata"), Options{}, other{}, seam{})
+	s := opened(t, with(made(t, prisma+people), "TimeZone=Asia/Kolkata"), Options{}, other{}, sqladapter.TestHooks{})
 	before := schemaOf(t, s)
 	if got := query(t, s.db, `SELECT relname FROM pg_class WHERE relname LIKE 'authsvc%'`); len(got) != 0 {
 		t.Errorf("opening made %s", got)
@@ -53,7 +54,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 	if after := schemaOf(t, s); after != before {
 		t.Errorf("its tables were changed:\n%s\n%s", before, after)
 	}
-	s = opened(t, s.location, Options{}, other{}, seam{})
+	s = opened(t, s.location, Options{}, other{}, sqladapter.TestHooks{})
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 123e6, time.UTC)
 	record, u, err := s.GetSession(t.Context(), "tok1", "d")
 	if err != nil {
@@ -80,7 +81,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 // TIMESTAMPTZ holds the moment, in whatever zone it was written or is read.
 func TestTimesWithZone(t *testing.T) {
 	t.Parallel()
-	s := opened(t, with(made(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), seam{})
+	s := opened(t, with(made(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	moment := time.Date(2030, 11, 3, 5, 30, 0, 123e6, time.UTC) // 1:30 comes twice that night
 	for _, at := range []time.Time{moment, moment.Add(time.Hour)} {
 		u, err := s.CreateUser(t.Context(), authsvc.User{EmailVerified: at})
@@ -101,7 +102,7 @@ func TestTimesWithZone(t *testing.T) {
 // What does not fit is an error of the store, and nothing is cut.
 func TestNarrowColumns(t *testing.T) {
 	t.Parallel()
-	s := opened(t, made(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), seam{})
+	s := opened(t, made(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	for _, long := range []string{strings.Repeat("n", 256), strings.Repeat("ä", 256)} {
 		_, err := s.CreateUser(t.Context(), authsvc.User{Name: long})
 		if err == nil || errors.Is(err, authsvc.ErrConflict) || errors.Is(err, authsvc.ErrNotFound) || !strings.Contains(err.Error(), "character varying(255)") {
@@ -141,7 +142,7 @@ func TestTraits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := opened(t, made(t, c.schema), Options{Migrate: true, Naming: c.naming}, other{}, seam{})
+			s := opened(t, made(t, c.schema), Options{Migrate: true, Naming: c.naming}, other{}, sqladapter.TestHooks{})
 			traits, err := s.schema.Traits(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -225,7 +226,7 @@ func TestAddsIndexes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := opened(t, made(t, replaced(t, c.old, c.new)), Options{Migrate: true}, other{}, seam{})
+			s := opened(t, made(t, replaced(t, c.old, c.new)), Options{Migrate: true}, other{}, sqladapter.TestHooks{})
 			const added = `SELECT indexname FROM pg_indexes WHERE indexname LIKE 'authsvc\_%' AND tablename NOT LIKE 'authsvc\_%'
 				AND indexdef LIKE '%UNIQUE%' ORDER BY 1`
 			if got := strings.Join(query(t, s.db, added), " "); got != c.want {
@@ -237,7 +238,7 @@ func TestAddsIndexes(t *testing.T) {
 
 func TestOpenDoesNotMigrate(t *testing.T) {
 	t.Parallel()
-	s := opened(t, servertest.Postgres(t), Options{}, other{}, seam{})
+	s := opened(t, servertest.Postgres(t), Options{}, other{}, sqladapter.TestHooks{})
 	status, err := s.Status(t.Context())
 	if err != nil || status.Current != 0 || status.Latest != sqlschema.Latest() || status.Migrations[0].Applied {
 		t.Fatalf("got %+v, %v", status, err)
@@ -267,7 +268,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 
 func TestDownKeepsPeople(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
 		t.Fatal(err)
 	}
@@ -287,14 +288,14 @@ func TestDownKeepsPeople(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := opened(t, s.location, Options{}, other{}, seam{}).GetUser(t.Context(), "u"); err != nil {
+	if _, err := opened(t, s.location, Options{}, other{}, sqladapter.TestHooks{}).GetUser(t.Context(), "u"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestRefusesNewerSchema(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	if err := s.exec(t.Context(), `INSERT INTO `+sqlschema.VersionTable+` (version_id, is_applied) VALUES (99, true)`); err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +347,7 @@ func TestMigrationFailingHalfway(t *testing.T) {
 	if _, err := Open(t.Context(), location, Options{Migrate: true}); err == nil {
 		t.Fatal("migrated")
 	}
-	s := opened(t, location, Options{}, other{}, seam{})
+	s := opened(t, location, Options{}, other{}, sqladapter.TestHooks{})
 	if got := query(t, s.db, `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'authsvc\_goose%'`); fmt.Sprint(got) != "[authsvc_once]" {
 		t.Errorf("left behind: %s", got)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 
@@ -132,7 +133,7 @@ func TestOpenRefusedByServer(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), `ALTER TABLE "User" ADD "image" TEXT`); err != nil {
 		t.Fatal(err)
 	}
-	opened(t, location, Options{Migrate: true}, other{}, seam{})
+	opened(t, location, Options{Migrate: true}, other{}, sqladapter.TestHooks{})
 }
 
 // A context that ends while the server is silent ends opening.

@@ -30,7 +30,7 @@ ANALYZE;`
 // is bounded.
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	now := time.Now()
 	if _, err := s.db.ExecContext(t.Context(), strings.ReplaceAll(populate, "EPOCH", fmt.Sprint(now.Unix()))); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/servertest"
 )
@@ -90,9 +91,9 @@ func connected(t testing.TB, location string) *sql.DB {
 }
 
 // opened opens a database, with parameters added to its URL.
-func opened(t testing.TB, location string, o Options, by other, test seam) shared {
+func opened(t testing.TB, location string, o Options, by other, hooks sqladapter.TestHooks) shared {
 	t.Helper()
-	s, err := open(t.Context(), location, o, test)
+	s, err := open(t.Context(), location, o, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +105,10 @@ func opened(t testing.TB, location string, o Options, by other, test seam) share
 	return shared{s, location, o, by}
 }
 
-func newShared(t testing.TB, o Options, test seam) shared {
+func newShared(t testing.TB, o Options, hooks sqladapter.TestHooks) shared {
 	t.Helper()
 	o.Migrate = true
-	return opened(t, servertest.Postgres(t), o, other{}, test)
+	return opened(t, servertest.Postgres(t), o, other{}, hooks)
 }
 
 // with adds parameters to a URL.
@@ -120,7 +121,7 @@ func with(location, parameters string) string {
 
 // Reopen implements [adaptertest.Reopener].
 func (s shared) Reopen(t *testing.T) authsvc.Adapter {
-	return opened(t, s.location, s.options, s.other, seam{})
+	return opened(t, s.location, s.options, s.other, sqladapter.TestHooks{})
 }
 
 // Limits implements [adaptertest.Limited].
@@ -201,7 +202,7 @@ func suite(t *testing.T, o Options, by other, parameters string) {
 	o.Migrate = true
 	fresh := servertest.PostgresFrom(t, func(url string) error { return prepare(url, o, by) })
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
-		return opened(t, with(fresh(t), parameters), o, by, seam{})
+		return opened(t, with(fresh(t), parameters), o, by, sqladapter.TestHooks{})
 	})
 }
 

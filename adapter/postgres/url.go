@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"authsvc/internal/sqladapter"
 )
 
 // connectTimeout is how long one server may take to answer a new connection
@@ -20,7 +22,7 @@ const connectTimeout = 2 * time.Second
 // A target is what a URL says.
 type target struct {
 	config *pgx.ConnConfig
-	pool   pool
+	pool   sqladapter.Pool
 }
 
 // where names the database in errors, without user and password.
@@ -134,7 +136,7 @@ func (t *target) checkTLS(mode string) error {
 
 // settle takes the parameters that are not the server's and sets defaults.
 func (t *target) settle() error {
-	if err := t.pool.take(t.config.RuntimeParams); err != nil {
+	if err := t.takePool(t.config.RuntimeParams); err != nil {
 		return err
 	}
 	if t.config.ConnectTimeout == 0 {
@@ -147,18 +149,12 @@ func (t *target) settle() error {
 	return nil
 }
 
-// A pool has the limits of the connections.
-type pool struct {
-	connections          int
-	idleTime, longestUse time.Duration
-}
-
 // minConnections is what a migration needs, which holds a lock beside it.
 const minConnections = 4
 
-// take moves the settings of the pool out of the parameters.
-func (p *pool) take(params map[string]string) error {
-	*p = pool{connections: 20, idleTime: 5 * time.Minute, longestUse: time.Hour}
+// takePool moves the settings of the pool out of the parameters.
+func (t *target) takePool(params map[string]string) error {
+	t.pool = sqladapter.DefaultPool()
 	for name, value := range params {
 		if !strings.HasPrefix(name, "pool_") {
 			continue
@@ -167,14 +163,14 @@ func (p *pool) take(params map[string]string) error {
 		var err error
 		switch name {
 		case "pool_max_conns":
-			p.connections, err = strconv.Atoi(value)
-			if err == nil && p.connections < minConnections {
+			t.pool.Size, err = strconv.Atoi(value)
+			if err == nil && t.pool.Size < minConnections {
 				err = strconv.ErrRange
 			}
 		case "pool_max_conn_idle_time":
-			p.idleTime, err = duration(value)
+			t.pool.IdleTime, err = duration(value)
 		case "pool_max_conn_lifetime":
-			p.longestUse, err = duration(value)
+			t.pool.Lifetime, err = duration(value)
 		default:
 			return fmt.Errorf("postgres: unknown parameter %s in the URL: there are pool_max_conns, pool_max_conn_idle_time and pool_max_conn_lifetime", name)
 		}

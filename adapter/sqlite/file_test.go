@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 )
 
 func TestParsePath(t *testing.T) {
@@ -156,7 +157,7 @@ func TestRefusesFile(t *testing.T) {
 // filled is a database with some pages of data.
 func filled(t *testing.T) []byte {
 	t.Helper()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	for i := range 20 {
 		u := authsvc.User{ID: "u" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Name: strings.Repeat("n", 3000)}
 		if _, err := s.CreateUser(t.Context(), u); err != nil {

@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 )
 
 // Writers of two processes wait for each other, not for a long reader.
 func TestWritersBesideLongReader(t *testing.T) {
 	t.Parallel()
-	a := newShared(t, Options{}, seam{})
+	a := newShared(t, Options{}, sqladapter.TestHooks{})
 	b := a.Reopen(t)
 	rows, err := a.reader.QueryContext(t.Context(), `SELECT name FROM sqlite_schema`)
 	if err != nil || !rows.Next() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqlschema"
 )
 
@@ -242,7 +243,7 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 
 func TestDownKeepsPeople(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "u"}); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestDownKeepsPeople(t *testing.T) {
 
 func TestRefusesNewerSchema(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	if err := s.exec(t.Context(), `INSERT INTO `+sqlschema.VersionTable+` (version_id, is_applied) VALUES (99, 1)`); err != nil {
 		t.Fatal(err)
 	}

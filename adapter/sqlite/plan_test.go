@@ -12,7 +12,7 @@ import (
 // is bounded.
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	texts := sqladapter.Statements(s.Adapter)
 	if len(texts) < 30 {
 		t.Fatalf("only %d statements", len(texts))
@@ -33,7 +33,7 @@ func TestQueryPlans(t *testing.T) {
 // costs a page that is in no cache.
 func TestSessionIsReadByKeys(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	read := 0
 	for _, text := range sqladapter.Statements(s.Adapter) {
 		if !strings.Contains(text, "o.digest = ?") {

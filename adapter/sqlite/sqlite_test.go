@@ -27,13 +27,13 @@ type shared struct {
 	options  Options
 }
 
-func newShared(t *testing.T, o Options, test seam) shared {
+func newShared(t *testing.T, o Options, hooks sqladapter.TestHooks) shared {
 	t.Helper()
 	location := filepath.Join(t.TempDir(), "auth.db")
 	if err := os.WriteFile(location, migrated(t, o), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := open(t.Context(), location, o, test)
+	s, err := open(t.Context(), location, o, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 
 func TestAdapter(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, Options{}, seam{}) })
+	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, Options{}, sqladapter.TestHooks{}) })
 }
 
 // awkward are names of preset snake, some of which need quoting.
@@ -131,7 +131,7 @@ func awkward() Options {
 // names.
 func TestAdapterWithoutReturning(t *testing.T) {
 	t.Parallel()
-	test := seam{dialect: func(d *sqladapter.Dialect) { d.Returning = false }}
+	test := sqladapter.TestHooks{Dialect: func(d *sqladapter.Dialect) { d.Returning = false }}
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, awkward(), test) })
 }
 
@@ -178,7 +178,7 @@ func query(t *testing.T, db *sql.DB, text string, args ...any) (list []string) {
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	var fault sqlfault.Switch
-	s := newShared(t, Options{}, seam{connector: fault.Wrap, dialect: func(d *sqladapter.Dialect) {
+	s := newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap, Dialect: func(d *sqladapter.Dialect) {
 		d.Retryable = func(err error) bool { return errors.Is(err, sqlfault.ErrFault) }
 	}})
 	if err := s.Ping(t.Context()); err != nil {
@@ -203,7 +203,7 @@ func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
 	open := func(returning bool) func(*testing.T, func(driver.Connector) driver.Connector) sqlfault.Store {
 		return func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-			return newShared(t, Options{}, seam{connector: wrap, dialect: func(d *sqladapter.Dialect) { d.Returning = returning }})
+			return newShared(t, Options{}, sqladapter.TestHooks{Connector: wrap, Dialect: func(d *sqladapter.Dialect) { d.Returning = returning }})
 		}
 	}
 	sqlfault.Run(t, open(true))

@@ -62,6 +62,7 @@ func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error
 	if err != nil {
 		return nil, err
 	}
+	d.setDefaults()
 	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t, line: newLine(&d)}
 	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names, traits: t}
 	a.statements = build(b)

@@ -2,6 +2,7 @@ package sqladapter
 
 import (
 	"database/sql"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -50,7 +51,8 @@ type Dialect struct {
 	SkipLocked string
 
 	// EncodeTime and DecodeTime convert the time columns of the shared tables,
-	// in UTC and with millisecond precision; neither sees an absent time.
+	// in UTC and with millisecond precision; neither sees an absent time. Nil:
+	// the driver takes and returns a [time.Time].
 	// Own tables hold milliseconds since 1970 in every database.
 	EncodeTime func(time.Time) any
 	DecodeTime func(any) (time.Time, error)
@@ -69,6 +71,22 @@ type Dialect struct {
 	// NoSuchID tells that a parameter cannot be an id of the column that it
 	// was compared with, such as a word with a number. Nil: it never does.
 	NoSuchID func(error) bool
+}
+
+// setDefaults is for a driver that speaks of times in [time.Time].
+func (d *Dialect) setDefaults() {
+	if d.EncodeTime == nil {
+		d.EncodeTime = func(t time.Time) any { return t }
+	}
+	if d.DecodeTime == nil {
+		d.DecodeTime = func(v any) (time.Time, error) {
+			t, ok := v.(time.Time)
+			if !ok {
+				return time.Time{}, fmt.Errorf("time column holds a %T", v)
+			}
+			return t, nil
+		}
+	}
 }
 
 // placeholders replaces each ? of text.
