@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/sqltest"
 )
 
 func TestParsePath(t *testing.T) {
@@ -52,7 +53,7 @@ func TestOddFileName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	for _, name := range []string{path, path + "-wal"} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
@@ -66,9 +67,9 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"} {
-		if got := query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
+		if got := sqltest.Query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
 		}
 	}
@@ -87,7 +88,7 @@ func TestFileMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -147,7 +148,7 @@ func TestRefusesFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		closeAtEnd(t, s)
+		sqltest.CloseAtEnd(t, s)
 		if _, err := s.GetUser(t.Context(), "u00"); err != nil {
 			t.Error(err)
 		}

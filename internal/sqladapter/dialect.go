@@ -89,8 +89,8 @@ func (d *Dialect) setDefaults() {
 	}
 }
 
-// placeholders replaces each ? of text.
-func (d *Dialect) placeholders(text string) string {
+// Rebind replaces each ? of text by the placeholder of the database.
+func (d *Dialect) Rebind(text string) string {
 	if d.Placeholder == nil {
 		return text
 	}

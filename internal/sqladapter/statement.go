@@ -51,7 +51,7 @@ func (b *builder) write(text string) *statement {
 func (b *builder) add(db *sql.DB, text string) *statement {
 	s := &statement{db: db}
 	text = b.comparisons(s, b.absent(text))
-	expanded, err := b.names.Expand(b.dialect.placeholders(text), b.dialect.Quote)
+	expanded, err := b.names.Expand(b.dialect.Rebind(text), b.dialect.Quote)
 	b.err = errors.Join(b.err, err)
 	s.text = expanded
 	b.all = append(b.all, s)
