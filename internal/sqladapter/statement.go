@@ -2,9 +2,12 @@ package sqladapter
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -278,6 +281,20 @@ func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*s
 		}
 	}
 	return rows.Err()
+}
+
+// canonical is a UUID as databases return it, RFC 9562 §4.
+var canonical = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+func isUUID(id string) bool { return canonical.MatchString(id) }
+
+// newUUID is a random UUID, RFC 9562 §5.4.
+func newUUID() string {
+	var u [16]byte
+	rand.Read(u[:])
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	s := hex.EncodeToString(u[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
 // Statements returns the text of all statements of an adapter, for tests of
