@@ -42,15 +42,15 @@ const (
 // that both are spoken to in the same words.
 func dialect(s server) sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:       quote,
-		OrNothing:   " ON DUPLICATE KEY UPDATE id = id",
-		ForUpdate:   " FOR UPDATE",
-		SkipLocked:  " FOR UPDATE SKIP LOCKED",
-		Exact:       exact,
-		IDText:      func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
-		Now:         `SELECT UTC_TIMESTAMP(6)`,
-		DeleteLimit: true,
-		DeleteJoin:  true,
+		Quote:               quote,
+		OnConflictDoNothing: " ON DUPLICATE KEY UPDATE id = id",
+		ForUpdate:           " FOR UPDATE",
+		SkipLocked:          " FOR UPDATE SKIP LOCKED",
+		Exact:               exact,
+		IDText:              func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
+		Now:                 `SELECT UTC_TIMESTAMP(6)`,
+		DeleteLimit:         true,
+		DeleteJoin:          true,
 		// EncodeTime and DecodeTime are nil: the driver reads and writes DATETIME
 		// and TIMESTAMP in UTC, which is the time zone of every connection.
 		Unique:     is(errDuplicate),

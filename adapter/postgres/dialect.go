@@ -11,16 +11,16 @@ import (
 // dialect is PostgreSQL's, without what CockroachDB and YugabyteDB lack.
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:       quote,
-		Placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
-		Returning:   true,
-		OrNothing:   " ON CONFLICT DO NOTHING",
-		ForUpdate:   " FOR UPDATE",
-		SkipLocked:  " FOR UPDATE SKIP LOCKED",
-		Exact:       func(column string) string { return column + `::text COLLATE "C" = ?::text` },
-		IDText:      func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
-		Now:         `SELECT clock_timestamp()`,
-		Among:       func(query string) string { return "= ANY (ARRAY(" + query + "))" },
+		Quote:               quote,
+		Placeholder:         func(n int) string { return "$" + strconv.Itoa(n) },
+		Returning:           true,
+		OnConflictDoNothing: " ON CONFLICT DO NOTHING",
+		ForUpdate:           " FOR UPDATE",
+		SkipLocked:          " FOR UPDATE SKIP LOCKED",
+		Exact:               func(column string) string { return column + `::text COLLATE "C" = ?::text` },
+		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
+		Now:                 `SELECT clock_timestamp()`,
+		InSubquery:          func(query string) string { return "= ANY (ARRAY(" + query + "))" },
 		// Steps lock the rows that they rely on and then have to see what was
 		// committed before, whatever the default of the database is.
 		Isolation: sql.LevelReadCommitted,

@@ -188,8 +188,8 @@ func TestTraits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprint("made ", set(traits.MadeIDs), " uuids ", set(traits.UUIDs), " folded ", set(traits.Folded),
-				" orphans ", traits.Orphans, " narrow ", traits.NarrowExpiry)
+			got := fmt.Sprint("made ", set(traits.GeneratedIDs), " uuids ", set(traits.UUIDs), " folded ", set(traits.Folded),
+				" orphans ", traits.NoCascade, " narrow ", traits.NarrowExpiry)
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}

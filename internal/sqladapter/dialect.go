@@ -17,9 +17,9 @@ type Dialect struct {
 	// Returning: DELETE and UPDATE can return rows. Without it those steps
 	// become a transaction of two statements.
 	Returning bool
-	// OrNothing ends an INSERT into an own table that does nothing when the
-	// key is there, such as " ON CONFLICT DO NOTHING".
-	OrNothing string
+	// OnConflictDoNothing ends an INSERT into an own table that does nothing
+	// when the key is there, such as " ON CONFLICT DO NOTHING".
+	OnConflictDoNothing string
 	// ForUpdate ends a SELECT whose row is about to be changed, such as
 	// " FOR UPDATE". Empty when transactions exclude each other anyway.
 	ForUpdate string
@@ -33,9 +33,9 @@ type Dialect struct {
 	// Now is a query for the time at the database, in UTC. Empty: it has no
 	// clock but that of the machine.
 	Now string
-	// Among compares the left side with the rows of a query so that the query
-	// runs once, first, and its rows are found by their index. Nil: "IN".
-	Among func(query string) string
+	// InSubquery compares the left side with the rows of a query so that the
+	// query runs once, first, and its rows are found by their index. Nil: "IN".
+	InSubquery func(query string) string
 	// DeleteLimit: DELETE takes ORDER BY and LIMIT.
 	DeleteLimit bool
 	// DeleteJoin: DELETE joins tables, and would read the whole table when it
@@ -117,24 +117,24 @@ func (d *Dialect) timeExpr(column string) string {
 // Traits are what is particular about the shared tables at hand, which other
 // programs may have made. The zero value fits those that authsvc makes.
 type Traits struct {
-	// MadeIDs has the tables, such as "User", whose ids are numbers that the
+	// GeneratedIDs has the tables, such as "User", whose ids are numbers that the
 	// database makes; ids that the engine proposes are dropped.
-	MadeIDs map[string]bool
+	GeneratedIDs map[string]bool
 	// UUIDs has the tables whose ids are UUIDs; proposals that are none are
 	// replaced.
 	UUIDs map[string]bool
 	// NoIDs has the tables, Account or Session, without a column for the id.
 	NoIDs map[string]bool
-	// Stamps has, by table, further columns of the database's own names that
+	// Timestamps has, by table, further columns of the database's own names that
 	// must be given the time at which a row is made.
-	Stamps map[string][]string
+	Timestamps map[string][]string
 	// TextTimes: the time columns hold ISO 8601 text.
 	TextTimes bool
 	// Folded has the columns, such as "User.email", whose text the database
 	// compares without regard to case, accents or trailing blanks.
 	Folded map[string]bool
-	// Orphans: accounts and sessions do not go with their user by themselves.
-	Orphans bool
+	// NoCascade: accounts and sessions do not go with their user by themselves.
+	NoCascade bool
 	// Precision has the time columns, such as "Session.expires", that hold
 	// less than milliseconds, with their precision. Times are cut to it, never
 	// rounded up.

@@ -17,17 +17,17 @@ import (
 
 // A statement is written once, in New, and prepared once per connection.
 type statement struct {
-	text     string
-	order    []int // which argument each parameter takes; nil: as they are
-	numbers  []int // which arguments are ids that the database makes
-	made     bool  // an INSERT without the id, which the database makes
-	uuid     bool  // an INSERT with an id that has to be a UUID
-	noID     bool  // an INSERT into a table without a column for the id
-	stamps   int   // how many times of writing end an INSERT
-	now      func() any
-	changes  bool // not only reads
-	db       *sql.DB
-	prepared atomic.Pointer[sql.Stmt]
+	text       string
+	order      []int // which argument each parameter takes; nil: as they are
+	numbers    []int // which arguments are ids that the database makes
+	generated  bool  // an INSERT without the id, which the database makes
+	uuid       bool  // an INSERT with an id that has to be a UUID
+	noID       bool  // an INSERT into a table without a column for the id
+	timestamps int   // how many times of writing end an INSERT
+	now        func() any
+	changes    bool // not only reads
+	db         *sql.DB
+	prepared   atomic.Pointer[sql.Stmt]
 }
 
 // A builder writes statements in the words of a database.
@@ -75,20 +75,20 @@ func (b *builder) absent(text string) string {
 // insert makes an INSERT into a shared table. The first column is the id,
 // which is left out when the database makes it or has none.
 func (b *builder) insert(table, columns string) *statement {
-	made, none, suffix := b.traits.MadeIDs[table], b.traits.NoIDs[table], ""
-	if made || none {
+	generated, none, suffix := b.traits.GeneratedIDs[table], b.traits.NoIDs[table], ""
+	if generated || none {
 		_, columns, _ = strings.Cut(columns, ", ")
 	}
-	if made && b.dialect.Returning {
+	if generated && b.dialect.Returning {
 		suffix = ` RETURNING {` + table + `.id}`
 	}
-	stamps := b.traits.Stamps[table]
-	for _, column := range stamps {
+	timestamps := b.traits.Timestamps[table]
+	for _, column := range timestamps {
 		columns += `, ` + b.dialect.Quote(column)
 	}
 	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
 	s := b.write(`INSERT INTO {` + table + `} (` + columns + `) VALUES (` + values + `)` + suffix)
-	s.made, s.uuid, s.noID, s.stamps = made, b.traits.UUIDs[table], none, len(stamps)
+	s.generated, s.uuid, s.noID, s.timestamps = generated, b.traits.UUIDs[table], none, len(timestamps)
 	s.now = func() any { return encode(b.dialect, b.traits, time.Now()) }
 	return s
 }
@@ -143,7 +143,7 @@ func (b *builder) comparisons(s *statement, text string) string {
 func (b *builder) number(logical string) bool {
 	switch logical {
 	case "User.id", "Account.userId", "Session.userId":
-		return b.traits.MadeIDs["User"]
+		return b.traits.GeneratedIDs["User"]
 	}
 	return false
 }
@@ -200,7 +200,7 @@ func (a *Adapter) prepare(ctx context.Context) error {
 type runner struct {
 	tx      *sql.Tx
 	changed *bool
-	turn    *turn // of a runner without a transaction, taken by the first change
+	slot    *slot // of a runner without a transaction, taken by the first change
 }
 
 func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
@@ -208,7 +208,7 @@ func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
 	if r.tx == nil {
 		if s.changes {
 			*r.changed = true
-			r.turn.take(ctx)
+			r.slot.acquire(ctx)
 		}
 		return p
 	}
@@ -225,8 +225,8 @@ func (r runner) exec(ctx context.Context, s *statement, args ...any) (int, error
 	return int(n), err
 }
 
-// must is exec for a change that is not found when it affects no row.
-func (r runner) must(ctx context.Context, s *statement, args ...any) error {
+// execFound is exec for a change that is not found when it affects no row.
+func (r runner) execFound(ctx context.Context, s *statement, args ...any) error {
 	n, err := r.exec(ctx, s, args...)
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
@@ -237,7 +237,7 @@ func (r runner) must(ctx context.Context, s *statement, args ...any) error {
 // insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
 // the one that counts, which is empty in a table without ids.
 func (r runner) insert(ctx context.Context, s *statement, id *string, args ...any) error {
-	for range s.stamps {
+	for range s.timestamps {
 		args = append(args, s.now())
 	}
 	if s.noID {
@@ -248,7 +248,7 @@ func (r runner) insert(ctx context.Context, s *statement, id *string, args ...an
 	if s.uuid && !isUUID(*id) {
 		*id = newUUID()
 	}
-	if !s.made {
+	if !s.generated {
 		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
 		return err
 	}

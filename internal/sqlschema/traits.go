@@ -17,16 +17,16 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 		return sqladapter.Traits{}, err
 	}
 	traits := sqladapter.Traits{
-		MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Stamps: map[string][]string{},
+		GeneratedIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Timestamps: map[string][]string{},
 		Folded: map[string]bool{}, Precision: map[string]time.Duration{},
 	}
 	for table, t := range found {
 		if id := d.column(t, table+".id"); id != nil {
-			traits.MadeIDs[table], traits.UUIDs[table] = id.Number, id.UUID
+			traits.GeneratedIDs[table], traits.UUIDs[table] = id.Number, id.UUID
 		} else {
 			traits.NoIDs[table] = needless(table + ".id")
 		}
-		traits.Stamps[table] = d.stamps(table, t)
+		traits.Timestamps[table] = d.stamps(table, t)
 		for _, logical := range d.Names.Columns() {
 			if of, _, _ := strings.Cut(logical, "."); of != table {
 				continue
@@ -45,7 +45,7 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	}
 	for _, table := range []string{"Account", "Session"} {
 		if t := found[table]; t != nil && !d.cascades(t, table) {
-			traits.Orphans = true
+			traits.NoCascade = true
 		}
 	}
 	if t := found["Account"]; t != nil {

@@ -50,10 +50,10 @@ func (a *Application) ForeignSession(ctx context.Context, id, token, userID stri
 		at = a.Time(expires)
 	}
 	columns, args := `{Session.sessionToken}, {Session.userId}, {Session.expires}`, []any{token, userID, at}
-	if !traits.NoIDs["Session"] && !traits.MadeIDs["Session"] && !traits.UUIDs["Session"] {
+	if !traits.NoIDs["Session"] && !traits.GeneratedIDs["Session"] && !traits.UUIDs["Session"] {
 		columns, args = columns+`, {Session.id}`, append(args, id)
 	}
-	for _, stamp := range traits.Stamps["Session"] {
+	for _, stamp := range traits.Timestamps["Session"] {
 		columns, args = columns+`, `+a.Database.Dialect.Quote(stamp), append(args, at)
 	}
 	return a.Exec(ctx, `INSERT INTO {Session} (`+columns+`) VALUES (?`+strings.Repeat(`, ?`, len(args)-1)+`)`, args...)
