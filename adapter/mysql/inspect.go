@@ -66,10 +66,10 @@ func scanColumn(rows *sql.Rows) (sqlschema.Column, error) {
 	var length uint64
 	var digits int
 	var notNull bool
-	if err := rows.Scan(&c.Name, &c.Type, &kind, &charset, &collation, &length, &digits, &notNull, &c.Made); err != nil {
+	if err := rows.Scan(&c.Name, &c.Type, &kind, &charset, &collation, &length, &digits, &notNull, &c.HasDefault); err != nil {
 		return c, err
 	}
-	c.Required = notNull && !c.Made
+	c.Required = notNull && !c.HasDefault
 	c.Size = int(min(length, 1<<31-1)) // LONGTEXT has 4 GiB
 	if bytes := slices.Index([]string{"", "tinyint", "smallint", "mediumint", "int"}, kind); bytes > 0 || kind == "bigint" {
 		c.Number, c.Size = true, bytes

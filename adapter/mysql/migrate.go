@@ -34,16 +34,18 @@ var files embed.FS
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: files,
-		Text:    func(context.Context, sqlschema.Querier) (string, error) { return s.server.text(), nil },
+		KeyType: func(context.Context, sqlschema.Querier) (string, error) { return s.server.keyType(), nil },
 		Inspect: inspect, FoldNames: true, FoldText: true, Dialect: database.DialectMySQL, PingTimeout: sqlschema.PingTimeout,
 		Versions: func(base database.Store) database.Store { return versions{base} },
-		NewLock:  lock.NewMySQLTableLocker, Lost: lost,
+		NewLock:  lock.NewMySQLTableLocker, LostRace: lostRace,
 	}
 }
 
-// lost recognises what is there already: the server may still have worked on
+// lostRace recognises what is there already: the server may still have worked on
 // the statement of a process that is gone.
-func lost(err error) bool { return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err) }
+func lostRace(err error) bool {
+	return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err)
+}
 
 // Status tells which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }

@@ -97,11 +97,11 @@ func open(ctx context.Context, url string, o Options, hooks sqladapter.TestHooks
 			s.db.Close()
 		}
 	}()
-	if s.server, err = findServer(ctx, s.db); err != nil {
+	if s.server, err = detectServer(ctx, s.db); err != nil {
 		return nil, s.target.explain(err)
 	}
 	s.schema = s.tables()
-	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
+	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
 		return nil, s.target.explain(err)
 	}
 	traits, err := s.schema.Traits(ctx)

@@ -119,7 +119,7 @@ func TestParseServer(t *testing.T) {
 		"":                               "cannot tell",
 	} {
 		s, err := parseServer(version)
-		if said := fmt.Sprint(s.text(), err); !strings.Contains(said, want) || (err == nil) != strings.HasPrefix(want, "utf8") {
+		if said := fmt.Sprint(s.keyType(), err); !strings.Contains(said, want) || (err == nil) != strings.HasPrefix(want, "utf8") {
 			t.Errorf("%q: got %s, want %s", version, said, want)
 		}
 	}

@@ -32,13 +32,13 @@ var files embed.FS
 // tables describes the database to what keeps its tables.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: files, Text: keyType,
+		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: files, KeyType: keyType,
 		Inspect: catalog.Describe, FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
 		// A table and not an advisory lock, which CockroachDB does not have and
 		// a pooler may not keep.
 		NewLock: lock.NewPostgresTableLocker,
 		// Two that make the same table at once collide in the catalogue.
-		Lost: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
+		LostRace: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
 	}
 }
 

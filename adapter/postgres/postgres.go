@@ -96,7 +96,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 		return nil, explain(s.where, err)
 	}
 	s.schema = s.tables()
-	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
+	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
 		return nil, err
 	}
 	traits, err := s.schema.Traits(ctx)

@@ -33,7 +33,7 @@ func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "sqlite", Where: s.path, DB: s.writer, Names: s.names, Quote: quote, Files: files,
 		Inspect: catalog.Describe, FoldNames: true, TimeIndex: timeExpr, Dialect: database.DialectSQLite3,
-		Versions: func(base database.Store) database.Store { return versions{base} }, Lost: dialect().Unique,
+		Versions: func(base database.Store) database.Store { return versions{base} }, LostRace: dialect().Unique,
 	}
 }
 

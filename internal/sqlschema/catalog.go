@@ -10,8 +10,8 @@ import (
 // A Catalog holds the queries that describe a table. Each takes the name of
 // the table, once for every ? where parameters are written so.
 type Catalog struct {
-	// Columns selects the name, type, Number, UUID, Size, Folded, Required and
-	// Made of each [Column], or else what Column scans.
+	// Columns selects the Name, Type, Number, UUID, Size, Folded, Required and
+	// HasDefault of each [Column], or else what Column scans.
 	Columns string
 	// Column scans a row of Columns. Nil: as above.
 	Column func(*sql.Rows) (Column, error)
@@ -50,7 +50,7 @@ func (c *Catalog) scanColumn(rows *sql.Rows, t *Table) (err error) {
 	if c.Column != nil {
 		column, err = c.Column(rows)
 	} else {
-		err = rows.Scan(&column.Name, &column.Type, &column.Number, &column.UUID, &column.Size, &column.Folded, &column.Required, &column.Made)
+		err = rows.Scan(&column.Name, &column.Type, &column.Number, &column.UUID, &column.Size, &column.Folded, &column.Required, &column.HasDefault)
 	}
 	t.Columns = append(t.Columns, column)
 	return err

@@ -114,7 +114,7 @@ func (d *Database) has(ctx context.Context, q Querier, table, column string) (bo
 	if err != nil || t == nil {
 		return false, err
 	}
-	return slices.ContainsFunc(t.Columns, func(c Column) bool { return d.same(c.Name, column) }), nil
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return d.sameName(c.Name, column) }), nil
 }
 
 // exec runs the statements of a file one by one.
@@ -141,7 +141,7 @@ func (d *Database) exec(ctx context.Context, q Querier, file string) error {
 // expand replaces what is in braces.
 func (d *Database) expand(ctx context.Context, q Querier, text string) (string, error) {
 	if strings.Contains(text, "{text}") {
-		kind, err := d.Text(ctx, q)
+		kind, err := d.KeyType(ctx, q)
 		if err != nil {
 			return "", err
 		}
@@ -175,8 +175,8 @@ func (d *Database) typeOf(ctx context.Context, q Querier, logical string) (strin
 	return "", fmt.Errorf("there is no column %s", logical)
 }
 
-// Settle refuses what this build cannot use, and migrates when told to.
-func (d *Database) Settle(ctx context.Context, migrate bool) error {
+// Prepare refuses what this build cannot use, and migrates when told to.
+func (d *Database) Prepare(ctx context.Context, migrate bool) error {
 	version, err := d.Version(ctx)
 	if err != nil {
 		return err
@@ -190,10 +190,10 @@ func (d *Database) Settle(ctx context.Context, migrate bool) error {
 	if version < Latest() {
 		return nil
 	}
-	return d.named(d.Verify(ctx))
+	return d.withScheme(d.Verify(ctx))
 }
 
-func (d *Database) named(err error) error {
+func (d *Database) withScheme(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -257,19 +257,19 @@ func (d *Database) Migrate(ctx context.Context, to schema.Direction) error {
 		return err
 	}
 	if to == schema.Up && version < Latest() {
-		if err := d.usable(ctx, d.DB); err != nil {
-			return d.named(err)
+		if err := d.checkUsable(ctx, d.DB); err != nil {
+			return d.withScheme(err)
 		}
 	}
 	for range 3 { // whoever loses the race finds it done the next time
-		if err = d.migrate(ctx, to); err == nil || !d.Lost(err) {
+		if err = d.migrate(ctx, to); err == nil || !d.LostRace(err) {
 			break
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: migrate: %w", d.Scheme, err)
 	}
-	return d.named(d.verifyIfUp(ctx, to))
+	return d.withScheme(d.verifyIfUp(ctx, to))
 }
 
 func (d *Database) verifyIfUp(ctx context.Context, to schema.Direction) error {

@@ -34,11 +34,11 @@ type Database struct {
 	// verificationtoken.sql, which make one shared table each, and NAME.up.sql
 	// and NAME.down.sql for own tables. Statements end with ";\n" and can be
 	// repeated. Names in braces are logical ones; {type User.id} is the type of
-	// a column that is there, and {text} what Text says.
+	// a column that is there, and {text} is KeyType.
 	Files fs.FS
-	// Text is the type of text that is compared byte for byte, as keys of own
+	// KeyType is the type of text that is compared byte for byte, as keys of own
 	// tables are. Nil: {text} is not used.
-	Text func(ctx context.Context, q Querier) (string, error)
+	KeyType func(ctx context.Context, q Querier) (string, error)
 	// Inspect describes a table of the database's own name, and returns nil
 	// when there is none.
 	Inspect func(ctx context.Context, q Querier, table string) (*Table, error)
@@ -57,8 +57,8 @@ type Database struct {
 	// NewLock makes the lock that makes processes migrate one after the other.
 	// Nil: Versions refuses what another process has done.
 	NewLock func(...lock.TableLockerOption) (lock.Locker, error)
-	// Lost reports that another process was first.
-	Lost func(error) bool
+	// LostRace reports that another process was first.
+	LostRace func(error) bool
 	// PingTimeout bounds Ping. 0: only its context does.
 	PingTimeout time.Duration
 }
@@ -88,14 +88,14 @@ type Table struct {
 
 // A Column of a table.
 type Column struct {
-	Name     string
-	Type     string // as a CREATE TABLE would have it, with collation
-	Number   bool   // holds integers
-	UUID     bool   // holds UUIDs
-	Size     int    // of a text, in characters, or of an integer, in bytes; 0: enough
-	Folded   bool   // text that is not compared byte for byte
-	Required bool   // an INSERT must name it
-	Made     bool   // the database makes a value
+	Name       string
+	Type       string // as a CREATE TABLE would have it, with collation
+	Number     bool   // holds integers
+	UUID       bool   // holds UUIDs
+	Size       int    // of a text, in characters, or of an integer, in bytes; 0: enough
+	Folded     bool   // text that is not compared byte for byte
+	Required   bool   // an INSERT must name it
+	HasDefault bool   // the database makes a value when it is given none
 	// Precision of a time that holds less than milliseconds; 0: enough.
 	Precision time.Duration
 }
@@ -117,15 +117,15 @@ type Reference struct {
 // tables are the shared ones, in the order in which they can be made.
 func tables() []string { return []string{"User", "Account", "Session", "VerificationToken"} }
 
-// same compares two names of columns or tables.
-func (d *Database) same(a, b string) bool {
+// sameName compares two names of columns or tables.
+func (d *Database) sameName(a, b string) bool {
 	return a == b || d.FoldNames && strings.EqualFold(a, b)
 }
 
 // column finds a logical column, such as "User.email".
 func (d *Database) column(t *Table, logical string) *Column {
 	for i := range t.Columns {
-		if d.same(t.Columns[i].Name, d.Names[logical]) {
+		if d.sameName(t.Columns[i].Name, d.Names[logical]) {
 			return &t.Columns[i]
 		}
 	}

@@ -24,9 +24,9 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 		if id := d.column(t, table+".id"); id != nil {
 			traits.GeneratedIDs[table], traits.UUIDs[table] = id.Number, id.UUID
 		} else {
-			traits.NoIDs[table] = needless(table + ".id")
+			traits.NoIDs[table] = optional(table + ".id")
 		}
-		traits.Timestamps[table] = d.stamps(table, t)
+		traits.Timestamps[table] = d.timestamps(table, t)
 		for _, logical := range d.Names.Columns() {
 			if of, _, _ := strings.Cut(logical, "."); of != table {
 				continue
@@ -56,23 +56,23 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	return traits, nil
 }
 
-// needless columns may be missing: nothing refers to these ids, and neither
+// optional columns may be missing: nothing refers to these ids, and neither
 // Auth.js nor its documentation for Prisma has them any more.
-func needless(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
+func optional(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
 
-// stamps names the columns that are none of ours and hold the time at which a
-// row was made or changed: times that must be given, such as those that Prisma
-// keeps as @updatedAt.
-func (d *Database) stamps(table string, t *Table) (names []string) {
+// timestamps names the columns that are none of ours and hold the time at
+// which a row was made or changed: times that must be given, such as those that
+// Prisma keeps as @updatedAt.
+func (d *Database) timestamps(table string, t *Table) (names []string) {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; d.stamp(table, t, c) {
+		if c := &t.Columns[i]; d.isTimestamp(table, t, c) {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-func (d *Database) stamp(table string, t *Table, c *Column) bool {
+func (d *Database) isTimestamp(table string, t *Table, c *Column) bool {
 	if !c.Required || table == "VerificationToken" || !isTime(c.Type) || strings.ContainsAny(c.Name, "?{},") {
 		return false
 	}
@@ -89,7 +89,7 @@ func isTime(sqlType string) bool {
 // cascades reports whether rows of a table go with their user.
 func (d *Database) cascades(t *Table, table string) bool {
 	for _, r := range t.References {
-		if d.same(r.Table, d.Names["User"]) && d.same(r.Column, d.Names[table+".userId"]) && r.Cascade {
+		if d.sameName(r.Table, d.Names["User"]) && d.sameName(r.Column, d.Names[table+".userId"]) && r.Cascade {
 			return true
 		}
 	}
