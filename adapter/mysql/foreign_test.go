@@ -62,7 +62,7 @@ func TestAdapterOnTablesOfOthers(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
-		made    string
+		schema  string
 		options Options
 		limits  adaptertest.Limits
 	}{
@@ -73,7 +73,7 @@ func TestAdapterOnTablesOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fresh := template(t, c.options, c.made)
+			fresh := template(t, c.options, c.schema)
 			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
 				s := opened(t, fresh(t), c.options, sqladapter.TestHooks{})
 				s.Limit = c.limits
@@ -92,7 +92,7 @@ func TestCoarseTimes(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			null := kind + " NULL" // else a TIMESTAMP gets a default
-			s := opened(t, testDatabase.Made(t, strings.ReplaceAll(strings.ReplaceAll(prisma, "DATETIME(3) NULL", null), "DATETIME(3)", kind)), Options{Migrate: true}, sqladapter.TestHooks{})
+			s := opened(t, testDatabase.With(t, strings.ReplaceAll(strings.ReplaceAll(prisma, "DATETIME(3) NULL", null), "DATETIME(3)", kind)), Options{Migrate: true}, sqladapter.TestHooks{})
 			issued := time.Date(2030, 7, 1, 12, 30, 59, 999e6, time.UTC)
 			rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: issued}
 			u, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "a@b.c", EmailVerified: issued}, nil, &rec)

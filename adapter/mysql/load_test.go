@@ -14,7 +14,7 @@ func TestKill(t *testing.T) { sqltest.Kill(t, testDatabase) }
 
 func TestKilledMigration(t *testing.T) {
 	sqltest.KilledMigration(t, testDatabase, sqltest.Blockade{
-		Made: kysely, Lock: "LOCK TABLES `Session` WRITE", Unlock: `UNLOCK TABLES`,
+		Schema: kysely, Lock: "LOCK TABLES `Session` WRITE", Unlock: `UNLOCK TABLES`,
 		Waiting: `SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table%' AND INFO LIKE 'CREATE INDEX%'`,
 		Least:   time.Second, Most: 30 * time.Second,
 	})

@@ -15,7 +15,7 @@ import (
 
 func TestAdoptsPrismaDatabase(t *testing.T) {
 	t.Parallel()
-	url := testDatabase.Made(t, prisma+"INSERT INTO `User` (id, name, email, emailVerified) VALUES ('cl1', 'Ann', 'Ann@example.com', '2030-01-01 00:00:00.123');\n"+
+	url := testDatabase.With(t, prisma+"INSERT INTO `User` (id, name, email, emailVerified) VALUES ('cl1', 'Ann', 'Ann@example.com', '2030-01-01 00:00:00.123');\n"+
 		"INSERT INTO `Session` VALUES ('s1', 'Tok1', 'cl1', '2030-01-01 00:00:00.123');\n")
 	s := sqltest.Adopts(t, testDatabase, url)
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 123e6, time.UTC)
@@ -51,24 +51,24 @@ func TestRefusesTables(t *testing.T) {
 	const image = "`image` VARCHAR(191) NULL, "
 	const emailKey = "UNIQUE INDEX `User_email_key`(`email`), "
 	const users = "INSERT INTO `User` (id, email) VALUES ('u1', 'a@b.c'), ('u2', 'A@b.c');\n"
-	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.Tables{
-		"a column is missing": {Made: sqltest.Replace(t, prisma, image, ""), Want: "table User has no column image"},
-		"a column too much":   {Made: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that must be given a value"},
-		"narrow ids": {Made: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys have to fit
+	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
+		"a column is missing": {Schema: sqltest.Replace(t, prisma, image, ""), Want: "table User has no column image"},
+		"a column too much":   {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that must be given a value"},
+		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys have to fit
 			Want: "too narrow for ids of 36 characters"},
-		"the same twice": {Made: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) more than once"},
-		"no transactions": {Made: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`)) ENGINE=MyISAM"),
+		"the same twice": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) more than once"},
+		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`)) ENGINE=MyISAM"),
 			Want: "ALTER TABLE `VerificationToken` ENGINE=InnoDB", Unreadable: true},
 	})
 }
 
 func TestAddsIndexes(t *testing.T) {
 	const token = "UNIQUE INDEX `Session_sessionToken_key`(`sessionToken`)"
-	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.Tables{
-		"as Prisma makes it": {Made: sqltest.Replace(t, prisma, token, token), Want: ""},
-		"not unique":         {Made: sqltest.Replace(t, prisma, token, "INDEX (`sessionToken`)"), Want: "authsvc_session_key"},
-		"unique in part":     {Made: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`(20))"), Want: "authsvc_session_key"},
-		"unique by too much": {Made: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`, `expires`)"), Want: "authsvc_session_key"},
+	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.SchemaCase{
+		"as Prisma makes it": {Schema: sqltest.Replace(t, prisma, token, token), Want: ""},
+		"not unique":         {Schema: sqltest.Replace(t, prisma, token, "INDEX (`sessionToken`)"), Want: "authsvc_session_key"},
+		"unique in part":     {Schema: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`(20))"), Want: "authsvc_session_key"},
+		"unique by too much": {Schema: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`, `expires`)"), Want: "authsvc_session_key"},
 	})
 }
 
@@ -88,7 +88,7 @@ func TestMigrationDying(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for n := 1; ; n += 11 { // each takes a database of its own
-				url := testDatabase.Made(t, statements)
+				url := testDatabase.With(t, statements)
 				if !dies(t, url, n) {
 					if n == 1 {
 						t.Error("no statement failed")

@@ -71,16 +71,16 @@ func withParameters(url, parameters string) string {
 	return url + "?" + parameters
 }
 
-// template makes databases with all tables, some of which may be made by
-// another program first.
-func template(t testing.TB, o Options, made string) func(testing.TB) string {
+// template makes databases with all tables, some of which another program may
+// make first.
+func template(t testing.TB, o Options, schema string) func(testing.TB) string {
 	t.Helper()
-	return servertest.MySQLFrom(t, func(url string) error { return prepare(url, o, made) })
+	return servertest.MySQLFrom(t, func(url string) error { return prepare(url, o, schema) })
 }
 
-func prepare(url string, o Options, made string) error {
+func prepare(url string, o Options, schema string) error {
 	o.Migrate = true
-	return testDatabase.Prepare(url, made, func(ctx context.Context, url string) (sqltest.Store, error) { return Open(ctx, url, o) })
+	return testDatabase.Prepare(url, schema, func(ctx context.Context, url string) (sqltest.Store, error) { return Open(ctx, url, o) })
 }
 
 // Reopen implements [adaptertest.Reopener].
@@ -89,9 +89,9 @@ func (s shared) Reopen(t *testing.T) authsvc.Adapter {
 }
 
 // run judges the adapter over databases of a template.
-func run(t *testing.T, o Options, made string) {
+func run(t *testing.T, o Options, schema string) {
 	t.Helper()
-	fresh := template(t, o, made)
+	fresh := template(t, o, schema)
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return opened(t, fresh(t), o, sqladapter.TestHooks{}) })
 }
 

@@ -13,13 +13,13 @@ import (
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		made    string
+		schema  string
 		options Options
 	}{"own": {"", Options{}}, "Prisma": {prisma, Options{}}, "numbers and bytes": {numbered, Options{Naming: Naming{Preset: "authjs"}}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := servertest.MySQL(t)
-			if err := prepare(url, c.options, c.made); err != nil {
+			if err := prepare(url, c.options, c.schema); err != nil {
 				t.Fatal(err)
 			}
 			s := opened(t, url, c.options, sqladapter.TestHooks{})

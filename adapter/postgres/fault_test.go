@@ -83,7 +83,7 @@ func TestLostCommit(t *testing.T) {
 // widened, are prepared again.
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
-	s := opened(t, with(testDatabase.Made(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
+	s := opened(t, with(testDatabase.With(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	u, err := s.CreateUser(t.Context(), authsvc.User{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ ALTER TABLE "Session" ADD CONSTRAINT "Session_userId_fkey" FOREIGN KEY ("userId"
 func TestAdapterOnPrisma(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
-	suite(t, Options{}, other{made: prisma, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
+	suite(t, Options{}, other{schema: prisma, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
 		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
 }
 
@@ -76,7 +76,7 @@ func TestAdapterOnPrisma(t *testing.T) {
 func TestAdapterOnPrismaOfToday(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
-	suite(t, Options{}, other{made: prismaToday, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
+	suite(t, Options{}, other{schema: prismaToday, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
 		"pool_max_conns=8&TimeZone=Asia/Kathmandu")
 }
 
@@ -93,7 +93,7 @@ func pgAdapterTables() other {
 		panic(err)
 	}
 	return other{
-		made: pgAdapter,
+		schema: pgAdapter,
 		// node-postgres hands times over as text of the local zone.
 		writes: func(t time.Time) any { return t.In(newYork).Format("2006-01-02T15:04:05.000-07:00") },
 	}
@@ -103,7 +103,7 @@ func TestAdapterOnUUIDs(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
 	by := other{
-		made:   strings.NewReplacer(`"id" TEXT NOT NULL`, `"id" UUID NOT NULL DEFAULT gen_random_uuid()`, `"userId" TEXT`, `"userId" UUID`).Replace(prisma),
+		schema: strings.NewReplacer(`"id" TEXT NOT NULL`, `"id" UUID NOT NULL DEFAULT gen_random_uuid()`, `"userId" TEXT`, `"userId" UUID`).Replace(prisma),
 		limits: adaptertest.Limits{Expiry: math.MaxInt32},
 	}
 	suite(t, Options{}, by, "pool_max_conns=8")
@@ -113,7 +113,7 @@ func TestAdapterOnCitext(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
 	by := other{
-		made:   "CREATE EXTENSION citext;\n" + sqltest.Replace(t, prisma, `"email" TEXT`, `"email" CITEXT`),
+		schema: "CREATE EXTENSION citext;\n" + sqltest.Replace(t, prisma, `"email" TEXT`, `"email" CITEXT`),
 		limits: adaptertest.Limits{Expiry: math.MaxInt32, LooseEmail: true},
 	}
 	suite(t, Options{}, by, "pool_max_conns=8")
@@ -122,7 +122,7 @@ func TestAdapterOnCitext(t *testing.T) {
 // TIMESTAMPTZ holds the moment, in whatever zone it was written or is read.
 func TestTimesWithZone(t *testing.T) {
 	t.Parallel()
-	s := opened(t, with(testDatabase.Made(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
+	s := opened(t, with(testDatabase.With(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	moment := time.Date(2030, 11, 3, 5, 30, 0, 123e6, time.UTC) // 1:30 comes twice that night
 	for _, at := range []time.Time{moment, moment.Add(time.Hour)} {
 		u, err := s.CreateUser(t.Context(), authsvc.User{EmailVerified: at})
@@ -143,7 +143,7 @@ func TestTimesWithZone(t *testing.T) {
 // What does not fit is an error of the store, and nothing is cut.
 func TestNarrowColumns(t *testing.T) {
 	t.Parallel()
-	s := opened(t, testDatabase.Made(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
+	s := opened(t, testDatabase.With(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	for _, long := range []string{strings.Repeat("n", 256), strings.Repeat("ä", 256)} {
 		_, err := s.CreateUser(t.Context(), authsvc.User{Name: long})
 		if err == nil || errors.Is(err, authsvc.ErrConflict) || errors.Is(err, authsvc.ErrNotFound) || !strings.Contains(err.Error(), "character varying(255)") {
@@ -183,7 +183,7 @@ func TestTraits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := opened(t, testDatabase.Made(t, c.schema), Options{Migrate: true, Naming: c.naming}, other{}, sqladapter.TestHooks{})
+			s := opened(t, testDatabase.With(t, c.schema), Options{Migrate: true, Naming: c.naming}, other{}, sqladapter.TestHooks{})
 			traits, err := s.schema.Traits(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ func TestKill(t *testing.T) { sqltest.Kill(t, testDatabase) }
 
 func TestKilledMigration(t *testing.T) {
 	sqltest.KilledMigration(t, testDatabase, sqltest.Blockade{
-		Made: prisma, Lock: `BEGIN; LOCK TABLE "Account"`, Unlock: `ROLLBACK`,
+		Schema: prisma, Lock: `BEGIN; LOCK TABLE "Account"`, Unlock: `ROLLBACK`,
 		Waiting: `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX%'`,
 		Most:    20 * time.Second,
 	})

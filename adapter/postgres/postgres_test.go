@@ -49,7 +49,7 @@ type shared struct {
 
 // An other is the program that made the tables. The zero value is authsvc.
 type other struct {
-	made   string // SQL
+	schema string // SQL
 	limits adaptertest.Limits
 	// writes is how it hands over a time. Nil: as it is.
 	writes func(time.Time) any
@@ -108,7 +108,7 @@ func suite(t *testing.T, o Options, by other, parameters string) {
 	t.Helper()
 	o.Migrate = true
 	fresh := servertest.PostgresFrom(t, func(url string) error {
-		return testDatabase.Prepare(url, by.made, func(ctx context.Context, url string) (sqltest.Store, error) { return Open(ctx, url, o) })
+		return testDatabase.Prepare(url, by.schema, func(ctx context.Context, url string) (sqltest.Store, error) { return Open(ctx, url, o) })
 	})
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
 		return opened(t, with(fresh(t), parameters), o, by, sqladapter.TestHooks{})

@@ -47,7 +47,7 @@ func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 	for name, schema := range map[string]string{"Prisma": prismaToday, "Kysely": kysely} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			template := testDatabase.Made(t, schema)
+			template := testDatabase.With(t, schema)
 			s, err := Open(t.Context(), template, Options{Migrate: true})
 			if err == nil {
 				err = s.Close()
@@ -84,7 +84,7 @@ func TestTimesOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := opened(t, testDatabase.Made(t, c.schema), Options{Migrate: true}, sqladapter.TestHooks{})
+			s := opened(t, testDatabase.With(t, c.schema), Options{Migrate: true}, sqladapter.TestHooks{})
 			at := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
 			if _, err := s.SignUp(t.Context(), authsvc.User{ID: "new", EmailVerified: at}, nil, &authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}); err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestTimesOfOthers(t *testing.T) {
 func TestRefusesIDsThatAreNamedAndMissing(t *testing.T) {
 	t.Parallel()
 	o := Options{Naming: Naming{Columns: map[string]string{"Session.id": "number"}}, Migrate: true}
-	if s, err := Open(t.Context(), testDatabase.Made(t, prismaToday), o); err == nil {
+	if s, err := Open(t.Context(), testDatabase.With(t, prismaToday), o); err == nil {
 		s.Close()
 		t.Error("a column that was named and is missing is not noticed")
 	}

@@ -32,7 +32,7 @@ INSERT INTO "Session" VALUES ('s1', 'tok1', 'cl1', 1893456000123), ('s2', 'tok2'
 
 func TestAdoptsPrismaDatabase(t *testing.T) {
 	t.Parallel()
-	path := testDatabase.Made(t, prisma)
+	path := testDatabase.With(t, prisma)
 	s := sqltest.Adopts(t, testDatabase, path)
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 123e6, time.UTC)
 	for token, id := range map[string]string{"tok1": "cl1", "tok2": "cl2"} {
@@ -70,7 +70,7 @@ CREATE TABLE authsvc_session (digest TEXT NOT NULL PRIMARY KEY,
 // A file of an earlier build, whose tables have row ids, is used as it is.
 func TestKeepsTablesWithRowIDs(t *testing.T) {
 	t.Parallel()
-	s := opened(t, testDatabase.Made(t, prisma+rowid), Options{Migrate: true}, sqladapter.TestHooks{})
+	s := opened(t, testDatabase.With(t, prisma+rowid), Options{Migrate: true}, sqladapter.TestHooks{})
 	const tables = `SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'`
 	if got := sqltest.Query(t, s.writer, tables); len(got) > 0 {
 		t.Errorf("made anew: %s", got)
@@ -108,22 +108,22 @@ const (
 
 func TestRefusesTables(t *testing.T) {
 	const users = `INSERT INTO "User" ("id", "email") VALUES ('u1', 'a@b.c'), ('u2', 'a@b.c');`
-	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.Tables{
-		"identity any case":     {Made: prismaWith(t, uniqueIdentity, `"provider", "providerAccountId" COLLATE NOCASE);`), Want: "no unique index over (provider, providerAccountId) that compares byte for byte"},
-		"a column is missing":   {Made: prismaWith(t, `"image" TEXT, `, ``), Want: "table User has no column image"},
-		"a column has a prefix": {Made: prismaWith(t, `"id_token" TEXT`, `"my_id_token" TEXT`), Want: "table Account has no column id_token"},
-		"a column too much":     {Made: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that must be given a value"},
-		"the same twice":        {Made: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) more than once"},
+	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
+		"identity any case":     {Schema: prismaWith(t, uniqueIdentity, `"provider", "providerAccountId" COLLATE NOCASE);`), Want: "no unique index over (provider, providerAccountId) that compares byte for byte"},
+		"a column is missing":   {Schema: prismaWith(t, `"image" TEXT, `, ``), Want: "table User has no column image"},
+		"a column has a prefix": {Schema: prismaWith(t, `"id_token" TEXT`, `"my_id_token" TEXT`), Want: "table Account has no column id_token"},
+		"a column too much":     {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that must be given a value"},
+		"the same twice":        {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) more than once"},
 	})
 }
 
 func TestAddsIndexes(t *testing.T) {
-	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.Tables{
-		"as Prisma makes it": {Made: prismaWith(t, uniqueEmail, uniqueEmail), Want: ""},
-		"email not unique":   {Made: prismaWith(t, uniqueEmail, `CREATE INDEX "User_email_key"`), Want: "authsvc_user_email"},
-		"a default":          {Made: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL DEFAULT 'user', `), Want: ""},
-		"unique in part":     {Made: prismaWith(t, uniqueSession, `"Session"("sessionToken") WHERE "id" > '';`), Want: "authsvc_session_key"},
-		"unique by too much": {Made: prismaWith(t, uniqueToken, `"VerificationToken"("token", "expires")`), Want: "authsvc_token_key"},
+	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.SchemaCase{
+		"as Prisma makes it": {Schema: prismaWith(t, uniqueEmail, uniqueEmail), Want: ""},
+		"email not unique":   {Schema: prismaWith(t, uniqueEmail, `CREATE INDEX "User_email_key"`), Want: "authsvc_user_email"},
+		"a default":          {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL DEFAULT 'user', `), Want: ""},
+		"unique in part":     {Schema: prismaWith(t, uniqueSession, `"Session"("sessionToken") WHERE "id" > '';`), Want: "authsvc_session_key"},
+		"unique by too much": {Schema: prismaWith(t, uniqueToken, `"VerificationToken"("token", "expires")`), Want: "authsvc_token_key"},
 	})
 }
 

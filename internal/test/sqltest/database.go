@@ -68,8 +68,8 @@ func (d *Database) Connected(t testing.TB, url string) *sql.DB {
 	return db
 }
 
-// Made returns the URL of a database with what another program made.
-func (d *Database) Made(t testing.TB, statements string) string {
+// With returns the URL of a database with what another program made.
+func (d *Database) With(t testing.TB, statements string) string {
 	t.Helper()
 	url := d.Empty(t)
 	if err := d.Execute(t.Context(), url, statements); err != nil {

@@ -177,7 +177,7 @@ func killed(t *testing.T, url string, l *ledger) {
 
 // A Blockade keeps a migration from making an index.
 type Blockade struct {
-	Made         string // by another program, without that index
+	Schema       string // by another program, without that index
 	Lock, Unlock string // statements of one connection
 	Waiting      string // query that counts those who wait to make it
 	// Least and Most are how long the lease of the migration that was killed may
@@ -190,7 +190,7 @@ type Blockade struct {
 // that this one finishes the work.
 func KilledMigration(t *testing.T, d *Database, b Blockade) {
 	t.Parallel()
-	url := d.Made(t, b.Made)
+	url := d.With(t, b.Schema)
 	s, db := d.Opened(t, url, false), d.Connected(t, url)
 	holder, err := db.Conn(t.Context())
 	if err != nil {

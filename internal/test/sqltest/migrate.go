@@ -42,20 +42,20 @@ func Adopts(t *testing.T, d *Database, url string) Store {
 	return s
 }
 
-// Tables are what another program made, and what is to come of them.
-type Tables struct {
-	Made, Want string
-	Unreadable bool // they cannot even be opened without migrating
+// A SchemaCase is what another program made, and what is to come of it.
+type SchemaCase struct {
+	Schema, Want string
+	Unreadable   bool // they cannot even be opened without migrating
 }
 
 // RefusesTables demands that tables which cannot be used are refused with the
 // error that is wanted, and that nothing is changed.
-func RefusesTables(t *testing.T, d *Database, cases map[string]Tables) {
+func RefusesTables(t *testing.T, d *Database, cases map[string]SchemaCase) {
 	t.Parallel()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := d.Made(t, c.Made)
+			url := d.With(t, c.Schema)
 			s, err := d.Open(t.Context(), url, true)
 			if err == nil {
 				s.Close()
@@ -78,12 +78,12 @@ func RefusesTables(t *testing.T, d *Database, cases map[string]Tables) {
 
 // AddsIndexes demands that a rule whose unique index is missing gets the one
 // that is wanted, beside what is there.
-func AddsIndexes(t *testing.T, d *Database, cases map[string]Tables) {
+func AddsIndexes(t *testing.T, d *Database, cases map[string]SchemaCase) {
 	t.Parallel()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := d.Made(t, c.Made)
+			url := d.With(t, c.Schema)
 			d.Opened(t, url, true)
 			added := slices.DeleteFunc(Query(t, d.Connected(t, url), d.Unique), func(name string) bool { return !strings.HasPrefix(name, "authsvc_") })
 			if got := strings.Join(added, " "); got != c.Want {
@@ -224,7 +224,7 @@ func (d *Database) CheckApplied(t testing.TB, url string) {
 // one passes.
 func MigrationFailingHalfway(t *testing.T, d *Database) {
 	t.Parallel()
-	url := d.Made(t, `CREATE TABLE authsvc_once (id TEXT)`) // in the way of the last file
+	url := d.With(t, `CREATE TABLE authsvc_once (id TEXT)`) // in the way of the last file
 	if s, err := d.Open(t.Context(), url, true); err == nil {
 		s.Close()
 		t.Fatal("migrated")
