@@ -1,5 +1,6 @@
 // Package sqladapter is the [authsvc.Adapter] for SQL databases, written once
-// over database/sql. A database adds a [Dialect] and its own migrations.
+// over database/sql. A database adds a [Dialect] and its own migrations, and
+// Ping, which is about them.
 //
 // The records of the interface live in four tables that a NextAuth.js
 // application may share, called as [Naming] says. What only authsvc needs
@@ -48,10 +49,7 @@ type Adapter struct {
 	prepared  atomic.Bool
 }
 
-var (
-	_ authsvc.Adapter  = (*Adapter)(nil)
-	_ authsvc.AuditLog = (*Adapter)(nil)
-)
+var _ authsvc.AuditLog = (*Adapter)(nil)
 
 // New writes all statements for a database. Statements that change something
 // go to writer, all others to reader; they may be one pool. New does not

@@ -178,12 +178,12 @@ func deleteMailsFor(d *Dialect) string {
 }
 
 type ownStatements struct {
-	insertOnce                                          *statement
-	revocation, permit, lease, meta                     lockable
-	updateRevocation, updatePermit                      *statement
-	raiseSequence, lookSequence, latestNumber, now      *statement
-	updateLease, deleteLease                            *statement
-	listRevocations, getMeta, insertMeta, setMeta, ping *statement
+	insertOnce                                     *statement
+	revocation, permit, lease, meta                lockable
+	updateRevocation, updatePermit                 *statement
+	raiseSequence, lookSequence, latestNumber, now *statement
+	updateLease, deleteLease                       *statement
+	listRevocations, getMeta, insertMeta, setMeta  *statement
 }
 
 func buildOwn(b *builder) ownStatements {
@@ -211,7 +211,6 @@ func buildOwn(b *builder) ownStatements {
 		getMeta:      b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
 		insertMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
 		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
-		ping:         b.read(`SELECT 1`),
 	}
 	if b.dialect.Now != "" {
 		own.now = b.read(b.dialect.Now)

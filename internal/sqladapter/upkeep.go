@@ -243,14 +243,6 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 	return swept, err
 }
 
-// Ping implements [authsvc.Adapter].
-func (a *Adapter) Ping(ctx context.Context) error {
-	return a.run(ctx, "ping", func(ctx context.Context, r runner) error {
-		var one int
-		return r.row(ctx, a.ping).Scan(&one)
-	})
-}
-
 // Clock is the time at the database, for a dialect that knows it.
 func (a *Adapter) Clock(ctx context.Context) (now time.Time, err error) {
 	err = a.run(ctx, "clock", func(ctx context.Context, r runner) error {
