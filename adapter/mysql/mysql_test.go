@@ -3,17 +3,13 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"strings"
 	"testing"
-
-	"github.com/go-sql-driver/mysql"
 
 	"authsvc"
 	"authsvc/adaptertest"
 	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
-	"authsvc/internal/test/sqlfault"
 	"authsvc/internal/test/sqltest"
 )
 
@@ -115,40 +111,4 @@ func TestAdapterWithOtherNames(t *testing.T) {
 	run(t, awkward(), "")
 }
 
-func TestEveryStatementFailing(t *testing.T) {
-	t.Parallel()
-	fresh := template(t, Options{}, "")
-	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-		return opened(t, fresh(t), Options{}, sqladapter.TestHooks{Connector: wrap})
-	})
-}
-
-// A server that asks for it gets a step again, from its beginning; only what
-// certainly was not done is repeated.
-func TestRetry(t *testing.T) {
-	t.Parallel()
-	fresh := template(t, Options{}, "")
-	number := func(n uint16) error { return &mysql.MySQLError{Number: n} }
-	for name, c := range map[string]struct {
-		err      error
-		repeated bool
-	}{
-		"deadlock":              {number(errDeadlock), true},
-		"lock wait":             {number(errLockWait), true},
-		"snapshot":              {number(errSnapshot), true},
-		"Galera, not ready":     {number(errUnknownCommand), true},
-		"read-only option":      {number(errOptionPrevents), true},
-		"read-only transaction": {number(errReadOnlyTransaction), true},
-		"read-only mode":        {number(errReadOnlyMode), true},
-		"nothing was sent":      {driver.ErrBadConn, true},
-		"connection lost":       {mysql.ErrInvalidConn, false},
-		"shutdown":              {number(errShutdown), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
-				return opened(t, fresh(t), Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
-			}, c.err, c.repeated, c.repeated)
-		})
-	}
-}
+func BenchmarkGetSession(b *testing.B) { sqltest.BenchmarkGetSession(b, testDatabase) }

@@ -13,9 +13,12 @@ import (
 
 	"authsvc"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqlfault"
 	"authsvc/internal/test/sqltest"
 )
+
+func TestMain(m *testing.M) { sqltest.Main(m, testDatabase) }
 
 func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
@@ -145,3 +148,19 @@ func TestPatience(t *testing.T) {
 		t.Error("it is not told from a refusal")
 	}
 }
+
+func TestKill(t *testing.T) { sqltest.Kill(t, testDatabase) }
+
+func TestKilledMigration(t *testing.T) {
+	sqltest.KilledMigration(t, testDatabase, sqltest.Blockade{
+		Schema: prisma, Lock: `BEGIN; LOCK TABLE "Account"`, Unlock: `ROLLBACK`,
+		Waiting: `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX%'`,
+		Most:    20 * time.Second,
+	})
+}
+
+func TestServerKilled(t *testing.T) {
+	sqltest.ServerKilled(t, testDatabase, servertest.OwnPostgres(t), 10*time.Second)
+}
+
+func TestServerFrozen(t *testing.T) { sqltest.ServerFrozen(t, testDatabase, servertest.OwnPostgres(t)) }

@@ -138,3 +138,18 @@ func TestAdapterAuthJSNames(t *testing.T) {
 	t.Parallel()
 	suite(t, Options{Naming: Naming{Preset: "authjs"}}, other{}, "pool_max_conns=8&default_transaction_isolation=repeatable%20read")
 }
+
+func TestQueryPlans(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
+	sqltest.Fill(t, s.Application, `ANALYZE %s`)
+	sqltest.Plans(t, s.Adapter, func(text string) []string {
+		plan := strings.Join(sqltest.Query(t, s.db, "EXPLAIN "+sqltest.Literals(text)), "\n\t")
+		if strings.Contains(plan, "Seq Scan") {
+			return []string{plan}
+		}
+		return nil
+	}, "authsvc_sequence") // of one row
+}
+
+func BenchmarkGetSession(b *testing.B) { sqltest.BenchmarkGetSession(b, testDatabase) }
