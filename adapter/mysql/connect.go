@@ -27,15 +27,15 @@ func (t *target) open(hooks sqladapter.TestHooks) (*sql.DB, error) {
 	return t.pool.Open(connector{inner, t.timeout}, hooks), nil
 }
 
-// A connector bounds how long connecting takes, with all that is said before
-// the connection can be used: the pool also connects on its own, with no
-// deadline, and a server that hangs would use it up.
+// A connector bounds how long connecting takes, up to the moment at which the
+// connection can be used: the pool also connects on its own, without a
+// deadline, and a server that hangs would use the pool up.
 type connector struct {
 	driver.Connector
 	timeout time.Duration
 }
 
-// isolation of all transactions: what they rely on is locked row by row.
+// isolation is that of all transactions: they lock each row that they rely on.
 const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`
 
 // Connect implements [driver.Connector].

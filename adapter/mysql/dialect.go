@@ -39,7 +39,7 @@ const (
 )
 
 // dialect is that of MySQL and MariaDB. MariaDB's RETURNING is not used, so
-// that both are spoken to in the same words.
+// that both get the same statements.
 func dialect(s server) sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:               quote,
@@ -79,15 +79,15 @@ func is(numbers ...uint16) func(error) bool {
 // retryable errors are those after which nothing was done. After a lock wait
 // only the statement is undone, but the adapter rolls the step back. A server
 // that is read-only after a failover has refused; the driver then closes the
-// connection, so that the next one finds the new primary, and says ErrBadConn,
-// as always when nothing reached the server.
+// connection, so that the next one finds the new primary, and returns
+// ErrBadConn, as always when nothing reached the server.
 func retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
 		is(errDeadlock, errLockWait, errSnapshot, errUnknownCommand, errOptionPrevents, errReadOnlyTransaction, errReadOnlyMode)(err)
 }
 
-// noSuchID recognises what a column of numbers, or of MariaDB's type UUID,
-// says of text. The session has its messages in English.
+// noSuchID recognises how a column of numbers, or of MariaDB's type UUID,
+// refuses text. The session has its messages in English.
 func noSuchID(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {

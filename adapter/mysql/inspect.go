@@ -39,7 +39,7 @@ func inspect(ctx context.Context, q sqlschema.Querier, table string) (*sqlschema
 	return t, nil
 }
 
-// catalog leaves it to inspect which indexes are folded.
+// catalog leaves the Folded of indexes to inspect.
 var catalog = sqlschema.Catalog{
 	// MariaDB says 'NULL', as text, for a column that may be NULL and has no
 	// default.

@@ -11,14 +11,14 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// What is said about the schema; see the fields.
+// The types of the schema; see their fields.
 type (
 	Direction = schema.Direction
 	Migration = schema.Migration
 	Status    = schema.Status
 )
 
-// Where Migrate goes.
+// The directions of Migrate.
 const (
 	Up   = schema.Up
 	Down = schema.Down
@@ -30,7 +30,7 @@ const (
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the database to what keeps its tables.
+// tables describes the database for the package that keeps its tables.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: files,
@@ -41,13 +41,13 @@ func (s *Store) tables() *sqlschema.Database {
 	}
 }
 
-// lostRace recognises what is there already: the server may still have worked on
-// the statement of a process that is gone.
+// lostRace recognises what is there already: the server may have gone on with
+// the statement of a process that was killed.
 func lostRace(err error) bool {
 	return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err)
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
 // Migrate changes the schema. Any number of processes may do so at once: each

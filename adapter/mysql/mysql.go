@@ -2,9 +2,9 @@
 // the database with a NextAuth.js application: tables that are there are used
 // as they are.
 //
-// It is tested with MariaDB 10.11 and meant for MySQL 8 as well, with which it
-// was not run: MySQL 8.0.17 or MariaDB 10.6 is the least. What differs is
-// known to it (the name of the collation that compares bytes) or not used
+// It needs MySQL 8.0.17 or MariaDB 10.6. It is tested with MariaDB 10.11, and
+// meant for MySQL 8 as well, with which it was not run. Where the two differ,
+// it knows both (the name of the collation that compares bytes) or uses neither
 // (RETURNING, CREATE INDEX IF NOT EXISTS).
 //
 // Tables that authsvc makes compare text byte for byte. Those that Prisma and
@@ -75,7 +75,7 @@ var (
 //	pool_max_conn_lifetime   after which any is closed; default 1h
 //
 // Errors say what to do, in one line, and hold no password; [Unreachable]
-// tells whether waiting may help. A schema that is newer than this build knows
+// reports whether waiting may help. A schema that is newer than this build knows
 // is refused and left as it is. The context bounds opening.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return open(ctx, url, o, sqladapter.TestHooks{})

@@ -20,7 +20,7 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// A target is what a URL says. Nothing of it but where may be shown.
+// A target is what a URL means. Only where may be shown.
 type target struct {
 	config  *mysql.Config
 	where   string        // host:port/database, without user and password
@@ -83,7 +83,7 @@ func values(query string) (map[string]string, error) {
 	return q, nil
 }
 
-// settings are those of every connection, whatever the server's are.
+// settings are those of every connection, whatever the server has as its own.
 //
 // Strict mode refuses what does not fit instead of cutting it. Found rows: an
 // update that changes nothing has found its row.
@@ -161,8 +161,8 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	return trust(c, q["tls_ca"])
 }
 
-// trust reads the certificates that the server's has to descend from; without
-// a file those of the system.
+// trust reads the authorities that may have signed the server's certificate;
+// without a file they are the system's.
 func trust(c *tls.Config, file string) error {
 	if file == "" {
 		return nil

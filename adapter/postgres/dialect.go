@@ -26,8 +26,8 @@ func dialect() sqladapter.Dialect {
 		Isolation: sql.LevelReadCommitted,
 
 		// EncodeTime and DecodeTime are nil: the driver sends times in binary,
-		// the wall clock of UTC to TIMESTAMP, the moment to TIMESTAMPTZ. No
-		// session's time zone has a part in it.
+		// the wall clock of UTC to TIMESTAMP, the moment to TIMESTAMPTZ. The
+		// time zone of the session plays no part.
 
 		Unique:      is(uniqueViolation),
 		ForeignKey:  is(foreignKeyViolation),

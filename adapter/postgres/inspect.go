@@ -7,13 +7,12 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// found restricts a query to the table of the name that statements without a
-// schema mean.
-const found = ` c.relname = $1 AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
+// named restricts a query to the table that a name without a schema means.
+const named = ` c.relname = $1 AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
 
 // catalog describes the table that the search_path finds; case counts.
 var catalog = sqlschema.Catalog{
-	// b is what a domain is made of. CHAR(n) ignores trailing blanks.
+	// b is the base type of a domain. CHAR(n) ignores trailing blanks.
 	Columns: `SELECT a.attname,
 			format_type(a.atttypid, a.atttypmod) || CASE WHEN co.oid IS NULL OR a.attcollation = t.typcollation THEN ''
 				ELSE ' COLLATE ' || quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END,
@@ -30,7 +29,7 @@ var catalog = sqlschema.Catalog{
 		JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
 		LEFT JOIN pg_collation co ON co.oid = a.attcollation
 		LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace
-		WHERE` + found + `ORDER BY a.attnum`,
+		WHERE` + named + `ORDER BY a.attnum`,
 	// Those that are partial, or not valid after they were made concurrently,
 	// are left out.
 	Indexes: `SELECT ic.relname, i.indisunique, COALESCE(a.attname, ''),
@@ -42,14 +41,14 @@ var catalog = sqlschema.Catalog{
 		LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attnum = i.indkey[k.attnum - 1]
 		LEFT JOIN pg_type at ON at.oid = a.atttypid
 		LEFT JOIN pg_collation co ON co.oid = k.attcollation
-		WHERE` + found + `AND i.indisvalid AND i.indpred IS NULL
+		WHERE` + named + `AND i.indisvalid AND i.indpred IS NULL
 		ORDER BY ic.relname, k.attnum`,
 	References: `SELECT r.relname, a.attname, f.confdeltype = 'c'
 		FROM pg_class c
 		JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f' AND array_length(f.conkey, 1) = 1
 		JOIN pg_class r ON r.oid = f.confrelid
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1]
-		WHERE` + found,
+		WHERE` + named,
 }
 
 // keyType is the type of text that is compared byte for byte. CockroachDB does

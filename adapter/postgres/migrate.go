@@ -11,14 +11,14 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// What is said about the schema; see the fields.
+// The types of the schema; see their fields.
 type (
 	Direction = schema.Direction
 	Migration = schema.Migration
 	Status    = schema.Status
 )
 
-// Where Migrate goes.
+// The directions of Migrate.
 const (
 	Up   = schema.Up
 	Down = schema.Down
@@ -29,7 +29,7 @@ const (
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the database to what keeps its tables.
+// tables describes the database for the package that keeps its tables.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: files, KeyType: keyType,
@@ -37,12 +37,12 @@ func (s *Store) tables() *sqlschema.Database {
 		// A table and not an advisory lock, which CockroachDB does not have and
 		// a pooler may not keep.
 		NewLock: lock.NewPostgresTableLocker,
-		// Two that make the same table at once collide in the catalogue.
+		// Two that make the same table at once collide in the catalog.
 		LostRace: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
 	}
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
 // Migrate changes the schema. Any number of processes may do so at once: each

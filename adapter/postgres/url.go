@@ -19,7 +19,7 @@ import (
 // unless the URL says otherwise: short enough to try the next one in a call.
 const connectTimeout = 2 * time.Second
 
-// A target is what a URL says.
+// A target is what a URL means.
 type target struct {
 	config *pgx.ConnConfig
 	pool   sqladapter.Pool
@@ -47,7 +47,7 @@ func (t *target) hosts() []*pgconn.FallbackConfig {
 	return append([]*pgconn.FallbackConfig{first}, t.config.Fallbacks...)
 }
 
-// local reports whether what is said to a host stays on this machine.
+// local reports whether what is sent to a host stays on this machine.
 func local(host string) bool {
 	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
 		return true
@@ -56,7 +56,7 @@ func local(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// parse reads a URL. What it does not say is set here, so that the
+// parse reads a URL. What it leaves open is set here, so that the
 // environment (PGSSLMODE, PGTARGETSESSIONATTRS) cannot weaken it.
 func parse(location string) (*target, error) {
 	scheme, rest, _ := strings.Cut(location, "://")
@@ -98,17 +98,17 @@ func read(location string) (*target, error) {
 
 // reason is what the driver finds wrong, without the URL, which it repeats.
 func reason(err error) string {
-	said := err.Error()
-	if i := strings.LastIndex(said, "`: "); i >= 0 {
-		said = said[i+len("`: "):]
+	msg := err.Error()
+	if i := strings.LastIndex(msg, "`: "); i >= 0 {
+		msg = msg[i+len("`: "):]
 	}
-	if strings.HasPrefix(said, "failed to parse as URL") || strings.Contains(said, "://") {
+	if strings.HasPrefix(msg, "failed to parse as URL") || strings.Contains(msg, "://") {
 		return "it is not well-formed" // what follows may be a piece of the password
 	}
-	return said
+	return msg
 }
 
-// missing are the parameters that the URL ought to have.
+// missing returns the parameters that the URL should have as well.
 func (t *target) missing(given url.Values) url.Values {
 	more, names := url.Values{}, map[string]bool{}
 	for _, host := range t.hosts() {
@@ -134,7 +134,8 @@ func (t *target) checkTLS(mode string) error {
 	return nil
 }
 
-// settle takes the parameters that are not the server's and sets defaults.
+// settle takes out the parameters that are not for the server and sets
+// defaults.
 func (t *target) settle() error {
 	if err := t.takePool(t.config.RuntimeParams); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (t *target) settle() error {
 	return nil
 }
 
-// minConnections is what a migration needs, which holds a lock beside it.
+// minConnections is what a migration needs, with the lock that it holds.
 const minConnections = 4
 
 // takePool moves the settings of the pool out of the parameters.

@@ -27,7 +27,7 @@ func dialect() sqladapter.Dialect {
 		TimeExpr:            timeExpr,
 		Unique:              is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
 		ForeignKey:          is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
-		// Ordinary waiting is done by busy_timeout; these two are not.
+		// busy_timeout does the ordinary waiting, but not for these two.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
 	}
 }

@@ -21,7 +21,7 @@ var catalog = sqlschema.Catalog{
 }
 
 // textTimes reports whether the program that shares the file writes times as
-// text. The latest row tells; without any, the type of the column does: text
+// text. The latest row decides; without any, the type of the column does: text
 // suits all but DATETIME, where older Prisma has numbers and newer reads both.
 func (s *Store) textTimes(ctx context.Context) (bool, error) {
 	for _, logical := range []string{"Session.expires", "VerificationToken.expires", "User.emailVerified"} {
@@ -42,7 +42,7 @@ func (s *Store) textTimes(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// kind is the type of the latest value in a column, empty if there is none.
+// kind is the type of the latest value in a column, or "" without any.
 func (s *Store) kind(ctx context.Context, logical string) (kind string, err error) {
 	table, _, _ := strings.Cut(logical, ".")
 	if t, err := catalog.Describe(ctx, s.reader, s.names[table]); t == nil || err != nil {

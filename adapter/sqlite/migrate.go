@@ -10,14 +10,14 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// What is said about the schema; see the fields.
+// The types of the schema; see their fields.
 type (
 	Direction = schema.Direction
 	Migration = schema.Migration
 	Status    = schema.Status
 )
 
-// Where Migrate goes.
+// The directions of Migrate.
 const (
 	Up   = schema.Up
 	Down = schema.Down
@@ -28,7 +28,7 @@ const (
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the file to what keeps its tables.
+// tables describes the file for the package that keeps its tables.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "sqlite", Where: s.path, DB: s.writer, Names: s.names, Quote: quote, Files: files,
@@ -37,7 +37,7 @@ func (s *Store) tables() *sqlschema.Database {
 	}
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
 // Migrate changes the schema. Any number of processes may do so at once: each

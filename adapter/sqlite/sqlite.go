@@ -127,7 +127,7 @@ func (s *Store) connect(hooks sqladapter.TestHooks) error {
 	return err
 }
 
-// check reads the file as far as it is affordable.
+// check reads as much of the file as is affordable.
 func (s *Store) check(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Warnings names what is kept from nobody else on the machine.
+// Warnings names the files that others on the machine can read or write.
 func (s *Store) Warnings(context.Context) ([]string, error) {
 	names, err := exposed(s.path, 0o077)
 	if err != nil || names == "" {

@@ -68,14 +68,14 @@ func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error
 	return a, b.err
 }
 
-// callTimeout is how long one call may take, with all its retries, so that a
-// database that hangs does not hold requests.
+// callTimeout bounds one call, with all its retries, so that a database that
+// hangs does not hold up requests.
 const callTimeout = 5 * time.Second
 
-// A queryFunc speaks to the database. Its context has the deadline of the call.
+// A queryFunc runs statements. Its context has the deadline of the call.
 type queryFunc func(ctx context.Context, r runner) error
 
-// run does one thing without a transaction of its own. op names it in errors.
+// run runs f without a transaction. op names it in errors.
 func (a *Adapter) run(ctx context.Context, op string, f queryFunc) error {
 	return a.retry(ctx, op, func(ctx context.Context) error {
 		changed, slot := false, a.queue.slot()
@@ -93,8 +93,8 @@ func (a *Adapter) transact(ctx context.Context, op string, f queryFunc) error {
 	return a.retry(ctx, op, func(ctx context.Context) error { return a.transactOnce(ctx, f) })
 }
 
-// retry calls f, and again when the database asks for it: it does so after it
-// has done nothing. f must not keep anything from an earlier run.
+// retry calls f, and again after errors that mean that nothing was done. f must
+// not keep anything from an earlier call.
 func (a *Adapter) retry(ctx context.Context, op string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -155,7 +155,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// contractError translates an error into the words of the contract.
+// contractError translates an error into those of the contract.
 func (a *Adapter) contractError(op string, err error) error {
 	switch {
 	case err == nil:

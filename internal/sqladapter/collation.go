@@ -63,7 +63,7 @@ func (a *Adapter) candidates(v uniqueValues) (list []candidate) {
 }
 
 // collides reports whether there is a record that the database, but nobody
-// else, takes for the same. When it cannot be found out, the conflict is told.
+// else, takes for the same. When it cannot be found out, the answer is no, and the conflict stands.
 func (a *Adapter) collides(ctx context.Context, c candidate) bool {
 	var args, into []any
 	found := make([]string, len(c.values))

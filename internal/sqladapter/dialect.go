@@ -42,7 +42,7 @@ type Dialect struct {
 	// had a subquery instead.
 	DeleteJoin bool
 	// OneWriter: the pool that writes has one connection, for which callers
-	// wait in line.
+	// queue.
 	OneWriter bool
 	// Isolation of transactions; the zero value is the database's default.
 	Isolation sql.IsolationLevel
@@ -60,15 +60,15 @@ type Dialect struct {
 	// other programs may have written it in another form. Nil: as it is.
 	TimeExpr func(column string) string
 
-	// Unique and ForeignKey tell which rule of the schema refused a write.
+	// Unique and ForeignKey report which constraint refused a write.
 	Unique     func(error) bool
 	ForeignKey func(error) bool
 	// Retryable errors rolled a transaction back that may pass the next time.
 	Retryable func(error) bool
 	// Interrupted errors ended a connection, and with it what was not
-	// committed. They are no reason to repeat what may have been. Nil: none.
+	// committed. What may have been committed is not repeated. Nil: none.
 	Interrupted func(error) bool
-	// NoSuchID tells that a parameter cannot be an id of the column that it
+	// NoSuchID reports that a parameter cannot be an id of the column that it
 	// was compared with, such as a word with a number. Nil: it never does.
 	NoSuchID func(error) bool
 }
@@ -120,7 +120,7 @@ type Traits struct {
 	// GeneratedIDs has the tables, such as "User", whose ids are numbers that the
 	// database makes; ids that the engine proposes are dropped.
 	GeneratedIDs map[string]bool
-	// UUIDs has the tables whose ids are UUIDs; proposals that are none are
+	// UUIDs has the tables whose ids are UUIDs; proposed ids that are not are
 	// replaced.
 	UUIDs map[string]bool
 	// NoIDs has the tables, Account or Session, without a column for the id.

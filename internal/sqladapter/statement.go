@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A statement is written once, in New, and prepared once per connection.
+// A statement is built once, in New, and prepared once per connection.
 type statement struct {
 	text       string
 	order      []int // which argument each parameter takes; nil: as they are
@@ -30,7 +30,7 @@ type statement struct {
 	prepared   atomic.Pointer[sql.Stmt]
 }
 
-// A builder writes statements in the words of a database.
+// A builder writes statements in the dialect of a database.
 type builder struct {
 	reader, writer *sql.DB
 	dialect        *Dialect
@@ -148,9 +148,9 @@ func (b *builder) number(logical string) bool {
 	return false
 }
 
-// arguments puts arguments in the order of the parameters. What is compared
-// with a number and is none becomes NULL, which equals nothing: some databases
-// would take "7x" for 7.
+// arguments puts arguments in the order of the parameters. An argument that is
+// compared with numbers but is not one becomes NULL, which equals nothing: some
+// databases would take "7x" for 7.
 func (s *statement) arguments(args []any) []any {
 	for _, n := range s.numbers {
 		if id, _ := args[n].(string); !isNumber(id) {

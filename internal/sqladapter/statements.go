@@ -17,7 +17,7 @@ const (
 	revocationColumns = `id, user_id, seq, not_before, expires`
 )
 
-// statements are all that the adapter ever says to the database.
+// statements are all that the adapter ever sends to the database.
 type statements struct {
 	userStatements
 	sessionStatements
@@ -111,8 +111,8 @@ func buildSessions(b *builder) sessionStatements {
 		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider) ` +
 			`VALUES (?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
-		// be one, from lending its authentication time. It is no equation, so
-		// that SQLite looks the row up by its key, not by the longer index over
+		// be one, from lending its authentication time. It is not an equation,
+		// so that SQLite looks the row up by its key, not by the longer index over
 		// session_token and from there by the key.
 		getSession: b.read(`SELECT ` + sessionColumns + `, ` + userColumns + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +

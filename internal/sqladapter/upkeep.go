@@ -22,7 +22,7 @@ func scanRevocation(rev *authsvc.Revocation) []any {
 	return []any{text{&rev.Key}, text{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
 }
 
-// Revoke implements [authsvc.Adapter]. Users whom it is about are held, so that
+// Revoke implements [authsvc.Adapter]. It locks the users concerned, so that
 // what is written for their old epoch is written before.
 func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	err := a.transact(ctx, "revoke", func(ctx context.Context, r runner) error {

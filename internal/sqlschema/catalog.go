@@ -23,8 +23,7 @@ type Catalog struct {
 	References string
 }
 
-// Describe is a [Database.Inspect] that asks the catalog. A table without
-// columns is none.
+// Describe serves as [Database.Inspect]. A table without columns is not there.
 func (c *Catalog) Describe(ctx context.Context, q Querier, table string) (*Table, error) {
 	t := &Table{}
 	for _, part := range []struct {

@@ -1,5 +1,5 @@
 // Package sqlschema keeps the tables of a SQL store: it finds out what is
-// there, makes what is missing, refuses what cannot be used, and tells
+// there, makes what is missing, refuses what cannot be used, and reports to
 // [sqladapter] what is particular about tables that others made.
 //
 // Authsvc's own tables begin with authsvc_. The four shared tables are made
@@ -19,14 +19,14 @@ import (
 	"authsvc/internal/sqladapter"
 )
 
-// A Database is what a driver tells of itself so that its tables can be kept.
+// A Database describes a SQL database so that its tables can be kept.
 // All fields are required unless they say otherwise.
 type Database struct {
 	// Scheme begins errors, such as "postgres".
 	Scheme string
 	// Where names the database in errors, without a password.
 	Where string
-	// DB may change the schema.
+	// DB connects as a user who may change the schema.
 	DB    *sql.DB
 	Names sqladapter.Names
 	Quote func(name string) string
@@ -50,7 +50,7 @@ type Database struct {
 	// TimeIndex is the expression of an index over a time column that the
 	// sweep uses. Nil: the column.
 	TimeIndex func(column string) string
-	// Dialect is what goose calls the database.
+	// Dialect is goose's name for the database.
 	Dialect database.Dialect
 	// Versions wraps what keeps goose's table. Nil: it is used as it is.
 	Versions func(database.Store) database.Store
@@ -79,7 +79,7 @@ type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A Table is what is there.
+// A Table is one that is there.
 type Table struct {
 	Columns    []Column
 	Indexes    []Index

@@ -9,7 +9,7 @@ import (
 	"authsvc/internal/sqladapter"
 )
 
-// Traits tells what is particular about the tables at hand. Those that are
+// Traits reports what is particular about the tables at hand. Those that are
 // not there yet have nothing particular.
 func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	found, err := d.inspect(ctx, d.DB)
@@ -60,8 +60,8 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 // Auth.js nor its documentation for Prisma has them any more.
 func optional(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
 
-// timestamps names the columns that are none of ours and hold the time at
-// which a row was made or changed: times that must be given, such as those that
+// timestamps names the columns that are not ours and hold the time at which
+// a row was made or changed: times that must be given, such as those that
 // Prisma keeps as @updatedAt.
 func (d *Database) timestamps(table string, t *Table) (names []string) {
 	for i := range t.Columns {
