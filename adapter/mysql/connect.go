@@ -14,35 +14,28 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"authsvc/internal/sqladapter"
 )
 
 // open makes the connection pool. It does not connect.
-func (t *target) open(wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
+func (t *target) open(hooks sqladapter.TestHooks) (*sql.DB, error) {
 	inner, err := mysql.NewConnector(t.config)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
 	}
-	var c driver.Connector = connector{inner, t.timeout}
-	if wrap != nil {
-		c = wrap(c)
-	}
-	db := sql.OpenDB(c)
-	db.SetMaxOpenConns(t.pool.size)
-	db.SetMaxIdleConns(t.pool.size)
-	db.SetConnMaxIdleTime(t.pool.idleTime)
-	db.SetConnMaxLifetime(t.pool.lifetime)
-	return db, nil
+	return t.pool.Open(connector{inner, t.timeout}, hooks), nil
 }
 
-// A connector bounds how long connecting takes, with all that is said before
-// the connection can be used: the pool also connects on its own, with no
-// deadline, and a server that hangs would use it up.
+// A connector bounds how long connecting takes, up to the moment at which the
+// connection can be used: the pool also connects on its own, without a
+// deadline, and a server that hangs would use the pool up.
 type connector struct {
 	driver.Connector
 	timeout time.Duration
 }
 
-// isolation of all transactions: what they rely on is locked row by row.
+// isolation is that of all transactions: they lock each row that they rely on.
 const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`
 
 // Connect implements [driver.Connector].

@@ -3,10 +3,8 @@ package mysql
 import (
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -41,24 +39,24 @@ const (
 )
 
 // dialect is that of MySQL and MariaDB. MariaDB's RETURNING is not used, so
-// that both are spoken to in the same words.
+// that both get the same statements.
 func dialect(s server) sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:       quote,
-		OrNothing:   " ON DUPLICATE KEY UPDATE id = id",
-		ForUpdate:   " FOR UPDATE",
-		SkipLocked:  " FOR UPDATE SKIP LOCKED",
-		Exact:       exact,
-		IDText:      func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
-		Now:         `SELECT UTC_TIMESTAMP(6)`,
-		DeleteLimit: true,
-		DeleteJoin:  true,
-		EncodeTime:  func(t time.Time) any { return t.UTC() },
-		DecodeTime:  decodeTime,
-		Unique:      is(errDuplicate),
-		ForeignKey:  is(errNoParent, errParent),
-		Retryable:   retryable,
-		NoSuchID:    noSuchID,
+		Quote:               quote,
+		OnConflictDoNothing: " ON DUPLICATE KEY UPDATE id = id",
+		ForUpdate:           " FOR UPDATE",
+		SkipLocked:          " FOR UPDATE SKIP LOCKED",
+		Exact:               exact,
+		IDText:              func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
+		Now:                 `SELECT UTC_TIMESTAMP(6)`,
+		DeleteLimit:         true,
+		DeleteJoin:          true,
+		// EncodeTime and DecodeTime are nil: the driver reads and writes DATETIME
+		// and TIMESTAMP in UTC, which is the time zone of every connection.
+		Unique:     is(errDuplicate),
+		ForeignKey: is(errNoParent, errParent),
+		Retryable:  retryable,
+		NoSuchID:   noSuchID,
 	}
 }
 
@@ -68,16 +66,6 @@ func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``"
 // column, has found the row by its index.
 func exact(column string) string {
 	return `CAST(CONVERT(` + column + ` USING utf8mb4) AS BINARY) = CAST(? AS BINARY)`
-}
-
-// decodeTime reads DATETIME and TIMESTAMP columns; the driver has parsed them
-// in UTC, which is the time zone of every connection.
-func decodeTime(v any) (time.Time, error) {
-	t, ok := v.(time.Time)
-	if !ok {
-		return time.Time{}, fmt.Errorf("time column holds a %T", v)
-	}
-	return t, nil
 }
 
 // is recognises error numbers.
@@ -91,15 +79,15 @@ func is(numbers ...uint16) func(error) bool {
 // retryable errors are those after which nothing was done. After a lock wait
 // only the statement is undone, but the adapter rolls the step back. A server
 // that is read-only after a failover has refused; the driver then closes the
-// connection, so that the next one finds the new primary, and says ErrBadConn,
-// as always when nothing reached the server.
+// connection, so that the next one finds the new primary, and returns
+// ErrBadConn, as always when nothing reached the server.
 func retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
 		is(errDeadlock, errLockWait, errSnapshot, errUnknownCommand, errOptionPrevents, errReadOnlyTransaction, errReadOnlyMode)(err)
 }
 
-// noSuchID recognises what a column of numbers, or of MariaDB's type UUID,
-// says of text. The session has its messages in English.
+// noSuchID recognises how a column of numbers, or of MariaDB's type UUID,
+// refuses text. The session has its messages in English.
 func noSuchID(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {

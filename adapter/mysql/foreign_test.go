@@ -1,10 +1,13 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/adaptertest"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 
@@ -55,20 +58,11 @@ const numbered = "CREATE TABLE users (id INT UNSIGNED NOT NULL AUTO_INCREMENT PR
 	"CREATE TABLE sessions (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, userId INT UNSIGNED NOT NULL, sessionToken VARBINARY(255) NOT NULL, expires DATETIME(3) NOT NULL);\n" +
 	"CREATE TABLE verification_token (identifier VARBINARY(255) NOT NULL, token VARBINARY(255) NOT NULL, expires DATETIME(3) NOT NULL, PRIMARY KEY (identifier, token));\n"
 
-// A limited store is over tables that cannot keep everything.
-type limited struct {
-	shared
-	limits adaptertest.Limits
-}
-
-// Limits implements [adaptertest.Limited].
-func (l limited) Limits() adaptertest.Limits { return l.limits }
-
 func TestAdapterOnTablesOfOthers(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
-		made    string
+		schema  string
 		options Options
 		limits  adaptertest.Limits
 	}{
@@ -79,10 +73,46 @@ func TestAdapterOnTablesOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fresh := template(t, c.options, c.made)
+			fresh := template(t, c.options, c.schema)
 			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
-				return limited{opened(t, fresh(t), c.options, seam{}), c.limits}
+				s := opened(t, fresh(t), c.options, sqladapter.TestHooks{})
+				s.Limit = c.limits
+				return s
 			})
+		})
+	}
+}
+
+// Times are cut to what a column holds, since the database might round them
+// up; TIMESTAMP columns hold UTC whatever the server's time zone is.
+func TestCoarseTimes(t *testing.T) {
+	t.Parallel()
+	for kind, unit := range map[string]time.Duration{"DATETIME": time.Second, "DATETIME(1)": 100 * time.Millisecond,
+		"TIMESTAMP": time.Second, "TIMESTAMP(3)": time.Millisecond, "DATETIME(6)": time.Millisecond} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			null := kind + " NULL" // else a TIMESTAMP gets a default
+			s := opened(t, testDatabase.With(t, strings.ReplaceAll(strings.ReplaceAll(prisma, "DATETIME(3) NULL", null), "DATETIME(3)", kind)), Options{Migrate: true}, sqladapter.TestHooks{})
+			issued := time.Date(2030, 7, 1, 12, 30, 59, 999e6, time.UTC)
+			rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: issued}
+			u, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "a@b.c", EmailVerified: issued}, nil, &rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, user, err := s.GetSession(t.Context(), "t", "d")
+			if err != nil || !got.Expires.Equal(issued.Truncate(unit)) || !user.EmailVerified.Equal(issued.Truncate(unit)) {
+				t.Errorf("stored %v and %v, %v", got.Expires, user.EmailVerified, err)
+			}
+			if !rec.Expires.Equal(got.Expires) || !u.EmailVerified.Equal(user.EmailVerified) {
+				t.Errorf("returned %v and %v, stored %v and %v", rec.Expires, u.EmailVerified, got.Expires, user.EmailVerified)
+			}
+			link := authsvc.VerificationToken{Identifier: "a@b.c", Token: "link", Expires: issued}
+			if err := s.PutToken(t.Context(), link, authsvc.Mail{ID: "link", Due: issued, Expires: issued}, 10); err != nil {
+				t.Fatal(err)
+			}
+			if link, err = s.TakeToken(t.Context(), "a@b.c", "link"); err != nil || !link.Expires.Equal(issued.Truncate(unit)) {
+				t.Errorf("link until %v, %v", link.Expires, err)
+			}
 		})
 	}
 }

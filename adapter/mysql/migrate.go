@@ -3,9 +3,6 @@ package mysql
 import (
 	"context"
 	"embed"
-	"fmt"
-	"io/fs"
-	"time"
 
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
@@ -14,14 +11,14 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// What is said about the schema; see the fields.
+// The types of the schema; see their fields.
 type (
 	Direction = schema.Direction
 	Migration = schema.Migration
 	Status    = schema.Status
 )
 
-// Where Migrate goes.
+// The directions of Migrate.
 const (
 	Up   = schema.Up
 	Down = schema.Down
@@ -33,33 +30,24 @@ const (
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the database to what keeps its tables.
-func (s *Store) tables() (*sqlschema.Database, error) {
-	base, err := database.NewStore(database.DialectMySQL, sqlschema.VersionTable)
-	if err != nil {
-		return nil, err
-	}
-	locker, err := lock.NewMySQLTableLocker(sqlschema.LockOptions()...)
-	if err != nil {
-		return nil, err
-	}
-	sub, err := fs.Sub(files, "schema")
-	if err != nil {
-		return nil, err
-	}
+// tables describes the database for the package that keeps its tables.
+func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: sub,
-		Text:    func(context.Context, sqlschema.Querier) (string, error) { return s.server.text(), nil },
-		Inspect: inspect, FoldNames: true, FoldText: true,
-		Versions: versions{base}, Lock: locker, Lost: lost,
-	}, nil
+		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: files,
+		KeyType: func(context.Context, sqlschema.Querier) (string, error) { return s.server.keyType(), nil },
+		Inspect: inspect, FoldNames: true, FoldText: true, Dialect: database.DialectMySQL, PingTimeout: sqlschema.PingTimeout,
+		Versions: func(base database.Store) database.Store { return versions{base} },
+		NewLock:  lock.NewMySQLTableLocker, LostRace: lostRace,
+	}
 }
 
-// lost recognises what is there already: the server may still have worked on
-// the statement of a process that is gone.
-func lost(err error) bool { return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err) }
+// lostRace recognises what is there already: the server may have gone on with
+// the statement of a process that was killed.
+func lostRace(err error) bool {
+	return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err)
+}
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
 // Migrate changes the schema. Any number of processes may do so at once: each
@@ -101,23 +89,9 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 	return err
 }
 
-// pingTime is how long Ping may take.
-const pingTime = 5 * time.Second
-
 // Ping implements [authsvc.Adapter]: the server answers and the schema is not
 // older than this build needs.
-func (s *Store) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTime)
-	defer cancel()
-	version, err := s.schema.Version(ctx)
-	if err == nil && version < sqlschema.Latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, sqlschema.Latest())
-	}
-	if err != nil {
-		return fmt.Errorf("ping: %w", err)
-	}
-	return nil
-}
+func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
 
 // Warnings names what works, but not well, in tables that others made.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

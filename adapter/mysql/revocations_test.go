@@ -9,6 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/sqltest"
 )
 
 // A reader that goes on from number to number is told of every record, although
@@ -20,7 +21,7 @@ func TestNoRevocationIsMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	const writers, each = 16, 60
 	var writing atomic.Int32
 	var all sync.WaitGroup

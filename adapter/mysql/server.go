@@ -14,18 +14,18 @@ type server struct {
 	version [3]int
 }
 
-// oldest are the versions from which on all that is used is there: SKIP LOCKED
+// minVersion is the first version that has all that is used: SKIP LOCKED
 // (MariaDB 10.6, MySQL 8.0.1) and a binary collation that does not ignore
 // trailing blanks (MariaDB 10.2, MySQL 8.0.17).
-func oldest(mariaDB bool) [3]int {
+func minVersion(mariaDB bool) [3]int {
 	if mariaDB {
 		return [3]int{10, 6, 0}
 	}
 	return [3]int{8, 0, 17}
 }
 
-// findServer asks the server what it is and refuses one that is too old.
-func findServer(ctx context.Context, db *sql.DB) (server, error) {
+// detectServer asks the server what it is and refuses one that is too old.
+func detectServer(ctx context.Context, db *sql.DB) (server, error) {
 	var version string
 	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return server{}, err
@@ -56,7 +56,7 @@ func parseServer(text string) (server, error) {
 			s.version[i] = n
 		}
 	}
-	need := oldest(s.mariaDB)
+	need := minVersion(s.mariaDB)
 	for i := range need {
 		if s.version[i] != need[i] {
 			if s.version[i] < need[i] {
@@ -68,9 +68,9 @@ func parseServer(text string) (server, error) {
 	return s, nil
 }
 
-// text is the type of keys: compared byte for byte, trailing blanks too. 255
+// keyType is the type of keys: compared byte for byte, trailing blanks too. 255
 // characters are the most of which two fit into one index.
-func (s server) text() string {
+func (s server) keyType() string {
 	return "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE " + s.collation()
 }
 

@@ -14,23 +14,18 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/weburl"
-
 	"github.com/go-sql-driver/mysql"
+
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/weburl"
 )
 
-// A target is what a URL says. Nothing of it but where may be shown.
+// A target is what a URL means. Only where may be shown.
 type target struct {
 	config  *mysql.Config
 	where   string        // host:port/database, without user and password
 	timeout time.Duration // of connecting
-	pool    pool
-}
-
-// A pool says how many connections there are and how long they stay.
-type pool struct {
-	size               int
-	idleTime, lifetime time.Duration
+	pool    sqladapter.Pool
 }
 
 // parameters lists what a URL may have after the question mark.
@@ -88,7 +83,7 @@ func values(query string) (map[string]string, error) {
 	return q, nil
 }
 
-// settings are those of every connection, whatever the server's are.
+// settings are those of every connection, whatever the server has as its own.
 //
 // Strict mode refuses what does not fit instead of cutting it. Found rows: an
 // update that changes nothing has found its row.
@@ -166,8 +161,8 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	return trust(c, q["tls_ca"])
 }
 
-// trust reads the certificates that the server's has to descend from; without
-// a file those of the system.
+// trust reads the authorities that may have signed the server's certificate;
+// without a file they are the system's.
 func trust(c *tls.Config, file string) error {
 	if file == "" {
 		return nil
@@ -185,14 +180,14 @@ func trust(c *tls.Config, file string) error {
 
 func (t *target) limits(_ *url.URL, q map[string]string) (err error) {
 	t.timeout = 5 * time.Second
-	t.pool = pool{size: 20, idleTime: 5 * time.Minute, lifetime: time.Hour}
+	t.pool = sqladapter.DefaultPool()
 	if v, ok := q["pool_max_conns"]; ok {
-		if t.pool.size, err = strconv.Atoi(v); err != nil || t.pool.size < 1 || t.pool.size > 1000 {
+		if t.pool.Size, err = strconv.Atoi(v); err != nil || t.pool.Size < 1 || t.pool.Size > 1000 {
 			return errors.New("pool_max_conns is a number from 1 to 1000")
 		}
 	}
 	for name, to := range map[string]*time.Duration{"timeout": &t.timeout,
-		"pool_max_conn_idle_time": &t.pool.idleTime, "pool_max_conn_lifetime": &t.pool.lifetime} {
+		"pool_max_conn_idle_time": &t.pool.IdleTime, "pool_max_conn_lifetime": &t.pool.Lifetime} {
 		v, ok := q[name]
 		if !ok {
 			continue

@@ -61,13 +61,13 @@ func stale(e *pgconn.PgError) bool {
 	return e.Code == noSuchStatement || e.Code == featureNotSupported && e.Routine == "RevalidateCachedQuery"
 }
 
-// keep tells whether a connection is of use after an error. One to a server
-// that became a standby is not: the next one is made to the new primary.
+// keep reports whether a connection is of use after an error. One to a server
+// that became a standby is not: the next one goes to the new primary.
 func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	return e.Severity != "FATAL" && e.SeverityUnlocalized != "FATAL" && e.Code != readOnly && !stale(e)
 }
 
-// retryable errors say that nothing was done, at whatever moment they come:
+// retryable errors mean that nothing was done, whenever they come:
 // the server rolled back or refused, or was never asked.
 func retryable(err error) bool {
 	var server *pgconn.PgError
@@ -82,7 +82,7 @@ func retryable(err error) bool {
 }
 
 // interrupted errors ended the connection. What was under way is undone,
-// unless it was a commit, of which nobody knows.
+// unless it was a commit, whose outcome is unknown.
 func interrupted(err error) bool {
 	if code := code(err); code != "" {
 		return strings.HasPrefix(code, "08") && code != "08P01" && code != "08007" ||
@@ -91,7 +91,7 @@ func interrupted(err error) bool {
 	return broken(err)
 }
 
-// broken reports that a connection ended without a word.
+// broken reports that a connection ended without an error from the server.
 func broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, pgconn.ErrConnClosed)
@@ -126,8 +126,8 @@ func refusedTLS(err error) bool {
 	return strings.Contains(oneLine(err), "server refused TLS connection")
 }
 
-// An openError says what to do in one line. No error of the driver's holds the
-// password: it never has the URL.
+// An openError says in one line what to do. No error of the driver holds the
+// password, since the driver never has the URL.
 type openError struct {
 	text string
 	err  error
@@ -145,10 +145,10 @@ func explain(where string, err error) error {
 }
 
 func advice(err error) string {
-	said := oneLine(err)
+	msg := oneLine(err)
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
-		said = server.Message
+		msg = server.Message
 	}
 	for _, c := range []struct {
 		when bool
@@ -167,10 +167,10 @@ func advice(err error) string {
 		{Unreachable(err), "%s: check that the server runs, and host and port in the URL"},
 	} {
 		if c.when {
-			return strings.ReplaceAll(c.text, "%s", said)
+			return strings.ReplaceAll(c.text, "%s", msg)
 		}
 	}
-	return said
+	return msg
 }
 
 // oneLine is the text of an error of several lines: the last one, since the

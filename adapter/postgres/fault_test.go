@@ -12,26 +12,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqlfault"
+	"authsvc/internal/test/sqltest"
 )
+
+func TestMain(m *testing.M) { sqltest.Main(m, testDatabase) }
 
 func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
-	fresh := schemas(t, other{})
+	fresh := schemas(t)
 	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-		return opened(t, fresh(t), Options{Migrate: true}, other{}, seam{connector: wrap})
+		return opened(t, fresh(t), Options{Migrate: true}, other{}, sqladapter.TestHooks{Connector: wrap})
 	})
-}
-
-// signUpEvents is how many events a sign-up has: begin, a user, an account,
-// two rows of the session, commit.
-const signUpEvents = 6
-
-func signUp(ctx context.Context, s authsvc.Adapter, id string) error {
-	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
-	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "github"}
-	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec)
-	return err
 }
 
 // What certainly was not done is done again, wherever in a step it failed;
@@ -57,31 +51,9 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fault := sqlfault.Switch{Err: c.err}
-			s := newShared(t, Options{}, seam{connector: fault.Wrap})
-			if err := s.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			for n := 1; n <= signUpEvents; n++ {
-				repeated := c.steps
-				if n == signUpEvents {
-					repeated = c.commits
-				}
-				fault.Arm(n, false)
-				err := signUp(t.Context(), s, fmt.Sprint(n))
-				if !fault.Disarm() || (err == nil) != repeated || err != nil && !errors.Is(err, c.err) {
-					t.Errorf("event %d: %v", n, err)
-				}
-			}
-			// A statement on its own is its own commit.
-			fault.Arm(1, false)
-			if err := s.UseOnce(t.Context(), "k", time.Now()); !fault.Disarm() || (err == nil) != c.commits {
-				t.Errorf("write: %v", err)
-			}
-			fault.Arm(1, false)
-			if _, err := s.GetUserByEmail(t.Context(), "nobody@example.com"); !fault.Disarm() || errors.Is(err, authsvc.ErrNotFound) != c.steps {
-				t.Errorf("read: %v", err)
-			}
+			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
+				return newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
+			}, c.err, c.steps, c.commits)
 		})
 	}
 }
@@ -91,12 +63,12 @@ func TestRetry(t *testing.T) {
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
 	fault := sqlfault.Switch{Err: &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "injected"}}
-	s := newShared(t, Options{}, seam{connector: fault.Wrap})
+	s := newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fault.Arm(signUpEvents, true)
-	err := signUp(t.Context(), s, "ann")
+	fault.Arm(sqltest.SignUpEvents, true)
+	err := sqltest.SignUp(t.Context(), s, "ann")
 	if !fault.Disarm() || err == nil || errors.Is(err, authsvc.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
@@ -114,7 +86,7 @@ func TestLostCommit(t *testing.T) {
 // widened, are prepared again.
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
-	s := opened(t, with(made(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), seam{})
+	s := opened(t, with(testDatabase.With(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
 	u, err := s.CreateUser(t.Context(), authsvc.User{Name: "Ann"})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +95,7 @@ func TestStaleStatements(t *testing.T) {
 		if _, err := s.GetUser(t.Context(), u.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.exec(t.Context(), statement); err != nil {
+		if err := s.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 		name := "Ann B."
@@ -139,15 +111,15 @@ func TestStaleStatements(t *testing.T) {
 // A connection to a server that became a standby is given up.
 func TestDemoted(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	s.db.SetMaxOpenConns(1)
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.exec(t.Context(), `SET default_transaction_read_only = on`); err != nil {
+	if err := s.Exec(t.Context(), `SET default_transaction_read_only = on`); err != nil {
 		t.Fatal(err)
 	}
-	if err := signUp(t.Context(), s, "bob"); err != nil {
+	if err := sqltest.SignUp(t.Context(), s, "bob"); err != nil {
 		t.Error(err)
 	}
 }
@@ -155,8 +127,8 @@ func TestDemoted(t *testing.T) {
 // A call waits for what another transaction holds, but not for ever.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, Options{}, seam{})
-	if err := signUp(t.Context(), s, "ann"); err != nil {
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
+	if err := sqltest.SignUp(t.Context(), s, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := s.db.BeginTx(t.Context(), nil)
@@ -176,3 +148,19 @@ func TestPatience(t *testing.T) {
 		t.Error("it is not told from a refusal")
 	}
 }
+
+func TestKill(t *testing.T) { sqltest.Kill(t, testDatabase) }
+
+func TestKilledMigration(t *testing.T) {
+	sqltest.KilledMigration(t, testDatabase, sqltest.Blockade{
+		Schema: prisma, Lock: `BEGIN; LOCK TABLE "Account"`, Unlock: `ROLLBACK`,
+		Waiting: `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX%'`,
+		Most:    20 * time.Second,
+	})
+}
+
+func TestServerKilled(t *testing.T) {
+	sqltest.ServerKilled(t, testDatabase, servertest.OwnPostgres(t), 10*time.Second)
+}
+
+func TestServerFrozen(t *testing.T) { sqltest.ServerFrozen(t, testDatabase, servertest.OwnPostgres(t)) }

@@ -2,118 +2,53 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"authsvc/internal/sqlschema"
 )
 
-// found restricts a query to the table of the name that statements without a
-// schema mean.
-const found = ` c.relname = $1 AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
+// named restricts a query to the table that a name without a schema means.
+const named = ` c.relname = $1 AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
 
-// inspect describes the table that the search_path finds; case counts.
-func inspect(ctx context.Context, q sqlschema.Querier, table string) (*sqlschema.Table, error) {
-	t := &sqlschema.Table{}
-	if err := columns(ctx, q, table, t); err != nil {
-		return nil, err
-	}
-	if len(t.Columns) == 0 {
-		return nil, nil
-	}
-	if err := indexes(ctx, q, table, t); err != nil {
-		return nil, err
-	}
-	return t, references(ctx, q, table, t)
-}
-
-func columns(ctx context.Context, q sqlschema.Querier, table string, t *sqlschema.Table) error {
-	// b is what a domain is made of. CHAR(n) ignores trailing blanks.
-	const query = `SELECT a.attname,
-		format_type(a.atttypid, a.atttypmod) || CASE WHEN co.oid IS NULL OR a.attcollation = t.typcollation THEN ''
-			ELSE ' COLLATE ' || quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END,
-		b.typname IN ('int2', 'int4', 'int8'),
-		b.typname = 'uuid',
-		CASE WHEN b.typname IN ('int2', 'int4', 'int8') THEN b.typlen
-			WHEN b.typname IN ('varchar', 'bpchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
-		b.typname IN ('citext', 'bpchar') OR NOT COALESCE(co.collisdeterministic, true),
-		a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
-		a.atthasdef OR a.attidentity <> ''
-	FROM pg_class c
-	JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-	JOIN pg_type t ON t.oid = a.atttypid
-	JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
-	LEFT JOIN pg_collation co ON co.oid = a.attcollation
-	LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace
-	WHERE` + found + `ORDER BY a.attnum`
-	return each(ctx, q, query, table, func(rows *sql.Rows) error {
-		var c sqlschema.Column
-		err := rows.Scan(&c.Name, &c.Type, &c.Number, &c.UUID, &c.Size, &c.Folded, &c.Required, &c.Made)
-		t.Columns = append(t.Columns, c)
-		return err
-	})
-}
-
-// indexes leaves out those that are partial, or not valid after they were
-// made concurrently.
-func indexes(ctx context.Context, q sqlschema.Querier, table string, t *sqlschema.Table) error {
-	const query = `SELECT ic.relname, i.indisunique, COALESCE(a.attname, ''),
-		COALESCE(at.typname IN ('citext', 'bpchar'), false) OR NOT COALESCE(co.collisdeterministic, true)
-	FROM pg_class c
-	JOIN pg_index i ON i.indrelid = c.oid
-	JOIN pg_class ic ON ic.oid = i.indexrelid
-	JOIN pg_attribute k ON k.attrelid = i.indexrelid AND k.attnum > 0 AND k.attnum <= i.indnkeyatts
-	LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attnum = i.indkey[k.attnum - 1]
-	LEFT JOIN pg_type at ON at.oid = a.atttypid
-	LEFT JOIN pg_collation co ON co.oid = k.attcollation
-	WHERE` + found + `AND i.indisvalid AND i.indpred IS NULL
-	ORDER BY ic.relname, k.attnum`
-	return each(ctx, q, query, table, func(rows *sql.Rows) error {
-		var name, column string
-		var unique, folded bool
-		if err := rows.Scan(&name, &unique, &column, &folded); err != nil {
-			return err
-		}
-		last := len(t.Indexes) - 1
-		if last < 0 || t.Indexes[last].Name != name {
-			t.Indexes = append(t.Indexes, sqlschema.Index{Name: name, Unique: unique})
-			last++
-		}
-		index := &t.Indexes[last]
-		index.Columns = append(index.Columns, column)
-		index.Folded = index.Folded || folded
-		return nil
-	})
-}
-
-func references(ctx context.Context, q sqlschema.Querier, table string, t *sqlschema.Table) error {
-	const query = `SELECT r.relname, a.attname, f.confdeltype = 'c'
-	FROM pg_class c
-	JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f' AND array_length(f.conkey, 1) = 1
-	JOIN pg_class r ON r.oid = f.confrelid
-	JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1]
-	WHERE` + found
-	return each(ctx, q, query, table, func(rows *sql.Rows) error {
-		var r sqlschema.Reference
-		err := rows.Scan(&r.Table, &r.Column, &r.Cascade)
-		t.References = append(t.References, r)
-		return err
-	})
-}
-
-// each calls scan for each row of a query about a table.
-func each(ctx context.Context, q sqlschema.Querier, query, table string, scan func(*sql.Rows) error) error {
-	rows, err := q.QueryContext(ctx, query, table)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+// catalog describes the table that the search_path finds; case counts.
+var catalog = sqlschema.Catalog{
+	// b is the base type of a domain. CHAR(n) ignores trailing blanks.
+	Columns: `SELECT a.attname,
+			format_type(a.atttypid, a.atttypmod) || CASE WHEN co.oid IS NULL OR a.attcollation = t.typcollation THEN ''
+				ELSE ' COLLATE ' || quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END,
+			b.typname IN ('int2', 'int4', 'int8'),
+			b.typname = 'uuid',
+			CASE WHEN b.typname IN ('int2', 'int4', 'int8') THEN b.typlen
+				WHEN b.typname IN ('varchar', 'bpchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
+			b.typname IN ('citext', 'bpchar') OR NOT COALESCE(co.collisdeterministic, true),
+			a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
+			a.atthasdef OR a.attidentity <> ''
+		FROM pg_class c
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		JOIN pg_type t ON t.oid = a.atttypid
+		JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+		LEFT JOIN pg_collation co ON co.oid = a.attcollation
+		LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace
+		WHERE` + named + `ORDER BY a.attnum`,
+	// Those that are partial, or not valid after they were made concurrently,
+	// are left out.
+	Indexes: `SELECT ic.relname, i.indisunique, COALESCE(a.attname, ''),
+			COALESCE(at.typname IN ('citext', 'bpchar'), false) OR NOT COALESCE(co.collisdeterministic, true)
+		FROM pg_class c
+		JOIN pg_index i ON i.indrelid = c.oid
+		JOIN pg_class ic ON ic.oid = i.indexrelid
+		JOIN pg_attribute k ON k.attrelid = i.indexrelid AND k.attnum > 0 AND k.attnum <= i.indnkeyatts
+		LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attnum = i.indkey[k.attnum - 1]
+		LEFT JOIN pg_type at ON at.oid = a.atttypid
+		LEFT JOIN pg_collation co ON co.oid = k.attcollation
+		WHERE` + named + `AND i.indisvalid AND i.indpred IS NULL
+		ORDER BY ic.relname, k.attnum`,
+	References: `SELECT r.relname, a.attname, f.confdeltype = 'c'
+		FROM pg_class c
+		JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f' AND array_length(f.conkey, 1) = 1
+		JOIN pg_class r ON r.oid = f.confrelid
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1]
+		WHERE` + named,
 }
 
 // keyType is the type of text that is compared byte for byte. CockroachDB does

@@ -3,9 +3,6 @@ package postgres
 import (
 	"context"
 	"embed"
-	"fmt"
-	"io/fs"
-	"time"
 
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
@@ -14,14 +11,14 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// What is said about the schema; see the fields.
+// The types of the schema; see their fields.
 type (
 	Direction = schema.Direction
 	Migration = schema.Migration
 	Status    = schema.Status
 )
 
-// Where Migrate goes.
+// The directions of Migrate.
 const (
 	Up   = schema.Up
 	Down = schema.Down
@@ -32,31 +29,20 @@ const (
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the database to what keeps its tables.
-func (s *Store) tables() (*sqlschema.Database, error) {
-	versions, err := database.NewStore(database.DialectPostgres, sqlschema.VersionTable)
-	if err != nil {
-		return nil, err
-	}
-	// A table and not an advisory lock, which CockroachDB does not have and a
-	// pooler may not keep.
-	locker, err := lock.NewPostgresTableLocker(sqlschema.LockOptions()...)
-	if err != nil {
-		return nil, err
-	}
-	sub, err := fs.Sub(files, "schema")
-	if err != nil {
-		return nil, err
-	}
+// tables describes the database for the package that keeps its tables.
+func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: sub, Text: keyType,
-		Inspect: inspect, FoldText: true, Versions: versions, Lock: locker,
-		// Two that make the same table at once collide in the catalogue.
-		Lost: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
-	}, nil
+		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: files, KeyType: keyType,
+		Inspect: catalog.Describe, FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
+		// A table and not an advisory lock, which CockroachDB does not have and
+		// a pooler may not keep.
+		NewLock: lock.NewPostgresTableLocker,
+		// Two that make the same table at once collide in the catalog.
+		LostRace: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
+	}
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
 // Migrate changes the schema. Any number of processes may do so at once: each
@@ -71,23 +57,9 @@ func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.St
 // found whatever it is called.
 func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schema.Migrate(ctx, d) }
 
-// pingTimeout bounds Ping.
-const pingTimeout = 5 * time.Second
-
 // Ping implements [authsvc.Adapter]: the server answers and its schema is not
 // older than this build needs.
-func (s *Store) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
-	defer cancel()
-	version, err := s.schema.Version(ctx)
-	if err == nil && version < sqlschema.Latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, sqlschema.Latest())
-	}
-	if err != nil {
-		return fmt.Errorf("ping: %w", err)
-	}
-	return nil
-}
+func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
 
 // Warnings names what works, but not well, in tables that others made.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

@@ -7,13 +7,14 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/sqltest"
 )
 
 // A refusing server answers every connection with one error; without a code it
@@ -90,25 +91,8 @@ func TestOpenRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused(t, c.location, c.want, c.later)
+			sqltest.Refused(t, testDatabase, c.location, c.want, c.later)
 		})
-	}
-}
-
-func refused(t *testing.T, location, want string, later bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	s, err := Open(ctx, location, Options{Migrate: true})
-	if err == nil {
-		s.Close()
-		t.Fatal("opened")
-	}
-	if said := err.Error(); !strings.Contains(said, want) || strings.Contains(said, "secret") || strings.Contains(said, "\n") {
-		t.Errorf("unclear: %s", said)
-	}
-	if Unreachable(err) != later {
-		t.Errorf("unreachable: %v", !later)
 	}
 }
 
@@ -120,19 +104,19 @@ func TestOpenRefusedByServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Path = "/there_is_no_such_database"
-	refused(t, u.String(), "CREATE DATABASE", false)
-	refused(t, with(location, "schema=public"), "search_path", false)
-	refused(t, with(location, "sslmod=disable"), "remove it from the URL", false)
-	refused(t, with(location, "default_transaction_read_only=on"), "the server can only be read", true)
-	db := connected(t, location)
-	if _, err := db.ExecContext(t.Context(), strings.Replace(prisma, `"image" TEXT, `, ``, 1)); err != nil {
+	sqltest.Refused(t, testDatabase, u.String(), "CREATE DATABASE", false)
+	sqltest.Refused(t, testDatabase, with(location, "schema=public"), "search_path", false)
+	sqltest.Refused(t, testDatabase, with(location, "sslmod=disable"), "remove it from the URL", false)
+	sqltest.Refused(t, testDatabase, with(location, "default_transaction_read_only=on"), "the server can only be read", true)
+	db := testDatabase.Connected(t, location)
+	if _, err := db.ExecContext(t.Context(), sqltest.Replace(t, prisma, `"image" TEXT, `, ``)); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, location, "table User has no column image", false)
+	sqltest.Refused(t, testDatabase, location, "table User has no column image", false)
 	if _, err := db.ExecContext(t.Context(), `ALTER TABLE "User" ADD "image" TEXT`); err != nil {
 		t.Fatal(err)
 	}
-	opened(t, location, Options{Migrate: true}, other{}, seam{})
+	opened(t, location, Options{Migrate: true}, other{}, sqladapter.TestHooks{})
 }
 
 // A context that ends while the server is silent ends opening.

@@ -11,7 +11,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"time"
 
@@ -54,12 +53,6 @@ var (
 	_ authsvc.Clock   = (*Store)(nil)
 )
 
-// seam lets tests put something between the store and the driver.
-type seam struct {
-	connector func(driver.Connector) driver.Connector
-	dialect   func(*sqladapter.Dialect)
-}
-
 // Open opens a database:
 //
 //	postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE
@@ -81,10 +74,10 @@ type seam struct {
 // The context bounds opening. See [Unreachable] for its errors, which never
 // have the password.
 func Open(ctx context.Context, location string, o Options) (*Store, error) {
-	return open(ctx, location, o, seam{})
+	return open(ctx, location, o, sqladapter.TestHooks{})
 }
 
-func open(ctx context.Context, location string, o Options, test seam) (_ *Store, err error) {
+func open(ctx context.Context, location string, o Options, hooks sqladapter.TestHooks) (_ *Store, err error) {
 	names, err := o.Naming.Resolve()
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
@@ -93,7 +86,7 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{where: t.where(), names: names, db: connect(t, test.connector)}
+	s := &Store{where: t.where(), names: names, db: t.pool.Open(stdlib.GetConnector(*t.config), hooks)}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -102,35 +95,16 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 	if err := s.check(ctx); err != nil {
 		return nil, explain(s.where, err)
 	}
-	if s.schema, err = s.tables(); err != nil {
-		return nil, err
-	}
-	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
+	s.schema = s.tables()
+	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
 		return nil, err
 	}
 	traits, err := s.schema.Traits(ctx)
 	if err != nil {
 		return nil, explain(s.where, err)
 	}
-	d := dialect()
-	if test.dialect != nil {
-		test.dialect(&d)
-	}
-	s.Adapter, err = sqladapter.New(s.db, s.db, d, o.Naming, traits)
+	s.Adapter, err = sqladapter.New(s.db, s.db, hooks.Adjust(dialect()), o.Naming, traits)
 	return s, err
-}
-
-func connect(t *target, wrap func(driver.Connector) driver.Connector) *sql.DB {
-	c := stdlib.GetConnector(*t.config)
-	if wrap != nil {
-		c = wrap(c)
-	}
-	db := sql.OpenDB(c)
-	db.SetMaxOpenConns(t.pool.connections)
-	db.SetMaxIdleConns(t.pool.connections)
-	db.SetConnMaxIdleTime(t.pool.idleTime)
-	db.SetConnMaxLifetime(t.pool.longestUse)
-	return db
 }
 
 // check connects, and makes sure that the server can be written to.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -13,13 +12,36 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/sqltest"
 )
+
+var testDatabase = &sqltest.Database{
+	Scheme: "postgres",
+	Empty:  servertest.Postgres,
+	Open: func(ctx context.Context, url string, migrate bool) (sqltest.Store, error) {
+		return Open(ctx, url, Options{Migrate: migrate})
+	},
+	Connect:     func(url string) (*sql.DB, error) { return sql.Open("pgx", url) },
+	Unreachable: Unreachable,
+	Dialect:     dialect(),
+	Tables:      `SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()`,
+	Indexes:     `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
+	Unique: `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'authsvc\_%'
+		AND indexdef LIKE '%UNIQUE%' ORDER BY 1`,
+	Definitions: []string{
+		`SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
+			WHERE table_schema = current_schema() AND table_name NOT LIKE 'authsvc%' ORDER BY 1, 2`,
+		`SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'authsvc%'
+			AND indexname NOT LIKE 'authsvc%' ORDER BY 1`,
+	},
+}
 
 // A shared store is one that a NextAuth.js application has open as well.
 type shared struct {
 	*Store
+	*sqltest.Application
 	location string
 	options  Options
 	other    other
@@ -27,87 +49,45 @@ type shared struct {
 
 // An other is the program that made the tables. The zero value is authsvc.
 type other struct {
-	extensions, schema string // SQL
-	limits             adaptertest.Limits
-	// session is the INSERT with which it writes one; its parameters are id,
-	// token, user id and expiry. Empty: that of Prisma.
-	session string
-	// writes is how it hands over a time.
+	schema string // SQL
+	limits adaptertest.Limits
+	// writes is how it hands over a time. Nil: as it is.
 	writes func(time.Time) any
 }
 
-// schemas makes a database in which each call makes a schema of its own with
-// the tables of another program, and returns its URL. Making a schema is many
-// times quicker than making a database.
-func schemas(t testing.TB, by other) func(t testing.TB) string {
+// schemas makes a database in which each call makes a schema of its own, and
+// returns its URL. Making a schema is many times quicker than making a database.
+func schemas(t testing.TB) func(t testing.TB) string {
 	t.Helper()
 	location := servertest.Postgres(t)
-	db := connected(t, location)
-	if _, err := db.ExecContext(t.Context(), by.extensions); err != nil {
-		t.Fatal(err)
-	}
+	db := testDatabase.Connected(t, location)
 	var n atomic.Int32
 	return func(t testing.TB) string {
 		t.Helper()
-		name := fmt.Sprintf("Case_%d", n.Add(1))
-		if _, err := db.ExecContext(t.Context(), `CREATE SCHEMA `+quote(name)); err != nil {
+		name := quote(fmt.Sprintf("Case_%d", n.Add(1)))
+		if _, err := db.ExecContext(t.Context(), `CREATE SCHEMA `+name); err != nil {
 			t.Fatal(err)
 		}
-		own := with(location, "search_path="+url.PathEscape(quote(name)+",public"))
-		if _, err := connected(t, own).ExecContext(t.Context(), by.schema); err != nil {
-			t.Fatal(err)
-		}
-		return own
+		return with(location, "search_path="+url.PathEscape(name+",public"))
 	}
 }
 
-// prepare makes the tables of somebody and migrates.
-func prepare(url string, o Options, by other) error {
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(context.Background(), by.extensions+";"+by.schema); err != nil {
-		return err
-	}
-	s, err := Open(context.Background(), url, o)
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}
-
-// connected is how another program connects.
-func connected(t testing.TB, location string) *sql.DB {
+// opened opens a database for the length of a test.
+func opened(t testing.TB, location string, o Options, by other, hooks sqladapter.TestHooks) shared {
 	t.Helper()
-	db, err := sql.Open("pgx", location)
+	s, err := open(t.Context(), location, o, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	sqltest.CloseAtEnd(t, s)
+	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.db, Names: s.names, Traits: s.schema.Traits,
+		Time: by.writes, Limit: by.limits}, location, o, by}
 }
 
-// opened opens a database, with parameters added to its URL.
-func opened(t testing.TB, location string, o Options, by other, test seam) shared {
-	t.Helper()
-	s, err := open(t.Context(), location, o, test)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return shared{s, location, o, by}
-}
-
-func newShared(t testing.TB, o Options, test seam) shared {
+func newShared(t testing.TB, o Options, hooks sqladapter.TestHooks) shared {
 	t.Helper()
 	o.Migrate = true
-	return opened(t, servertest.Postgres(t), o, other{}, test)
+	return opened(t, servertest.Postgres(t), o, other{}, hooks)
 }
 
 // with adds parameters to a URL.
@@ -120,88 +100,18 @@ func with(location, parameters string) string {
 
 // Reopen implements [adaptertest.Reopener].
 func (s shared) Reopen(t *testing.T) authsvc.Adapter {
-	return opened(t, s.location, s.options, s.other, seam{})
-}
-
-// Limits implements [adaptertest.Limited].
-func (s shared) Limits() adaptertest.Limits { return s.other.limits }
-
-func (s shared) exec(ctx context.Context, text string, args ...any) error {
-	statement, err := s.names.Expand(text, quote)
-	if err != nil {
-		return err
-	}
-	_, err = s.db.ExecContext(ctx, statement, args...)
-	return err
-}
-
-// ForeignSession implements [adaptertest.Foreign].
-func (s shared) ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error {
-	insert, at := s.other.session, any(expires)
-	if insert == "" {
-		insert = `INSERT INTO {Session} ({Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES ($1, $2, $3, $4)`
-	}
-	if s.other.writes != nil {
-		at = s.other.writes(expires)
-	}
-	if !strings.Contains(insert, "$4") {
-		return s.exec(ctx, insert, token, userID, at)
-	}
-	return s.exec(ctx, insert, id, token, userID, at)
-}
-
-// ForeignSignOut implements [adaptertest.Foreign].
-func (s shared) ForeignSignOut(ctx context.Context, token string) error {
-	return s.exec(ctx, `DELETE FROM {Session} WHERE {Session.sessionToken} = $1`, token)
-}
-
-// Dump implements [sqlfault.Store].
-func (s shared) Dump(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	for _, table := range query(t, s.db, `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
-		AND tablename NOT IN ($1, $2) ORDER BY 1`, sqlschema.VersionTable, sqlschema.LockTable) {
-		fmt.Fprintln(&b, table, query(t, s.db, `SELECT * FROM `+quote(table)+` ORDER BY 1`))
-	}
-	return b.String()
-}
-
-// query returns rows as text.
-func query(t testing.TB, db *sql.DB, text string, args ...any) (list []string) {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), text, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for rows.Next() {
-		cells := make([]any, len(columns))
-		into := make([]any, len(columns))
-		for i := range cells {
-			into[i] = &cells[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, strings.TrimSpace(fmt.Sprintln(cells...)))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return opened(t, s.location, s.options, s.other, sqladapter.TestHooks{})
 }
 
 // suite judges the store over tables that somebody made.
 func suite(t *testing.T, o Options, by other, parameters string) {
 	t.Helper()
 	o.Migrate = true
-	fresh := servertest.PostgresFrom(t, func(url string) error { return prepare(url, o, by) })
+	fresh := servertest.PostgresFrom(t, func(url string) error {
+		return testDatabase.Prepare(url, by.schema, func(ctx context.Context, url string) (sqltest.Store, error) { return Open(ctx, url, o) })
+	})
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
-		return opened(t, with(fresh(t), parameters), o, by, seam{})
+		return opened(t, with(fresh(t), parameters), o, by, sqladapter.TestHooks{})
 	})
 }
 
@@ -229,62 +139,17 @@ func TestAdapterAuthJSNames(t *testing.T) {
 	suite(t, Options{Naming: Naming{Preset: "authjs"}}, other{}, "pool_max_conns=8&default_transaction_isolation=repeatable%20read")
 }
 
-// What `prisma db push` makes of the documented NextAuth.js schema.
-func TestAdapterOnPrisma(t *testing.T) {
-	servertest.Long(t)
+func TestQueryPlans(t *testing.T) {
 	t.Parallel()
-	suite(t, Options{}, other{schema: prisma, limits: adaptertest.Limits{Expiry: math.MaxInt32}},
-		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
+	sqltest.Fill(t, s.Application, `ANALYZE %s`)
+	sqltest.Plans(t, s.Adapter, func(text string) []string {
+		plan := strings.Join(sqltest.Query(t, s.db, "EXPLAIN "+sqltest.Literals(text)), "\n\t")
+		if strings.Contains(plan, "Seq Scan") {
+			return []string{plan}
+		}
+		return nil
+	}, "authsvc_sequence") // of one row
 }
 
-// What Prisma makes of the models that Auth.js documents today: accounts and
-// sessions have no ids, and updatedAt must be given.
-func TestAdapterOnPrismaOfToday(t *testing.T) {
-	servertest.Long(t)
-	t.Parallel()
-	suite(t, Options{}, other{schema: prismaToday, limits: adaptertest.Limits{Expiry: math.MaxInt32},
-		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}, "updatedAt") VALUES ($1, $2, $3, $3)`},
-		"pool_max_conns=8&TimeZone=Asia/Kathmandu")
-}
-
-// What the documentation of @auth/pg-adapter makes.
-func TestAdapterOnPgAdapter(t *testing.T) {
-	servertest.Long(t)
-	t.Parallel()
-	suite(t, Options{Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), "pool_max_conns=8&TimeZone=America/New_York")
-}
-
-func pgAdapterTables() other {
-	newYork, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		panic(err)
-	}
-	return other{
-		schema:  pgAdapter,
-		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES ($1, $2, $3)`,
-		// node-postgres hands times over as text of the local zone.
-		writes: func(t time.Time) any { return t.In(newYork).Format("2006-01-02T15:04:05.000-07:00") },
-	}
-}
-
-func TestAdapterOnUUIDs(t *testing.T) {
-	servertest.Long(t)
-	t.Parallel()
-	by := other{
-		schema:  strings.NewReplacer(`"id" TEXT NOT NULL`, `"id" UUID NOT NULL DEFAULT gen_random_uuid()`, `"userId" TEXT`, `"userId" UUID`).Replace(prisma),
-		limits:  adaptertest.Limits{Expiry: math.MaxInt32},
-		session: `INSERT INTO {Session} ({Session.sessionToken}, {Session.userId}, {Session.expires}) VALUES ($1, $2, $3)`,
-	}
-	suite(t, Options{}, by, "pool_max_conns=8")
-}
-
-func TestAdapterOnCitext(t *testing.T) {
-	servertest.Long(t)
-	t.Parallel()
-	by := other{
-		extensions: `CREATE EXTENSION citext`,
-		schema:     strings.Replace(prisma, `"email" TEXT`, `"email" CITEXT`, 1),
-		limits:     adaptertest.Limits{Expiry: math.MaxInt32, LooseEmail: true},
-	}
-	suite(t, Options{}, by, "pool_max_conns=8")
-}
+func BenchmarkGetSession(b *testing.B) { sqltest.BenchmarkGetSession(b, testDatabase) }

@@ -11,16 +11,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"authsvc/internal/sqladapter"
 )
 
 // connectTimeout is how long one server may take to answer a new connection
 // unless the URL says otherwise: short enough to try the next one in a call.
 const connectTimeout = 2 * time.Second
 
-// A target is what a URL says.
+// A target is what a URL means.
 type target struct {
 	config *pgx.ConnConfig
-	pool   pool
+	pool   sqladapter.Pool
 }
 
 // where names the database in errors, without user and password.
@@ -45,7 +47,7 @@ func (t *target) hosts() []*pgconn.FallbackConfig {
 	return append([]*pgconn.FallbackConfig{first}, t.config.Fallbacks...)
 }
 
-// local reports whether what is said to a host stays on this machine.
+// local reports whether what is sent to a host stays on this machine.
 func local(host string) bool {
 	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
 		return true
@@ -54,7 +56,7 @@ func local(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// parse reads a URL. What it does not say is set here, so that the
+// parse reads a URL. What it leaves open is set here, so that the
 // environment (PGSSLMODE, PGTARGETSESSIONATTRS) cannot weaken it.
 func parse(location string) (*target, error) {
 	scheme, rest, _ := strings.Cut(location, "://")
@@ -96,17 +98,17 @@ func read(location string) (*target, error) {
 
 // reason is what the driver finds wrong, without the URL, which it repeats.
 func reason(err error) string {
-	said := err.Error()
-	if i := strings.LastIndex(said, "`: "); i >= 0 {
-		said = said[i+len("`: "):]
+	msg := err.Error()
+	if i := strings.LastIndex(msg, "`: "); i >= 0 {
+		msg = msg[i+len("`: "):]
 	}
-	if strings.HasPrefix(said, "failed to parse as URL") || strings.Contains(said, "://") {
+	if strings.HasPrefix(msg, "failed to parse as URL") || strings.Contains(msg, "://") {
 		return "it is not well-formed" // what follows may be a piece of the password
 	}
-	return said
+	return msg
 }
 
-// missing are the parameters that the URL ought to have.
+// missing returns the parameters that the URL should have as well.
 func (t *target) missing(given url.Values) url.Values {
 	more, names := url.Values{}, map[string]bool{}
 	for _, host := range t.hosts() {
@@ -132,9 +134,10 @@ func (t *target) checkTLS(mode string) error {
 	return nil
 }
 
-// settle takes the parameters that are not the server's and sets defaults.
+// settle takes out the parameters that are not for the server and sets
+// defaults.
 func (t *target) settle() error {
-	if err := t.pool.take(t.config.RuntimeParams); err != nil {
+	if err := t.takePool(t.config.RuntimeParams); err != nil {
 		return err
 	}
 	if t.config.ConnectTimeout == 0 {
@@ -147,18 +150,12 @@ func (t *target) settle() error {
 	return nil
 }
 
-// A pool has the limits of the connections.
-type pool struct {
-	connections          int
-	idleTime, longestUse time.Duration
-}
-
-// minConnections is what a migration needs, which holds a lock beside it.
+// minConnections is what a migration needs, with the lock that it holds.
 const minConnections = 4
 
-// take moves the settings of the pool out of the parameters.
-func (p *pool) take(params map[string]string) error {
-	*p = pool{connections: 20, idleTime: 5 * time.Minute, longestUse: time.Hour}
+// takePool moves the settings of the pool out of the parameters.
+func (t *target) takePool(params map[string]string) error {
+	t.pool = sqladapter.DefaultPool()
 	for name, value := range params {
 		if !strings.HasPrefix(name, "pool_") {
 			continue
@@ -167,14 +164,14 @@ func (p *pool) take(params map[string]string) error {
 		var err error
 		switch name {
 		case "pool_max_conns":
-			p.connections, err = strconv.Atoi(value)
-			if err == nil && p.connections < minConnections {
+			t.pool.Size, err = strconv.Atoi(value)
+			if err == nil && t.pool.Size < minConnections {
 				err = strconv.ErrRange
 			}
 		case "pool_max_conn_idle_time":
-			p.idleTime, err = duration(value)
+			t.pool.IdleTime, err = duration(value)
 		case "pool_max_conn_lifetime":
-			p.longestUse, err = duration(value)
+			t.pool.Lifetime, err = duration(value)
 		default:
 			return fmt.Errorf("postgres: unknown parameter %s in the URL: there are pool_max_conns, pool_max_conn_idle_time and pool_max_conn_lifetime", name)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"authsvc/internal/sqladapter"
 )
 
 func TestParseTLS(t *testing.T) {
@@ -78,7 +80,7 @@ func TestParseRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if target.pool != (pool{7, 30 * time.Second, 2 * time.Hour}) || target.config.RuntimeParams["pool_max_conns"] != "" {
+	if target.pool != (sqladapter.Pool{Size: 7, IdleTime: 30 * time.Second, Lifetime: 2 * time.Hour}) || target.config.RuntimeParams["pool_max_conns"] != "" {
 		t.Errorf("got %+v", target.pool)
 	}
 	if target.config.ValidateConnect == nil {
@@ -91,7 +93,7 @@ func TestParseRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if target.config.ValidateConnect != nil || target.config.ConnectTimeout != 9*time.Second || target.pool.connections != 20 {
+	if target.config.ValidateConnect != nil || target.config.ConnectTimeout != 9*time.Second || target.pool.Size != 20 {
 		t.Errorf("got %+v", target)
 	}
 }

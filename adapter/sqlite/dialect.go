@@ -17,17 +17,17 @@ import (
 // file when it begins, so nothing has to be locked row by row.
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:      quote,
-		IDText:     func(column string) string { return `CAST(` + column + ` AS TEXT)` },
-		Returning:  true,
-		OneWriter:  true,
-		OrNothing:  " ON CONFLICT DO NOTHING",
-		EncodeTime: func(t time.Time) any { return t.UnixMilli() },
-		DecodeTime: decodeTime,
-		TimeExpr:   timeExpr,
-		Unique:     is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
-		ForeignKey: is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
-		// Ordinary waiting is done by busy_timeout; these two are not.
+		Quote:               quote,
+		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT)` },
+		Returning:           true,
+		OneWriter:           true,
+		OnConflictDoNothing: " ON CONFLICT DO NOTHING",
+		EncodeTime:          func(t time.Time) any { return t.UnixMilli() },
+		DecodeTime:          decodeTime,
+		TimeExpr:            timeExpr,
+		Unique:              is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
+		ForeignKey:          is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
+		// busy_timeout does the ordinary waiting, but not for these two.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
 	}
 }

@@ -123,7 +123,7 @@ func checkFile(ctx context.Context, path string) error {
 	}
 }
 
-// checkPrivate refuses a database that is everybody's.
+// checkPrivate refuses a database that everybody may read or write.
 func checkPrivate(path string) error {
 	names, err := exposed(path, 0o007)
 	if err == nil && names != "" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"authsvc/internal/test/sqltest"
 )
 
 func TestMountPoint(t *testing.T) {
@@ -47,5 +49,5 @@ func TestRefusesMountedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/sqltest"
 )
 
 func TestParsePath(t *testing.T) {
@@ -51,7 +53,7 @@ func TestOddFileName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	for _, name := range []string{path, path + "-wal"} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
@@ -65,9 +67,9 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"} {
-		if got := query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
+		if got := sqltest.Query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
 		}
 	}
@@ -86,7 +88,7 @@ func TestFileMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeAtEnd(t, s)
+	sqltest.CloseAtEnd(t, s)
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -146,7 +148,7 @@ func TestRefusesFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		closeAtEnd(t, s)
+		sqltest.CloseAtEnd(t, s)
 		if _, err := s.GetUser(t.Context(), "u00"); err != nil {
 			t.Error(err)
 		}
@@ -156,7 +158,7 @@ func TestRefusesFile(t *testing.T) {
 // filled is a database with some pages of data.
 func filled(t *testing.T) []byte {
 	t.Helper()
-	s := newShared(t, Options{}, seam{})
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	for i := range 20 {
 		u := authsvc.User{ID: "u" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Name: strings.Repeat("n", 3000)}
 		if _, err := s.CreateUser(t.Context(), u); err != nil {

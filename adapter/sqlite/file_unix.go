@@ -17,7 +17,7 @@ import (
 // do not see each other's log and overwrite what the other one acknowledged,
 // https://www.sqlite.org/howtocorrupt.html.
 func checkNames(path string) error {
-	path, err := filepath.EvalSymlinks(path) // as SQLite does; such a name is none of the file's own
+	path, err := filepath.EvalSymlinks(path) // as SQLite does; a symbolic link is not a name of the file itself
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"authsvc/internal/test/sqltest"
 )
 
 // TestRefusesNames: a database with a second name, under which another process
@@ -48,7 +50,7 @@ func TestRefusesNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		closeAtEnd(t, s)
+		sqltest.CloseAtEnd(t, s)
 		if _, err := os.Stat(path + "-wal"); err != nil {
 			t.Errorf("opened as %s: %v", name, err)
 		}
@@ -103,7 +105,7 @@ func TestExposed(t *testing.T) {
 			if s, err = Open(t.Context(), path, Options{}); err != nil {
 				t.Fatal(err)
 			}
-			closeAtEnd(t, s)
+			sqltest.CloseAtEnd(t, s)
 			warnings, err := s.Warnings(t.Context())
 			if err != nil || (len(warnings) > 0) != c.warn {
 				t.Errorf("warnings %q, %v", warnings, err)

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"embed"
-	"fmt"
-	"io/fs"
 
 	"github.com/pressly/goose/v3/database"
 
@@ -12,14 +10,14 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// What is said about the schema; see the fields.
+// The types of the schema; see their fields.
 type (
 	Direction = schema.Direction
 	Migration = schema.Migration
 	Status    = schema.Status
 )
 
-// Where Migrate goes.
+// The directions of Migrate.
 const (
 	Up   = schema.Up
 	Down = schema.Down
@@ -30,23 +28,16 @@ const (
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the file to what keeps its tables.
-func (s *Store) tables() (*sqlschema.Database, error) {
-	base, err := database.NewStore(database.DialectSQLite3, sqlschema.VersionTable)
-	if err != nil {
-		return nil, err
-	}
-	sub, err := fs.Sub(files, "schema")
-	if err != nil {
-		return nil, err
-	}
+// tables describes the file for the package that keeps its tables.
+func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "sqlite", Where: s.path, DB: s.writer, Names: s.names, Quote: quote, Files: sub,
-		Inspect: inspect, FoldNames: true, TimeIndex: timeExpr, Versions: versions{base}, Lost: dialect().Unique,
-	}, nil
+		Scheme: "sqlite", Where: s.path, DB: s.writer, Names: s.names, Quote: quote, Files: files,
+		Inspect: catalog.Describe, FoldNames: true, TimeIndex: timeExpr, Dialect: database.DialectSQLite3,
+		Versions: func(base database.Store) database.Store { return versions{base} }, LostRace: dialect().Unique,
+	}
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
 // Migrate changes the schema. Any number of processes may do so at once: each
@@ -81,13 +72,4 @@ func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.I
 
 // Ping implements [authsvc.Adapter]: the file answers and its schema is not
 // older than this build needs.
-func (s *Store) Ping(ctx context.Context) error {
-	version, err := s.schema.Version(ctx)
-	if err == nil && version < sqlschema.Latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, sqlschema.Latest())
-	}
-	if err != nil {
-		return fmt.Errorf("ping: %w", err)
-	}
-	return nil
-}
+func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }

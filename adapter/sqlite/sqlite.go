@@ -6,7 +6,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -56,22 +55,16 @@ type Store struct {
 
 var _ authsvc.Adapter = (*Store)(nil)
 
-// seam lets tests put something between the store and the driver.
-type seam struct {
-	connector func(driver.Connector) driver.Connector
-	dialect   func(*sqladapter.Dialect)
-}
-
 // Open opens a file: a path, or a URL such as sqlite:authsvc.db or
 // sqlite:///var/lib/authsvc.db. A missing file is created with mode 0600.
 // A file that is damaged, not a database, of a newer schema than this build
 // knows, that has hard links, or that is mounted without its folder is refused
 // and left as it is. The context bounds opening.
 func Open(ctx context.Context, location string, o Options) (*Store, error) {
-	return open(ctx, location, o, seam{})
+	return open(ctx, location, o, sqladapter.TestHooks{})
 }
 
-func open(ctx context.Context, location string, o Options, test seam) (_ *Store, err error) {
+func open(ctx context.Context, location string, o Options, hooks sqladapter.TestHooks) (_ *Store, err error) {
 	path, err := parsePath(location)
 	if err != nil {
 		return nil, err
@@ -94,16 +87,14 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 			s.Close()
 		}
 	}()
-	if err := s.connect(test.connector); err != nil {
+	if err := s.connect(hooks); err != nil {
 		return nil, err
 	}
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	if s.schema, err = s.tables(); err != nil {
-		return nil, err
-	}
-	if err := s.schema.Settle(ctx, o.Migrate); err != nil {
+	s.schema = s.tables()
+	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
 		return nil, err
 	}
 	traits, err := s.schema.Traits(ctx)
@@ -113,30 +104,20 @@ func open(ctx context.Context, location string, o Options, test seam) (_ *Store,
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	d := dialect()
-	if test.dialect != nil {
-		test.dialect(&d)
-	}
-	s.Adapter, err = sqladapter.New(s.reader, s.writer, d, o.Naming, traits)
+	s.Adapter, err = sqladapter.New(s.reader, s.writer, hooks.Adjust(dialect()), o.Naming, traits)
 	return s, err
 }
 
 // connect makes the two pools: one connection that writes, since SQLite has
 // one writer anyway and a queue in the process is fairer than its lock, and a
 // few that only read.
-func (s *Store) connect(wrap func(driver.Connector) driver.Connector) error {
+func (s *Store) connect(hooks sqladapter.TestHooks) error {
 	pool := func(reader bool, size int) (*sql.DB, error) {
 		c, err := sqlite.NewConnector(dsn(s.path, reader))
 		if err != nil {
 			return nil, fmt.Errorf("sqlite: %w", err)
 		}
-		if wrap != nil {
-			c = wrap(c)
-		}
-		db := sql.OpenDB(c)
-		db.SetMaxOpenConns(size)
-		db.SetMaxIdleConns(size)
-		return db, nil
+		return sqladapter.Pool{Size: size}.Open(c, hooks), nil
 	}
 	var err error
 	if s.writer, err = pool(false, 1); err != nil {
@@ -146,7 +127,7 @@ func (s *Store) connect(wrap func(driver.Connector) driver.Connector) error {
 	return err
 }
 
-// check reads the file as far as it is affordable.
+// check reads as much of the file as is affordable.
 func (s *Store) check(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -166,7 +147,7 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Warnings names what is kept from nobody else on the machine.
+// Warnings names the files that others on the machine can read or write.
 func (s *Store) Warnings(context.Context) ([]string, error) {
 	names, err := exposed(s.path, 0o077)
 	if err != nil || names == "" {

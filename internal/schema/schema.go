@@ -1,7 +1,8 @@
-// Package schema is what stores with tables, or collections, say about them.
+// Package schema has the types with which stores report on their tables or
+// collections.
 package schema
 
-// A Direction is where Migrate goes.
+// A Direction is that of Migrate.
 type Direction int
 
 // Up applies all pending migrations. Down takes back the last one, with the
@@ -19,7 +20,7 @@ type Migration struct {
 	Applied bool
 }
 
-// A Status tells how far the schema is.
+// A Status reports how far the schema is.
 type Status struct {
 	Current, Latest int64
 	Migrations      []Migration // ordered by version

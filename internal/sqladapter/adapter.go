@@ -1,5 +1,6 @@
 // Package sqladapter is the [authsvc.Adapter] for SQL databases, written once
-// over database/sql. A database adds a [Dialect] and its own migrations.
+// over database/sql. A database adds a [Dialect] and its own migrations, and
+// Ping, which is about them.
 //
 // The records of the interface live in four tables that a NextAuth.js
 // application may share, called as [Naming] says. What only authsvc needs
@@ -32,15 +33,15 @@ import (
 	"authsvc"
 )
 
-// retries bounds how often a step is tried again after a retryable error.
-const retries = 8
+// maxTries bounds how often a step is tried again after a retryable error.
+const maxTries = 8
 
 // An Adapter keeps the records in a SQL database.
 type Adapter struct {
 	reader, writer *sql.DB
 	dialect        Dialect
 	traits         Traits
-	line           *line // of those who write
+	queue          *writeQueue
 
 	statements
 	all       []*statement
@@ -48,10 +49,7 @@ type Adapter struct {
 	prepared  atomic.Bool
 }
 
-var (
-	_ authsvc.Adapter  = (*Adapter)(nil)
-	_ authsvc.AuditLog = (*Adapter)(nil)
-)
+var _ authsvc.AuditLog = (*Adapter)(nil)
 
 // New writes all statements for a database. Statements that change something
 // go to writer, all others to reader; they may be one pool. New does not
@@ -62,26 +60,27 @@ func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t, line: newLine(&d)}
+	d.setDefaults()
+	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t, queue: newWriteQueue(&d)}
 	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names, traits: t}
 	a.statements = build(b)
 	a.all = b.all
 	return a, b.err
 }
 
-// patience is how long one call may take, with all its retries, so that a
-// database that hangs does not hold requests.
-const patience = 5 * time.Second
+// callTimeout bounds one call, with all its retries, so that a database that
+// hangs does not hold up requests.
+const callTimeout = 5 * time.Second
 
-// A work speaks to the database. Its context has the deadline of the call.
-type work func(ctx context.Context, r runner) error
+// A queryFunc runs statements. Its context has the deadline of the call.
+type queryFunc func(ctx context.Context, r runner) error
 
-// run does one thing without a transaction of its own. op names it in errors.
-func (a *Adapter) run(ctx context.Context, op string, f work) error {
-	return a.try(ctx, op, func(ctx context.Context) error {
-		changed, turn := false, a.line.turn()
-		defer turn.done()
-		err := f(ctx, runner{changed: &changed, turn: turn})
+// run runs f without a transaction. op names it in errors.
+func (a *Adapter) run(ctx context.Context, op string, f queryFunc) error {
+	return a.retry(ctx, op, func(ctx context.Context) error {
+		changed, slot := false, a.queue.slot()
+		defer slot.release()
+		err := f(ctx, runner{changed: &changed, slot: slot})
 		if err != nil && !changed {
 			return uncommitted{err}
 		}
@@ -89,27 +88,27 @@ func (a *Adapter) run(ctx context.Context, op string, f work) error {
 	})
 }
 
-// step runs f in one transaction, all or nothing.
-func (a *Adapter) step(ctx context.Context, op string, f work) error {
-	return a.try(ctx, op, func(ctx context.Context) error { return a.once(ctx, f) })
+// transact runs f in one transaction, all or nothing.
+func (a *Adapter) transact(ctx context.Context, op string, f queryFunc) error {
+	return a.retry(ctx, op, func(ctx context.Context) error { return a.transactOnce(ctx, f) })
 }
 
-// try calls f, and again when the database asks for it: it does so after it
-// has done nothing. f must not keep anything from an earlier run.
-func (a *Adapter) try(ctx context.Context, op string, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// retry calls f, and again after errors that mean that nothing was done. f must
+// not keep anything from an earlier call.
+func (a *Adapter) retry(ctx context.Context, op string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		err := a.prepare(ctx)
 		if err == nil {
 			err = f(ctx)
 		}
-		if err == nil || try == retries || !a.undone(err) {
-			return a.fail(op, err)
+		if err == nil || try == maxTries || !a.canRetry(err) {
+			return a.contractError(op, err)
 		}
 		// Full jitter: those who collided do not meet again.
 		if err := sleep(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
-			return a.fail(op, err)
+			return a.contractError(op, err)
 		}
 	}
 }
@@ -119,18 +118,18 @@ type uncommitted struct{ error }
 
 func (e uncommitted) Unwrap() error { return e.error }
 
-// undone reports whether what failed certainly did nothing and may pass the
+// canRetry reports whether what failed certainly did nothing and may pass the
 // next time.
-func (a *Adapter) undone(err error) bool {
+func (a *Adapter) canRetry(err error) bool {
 	var before uncommitted
 	return a.dialect.Retryable(err) ||
 		a.dialect.Interrupted != nil && errors.As(err, &before) && a.dialect.Interrupted(err)
 }
 
-func (a *Adapter) once(ctx context.Context, f work) error {
-	turn := a.line.turn()
-	turn.take(ctx)
-	defer turn.done()
+func (a *Adapter) transactOnce(ctx context.Context, f queryFunc) error {
+	slot := a.queue.slot()
+	slot.acquire(ctx)
+	defer slot.release()
 	tx, err := a.writer.BeginTx(ctx, &sql.TxOptions{Isolation: a.dialect.Isolation})
 	if err != nil {
 		return uncommitted{fmt.Errorf("begin: %w", err)}
@@ -156,8 +155,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fail translates an error into the words of the contract.
-func (a *Adapter) fail(op string, err error) error {
+// contractError translates an error into those of the contract.
+func (a *Adapter) contractError(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -173,9 +172,9 @@ func (a *Adapter) noSuchID(err error) bool {
 	return a.dialect.NoSuchID != nil && a.dialect.NoSuchID(err)
 }
 
-// owned translates the error of a write that refers to a user: a broken
+// noSuchUser translates the error of a write that refers to a user: a broken
 // foreign key means that there is no such user.
-func (a *Adapter) owned(err error) error {
+func (a *Adapter) noSuchUser(err error) error {
 	if err != nil && a.dialect.ForeignKey(err) {
 		return authsvc.ErrNotFound
 	}

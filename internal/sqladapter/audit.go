@@ -16,7 +16,7 @@ const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_
 
 func buildAudit(b *builder) auditStatements {
 	return auditStatements{
-		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OrNothing),
+		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OnConflictDoNothing),
 		// The first condition is the one that the index serves everywhere.
 		listAudit: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE occurred >= ? AND (occurred > ? OR id > ?) ` +
 			`ORDER BY occurred, id LIMIT ?`),
@@ -31,7 +31,7 @@ func scanAudit(r *authsvc.AuditRecord) []any {
 
 // PutAudit implements [authsvc.AuditLog].
 func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
-	return a.step(ctx, "put audit", func(ctx context.Context, r runner) error {
+	return a.transact(ctx, "put audit", func(ctx context.Context, r runner) error {
 		for _, e := range list {
 			if _, err := r.exec(ctx, a.insertAudit, e.ID, ms(e.Time), e.Name, string(e.Outcome), string(e.Code), e.Reason,
 				e.Provider, e.UserID, e.ClientIP, e.UserAgent, e.RequestID); err != nil {

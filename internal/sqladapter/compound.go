@@ -10,7 +10,7 @@ import (
 // SignUp implements [authsvc.Adapter].
 func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
 	var done signUp
-	err := a.step(ctx, "sign up", func(ctx context.Context, r runner) (err error) {
+	err := a.transact(ctx, "sign up", func(ctx context.Context, r runner) (err error) {
 		done = signUp{user: u}
 		if acc != nil {
 			done.account = *acc
@@ -21,7 +21,7 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil)
 	})
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, written{user: &u, account: acc, session: s})
+		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u, account: acc, session: s})
 	}
 	if acc != nil {
 		*acc = done.account
@@ -29,7 +29,7 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 	if s != nil {
 		*s = a.storedSession(done.session)
 	}
-	done.user.EmailVerified = a.kept("User.emailVerified", done.user.EmailVerified)
+	done.user.EmailVerified = a.truncate("User.emailVerified", done.user.EmailVerified)
 	return done.user, nil
 }
 
@@ -61,7 +61,7 @@ func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account
 func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
 	var u authsvc.User
 	var removed []authsvc.Account
-	err := a.step(ctx, "prove email", func(ctx context.Context, r runner) (err error) {
+	err := a.transact(ctx, "prove email", func(ctx context.Context, r runner) (err error) {
 		removed = nil
 		if err := r.row(ctx, a.lockUser, p.UserID).Scan(a.scanUser(&u)...); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 				return err
 			}
 		}
-		u.EmailVerified = a.kept("User.emailVerified", p.At)
+		u.EmailVerified = a.truncate("User.emailVerified", p.At)
 		if err = a.updateUserRow(ctx, r, u); err == nil && first {
 			err = a.writeRevocations(ctx, r, p.Revoke)
 		}
@@ -119,8 +119,8 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 
 // EndSessions implements [authsvc.Adapter].
 func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.Revocation) (n int, err error) {
-	err = a.step(ctx, "end sessions", func(ctx context.Context, r runner) error {
-		if err := a.holdUser(ctx, r, userID); err != nil {
+	err = a.transact(ctx, "end sessions", func(ctx context.Context, r runner) error {
+		if err := a.lockUserRow(ctx, r, userID); err != nil {
 			return err
 		}
 		if n, err = r.exec(ctx, a.deleteSessionsOf, userID); err != nil {
@@ -129,7 +129,7 @@ func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.R
 		return a.writeRevocations(ctx, r, rev)
 	})
 	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
-		n, err = 0, a.step(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
+		n, err = 0, a.transact(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
 	}
 	return n, err
 }

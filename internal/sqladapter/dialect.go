@@ -2,6 +2,7 @@ package sqladapter
 
 import (
 	"database/sql"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -16,9 +17,9 @@ type Dialect struct {
 	// Returning: DELETE and UPDATE can return rows. Without it those steps
 	// become a transaction of two statements.
 	Returning bool
-	// OrNothing ends an INSERT into an own table that does nothing when the
-	// key is there, such as " ON CONFLICT DO NOTHING".
-	OrNothing string
+	// OnConflictDoNothing ends an INSERT into an own table that does nothing
+	// when the key is there, such as " ON CONFLICT DO NOTHING".
+	OnConflictDoNothing string
 	// ForUpdate ends a SELECT whose row is about to be changed, such as
 	// " FOR UPDATE". Empty when transactions exclude each other anyway.
 	ForUpdate string
@@ -32,16 +33,16 @@ type Dialect struct {
 	// Now is a query for the time at the database, in UTC. Empty: it has no
 	// clock but that of the machine.
 	Now string
-	// Among compares the left side with the rows of a query so that the query
-	// runs once, first, and its rows are found by their index. Nil: "IN".
-	Among func(query string) string
+	// InSubquery compares the left side with the rows of a query so that the
+	// query runs once, first, and its rows are found by their index. Nil: "IN".
+	InSubquery func(query string) string
 	// DeleteLimit: DELETE takes ORDER BY and LIMIT.
 	DeleteLimit bool
 	// DeleteJoin: DELETE joins tables, and would read the whole table when it
 	// had a subquery instead.
 	DeleteJoin bool
 	// OneWriter: the pool that writes has one connection, for which callers
-	// wait in line.
+	// queue.
 	OneWriter bool
 	// Isolation of transactions; the zero value is the database's default.
 	Isolation sql.IsolationLevel
@@ -50,7 +51,8 @@ type Dialect struct {
 	SkipLocked string
 
 	// EncodeTime and DecodeTime convert the time columns of the shared tables,
-	// in UTC and with millisecond precision; neither sees an absent time.
+	// in UTC and with millisecond precision; neither sees an absent time. Nil:
+	// the driver takes and returns a [time.Time].
 	// Own tables hold milliseconds since 1970 in every database.
 	EncodeTime func(time.Time) any
 	DecodeTime func(any) (time.Time, error)
@@ -58,21 +60,37 @@ type Dialect struct {
 	// other programs may have written it in another form. Nil: as it is.
 	TimeExpr func(column string) string
 
-	// Unique and ForeignKey tell which rule of the schema refused a write.
+	// Unique and ForeignKey report which constraint refused a write.
 	Unique     func(error) bool
 	ForeignKey func(error) bool
 	// Retryable errors rolled a transaction back that may pass the next time.
 	Retryable func(error) bool
 	// Interrupted errors ended a connection, and with it what was not
-	// committed. They are no reason to repeat what may have been. Nil: none.
+	// committed. What may have been committed is not repeated. Nil: none.
 	Interrupted func(error) bool
-	// NoSuchID tells that a parameter cannot be an id of the column that it
+	// NoSuchID reports that a parameter cannot be an id of the column that it
 	// was compared with, such as a word with a number. Nil: it never does.
 	NoSuchID func(error) bool
 }
 
-// placeholders replaces each ? of text.
-func (d *Dialect) placeholders(text string) string {
+// setDefaults is for a driver that speaks of times in [time.Time].
+func (d *Dialect) setDefaults() {
+	if d.EncodeTime == nil {
+		d.EncodeTime = func(t time.Time) any { return t }
+	}
+	if d.DecodeTime == nil {
+		d.DecodeTime = func(v any) (time.Time, error) {
+			t, ok := v.(time.Time)
+			if !ok {
+				return time.Time{}, fmt.Errorf("time column holds a %T", v)
+			}
+			return t, nil
+		}
+	}
+}
+
+// Rebind replaces each ? of text by the placeholder of the database.
+func (d *Dialect) Rebind(text string) string {
 	if d.Placeholder == nil {
 		return text
 	}
@@ -94,4 +112,33 @@ func (d *Dialect) timeExpr(column string) string {
 		return column
 	}
 	return d.TimeExpr(column)
+}
+
+// Traits are what is particular about the shared tables at hand, which other
+// programs may have made. The zero value fits those that authsvc makes.
+type Traits struct {
+	// GeneratedIDs has the tables, such as "User", whose ids are numbers that the
+	// database makes; ids that the engine proposes are dropped.
+	GeneratedIDs map[string]bool
+	// UUIDs has the tables whose ids are UUIDs; proposed ids that are not are
+	// replaced.
+	UUIDs map[string]bool
+	// NoIDs has the tables, Account or Session, without a column for the id.
+	NoIDs map[string]bool
+	// Timestamps has, by table, further columns of the database's own names that
+	// must be given the time at which a row is made.
+	Timestamps map[string][]string
+	// TextTimes: the time columns hold ISO 8601 text.
+	TextTimes bool
+	// Folded has the columns, such as "User.email", whose text the database
+	// compares without regard to case, accents or trailing blanks.
+	Folded map[string]bool
+	// NoCascade: accounts and sessions do not go with their user by themselves.
+	NoCascade bool
+	// Precision has the time columns, such as "Session.expires", that hold
+	// less than milliseconds, with their precision. Times are cut to it, never
+	// rounded up.
+	Precision map[string]time.Duration
+	// NarrowExpiry: Account.expires_at ends in the year 2038.
+	NarrowExpiry bool
 }

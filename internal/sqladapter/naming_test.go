@@ -66,7 +66,7 @@ func TestExpand(t *testing.T) {
 	}
 	brackets := func(s string) string { return "[" + s + "]" }
 	d := Dialect{Quote: brackets, Placeholder: func(n int) string { return fmt.Sprintf("$%d", n) }}
-	got, err := names.Expand(d.placeholders(`SELECT {User.id} FROM {User} WHERE {User.name} = ? OR {User.email} = ?`), d.Quote)
+	got, err := names.Expand(d.Rebind(`SELECT {User.id} FROM {User} WHERE {User.name} = ? OR {User.email} = ?`), d.Quote)
 	if want := `SELECT [id] FROM [{User.id} ?] WHERE [name] = $1 OR [email] = $2`; got != want || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}

@@ -68,7 +68,7 @@ func (i instant) Scan(v any) error {
 	if err != nil {
 		return err
 	}
-	*i.to = stored(t)
+	*i.to = toMillis(t)
 	return nil
 }
 
@@ -105,8 +105,8 @@ func (o orEnded) Scan(v any) error {
 	return nil
 }
 
-// stored is t as a store gives it back: UTC, milliseconds, never later.
-func stored(t time.Time) time.Time {
+// toMillis is t as a store gives it back: UTC, milliseconds, never later.
+func toMillis(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}
@@ -132,28 +132,28 @@ func msOrNull(t time.Time) any {
 	return ms(t)
 }
 
-// kept is t as a column of a shared table gives it back: never later.
-func (a *Adapter) kept(column string, t time.Time) time.Time {
-	if t = stored(t); t.IsZero() {
+// truncate is t as a column of a shared table gives it back: never later.
+func (a *Adapter) truncate(column string, t time.Time) time.Time {
+	if t = toMillis(t); t.IsZero() {
 		return t
 	}
 	return t.Truncate(max(a.traits.Precision[column], time.Millisecond))
 }
 
-// shared is t as a parameter for a column of a shared table, with absent as
+// timeArg is t as a parameter for a column of a shared table, with absent as
 // NULL.
-func (a *Adapter) shared(column string, t time.Time) any {
+func (a *Adapter) timeArg(column string, t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return encode(&a.dialect, a.traits, a.kept(column, t))
+	return encode(&a.dialect, a.traits, a.truncate(column, t))
 }
 
 // encode is t as a parameter for a shared table. The text is what JavaScript
 // writes, so that the other side can compare it.
 func encode(d *Dialect, traits Traits, t time.Time) any {
 	if traits.TextTimes {
-		return stored(t).Format("2006-01-02T15:04:05.000Z")
+		return toMillis(t).Format("2006-01-02T15:04:05.000Z")
 	}
-	return d.EncodeTime(stored(t))
+	return d.EncodeTime(toMillis(t))
 }

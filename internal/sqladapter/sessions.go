@@ -21,33 +21,33 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 	if s.Digest == "" {
 		return errNoDigest
 	}
-	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.shared("Session.expires", s.Expires))
+	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
 	if err != nil {
-		return a.owned(err)
+		return a.noSuchUser(err)
 	}
 	return a.insertOwnSessionRow(ctx, r, *s)
 }
 
 func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
 	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, s.SessionToken, s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider))
-	return a.owned(err)
+	return a.noSuchUser(err)
 }
 
 func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.Expires, s.AuthTime = a.kept("Session.expires", s.Expires), stored(s.AuthTime)
+	s.Expires, s.AuthTime = a.truncate("Session.expires", s.Expires), toMillis(s.AuthTime)
 	return s
 }
 
 // CreateSession implements [authsvc.Adapter].
 func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
-	err := a.step(ctx, "create session", func(ctx context.Context, r runner) error {
-		if err := a.unchanged(ctx, r, s.UserID, s.Epoch); err != nil {
+	err := a.transact(ctx, "create session", func(ctx context.Context, r runner) error {
+		if err := a.lockUserAt(ctx, r, s.UserID, s.Epoch); err != nil {
 			return err
 		}
 		return a.insertSessionRows(ctx, r, &s)
 	})
 	if err != nil {
-		return authsvc.SessionRecord{}, a.explain(ctx, err, written{session: &s})
+		return authsvc.SessionRecord{}, a.explain(ctx, err, uniqueValues{session: &s})
 	}
 	return a.storedSession(s), nil
 }
@@ -69,13 +69,13 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 // UpdateSession implements [authsvc.Adapter]. A session that another program
 // made gets its row in authsvc_session now.
 func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
-	return a.step(ctx, "update session", func(ctx context.Context, r runner) error {
+	return a.transact(ctx, "update session", func(ctx context.Context, r runner) error {
 		if s.Digest == "" {
 			return errNoDigest
 		}
 		// The update holds the session until the end of the step, so it
 		// cannot be deleted and nobody else can adopt it in between.
-		if err := r.must(ctx, a.updateSession, a.shared("Session.expires", s.Expires), s.SessionToken); err != nil {
+		if err := r.execFound(ctx, a.updateSession, a.timeArg("Session.expires", s.Expires), s.SessionToken); err != nil {
 			return err
 		}
 		n, err := r.exec(ctx, a.updateOwnSession, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), s.SessionToken)
@@ -93,11 +93,11 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 // DeleteSession implements [authsvc.Adapter].
 func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
 	var s authsvc.SessionRecord
-	err := a.step(ctx, "delete session", func(ctx context.Context, r runner) error {
+	err := a.transact(ctx, "delete session", func(ctx context.Context, r runner) error {
 		if err := r.row(ctx, a.lookSession, token).Scan(a.scanSession(&s)...); err != nil {
 			return err
 		}
-		return r.must(ctx, a.deleteSession, token)
+		return r.execFound(ctx, a.deleteSession, token)
 	})
 	if err != nil {
 		return authsvc.SessionRecord{}, err

@@ -2,9 +2,12 @@ package sqladapter
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,22 +15,22 @@ import (
 	"time"
 )
 
-// A statement is written once, in New, and prepared once per connection.
+// A statement is built once, in New, and prepared once per connection.
 type statement struct {
-	text     string
-	order    []int // which argument each parameter takes; nil: as they are
-	numbers  []int // which arguments are ids that the database makes
-	made     bool  // an INSERT without the id, which the database makes
-	uuid     bool  // an INSERT with an id that has to be a UUID
-	noID     bool  // an INSERT into a table without a column for the id
-	stamps   int   // how many times of writing end an INSERT
-	now      func() any
-	changes  bool // not only reads
-	db       *sql.DB
-	prepared atomic.Pointer[sql.Stmt]
+	text       string
+	order      []int // which argument each parameter takes; nil: as they are
+	numbers    []int // which arguments are ids that the database makes
+	generated  bool  // an INSERT without the id, which the database makes
+	uuid       bool  // an INSERT with an id that has to be a UUID
+	noID       bool  // an INSERT into a table without a column for the id
+	timestamps int   // how many times of writing end an INSERT
+	now        func() any
+	changes    bool // not only reads
+	db         *sql.DB
+	prepared   atomic.Pointer[sql.Stmt]
 }
 
-// A builder writes statements in the words of a database.
+// A builder writes statements in the dialect of a database.
 type builder struct {
 	reader, writer *sql.DB
 	dialect        *Dialect
@@ -51,7 +54,7 @@ func (b *builder) write(text string) *statement {
 func (b *builder) add(db *sql.DB, text string) *statement {
 	s := &statement{db: db}
 	text = b.comparisons(s, b.absent(text))
-	expanded, err := b.names.Expand(b.dialect.placeholders(text), b.dialect.Quote)
+	expanded, err := b.names.Expand(b.dialect.Rebind(text), b.dialect.Quote)
 	b.err = errors.Join(b.err, err)
 	s.text = expanded
 	b.all = append(b.all, s)
@@ -72,20 +75,20 @@ func (b *builder) absent(text string) string {
 // insert makes an INSERT into a shared table. The first column is the id,
 // which is left out when the database makes it or has none.
 func (b *builder) insert(table, columns string) *statement {
-	made, none, suffix := b.traits.MadeIDs[table], b.traits.NoIDs[table], ""
-	if made || none {
+	generated, none, suffix := b.traits.GeneratedIDs[table], b.traits.NoIDs[table], ""
+	if generated || none {
 		_, columns, _ = strings.Cut(columns, ", ")
 	}
-	if made && b.dialect.Returning {
+	if generated && b.dialect.Returning {
 		suffix = ` RETURNING {` + table + `.id}`
 	}
-	stamps := b.traits.Stamps[table]
-	for _, column := range stamps {
+	timestamps := b.traits.Timestamps[table]
+	for _, column := range timestamps {
 		columns += `, ` + b.dialect.Quote(column)
 	}
 	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
 	s := b.write(`INSERT INTO {` + table + `} (` + columns + `) VALUES (` + values + `)` + suffix)
-	s.made, s.uuid, s.noID, s.stamps = made, b.traits.UUIDs[table], none, len(stamps)
+	s.generated, s.uuid, s.noID, s.timestamps = generated, b.traits.UUIDs[table], none, len(timestamps)
 	s.now = func() any { return encode(b.dialect, b.traits, time.Now()) }
 	return s
 }
@@ -140,14 +143,14 @@ func (b *builder) comparisons(s *statement, text string) string {
 func (b *builder) number(logical string) bool {
 	switch logical {
 	case "User.id", "Account.userId", "Session.userId":
-		return b.traits.MadeIDs["User"]
+		return b.traits.GeneratedIDs["User"]
 	}
 	return false
 }
 
-// arguments puts arguments in the order of the parameters. What is compared
-// with a number and is none becomes NULL, which equals nothing: some databases
-// would take "7x" for 7.
+// arguments puts arguments in the order of the parameters. An argument that is
+// compared with numbers but is not one becomes NULL, which equals nothing: some
+// databases would take "7x" for 7.
 func (s *statement) arguments(args []any) []any {
 	for _, n := range s.numbers {
 		if id, _ := args[n].(string); !isNumber(id) {
@@ -197,7 +200,7 @@ func (a *Adapter) prepare(ctx context.Context) error {
 type runner struct {
 	tx      *sql.Tx
 	changed *bool
-	turn    *turn // of a runner without a transaction, taken by the first change
+	slot    *slot // of a runner without a transaction, taken by the first change
 }
 
 func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
@@ -205,7 +208,7 @@ func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
 	if r.tx == nil {
 		if s.changes {
 			*r.changed = true
-			r.turn.take(ctx)
+			r.slot.acquire(ctx)
 		}
 		return p
 	}
@@ -222,8 +225,8 @@ func (r runner) exec(ctx context.Context, s *statement, args ...any) (int, error
 	return int(n), err
 }
 
-// must is exec for a change that is not found when it affects no row.
-func (r runner) must(ctx context.Context, s *statement, args ...any) error {
+// execFound is exec for a change that is not found when it affects no row.
+func (r runner) execFound(ctx context.Context, s *statement, args ...any) error {
 	n, err := r.exec(ctx, s, args...)
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
@@ -234,7 +237,7 @@ func (r runner) must(ctx context.Context, s *statement, args ...any) error {
 // insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
 // the one that counts, which is empty in a table without ids.
 func (r runner) insert(ctx context.Context, s *statement, id *string, args ...any) error {
-	for range s.stamps {
+	for range s.timestamps {
 		args = append(args, s.now())
 	}
 	if s.noID {
@@ -245,7 +248,7 @@ func (r runner) insert(ctx context.Context, s *statement, id *string, args ...an
 	if s.uuid && !isUUID(*id) {
 		*id = newUUID()
 	}
-	if !s.made {
+	if !s.generated {
 		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
 		return err
 	}
@@ -278,6 +281,20 @@ func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*s
 		}
 	}
 	return rows.Err()
+}
+
+// canonical is a UUID as databases return it, RFC 9562 §4.
+var canonical = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+func isUUID(id string) bool { return canonical.MatchString(id) }
+
+// newUUID is a random UUID, RFC 9562 §5.4.
+func newUUID() string {
+	var u [16]byte
+	rand.Read(u[:])
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	s := hex.EncodeToString(u[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
 // Statements returns the text of all statements of an adapter, for tests of

@@ -17,7 +17,7 @@ const (
 	revocationColumns = `id, user_id, seq, not_before, expires`
 )
 
-// statements are all that the adapter ever says to the database.
+// statements are all that the adapter ever sends to the database.
 type statements struct {
 	userStatements
 	sessionStatements
@@ -46,7 +46,7 @@ type userStatements struct {
 	insertAccount, refreshAccount, deleteAccount          *statement
 	lockAccount, replaceTokens                            *statement
 	listAccounts, accountsOf, deleteAccountsOf            *statement
-	twinEmail, twinIdentity                               *statement
+	looseEmail, looseIdentity                             *statement
 }
 
 func buildUsers(b *builder) userStatements {
@@ -87,8 +87,8 @@ func buildUsers(b *builder) userStatements {
 		listAccounts:     b.read(accounts),
 		accountsOf:       b.write(accounts),
 		deleteAccountsOf: b.write(`DELETE FROM {Account} WHERE {=Account.userId}`),
-		twinEmail:        b.write(`SELECT {User.email} FROM {User} WHERE {User.email} = ?`),
-		twinIdentity:     b.write(`SELECT {Account.provider}, {Account.providerAccountId} FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
+		looseEmail:       b.write(`SELECT {User.email} FROM {User} WHERE {User.email} = ?`),
+		looseIdentity:    b.write(`SELECT {Account.provider}, {Account.providerAccountId} FROM {Account} WHERE {Account.provider} = ? AND {Account.providerAccountId} = ?`),
 	}
 }
 
@@ -102,7 +102,7 @@ type sessionStatements struct {
 	insertSession, insertOwnSession, getSession   *statement
 	updateSession, updateOwnSession, sessionOwner *statement
 	lookSession, deleteSession, deleteSessionsOf  *statement
-	listSessions, twinSession                     *statement
+	listSessions, looseSession                    *statement
 }
 
 func buildSessions(b *builder) sessionStatements {
@@ -111,8 +111,8 @@ func buildSessions(b *builder) sessionStatements {
 		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider) ` +
 			`VALUES (?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
-		// be one, from lending its authentication time. It is no equation, so
-		// that SQLite looks the row up by its key, not by the longer index over
+		// be one, from lending its authentication time. It is not an equation,
+		// so that SQLite looks the row up by its key, not by the longer index over
 		// session_token and from there by the key.
 		getSession: b.read(`SELECT ` + sessionColumns + `, ` + userColumns + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
@@ -128,7 +128,7 @@ func buildSessions(b *builder) sessionStatements {
 		listSessions: b.read(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
 			`LEFT JOIN authsvc_session o ON o.session_token = s.{Session.sessionToken} ` +
 			`WHERE {=s.Session.userId}`),
-		twinSession:      b.write(`SELECT {Session.sessionToken} FROM {Session} WHERE {Session.sessionToken} = ?`),
+		looseSession:     b.write(`SELECT {Session.sessionToken} FROM {Session} WHERE {Session.sessionToken} = ?`),
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {=Session.userId}`),
 	}
@@ -136,7 +136,7 @@ func buildSessions(b *builder) sessionStatements {
 
 type tokenStatements struct {
 	insertToken, lookToken, deleteToken, takeToken *statement
-	deleteTokensFor, deleteMailsFor, twinToken     *statement
+	deleteTokensFor, deleteMailsFor, looseToken    *statement
 	countMail, insertMail, nextMail, markMail      *statement
 	claimMail, delayMail, deleteMail               *statement
 }
@@ -149,7 +149,7 @@ func buildTokens(b *builder) tokenStatements {
 			`{VerificationToken.token}, {VerificationToken.expires}) VALUES (?, ?, ?)`),
 		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`),
 		deleteMailsFor:  b.write(deleteMailsFor(b.dialect)),
-		twinToken:       b.write(`SELECT {VerificationToken.token} FROM {VerificationToken} WHERE {VerificationToken.token} = ?`),
+		looseToken:      b.write(`SELECT {VerificationToken.token} FROM {VerificationToken} WHERE {VerificationToken.token} = ?`),
 		countMail:       b.write(`SELECT COUNT(*) FROM authsvc_mail`),
 		insertMail:      b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
 		delayMail:       b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
@@ -178,26 +178,26 @@ func deleteMailsFor(d *Dialect) string {
 }
 
 type ownStatements struct {
-	insertOnce                                          *statement
-	revocation, permit, lease, meta                     held
-	updateRevocation, updatePermit                      *statement
-	raiseSequence, lookSequence, latestNumber, now      *statement
-	updateLease, deleteLease                            *statement
-	listRevocations, getMeta, insertMeta, setMeta, ping *statement
+	insertOnce                                     *statement
+	revocation, permit, lease, meta                lockable
+	updateRevocation, updatePermit                 *statement
+	raiseSequence, lookSequence, latestNumber, now *statement
+	updateLease, deleteLease                       *statement
+	listRevocations, getMeta, insertMeta, setMeta  *statement
 }
 
 func buildOwn(b *builder) ownStatements {
-	hold := func(table, columns, marks, read string) held {
-		return held{
-			ensure: b.write(`INSERT INTO ` + table + ` (` + columns + `) VALUES (` + marks + `)` + b.dialect.OrNothing),
+	lock := func(table, columns, marks, read string) lockable {
+		return lockable{
+			ensure: b.write(`INSERT INTO ` + table + ` (` + columns + `) VALUES (` + marks + `)` + b.dialect.OnConflictDoNothing),
 			lock:   b.write(`SELECT ` + read + ` FROM ` + table + ` WHERE id = ?` + b.dialect.ForUpdate),
 		}
 	}
 	own := ownStatements{
-		revocation:       hold(`authsvc_revocation`, revocationColumns, `?, ?, ?, ?, ?`, revocationColumns),
-		permit:           hold(`authsvc_permit`, `id, expires`, `?, ?`, `expires`),
-		lease:            hold(`authsvc_lease`, `id, holder, expires`, `?, ?, ?`, `holder, expires`),
-		meta:             hold(`authsvc_meta`, `id, value`, `?, ?`, `value`),
+		revocation:       lock(`authsvc_revocation`, revocationColumns, `?, ?, ?, ?, ?`, revocationColumns),
+		permit:           lock(`authsvc_permit`, `id, expires`, `?, ?`, `expires`),
+		lease:            lock(`authsvc_lease`, `id, holder, expires`, `?, ?, ?`, `holder, expires`),
+		meta:             lock(`authsvc_meta`, `id, value`, `?, ?`, `value`),
 		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
 		updateRevocation: b.write(`UPDATE authsvc_revocation SET user_id = ?, seq = ?, not_before = ?, expires = ? WHERE id = ?`),
 		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = CASE WHEN value < ? THEN ? ELSE value + 1 END WHERE id = 'revocation'`),
@@ -211,7 +211,6 @@ func buildOwn(b *builder) ownStatements {
 		getMeta:      b.write(`SELECT value FROM authsvc_meta WHERE id = ?`),
 		insertMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
 		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
-		ping:         b.read(`SELECT 1`),
 	}
 	if b.dialect.Now != "" {
 		own.now = b.read(b.dialect.Now)
@@ -249,10 +248,10 @@ func (b *builder) sweep(table, key, expires string, more ...string) *statement {
 		s.order = []int{0, 2}
 		return s
 	}
-	among := func(query string) string { return `IN (` + query + `)` }
-	if b.dialect.Among != nil {
-		among = b.dialect.Among
+	in := func(query string) string { return `IN (` + query + `)` }
+	if b.dialect.InSubquery != nil {
+		in = b.dialect.InSubquery
 	}
-	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` ` + among(`SELECT `+
+	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` ` + in(`SELECT `+
 		key+` FROM `+table+` WHERE `+condition+` ORDER BY `+expires+` LIMIT ?`))
 }

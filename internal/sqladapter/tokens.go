@@ -15,11 +15,11 @@ var errPayload = errors.New("mail payload exceeds 64 KiB")
 
 // PutToken implements [authsvc.Adapter].
 func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
-	err := a.step(ctx, "put token", func(ctx context.Context, r runner) error {
+	err := a.transact(ctx, "put token", func(ctx context.Context, r runner) error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
 		}
-		if err := a.holdQueue(ctx, r); err != nil {
+		if err := a.lockQueue(ctx, r); err != nil {
 			return err
 		}
 		var queued int
@@ -29,7 +29,7 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		if queued >= maxQueued {
 			return authsvc.ErrQueueFull
 		}
-		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.shared("VerificationToken.expires", t.Expires)); err != nil {
+		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.timeArg("VerificationToken.expires", t.Expires)); err != nil {
 			return err
 		}
 		payload := m.Payload
@@ -39,19 +39,19 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
 		return err
 	})
-	return a.explain(ctx, err, written{token: &t})
+	return a.explain(ctx, err, uniqueValues{token: &t})
 }
 
 // queueRow is the row of authsvc_meta that those who add to the mail queue
 // hold in turn, so that the count which limits it is right.
 const queueRow = "mail queue"
 
-func (a *Adapter) holdQueue(ctx context.Context, r runner) error {
+func (a *Adapter) lockQueue(ctx context.Context, r runner) error {
 	if a.dialect.ForUpdate == "" {
 		return nil
 	}
 	var nothing string
-	return r.hold(ctx, a.meta, []any{queueRow, ""}, text{&nothing})
+	return r.lock(ctx, a.meta, []any{queueRow, ""}, text{&nothing})
 }
 
 // TakeToken implements [authsvc.Adapter].
@@ -64,12 +64,12 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (auth
 			return r.row(ctx, a.takeToken, identifier, token).Scan(expires)
 		})
 	} else {
-		err = a.step(ctx, "take token", func(ctx context.Context, r runner) error {
+		err = a.transact(ctx, "take token", func(ctx context.Context, r runner) error {
 			if err := r.row(ctx, a.lookToken, identifier, token).Scan(expires); err != nil {
 				return err
 			}
 			// Of those who saw it, one deletes it.
-			return r.must(ctx, a.deleteToken, identifier, token)
+			return r.execFound(ctx, a.deleteToken, identifier, token)
 		})
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (auth
 
 // VoidTokens implements [authsvc.Adapter].
 func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
-	return a.step(ctx, "void tokens", func(ctx context.Context, r runner) error { return a.removeTokens(ctx, r, identifier) })
+	return a.transact(ctx, "void tokens", func(ctx context.Context, r runner) error { return a.removeTokens(ctx, r, identifier) })
 }
 
 // removeTokens removes mails first, which are found by their tokens.
@@ -105,12 +105,12 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 			return r.row(ctx, a.claimMail, ms(retry), ms(now)).Scan(scanMail(&m)...)
 		})
 	} else {
-		err = a.step(ctx, "claim mail", func(ctx context.Context, r runner) error {
+		err = a.transact(ctx, "claim mail", func(ctx context.Context, r runner) error {
 			if err := r.row(ctx, a.nextMail, ms(now)).Scan(scanMail(&m)...); err != nil {
 				return err
 			}
-			m.Due, m.Attempts = stored(retry), m.Attempts+1
-			return r.must(ctx, a.markMail, ms(retry), m.ID)
+			m.Due, m.Attempts = toMillis(retry), m.Attempts+1
+			return r.execFound(ctx, a.markMail, ms(retry), m.ID)
 		})
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 
 // DelayMail implements [authsvc.Adapter].
 func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
-	return a.run(ctx, "delay mail", func(ctx context.Context, r runner) error { return r.must(ctx, a.delayMail, ms(due), id) })
+	return a.run(ctx, "delay mail", func(ctx context.Context, r runner) error { return r.execFound(ctx, a.delayMail, ms(due), id) })
 }
 
 // DeleteMail implements [authsvc.Adapter].

@@ -22,46 +22,46 @@ func scanRevocation(rev *authsvc.Revocation) []any {
 	return []any{text{&rev.Key}, text{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
 }
 
-// Revoke implements [authsvc.Adapter]. Users whom it is about are held, so that
+// Revoke implements [authsvc.Adapter]. It locks the users concerned, so that
 // what is written for their old epoch is written before.
 func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
-	err := a.step(ctx, "revoke", func(ctx context.Context, r runner) error {
+	err := a.transact(ctx, "revoke", func(ctx context.Context, r runner) error {
 		for _, rev := range list {
 			if rev.UserID == "" {
 				continue
 			}
-			if err := a.holdUser(ctx, r, rev.UserID); err != nil {
+			if err := a.lockUserRow(ctx, r, rev.UserID); err != nil {
 				return err
 			}
 		}
 		return a.writeRevocations(ctx, r, list...)
 	})
 	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
-		err = a.step(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, list...) })
+		err = a.transact(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, list...) })
 	}
 	return err
 }
 
-// maxGone is how often a row may be deleted between making and holding it.
-const maxGone = 20
+// maxLockTries is how often a row may be deleted between making and locking it.
+const maxLockTries = 20
 
-// A held is a record that is made or changed in one step: its row is made first
-// if need be, and then locked, so that two first writers do not collide.
-type held struct{ ensure, lock *statement }
+// A lockable is a record that is made or changed in one step: its row is made
+// first if need be, and then locked, so that two first writers do not collide.
+type lockable struct{ ensure, lock *statement }
 
-// hold makes a row of values, the first being its key, unless there is one,
+// lock makes a row of values, the first being its key, unless there is one,
 // locks it, and scans it. Between the two, a row that was there may be swept or
 // released.
-func (r runner) hold(ctx context.Context, h held, values []any, into ...any) (err error) {
-	for range maxGone {
-		if _, err := r.exec(ctx, h.ensure, values...); err != nil {
+func (r runner) lock(ctx context.Context, l lockable, values []any, into ...any) (err error) {
+	for range maxLockTries {
+		if _, err := r.exec(ctx, l.ensure, values...); err != nil {
 			return err
 		}
-		if err = r.row(ctx, h.lock, values[0]).Scan(into...); !errors.Is(err, sql.ErrNoRows) {
+		if err = r.row(ctx, l.lock, values[0]).Scan(into...); !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 	}
-	return fmt.Errorf("the row was deleted by others %d times: %v", maxGone, err)
+	return fmt.Errorf("the row was deleted by others %d times: %v", maxLockTries, err)
 }
 
 // writeRevocations merges records into the stored ones and numbers them. It
@@ -72,19 +72,19 @@ func (a *Adapter) writeRevocations(ctx context.Context, r runner, list ...*auths
 	for i, rev := range list {
 		old := &merged[i]
 		values := []any{rev.Key, orNull(rev.UserID), 0, ms(rev.NotBefore), ms(rev.Expires)}
-		if err := r.hold(ctx, a.revocation, values, scanRevocation(old)...); err != nil {
+		if err := r.lock(ctx, a.revocation, values, scanRevocation(old)...); err != nil {
 			return err
 		}
 		old.NotBefore, old.Expires = later(old.NotBefore, rev.NotBefore), later(old.Expires, rev.Expires)
 	}
 	for i, rev := range list {
-		if err := r.must(ctx, a.raiseSequence, rev.NotBefore.UnixMicro(), rev.NotBefore.UnixMicro()); err != nil {
+		if err := r.execFound(ctx, a.raiseSequence, rev.NotBefore.UnixMicro(), rev.NotBefore.UnixMicro()); err != nil {
 			return err
 		}
 		if err := r.row(ctx, a.lookSequence).Scan(number{&rev.Seq}); err != nil {
 			return err
 		}
-		if err := r.must(ctx, a.updateRevocation, orNull(rev.UserID), rev.Seq, ms(merged[i].NotBefore), ms(merged[i].Expires), rev.Key); err != nil {
+		if err := r.execFound(ctx, a.updateRevocation, orNull(rev.UserID), rev.Seq, ms(merged[i].NotBefore), ms(merged[i].Expires), rev.Key); err != nil {
 			return err
 		}
 	}
@@ -132,12 +132,12 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 
 // Permit implements [authsvc.Adapter].
 func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
-	err = a.step(ctx, "permit", func(ctx context.Context, r runner) error {
+	err = a.transact(ctx, "permit", func(ctx context.Context, r runner) error {
 		var paid time.Time
-		if err := r.hold(ctx, a.permit, []any{key, ms(now)}, millis{&paid}); err != nil {
+		if err := r.lock(ctx, a.permit, []any{key, ms(now)}, millis{&paid}); err != nil {
 			return err
 		}
-		held, at := paid, stored(now)
+		held, at := paid, toMillis(now)
 		if most := at.Add(burst + interval); paid.After(most) {
 			paid = most
 		}
@@ -146,26 +146,26 @@ func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interva
 			if paid.Equal(held) {
 				return nil
 			}
-			return r.must(ctx, a.updatePermit, ms(paid), key)
+			return r.execFound(ctx, a.updatePermit, ms(paid), key)
 		}
 		wait = 0
-		return r.must(ctx, a.updatePermit, ms(paid.Add(interval)), key)
+		return r.execFound(ctx, a.updatePermit, ms(paid.Add(interval)), key)
 	})
 	return wait, err
 }
 
 // Lease implements [authsvc.Adapter].
 func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
-	return a.step(ctx, "lease", func(ctx context.Context, r runner) error {
+	return a.transact(ctx, "lease", func(ctx context.Context, r runner) error {
 		var has string
 		var expires time.Time
-		if err := r.hold(ctx, a.lease, []any{name, holder, ms(until)}, text{&has}, millis{&expires}); err != nil {
+		if err := r.lock(ctx, a.lease, []any{name, holder, ms(until)}, text{&has}, millis{&expires}); err != nil {
 			return err
 		}
-		if has != holder && !expires.Before(stored(now)) {
+		if has != holder && !expires.Before(toMillis(now)) {
 			return authsvc.ErrConflict
 		}
-		return r.must(ctx, a.updateLease, holder, ms(until), name)
+		return r.execFound(ctx, a.updateLease, holder, ms(until), name)
 	})
 }
 
@@ -198,7 +198,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 
 // SetMeta implements [authsvc.Adapter].
 func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
-	return a.step(ctx, "set meta", func(ctx context.Context, r runner) error {
+	return a.transact(ctx, "set meta", func(ctx context.Context, r runner) error {
 		n, err := r.exec(ctx, a.setMeta, value, key)
 		if err != nil || n > 0 {
 			return err
@@ -230,7 +230,7 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 			}
 			var before any = ms(now)
 			if i < sharedSweeps {
-				before = a.dialect.EncodeTime(stored(now))
+				before = a.dialect.EncodeTime(toMillis(now))
 			}
 			n, err := r.exec(ctx, s, before, before, limit-swept)
 			if err != nil {
@@ -241,14 +241,6 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 		return nil
 	})
 	return swept, err
-}
-
-// Ping implements [authsvc.Adapter].
-func (a *Adapter) Ping(ctx context.Context) error {
-	return a.run(ctx, "ping", func(ctx context.Context, r runner) error {
-		var one int
-		return r.row(ctx, a.ping).Scan(&one)
-	})
 }
 
 // Clock is the time at the database, for a dialect that knows it.

@@ -45,10 +45,10 @@ func (a *Adapter) epochIn(ctx context.Context, r runner, userID string) (epoch i
 	return epoch, err
 }
 
-// unchanged holds a user until the end of the step if the epoch is still its
-// own: whoever raises it holds the user, too.
-func (a *Adapter) unchanged(ctx context.Context, r runner, userID string, epoch int64) error {
-	if err := a.holdUser(ctx, r, userID); err != nil {
+// lockUserAt locks a user until the end of the step if its epoch is still this
+// one: whoever raises it locks the user, too.
+func (a *Adapter) lockUserAt(ctx context.Context, r runner, userID string, epoch int64) error {
+	if err := a.lockUserRow(ctx, r, userID); err != nil {
 		return err
 	}
 	is, err := a.epochIn(ctx, r, userID)
@@ -60,16 +60,16 @@ func (a *Adapter) unchanged(ctx context.Context, r runner, userID string, epoch 
 
 // insertUserRow sets u.ID to the id that counts.
 func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
-	return r.insert(ctx, a.insertUser, &u.ID, orNull(u.Name), orNull(u.Email), a.shared("User.emailVerified", u.EmailVerified), orNull(u.Image))
+	return r.insert(ctx, a.insertUser, &u.ID, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
 }
 
 // CreateUser implements [authsvc.Adapter].
 func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
 	err := a.run(ctx, "create user", func(ctx context.Context, r runner) error { return a.insertUserRow(ctx, r, &u) })
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, written{user: &u})
+		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
-	u.EmailVerified = a.kept("User.emailVerified", u.EmailVerified)
+	u.EmailVerified = a.truncate("User.emailVerified", u.EmailVerified)
 	return u, nil
 }
 
@@ -91,7 +91,7 @@ func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccoun
 // UpdateUser implements [authsvc.Adapter].
 func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error) {
 	var u authsvc.User
-	err := a.step(ctx, "update user", func(ctx context.Context, r runner) error {
+	err := a.transact(ctx, "update user", func(ctx context.Context, r runner) error {
 		if err := r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...); err != nil {
 			return err
 		}
@@ -99,11 +99,11 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		set(&u.Email, change.Email)
 		set(&u.EmailVerified, change.EmailVerified)
 		set(&u.Image, change.Image)
-		u.EmailVerified = a.kept("User.emailVerified", u.EmailVerified)
+		u.EmailVerified = a.truncate("User.emailVerified", u.EmailVerified)
 		return a.updateUserRow(ctx, r, u)
 	})
 	if err != nil {
-		return authsvc.User{}, a.explain(ctx, err, written{user: &u})
+		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
 	return u, nil
 }
@@ -115,7 +115,7 @@ func set[T any](field *T, value *T) {
 }
 
 func (a *Adapter) updateUserRow(ctx context.Context, r runner, u authsvc.User) error {
-	return r.must(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.shared("User.emailVerified", u.EmailVerified), orNull(u.Image), u.ID)
+	return r.execFound(ctx, a.updateUser, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image), u.ID)
 }
 
 // ListUsers implements [authsvc.Adapter].
@@ -142,27 +142,27 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 
 // DeleteUser implements [authsvc.Adapter].
 func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revocation) error {
-	return a.step(ctx, "delete user", func(ctx context.Context, r runner) error {
-		if err := a.holdUser(ctx, r, id); err != nil {
+	return a.transact(ctx, "delete user", func(ctx context.Context, r runner) error {
+		if err := a.lockUserRow(ctx, r, id); err != nil {
 			return err
 		}
-		if a.traits.Orphans {
+		if a.traits.NoCascade {
 			for _, s := range []*statement{a.deleteAccountsOf, a.deleteSessionsOf} {
 				if _, err := r.exec(ctx, s, id); err != nil {
 					return err
 				}
 			}
 		}
-		if err := r.must(ctx, a.deleteUser, id); err != nil {
+		if err := r.execFound(ctx, a.deleteUser, id); err != nil {
 			return err
 		}
 		return a.writeRevocations(ctx, r, rev)
 	})
 }
 
-// holdUser makes sure that there is a user, and that it stays until the end of
-// the step.
-func (a *Adapter) holdUser(ctx context.Context, r runner, id string) error {
+// lockUserRow makes sure that there is a user, and that it stays until the end
+// of the step.
+func (a *Adapter) lockUserRow(ctx context.Context, r runner, id string) error {
 	var u authsvc.User
 	return r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...)
 }
@@ -195,36 +195,36 @@ func (a *Adapter) expiry(at int64) int64 {
 func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.Account) error {
 	acc.ExpiresAt = a.expiry(acc.ExpiresAt)
 	args := append([]any{acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, a.tokenFields(*acc)...)
-	return a.owned(r.insert(ctx, a.insertAccount, &acc.ID, args...))
+	return a.noSuchUser(r.insert(ctx, a.insertAccount, &acc.ID, args...))
 }
 
 // LinkAccount implements [authsvc.Adapter].
 func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
-	err := a.step(ctx, "link account", func(ctx context.Context, r runner) error {
-		if err := a.unchanged(ctx, r, acc.UserID, epoch); err != nil {
+	err := a.transact(ctx, "link account", func(ctx context.Context, r runner) error {
+		if err := a.lockUserAt(ctx, r, acc.UserID, epoch); err != nil {
 			return err
 		}
 		return a.insertAccountRow(ctx, r, &acc)
 	})
 	if err != nil {
-		return authsvc.Account{}, a.explain(ctx, err, written{account: &acc})
+		return authsvc.Account{}, a.explain(ctx, err, uniqueValues{account: &acc})
 	}
 	return acc, nil
 }
 
 // RefreshAccount implements [authsvc.Adapter].
 func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
-	return a.step(ctx, "refresh account", func(ctx context.Context, r runner) error {
-		if err := a.unchanged(ctx, r, acc.UserID, epoch); err != nil {
+	return a.transact(ctx, "refresh account", func(ctx context.Context, r runner) error {
+		if err := a.lockUserAt(ctx, r, acc.UserID, epoch); err != nil {
 			return err
 		}
-		return r.must(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID, acc.UserID)...)
+		return r.execFound(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID, acc.UserID)...)
 	})
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
 func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
-	return a.step(ctx, "replace tokens", func(ctx context.Context, r runner) error {
+	return a.transact(ctx, "replace tokens", func(ctx context.Context, r runner) error {
 		var old authsvc.Account
 		if err := r.row(ctx, a.lockAccount, acc.Provider, acc.ProviderAccountID).Scan(scanAccount(&old)...); err != nil {
 			return err
@@ -232,17 +232,17 @@ func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) e
 		if !old.SameTokens(was) {
 			return authsvc.ErrStale
 		}
-		return r.must(ctx, a.replaceTokens, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
+		return r.execFound(ctx, a.replaceTokens, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID)...)
 	})
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
 func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, rev *authsvc.Revocation) error {
-	return a.step(ctx, "unlink account", func(ctx context.Context, r runner) error {
-		if err := a.holdUser(ctx, r, rev.UserID); err != nil {
+	return a.transact(ctx, "unlink account", func(ctx context.Context, r runner) error {
+		if err := a.lockUserRow(ctx, r, rev.UserID); err != nil {
 			return err
 		}
-		if err := r.must(ctx, a.deleteAccount, provider, providerAccountID, rev.UserID); err != nil {
+		if err := r.execFound(ctx, a.deleteAccount, provider, providerAccountID, rev.UserID); err != nil {
 			return err
 		}
 		return a.writeRevocations(ctx, r, rev)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A rule is an index that the adapter relies on.
-type rule struct {
+// An indexRule is an index that the adapter relies on.
+type indexRule struct {
 	name    string // when it is authsvc that makes it
 	table   string
 	columns []string
@@ -16,8 +16,8 @@ type rule struct {
 	time    bool // the sweep looks for what has expired
 }
 
-func rules() []rule {
-	return []rule{
+func indexRules() []indexRule {
+	return []indexRule{
 		{name: "authsvc_user_email", table: "User", columns: []string{"email"}, unique: true},
 		{name: "authsvc_account_identity", table: "Account", columns: []string{"provider", "providerAccountId"}, unique: true},
 		{name: "authsvc_account_user", table: "Account", columns: []string{"userId"}},
@@ -29,13 +29,13 @@ func rules() []rule {
 	}
 }
 
-// keptBy finds the index of a table that keeps a rule: a unique one has
+// indexFor finds the index of a table that keeps a rule: a unique one has
 // exactly its columns in any order, another begins with them. Of several, one
 // that compares byte for byte is preferred.
-func (d *Database) keptBy(r rule, t *Table) (best *Index) {
+func (d *Database) indexFor(r indexRule, t *Table) (best *Index) {
 	for i := range t.Indexes {
 		index := &t.Indexes[i]
-		if !d.fits(r, index) {
+		if !d.satisfies(r, index) {
 			continue
 		}
 		if best == nil || best.Folded && !index.Folded {
@@ -45,7 +45,7 @@ func (d *Database) keptBy(r rule, t *Table) (best *Index) {
 	return best
 }
 
-func (d *Database) fits(r rule, index *Index) bool {
+func (d *Database) satisfies(r indexRule, index *Index) bool {
 	if index.Name == r.name {
 		return true
 	}
@@ -57,7 +57,7 @@ func (d *Database) fits(r rule, index *Index) bool {
 	}
 	for _, column := range r.columns {
 		physical := d.Names[r.table+"."+column]
-		if !slices.ContainsFunc(index.Columns[:len(r.columns)], func(name string) bool { return d.same(name, physical) }) {
+		if !slices.ContainsFunc(index.Columns[:len(r.columns)], func(name string) bool { return d.sameName(name, physical) }) {
 			return false
 		}
 	}
@@ -70,8 +70,8 @@ func (d *Database) addIndexes(ctx context.Context, q Querier) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range rules() {
-		if d.keptBy(r, found[r.table]) != nil {
+	for _, r := range indexRules() {
+		if d.indexFor(r, found[r.table]) != nil {
 			continue
 		}
 		if _, err := q.ExecContext(ctx, d.createIndex(r)); err != nil {
@@ -81,7 +81,7 @@ func (d *Database) addIndexes(ctx context.Context, q Querier) error {
 	return nil
 }
 
-func (d *Database) createIndex(r rule) string {
+func (d *Database) createIndex(r indexRule) string {
 	kind := "INDEX"
 	if r.unique {
 		kind = "UNIQUE INDEX"
@@ -89,7 +89,7 @@ func (d *Database) createIndex(r rule) string {
 	return fmt.Sprintf("CREATE %s %s ON %s (%s)", kind, r.name, d.Quote(d.Names[r.table]), d.indexed(r))
 }
 
-func (d *Database) indexed(r rule) string {
+func (d *Database) indexed(r indexRule) string {
 	var columns []string
 	for _, column := range r.columns {
 		quoted := d.Quote(d.Names[r.table+"."+column])
@@ -103,9 +103,9 @@ func (d *Database) indexed(r rule) string {
 
 // duplicates refuses to make a unique index over what is not unique, since
 // only a person can tell which row is right.
-func (d *Database) duplicates(ctx context.Context, q Querier, r rule) error {
+func (d *Database) duplicates(ctx context.Context, q Querier, r indexRule) error {
 	columns := d.indexed(r)
-	query := `SELECT COUNT(*) FROM (SELECT 1 AS one FROM ` + d.Quote(d.Names[r.table]) + d.present(r) +
+	query := `SELECT COUNT(*) FROM (SELECT 1 AS one FROM ` + d.Quote(d.Names[r.table]) + d.notNull(r) +
 		` GROUP BY ` + columns + ` HAVING COUNT(*) > 1) twice`
 	var n int
 	if err := q.QueryRowContext(ctx, query).Scan(&n); err != nil {
@@ -113,13 +113,13 @@ func (d *Database) duplicates(ctx context.Context, q Querier, r rule) error {
 	}
 	if n > 0 {
 		return fmt.Errorf("table %s has %d values of (%s) more than once, which have to be unique: remove all but one of each; this finds them: SELECT %s, COUNT(*) FROM %s%s GROUP BY %s HAVING COUNT(*) > 1",
-			d.Names[r.table], n, strings.Join(r.columns, ", "), columns, d.Quote(d.Names[r.table]), d.present(r), columns)
+			d.Names[r.table], n, strings.Join(r.columns, ", "), columns, d.Quote(d.Names[r.table]), d.notNull(r), columns)
 	}
 	return nil
 }
 
-// present leaves absent values out, which are not compared.
-func (d *Database) present(r rule) string {
+// notNull leaves absent values out, which are not compared.
+func (d *Database) notNull(r indexRule) string {
 	var conditions []string
 	for _, column := range r.columns {
 		conditions = append(conditions, d.Quote(d.Names[r.table+"."+column])+" IS NOT NULL")

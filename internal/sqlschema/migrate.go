@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
 	"authsvc/internal/schema"
@@ -113,12 +114,12 @@ func (d *Database) has(ctx context.Context, q Querier, table, column string) (bo
 	if err != nil || t == nil {
 		return false, err
 	}
-	return slices.ContainsFunc(t.Columns, func(c Column) bool { return d.same(c.Name, column) }), nil
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return d.sameName(c.Name, column) }), nil
 }
 
 // exec runs the statements of a file one by one.
 func (d *Database) exec(ctx context.Context, q Querier, file string) error {
-	text, err := fs.ReadFile(d.Files, file)
+	text, err := fs.ReadFile(d.Files, "schema/"+file)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (d *Database) exec(ctx context.Context, q Querier, file string) error {
 // expand replaces what is in braces.
 func (d *Database) expand(ctx context.Context, q Querier, text string) (string, error) {
 	if strings.Contains(text, "{text}") {
-		kind, err := d.Text(ctx, q)
+		kind, err := d.KeyType(ctx, q)
 		if err != nil {
 			return "", err
 		}
@@ -174,8 +175,8 @@ func (d *Database) typeOf(ctx context.Context, q Querier, logical string) (strin
 	return "", fmt.Errorf("there is no column %s", logical)
 }
 
-// Settle refuses what this build cannot use, and migrates when told to.
-func (d *Database) Settle(ctx context.Context, migrate bool) error {
+// Prepare refuses what this build cannot use, and migrates when told to.
+func (d *Database) Prepare(ctx context.Context, migrate bool) error {
 	version, err := d.Version(ctx)
 	if err != nil {
 		return err
@@ -189,10 +190,10 @@ func (d *Database) Settle(ctx context.Context, migrate bool) error {
 	if version < Latest() {
 		return nil
 	}
-	return d.named(d.Verify(ctx))
+	return d.withScheme(d.Verify(ctx))
 }
 
-func (d *Database) named(err error) error {
+func (d *Database) withScheme(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -214,6 +215,24 @@ func (d *Database) Version(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("%s: read the schema version: %w", d.Scheme, err)
 	}
 	return version, nil
+}
+
+// Ping reports whether the database answers and its schema is not older than
+// this build needs.
+func (d *Database) Ping(ctx context.Context) error {
+	if d.PingTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.PingTimeout)
+		defer cancel()
+	}
+	version, err := d.Version(ctx)
+	if err == nil && version < Latest() {
+		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, Latest())
+	}
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
 }
 
 // Status tells which migrations were applied. It writes nothing.
@@ -238,19 +257,19 @@ func (d *Database) Migrate(ctx context.Context, to schema.Direction) error {
 		return err
 	}
 	if to == schema.Up && version < Latest() {
-		if err := d.usable(ctx, d.DB); err != nil {
-			return d.named(err)
+		if err := d.checkUsable(ctx, d.DB); err != nil {
+			return d.withScheme(err)
 		}
 	}
 	for range 3 { // whoever loses the race finds it done the next time
-		if err = d.migrate(ctx, to); err == nil || !d.Lost(err) {
+		if err = d.migrate(ctx, to); err == nil || !d.LostRace(err) {
 			break
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: migrate: %w", d.Scheme, err)
 	}
-	return d.named(d.verifyIfUp(ctx, to))
+	return d.withScheme(d.verifyIfUp(ctx, to))
 }
 
 func (d *Database) verifyIfUp(ctx context.Context, to schema.Direction) error {
@@ -284,17 +303,28 @@ func (d *Database) provider() (*goose.Provider, error) {
 	for _, m := range migrations() {
 		list = append(list, goose.NewGoMigration(m.version, in(m.up), in(m.down)))
 	}
-	options := []goose.ProviderOption{goose.WithStore(d.Versions), goose.WithGoMigrations(list...),
+	versions, err := database.NewStore(d.Dialect, VersionTable)
+	if err != nil {
+		return nil, err
+	}
+	if d.Versions != nil {
+		versions = d.Versions(versions)
+	}
+	options := []goose.ProviderOption{goose.WithStore(versions), goose.WithGoMigrations(list...),
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
-	if d.Lock != nil {
-		options = append(options, goose.WithLocker(d.Lock))
+	if d.NewLock != nil {
+		lock, err := d.NewLock(lockOptions()...)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithLocker(lock))
 	}
 	return goose.NewProvider(goose.DialectCustom, d.DB, nil, options...)
 }
 
-// LockOptions are those of goose's table locks: a process that was killed
+// lockOptions are those of goose's table locks: a process that was killed
 // while it migrated holds the others up for at most 10 s.
-func LockOptions() []lock.TableLockerOption {
+func lockOptions() []lock.TableLockerOption {
 	return []lock.TableLockerOption{lock.WithTableName(LockTable), lock.WithTableLeaseDuration(10 * time.Second),
 		lock.WithTableHeartbeatInterval(2 * time.Second), lock.WithTableLockTimeout(200*time.Millisecond, 600)}
 }

@@ -1,5 +1,5 @@
 // Package sqlschema keeps the tables of a SQL store: it finds out what is
-// there, makes what is missing, refuses what cannot be used, and tells
+// there, makes what is missing, refuses what cannot be used, and reports to
 // [sqladapter] what is particular about tables that others made.
 //
 // Authsvc's own tables begin with authsvc_. The four shared tables are made
@@ -19,26 +19,26 @@ import (
 	"authsvc/internal/sqladapter"
 )
 
-// A Database is what a driver tells of itself so that its tables can be kept.
+// A Database describes a SQL database so that its tables can be kept.
 // All fields are required unless they say otherwise.
 type Database struct {
 	// Scheme begins errors, such as "postgres".
 	Scheme string
 	// Where names the database in errors, without a password.
 	Where string
-	// DB may change the schema.
+	// DB connects as a user who may change the schema.
 	DB    *sql.DB
 	Names sqladapter.Names
 	Quote func(name string) string
-	// Files are user.sql, account.sql, session.sql and verificationtoken.sql,
-	// which make one shared table each, and NAME.up.sql and NAME.down.sql for
-	// own tables. Statements end with ";\n" and can be repeated. Names in
-	// braces are logical ones; {type User.id} is the type of a column that is
-	// there, and {text} what Text says.
+	// Files has a folder schema with user.sql, account.sql, session.sql and
+	// verificationtoken.sql, which make one shared table each, and NAME.up.sql
+	// and NAME.down.sql for own tables. Statements end with ";\n" and can be
+	// repeated. Names in braces are logical ones; {type User.id} is the type of
+	// a column that is there, and {text} is KeyType.
 	Files fs.FS
-	// Text is the type of text that is compared byte for byte, as keys of own
+	// KeyType is the type of text that is compared byte for byte, as keys of own
 	// tables are. Nil: {text} is not used.
-	Text func(ctx context.Context, q Querier) (string, error)
+	KeyType func(ctx context.Context, q Querier) (string, error)
 	// Inspect describes a table of the database's own name, and returns nil
 	// when there is none.
 	Inspect func(ctx context.Context, q Querier, table string) (*Table, error)
@@ -50,14 +50,21 @@ type Database struct {
 	// TimeIndex is the expression of an index over a time column that the
 	// sweep uses. Nil: the column.
 	TimeIndex func(column string) string
-	// Versions keeps goose's table.
-	Versions database.Store
-	// Lock makes processes migrate one after the other. Nil: Versions refuses
-	// what another process has done.
-	Lock lock.Locker
-	// Lost reports that another process was first.
-	Lost func(error) bool
+	// Dialect is goose's name for the database.
+	Dialect database.Dialect
+	// Versions wraps what keeps goose's table. Nil: it is used as it is.
+	Versions func(database.Store) database.Store
+	// NewLock makes the lock that makes processes migrate one after the other.
+	// Nil: Versions refuses what another process has done.
+	NewLock func(...lock.TableLockerOption) (lock.Locker, error)
+	// LostRace reports that another process was first.
+	LostRace func(error) bool
+	// PingTimeout bounds Ping. 0: only its context does.
+	PingTimeout time.Duration
 }
+
+// PingTimeout is that of a database on another machine.
+const PingTimeout = 5 * time.Second
 
 // VersionTable is where goose notes which migrations were applied.
 const VersionTable = "authsvc_goose"
@@ -72,7 +79,7 @@ type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A Table is what is there.
+// A Table is one that is there.
 type Table struct {
 	Columns    []Column
 	Indexes    []Index
@@ -81,14 +88,14 @@ type Table struct {
 
 // A Column of a table.
 type Column struct {
-	Name     string
-	Type     string // as a CREATE TABLE would have it, with collation
-	Number   bool   // holds integers
-	UUID     bool   // holds UUIDs
-	Size     int    // of a text, in characters, or of an integer, in bytes; 0: enough
-	Folded   bool   // text that is not compared byte for byte
-	Required bool   // an INSERT must name it
-	Made     bool   // the database makes a value
+	Name       string
+	Type       string // as a CREATE TABLE would have it, with collation
+	Number     bool   // holds integers
+	UUID       bool   // holds UUIDs
+	Size       int    // of a text, in characters, or of an integer, in bytes; 0: enough
+	Folded     bool   // text that is not compared byte for byte
+	Required   bool   // an INSERT must name it
+	HasDefault bool   // the database makes a value when it is given none
 	// Precision of a time that holds less than milliseconds; 0: enough.
 	Precision time.Duration
 }
@@ -110,15 +117,15 @@ type Reference struct {
 // tables are the shared ones, in the order in which they can be made.
 func tables() []string { return []string{"User", "Account", "Session", "VerificationToken"} }
 
-// same compares two names of columns or tables.
-func (d *Database) same(a, b string) bool {
+// sameName compares two names of columns or tables.
+func (d *Database) sameName(a, b string) bool {
 	return a == b || d.FoldNames && strings.EqualFold(a, b)
 }
 
 // column finds a logical column, such as "User.email".
 func (d *Database) column(t *Table, logical string) *Column {
 	for i := range t.Columns {
-		if d.same(t.Columns[i].Name, d.Names[logical]) {
+		if d.sameName(t.Columns[i].Name, d.Names[logical]) {
 			return &t.Columns[i]
 		}
 	}

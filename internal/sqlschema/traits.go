@@ -9,7 +9,7 @@ import (
 	"authsvc/internal/sqladapter"
 )
 
-// Traits tells what is particular about the tables at hand. Those that are
+// Traits reports what is particular about the tables at hand. Those that are
 // not there yet have nothing particular.
 func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	found, err := d.inspect(ctx, d.DB)
@@ -17,16 +17,16 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 		return sqladapter.Traits{}, err
 	}
 	traits := sqladapter.Traits{
-		MadeIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Stamps: map[string][]string{},
+		GeneratedIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Timestamps: map[string][]string{},
 		Folded: map[string]bool{}, Precision: map[string]time.Duration{},
 	}
 	for table, t := range found {
 		if id := d.column(t, table+".id"); id != nil {
-			traits.MadeIDs[table], traits.UUIDs[table] = id.Number, id.UUID
+			traits.GeneratedIDs[table], traits.UUIDs[table] = id.Number, id.UUID
 		} else {
-			traits.NoIDs[table] = needless(table + ".id")
+			traits.NoIDs[table] = optional(table + ".id")
 		}
-		traits.Stamps[table] = d.stamps(table, t)
+		traits.Timestamps[table] = d.timestamps(table, t)
 		for _, logical := range d.Names.Columns() {
 			if of, _, _ := strings.Cut(logical, "."); of != table {
 				continue
@@ -45,7 +45,7 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	}
 	for _, table := range []string{"Account", "Session"} {
 		if t := found[table]; t != nil && !d.cascades(t, table) {
-			traits.Orphans = true
+			traits.NoCascade = true
 		}
 	}
 	if t := found["Account"]; t != nil {
@@ -56,23 +56,23 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 	return traits, nil
 }
 
-// needless columns may be missing: nothing refers to these ids, and neither
+// optional columns may be missing: nothing refers to these ids, and neither
 // Auth.js nor its documentation for Prisma has them any more.
-func needless(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
+func optional(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
 
-// stamps names the columns that are none of ours and hold the time at which a
-// row was made or changed: times that must be given, such as those that Prisma
-// keeps as @updatedAt.
-func (d *Database) stamps(table string, t *Table) (names []string) {
+// timestamps names the columns that are not ours and hold the time at which
+// a row was made or changed: times that must be given, such as those that
+// Prisma keeps as @updatedAt.
+func (d *Database) timestamps(table string, t *Table) (names []string) {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; d.stamp(table, t, c) {
+		if c := &t.Columns[i]; d.isTimestamp(table, t, c) {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-func (d *Database) stamp(table string, t *Table, c *Column) bool {
+func (d *Database) isTimestamp(table string, t *Table, c *Column) bool {
 	if !c.Required || table == "VerificationToken" || !isTime(c.Type) || strings.ContainsAny(c.Name, "?{},") {
 		return false
 	}
@@ -89,7 +89,7 @@ func isTime(sqlType string) bool {
 // cascades reports whether rows of a table go with their user.
 func (d *Database) cascades(t *Table, table string) bool {
 	for _, r := range t.References {
-		if d.same(r.Table, d.Names["User"]) && d.same(r.Column, d.Names[table+".userId"]) && r.Cascade {
+		if d.sameName(r.Table, d.Names["User"]) && d.sameName(r.Column, d.Names[table+".userId"]) && r.Cascade {
 			return true
 		}
 	}

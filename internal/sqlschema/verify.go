@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// usable finds out, before anything is changed, whether tables that are there
-// can be used once missing tables and indexes are made. All that is wrong is
-// reported at once.
-func (d *Database) usable(ctx context.Context, q Querier) error {
+// checkUsable finds out, before anything is changed, whether tables that are
+// there can be used once missing tables and indexes are made. All that is wrong
+// is reported at once.
+func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 	found, err := d.inspect(ctx, q)
 	if err != nil {
 		return err
@@ -20,9 +20,9 @@ func (d *Database) usable(ctx context.Context, q Querier) error {
 	if len(v.errs) > 0 { // what follows would speak of missing columns again
 		return v.err()
 	}
-	for _, r := range rules() {
+	for _, r := range indexRules() {
 		if t := found[r.table]; t != nil && r.unique {
-			if index := d.keptBy(r, t); index == nil {
+			if index := d.indexFor(r, t); index == nil {
 				v.add(d.duplicates(ctx, q, r))
 			} else {
 				v.add(v.exact(r, index))
@@ -49,11 +49,11 @@ func (d *Database) Verify(ctx context.Context) error {
 	if len(v.errs) > 0 {
 		return v.err()
 	}
-	for _, r := range rules() {
+	for _, r := range indexRules() {
 		if !r.unique {
 			continue // slow without, but right
 		}
-		index := d.keptBy(r, found[r.table])
+		index := d.indexFor(r, found[r.table])
 		if index == nil {
 			v.fail("table %s has no unique index over (%s): %s", d.Names[r.table], strings.Join(r.columns, ", "), d.createIndex(r))
 			continue
@@ -98,7 +98,7 @@ func (v *verifier) columns() {
 			continue
 		}
 		c := v.column(t, logical)
-		if c == nil && needless(logical) && v.Names[logical] == "id" {
+		if c == nil && optional(logical) && v.Names[logical] == "id" {
 			continue
 		}
 		if c == nil {
@@ -106,7 +106,7 @@ func (v *verifier) columns() {
 				v.Names[table], v.Names[logical], logical)
 			continue
 		}
-		if logical == table+".id" && c.Number && !c.Made {
+		if logical == table+".id" && c.Number && !c.HasDefault {
 			v.fail("table %s has numbers in column %s that the database does not make: make it an identity column", v.Names[table], c.Name)
 		}
 		if known[table] == nil {
@@ -123,7 +123,7 @@ func (v *verifier) columns() {
 			continue
 		}
 		for i := range t.Columns {
-			if c := &t.Columns[i]; c.Required && !known[table][c] && !v.stamp(table, t, c) {
+			if c := &t.Columns[i]; c.Required && !known[table][c] && !v.isTimestamp(table, t, c) {
 				v.fail("table %s has a column %s that must be given a value, which authsvc cannot know: give it a default", v.Names[table], c.Name)
 			}
 		}
@@ -132,7 +132,7 @@ func (v *verifier) columns() {
 
 // exact demands that a unique index compares byte for byte, unless the adapter
 // looks twice in this database.
-func (v *verifier) exact(r rule, index *Index) error {
+func (v *verifier) exact(r indexRule, index *Index) error {
 	if !index.Folded || v.FoldText {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,12 +9,14 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/sqltest"
 )
 
-// today is what Prisma makes of the models that Auth.js documents for it
+// prismaToday is what Prisma makes of the models that Auth.js documents for it
 // today, but for addresses, which may be absent here: accounts and sessions
 // have no id, and updatedAt has no default.
-const today = `
+const prismaToday = `
 CREATE TABLE "User" ("id" TEXT NOT NULL PRIMARY KEY, "name" TEXT, "email" TEXT, "emailVerified" DATETIME, "image" TEXT,
 	"createdAt" DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP, "updatedAt" DATETIME NOT NULL);
 CREATE TABLE "Account" ("userId" TEXT NOT NULL, "type" TEXT NOT NULL, "provider" TEXT NOT NULL, "providerAccountId" TEXT NOT NULL,
@@ -41,48 +42,12 @@ CREATE TABLE "Session" ("userId" uuid NOT NULL REFERENCES "User" ("id") ON DELET
 CREATE TABLE "VerificationToken" ("identifier" text NOT NULL, "token" text NOT NULL UNIQUE, "expires" timestamptz NOT NULL);
 `
 
-// others is a store on tables without ids.
-type others struct {
-	shared
-	session string // the INSERT with which their program writes one
-}
-
-// ForeignSession implements [adaptertest.Foreign].
-func (s others) ForeignSession(ctx context.Context, _, token, userID string, expires time.Time) error {
-	return s.exec(ctx, s.session, token, userID, expires.Format("2006-01-02T15:04:05.000Z07:00"))
-}
-
-// copied opens a copy of a file.
-func copied(t *testing.T, template string) shared {
-	t.Helper()
-	raw, err := os.ReadFile(template)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "dev.db")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeAtEnd(t, s)
-	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA synchronous = OFF`); err != nil {
-		t.Fatal(err)
-	}
-	return shared{s, path, Options{}}
-}
-
 func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ schema, session string }{
-		"Prisma": {today, `INSERT INTO "Session" ("sessionToken", "userId", "expires", "updatedAt") VALUES (?1, ?2, ?3, ?3)`},
-		"Kysely": {kysely, `INSERT INTO "Session" ("sessionToken", "userId", "expires") VALUES (?, ?, ?)`},
-	} {
+	for name, schema := range map[string]string{"Prisma": prismaToday, "Kysely": kysely} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			template := made(t, c.schema)
+			template := testDatabase.With(t, schema)
 			s, err := Open(t.Context(), template, Options{Migrate: true})
 			if err == nil {
 				err = s.Close()
@@ -90,7 +55,17 @@ func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return others{copied(t, template), c.session} })
+			file, err := os.ReadFile(template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
+				path := filepath.Join(t.TempDir(), "dev.db")
+				if err := os.WriteFile(path, file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return opened(t, path, Options{}, sqladapter.TestHooks{})
+			})
 		})
 	}
 }
@@ -100,25 +75,21 @@ func TestTimesOfOthers(t *testing.T) {
 	t.Parallel()
 	const user = `INSERT INTO "User" ("id", "emailVerified", "updatedAt") VALUES ('u', `
 	for name, c := range map[string]struct{ schema, want string }{
-		"no rows, DATETIME":    {today, "integer"},
+		"no rows, DATETIME":    {prismaToday, "integer"},
 		"no rows, timestamptz": {kysely, "text"},
-		"numbers":              {today + user + `1893456000123, 0)`, "integer"},
-		"text, no row ids": {strings.Replace(today, `"updatedAt" DATETIME NOT NULL);`, `"updatedAt" DATETIME NOT NULL) WITHOUT ROWID;`, 1) +
+		"numbers":              {prismaToday + user + `1893456000123, 0)`, "integer"},
+		"text, no row ids": {strings.Replace(prismaToday, `"updatedAt" DATETIME NOT NULL);`, `"updatedAt" DATETIME NOT NULL) WITHOUT ROWID;`, 1) +
 			user + `'2030-01-01T00:00:00.123Z', 0)`, "text"},
-		"text": {today + user + `'2030-01-01T00:00:00.123Z', '2030-01-01T00:00:00.123Z')`, "text"},
+		"text": {prismaToday + user + `'2030-01-01T00:00:00.123Z', '2030-01-01T00:00:00.123Z')`, "text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(t.Context(), made(t, c.schema), Options{Migrate: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			closeAtEnd(t, s)
+			s := opened(t, testDatabase.With(t, c.schema), Options{Migrate: true}, sqladapter.TestHooks{})
 			at := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
 			if _, err := s.SignUp(t.Context(), authsvc.User{ID: "new", EmailVerified: at}, nil, &authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}); err != nil {
 				t.Fatal(err)
 			}
-			got := query(t, s.writer, `SELECT typeof(expires), typeof(emailVerified) FROM "Session", "User" WHERE "User".id = 'new'`)
+			got := sqltest.Query(t, s.writer, `SELECT typeof(expires), typeof(emailVerified) FROM "Session", "User" WHERE "User".id = 'new'`)
 			if want := c.want + " " + c.want; len(got) != 1 || got[0] != want {
 				t.Errorf("got %v, want %s", got, want)
 			}
@@ -133,7 +104,7 @@ func TestTimesOfOthers(t *testing.T) {
 func TestRefusesIDsThatAreNamedAndMissing(t *testing.T) {
 	t.Parallel()
 	o := Options{Naming: Naming{Columns: map[string]string{"Session.id": "number"}}, Migrate: true}
-	if s, err := Open(t.Context(), made(t, today), o); err == nil {
+	if s, err := Open(t.Context(), testDatabase.With(t, prismaToday), o); err == nil {
 		s.Close()
 		t.Error("a column that was named and is missing is not noticed")
 	}

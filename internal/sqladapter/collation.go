@@ -9,8 +9,9 @@ import (
 	"authsvc"
 )
 
-// What a step wanted to write that is unique; nil where there is none.
-type written struct {
+// uniqueValues are what a step wanted to write that is unique; nil where there
+// is none.
+type uniqueValues struct {
 	user    *authsvc.User
 	account *authsvc.Account
 	session *authsvc.SessionRecord
@@ -20,14 +21,14 @@ type written struct {
 // explain looks into a conflict on tables whose text the database compares
 // loosely: when what is in the way is not the same byte for byte, it is not
 // the conflict of the contract, since nobody would ever find that record.
-func (a *Adapter) explain(ctx context.Context, err error, w written) error {
+func (a *Adapter) explain(ctx context.Context, err error, v uniqueValues) error {
 	if !errors.Is(err, authsvc.ErrConflict) || len(a.traits.Folded) == 0 {
 		return err
 	}
-	for _, c := range a.candidates(w) {
+	for _, c := range a.candidates(v) {
 		folded := slices.ContainsFunc(c.columns, func(column string) bool { return a.traits.Folded[column] })
-		if folded && a.hasTwin(ctx, c) {
-			return foldedError(c.what, c.columns)
+		if folded && a.collides(ctx, c) {
+			return collationError(c.what, c.columns)
 		}
 	}
 	return err
@@ -41,40 +42,40 @@ type candidate struct {
 	values  []string
 }
 
-func (a *Adapter) candidates(w written) (list []candidate) {
+func (a *Adapter) candidates(v uniqueValues) (list []candidate) {
 	add := func(what string, find *statement, columns []string, values ...string) {
 		list = append(list, candidate{what, find, columns, values})
 	}
-	if w.user != nil && w.user.Email != "" {
-		add("e-mail address", a.twinEmail, []string{"User.email"}, w.user.Email)
+	if v.user != nil && v.user.Email != "" {
+		add("e-mail address", a.looseEmail, []string{"User.email"}, v.user.Email)
 	}
-	if w.account != nil {
-		add("provider account id", a.twinIdentity, []string{"Account.provider", "Account.providerAccountId"},
-			w.account.Provider, w.account.ProviderAccountID)
+	if v.account != nil {
+		add("provider account id", a.looseIdentity, []string{"Account.provider", "Account.providerAccountId"},
+			v.account.Provider, v.account.ProviderAccountID)
 	}
-	if w.session != nil {
-		add("session token", a.twinSession, []string{"Session.sessionToken"}, w.session.SessionToken)
+	if v.session != nil {
+		add("session token", a.looseSession, []string{"Session.sessionToken"}, v.session.SessionToken)
 	}
-	if w.token != nil {
-		add("link token", a.twinToken, []string{"VerificationToken.token"}, w.token.Token)
+	if v.token != nil {
+		add("link token", a.looseToken, []string{"VerificationToken.token"}, v.token.Token)
 	}
 	return list
 }
 
-// hasTwin reports whether there is a record that the database, but nobody
-// else, takes for the same. When it cannot be found out, the conflict is told.
-func (a *Adapter) hasTwin(ctx context.Context, c candidate) bool {
+// collides reports whether there is a record that the database, but nobody
+// else, takes for the same. When it cannot be found out, the answer is no, and the conflict stands.
+func (a *Adapter) collides(ctx context.Context, c candidate) bool {
 	var args, into []any
 	found := make([]string, len(c.values))
 	for i, value := range c.values {
 		args, into = append(args, value), append(into, text{&found[i]})
 	}
-	err := a.run(ctx, "look for a twin", func(ctx context.Context, r runner) error {
+	err := a.run(ctx, "look for a collision", func(ctx context.Context, r runner) error {
 		return r.row(ctx, c.find, args...).Scan(into...)
 	})
 	return err == nil && !slices.Equal(found, c.values)
 }
 
-func foldedError(what string, columns []string) error {
+func collationError(what string, columns []string) error {
 	return fmt.Errorf("the store holds a record whose %s differs only in case, accents or trailing blanks, and compares them as equal: give %s a binary collation", what, columns[len(columns)-1])
 }

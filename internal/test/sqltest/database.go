@@ -1,0 +1,203 @@
+// Package sqltest has the tests that every adapter over a SQL database has to
+// pass, beside those of its contract, and what their own tests share.
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/internal/schema"
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/sqlschema"
+)
+
+// A Store is an adapter with what it has beside the contract.
+type Store interface {
+	authsvc.Adapter
+	Status(context.Context) (schema.Status, error)
+	Migrate(context.Context, schema.Direction) error
+	Close() error
+}
+
+// A Database is one kind of database, as tests reach it.
+type Database struct {
+	// Scheme begins the errors of Open, as "postgres".
+	Scheme string
+	// Empty returns the URL of an empty database.
+	Empty func(testing.TB) string
+	// Open opens a store with the default names.
+	Open func(ctx context.Context, url string, migrate bool) (Store, error)
+	// Connect connects as another program does.
+	Connect func(url string) (*sql.DB, error)
+	// Unreachable is the adapter's. Nil: it has none.
+	Unreachable func(error) bool
+	Dialect     sqladapter.Dialect
+
+	// Tables and Indexes are queries for their names, Unique one for the names
+	// of unique indexes that are not on authsvc's own tables.
+	Tables, Indexes, Unique string
+	// Definitions are queries that describe tables which are not authsvc's own,
+	// but for the indexes that it adds.
+	Definitions []string
+}
+
+// Opened opens a store for the length of a test.
+func (d *Database) Opened(t testing.TB, url string, migrate bool) Store {
+	t.Helper()
+	s, err := d.Open(t.Context(), url, migrate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	CloseAtEnd(t, s)
+	return s
+}
+
+// Connected connects for the length of a test.
+func (d *Database) Connected(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	db, err := d.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	CloseAtEnd(t, db)
+	return db
+}
+
+// With returns the URL of a database with what another program made.
+func (d *Database) With(t testing.TB, statements string) string {
+	t.Helper()
+	url := d.Empty(t)
+	if err := d.Execute(t.Context(), url, statements); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// Execute runs the statements of another program, which end with ";\n".
+func (d *Database) Execute(ctx context.Context, url, statements string) error {
+	db, err := d.Connect(url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, statement := range strings.SplitAfter(statements, ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// Prepare makes a database out of an empty one: what another program made,
+// with what a store that migrates adds.
+func (d *Database) Prepare(url, statements string, open func(ctx context.Context, url string) (Store, error)) error {
+	ctx := context.Background()
+	if err := d.Execute(ctx, url, statements); err != nil {
+		return err
+	}
+	s, err := open(ctx, url)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// own lists authsvc's own tables, but for goose's.
+func (d *Database) own(t testing.TB, db *sql.DB) (list []string) {
+	t.Helper()
+	for _, name := range Query(t, db, d.Tables) {
+		if strings.HasPrefix(name, "authsvc_") && name != sqlschema.VersionTable && name != sqlschema.LockTable {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// added lists everything that authsvc has made.
+func (d *Database) added(t testing.TB, db *sql.DB) (list []string) {
+	t.Helper()
+	for _, name := range append(Query(t, db, d.Tables), Query(t, db, d.Indexes)...) {
+		if strings.HasPrefix(name, "authsvc_") {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// dump returns the rows of all tables as text, in a fixed order.
+func (d *Database) dump(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	var b strings.Builder
+	for _, table := range Query(t, db, d.Tables+` ORDER BY 1`) {
+		if table == sqlschema.VersionTable || table == sqlschema.LockTable {
+			continue
+		}
+		rows := Query(t, db, `SELECT * FROM `+d.Dialect.Quote(table)+` ORDER BY 1`)
+		if table == "authsvc_meta" && len(rows) == 1 && strings.HasPrefix(rows[0], "mail queue") {
+			rows = nil // a row to lock, which says nothing
+		}
+		fmt.Fprintln(&b, table, rows)
+	}
+	return b.String()
+}
+
+// Query returns rows as text.
+func Query(t testing.TB, db *sql.DB, text string, args ...any) (list []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), text, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		cells := make([]sql.NullString, len(columns))
+		into := make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		line := make([]string, len(columns))
+		for i, c := range cells {
+			if line[i] = c.String; !c.Valid {
+				line[i] = "<nil>"
+			}
+		}
+		list = append(list, strings.Join(line, " "))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Replace is a schema with one piece replaced, which has to be there.
+func Replace(t testing.TB, schema, old, changed string) string {
+	t.Helper()
+	if !strings.Contains(schema, old) {
+		t.Fatal("the test does not change the schema")
+	}
+	return strings.Replace(schema, old, changed, 1)
+}
+
+// CloseAtEnd closes when a test ends.
+func CloseAtEnd(t testing.TB, c io.Closer) {
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

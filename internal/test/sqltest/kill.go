@@ -1,0 +1,233 @@
+package sqltest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/schema"
+	"authsvc/internal/sqladapter"
+)
+
+// Main is the TestMain of an adapter. It runs the tests, or it is the process
+// that Kill and KilledMigration start and kill.
+func Main(m *testing.M, d *Database) {
+	if len(os.Args) != 3 {
+		os.Exit(m.Run())
+	}
+	var err error
+	switch ctx, url := context.Background(), os.Args[2]; os.Args[1] {
+	case "write":
+		err = write(ctx, d, url)
+	case "migrate":
+		_, err = d.Open(ctx, url, true)
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// write signs users up and out for ever, and reports what is acknowledged.
+func write(ctx context.Context, d *Database, url string) error {
+	s, err := d.Open(ctx, url, true)
+	if err != nil {
+		return err
+	}
+	run := time.Now().UnixNano()
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("%d-%d", run, i)
+		if err := SignUp(ctx, s, id); err != nil {
+			return err
+		}
+		fmt.Println("in", id)
+		if i%2 == 0 {
+			if _, err := s.DeleteSession(ctx, id); err != nil {
+				return err
+			}
+			fmt.Println("out", id)
+		}
+	}
+}
+
+// SignUpEvents is how many events of a [sqlfault.Switch] SignUp has: begin, a
+// user, an account, two rows of the session, commit.
+const SignUpEvents = 6
+
+// SignUp stores a user, an account and a session, all of one name.
+func SignUp(ctx context.Context, s authsvc.Adapter, id string) error {
+	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
+	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "github"}
+	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec)
+	return err
+}
+
+// A ledger is what a store has acknowledged: sign-ups and sign-outs.
+type ledger struct {
+	mu      sync.Mutex
+	in, out map[string]bool
+}
+
+func newLedger() *ledger { return &ledger{in: map[string]bool{}, out: map[string]bool{}} }
+
+func (l *ledger) note(of map[string]bool, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of[id] = true
+}
+
+func (l *ledger) size() (in, out int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.in), len(l.out)
+}
+
+// check demands that everything acknowledged is there, and nothing half.
+func (l *ledger) check(t *testing.T, d *Database, url string, s Store) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.in {
+		if list, err := s.ListAccounts(t.Context(), id); err != nil || len(list) != 1 {
+			t.Errorf("%s: accounts %v, %v", id, list, err)
+		}
+		_, _, err := s.GetSession(t.Context(), id, id)
+		if l.out[id] && !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("%s: signed out, but got %v", id, err)
+		}
+	}
+	names, err := sqladapter.Naming{}.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := names.Expand(`SELECT u.{User.id} FROM {User} u LEFT JOIN {Account} a ON a.{Account.userId} = u.{User.id} WHERE a.{Account.id} IS NULL`, d.Dialect.Quote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Query(t, d.Connected(t, url), half); len(got) > 0 {
+		t.Errorf("users without account: %s", got)
+	}
+	if len(l.in) == 0 || len(l.out) == 0 {
+		t.Error("nothing was written")
+	}
+}
+
+// Kill demands that what was acknowledged before the process was killed is
+// there afterwards.
+func Kill(t *testing.T, d *Database) {
+	t.Parallel()
+	url := d.Empty(t)
+	l := newLedger()
+	for range 3 {
+		killed(t, url, l)
+		s, err := d.Open(t.Context(), url, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.check(t, d, url, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// killed runs the writer until it is killed and notes what it acknowledged.
+func killed(t *testing.T, url string, l *ledger) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "write", url)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(pipe)
+	for n := 20 + time.Now().UnixNano()%30; lines.Scan(); n-- {
+		word, id, _ := strings.Cut(lines.Text(), " ")
+		switch word {
+		case "in":
+			l.note(l.in, id)
+		case "out":
+			l.note(l.out, id)
+		default:
+			t.Error(lines.Text())
+		}
+		if n == 0 {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the writer ended by itself")
+	}
+}
+
+// A Blockade keeps a migration from making an index.
+type Blockade struct {
+	Schema       string // by another program, without that index
+	Lock, Unlock string // statements of one connection
+	Waiting      string // query that counts those who wait to make it
+	// Least and Most are how long the lease of the migration that was killed may
+	// hold the next one up.
+	Least, Most time.Duration
+}
+
+// KilledMigration demands that a process which is killed in the middle of a
+// migration holds the next one up until its lease ends, and no longer, and
+// that this one finishes the work.
+func KilledMigration(t *testing.T, d *Database, b Blockade) {
+	t.Parallel()
+	url := d.With(t, b.Schema)
+	s, db := d.Opened(t, url, false), d.Connected(t, url)
+	holder, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	if _, err := holder.ExecContext(t.Context(), b.Lock); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "migrate", url)
+	cmd.Stdout = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); Query(t, db, b.Waiting)[0] == "0"; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal("the migration does not come to the index")
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the migration ended by itself")
+	}
+	if _, err := holder.ExecContext(t.Context(), b.Unlock); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if err := s.Migrate(t.Context(), schema.Up); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took < b.Least || took > b.Most {
+		t.Errorf("the lease of 10 s held the next one up for %v", took)
+	}
+	d.CheckApplied(t, url)
+	if err := SignUp(t.Context(), d.Opened(t, url, false), "ann"); err != nil {
+		t.Error(err)
+	}
+}
