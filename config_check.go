@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,6 +46,8 @@ func compile(c *Config) (*Service, *builder) {
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
 		s.describe(order)
+		s.background.ctx, s.background.stop = context.WithCancel(context.Background())
+		s.background.sending, s.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
 		s.seals(c)
 	}
 	return s, b

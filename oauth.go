@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,6 +37,18 @@ type oauthFlow struct {
 }
 
 func (f *oauthFlow) info() info { return f.wire }
+
+// check asks for the provider's metadata.
+func (f *oauthFlow) check(ctx context.Context) error {
+	_, err := f.oidc.Metadata(ctx)
+	switch {
+	case errors.Is(err, oidc.ErrAssertionAlg):
+		return fmt.Errorf("%w; use a private key that signs with one that it names", err)
+	case err != nil:
+		return fmt.Errorf("%w; is the issuer %s right, and may this machine reach it?", err, f.Issuer)
+	}
+	return nil
+}
 
 func (f *oauthFlow) remote() remote { return remote{f.ID, f.Issuer, f.redirectURI} }
 

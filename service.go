@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,6 +94,24 @@ type publicURL struct {
 // every mistake; ConfigErrors lists them.
 func New(c Config) (*Service, error) { return newService(c, nil) }
 
+// Check reports what New would, all mistakes joined, as far as that can be found
+// out without the store. It starts nothing and asks nobody.
+func (c Config) Check() error {
+	_, err := Prepare(c)
+	return err
+}
+
+// Prepare is New without the start: nothing runs, and nothing is asked or
+// written, until a method does. It is for programs that look at a deployment or
+// change its records; its routes are not to be served.
+func Prepare(c Config) (*Service, error) {
+	s, b := compile(&c)
+	if len(b.mistakes) > 0 {
+		return nil, errors.Join(b.mistakes...)
+	}
+	return s, nil
+}
+
 // newService is New, or Reconfigure of the service before.
 func newService(c Config, before *Service) (*Service, error) {
 	s, b := compile(&c)
@@ -114,8 +130,6 @@ func newService(c Config, before *Service) (*Service, error) {
 	for _, warn := range b.warnings {
 		warn(s)
 	}
-	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
-	s.background.sending, s.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
 	s.background.start(s.background.ctx)
 	if before != nil {
 		before.background.stopLogged.Do(func() {}) // it goes on as s
@@ -125,71 +139,30 @@ func newService(c Config, before *Service) (*Service, error) {
 	return s, nil
 }
 
-// openStore reads what the store remembers about this deployment.
-func (s *Service) openStore() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-	defer cancel()
-	want := string(s.dialect.mode)
-	mode, err := s.adapter.PutMeta(ctx, metaCompat, want)
-	if err != nil {
-		return &ConfigError{Key: "storage.url", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables with `authsvc migrate up`"}
-	}
-	if mode != want {
-		return &ConfigError{Key: "compat", Problem: "is " + want + ", but the store was used with " + mode,
-			Fix: "change it back, or convert the store with `authsvc migrate compat " + want + "` (ends all sessions)"}
-	}
-	if err := s.setClock(ctx); err != nil {
-		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
-	}
-	if err := s.checkIssuers(ctx); err != nil {
-		return err
-	}
-	s.startRevocations(ctx)
-	return nil
-}
+// BaseURL is the address of the routes, scheme://host[:port]/path, as made of
+// Config.URL: without a default port, with the default path if it has none.
+func (s *Service) BaseURL() string { return s.base }
 
-// startRevocations reads the log of revocations, if that is soon done. Else it
-// goes on in the background, and JWT sessions are not accepted before its end.
-func (s *Service) startRevocations(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, revokeStart)
-	defer cancel()
-	if err := s.revoked.catchUp(ctx, s.adapter, s.now()); err != nil {
-		s.log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
-	}
-}
-
-// Keys of the store's meta records.
-const (
-	metaCompat = "compat"
-	metaIssuer = "issuer:" // + provider id
-)
-
-// checkIssuers refuses a provider id that now means another issuer: the
-// account ids in the store would be somebody else's.
-func (s *Service) checkIssuers(ctx context.Context) error {
-	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(s.flows)) {
-		in := s.flows[id].info()
-		issuer := in.issuer
-		if issuer == "" {
-			continue
-		}
-		known, err := s.adapter.GetMeta(ctx, metaIssuer+id)
-		if errors.Is(err, ErrNotFound) {
-			continue
-		}
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case known != issuer && in.hostOnly:
-			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
-				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
-		case known != issuer:
-			errs = append(errs, &ConfigError{Key: "providers." + id, Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
-				Fix: "give the new issuer an id of its own, or accept it with `authsvc migrate issuer " + id + "`"})
+// CheckProviders asks the providers that announce how they are to be used
+// (OpenID Connect Discovery 1.0, RFC 8414), at the same time, and returns by id
+// what was wrong with each that was asked: nil is good.
+func (s *Service) CheckProviders(ctx context.Context) map[string]error {
+	type checker interface{ check(context.Context) error }
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	found := map[string]error{}
+	for id, f := range s.flows {
+		if f, can := f.(checker); can {
+			all.Go(func() {
+				err := f.check(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				found[id] = err
+			})
 		}
 	}
-	return errors.Join(errs...)
+	all.Wait()
+	return found
 }
 
 // StyleURL is the address of the built-in pages' style sheet, theme included,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -151,3 +153,114 @@ func (*noAdapter) PutMeta(_ context.Context, _, value string) (string, error) {
 func (*noAdapter) SetMeta(context.Context, string, string) error      { return errNothingKept }
 func (*noAdapter) Sweep(context.Context, time.Time, int) (int, error) { return 0, errNothingKept }
 func (*noAdapter) Ping(context.Context) error                         { return nil }
+
+// openStore notes the mode of a new store, and judges an old one.
+func (s *Service) openStore() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	if _, err := s.adapter.PutMeta(ctx, metaCompat, string(s.dialect.mode)); err != nil {
+		return storeUnusable(err)
+	}
+	if err := s.checkStore(ctx, ""); err != nil {
+		return err
+	}
+	s.startRevocations(ctx)
+	return nil
+}
+
+func storeUnusable(err error) error {
+	return &ConfigError{Key: "storage.url", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables with `authsvc migrate up`"}
+}
+
+// CheckStore reports why the configuration does not fit what the store
+// remembers: another mode, or another issuer under the id of a provider. The
+// error is that of [New]. It writes nothing.
+func (s *Service) CheckStore(ctx context.Context) error { return s.checkStore(ctx, "") }
+
+// AcceptCompat has the store remember Config.Compat, whatever it was used with,
+// if the store fits otherwise. Sessions and links of the old mode are not
+// recognised after that. With dryRun nothing is written.
+func (s *Service) AcceptCompat(ctx context.Context, dryRun bool) error {
+	return s.acceptMeta(ctx, metaCompat, string(s.dialect.mode), dryRun)
+}
+
+// AcceptIssuer has the store remember the present issuer of a provider, which
+// it returns, if the store fits otherwise. ErrNotFound: no provider with an
+// issuer has that id. With dryRun nothing is written.
+func (s *Service) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
+	f := s.flows[providerID]
+	if f == nil || f.info().issuer == "" {
+		return "", ErrNotFound
+	}
+	issuer = f.info().issuer
+	return issuer, s.acceptMeta(ctx, metaIssuer+providerID, issuer, dryRun)
+}
+
+func (s *Service) acceptMeta(ctx context.Context, key, value string, dryRun bool) error {
+	if err := s.checkStore(ctx, key); err != nil || dryRun {
+		return err
+	}
+	return s.adapter.SetMeta(ctx, key, value)
+}
+
+// checkStore judges what the store remembers, but for one record.
+func (s *Service) checkStore(ctx context.Context, except string) error {
+	want := string(s.dialect.mode)
+	mode, err := s.adapter.GetMeta(ctx, metaCompat)
+	switch {
+	case except == metaCompat, errors.Is(err, ErrNotFound):
+	case err != nil:
+		return storeUnusable(err)
+	case mode != want:
+		return &ConfigError{Key: "compat", Problem: "is " + want + ", but the store was used with " + mode,
+			Fix: "change it back, or convert the store with `authsvc migrate compat " + want + "` (ends all sessions)"}
+	}
+	if err := s.setClock(ctx); err != nil {
+		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
+	}
+	return s.checkIssuers(ctx, except)
+}
+
+// startRevocations reads the log of revocations, if that is soon done. Else it
+// goes on in the background, and JWT sessions are not accepted before its end.
+func (s *Service) startRevocations(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, revokeStart)
+	defer cancel()
+	if err := s.revoked.catchUp(ctx, s.adapter, s.now()); err != nil {
+		s.log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
+	}
+}
+
+// Keys of the store's meta records.
+const (
+	metaCompat = "compat"
+	metaIssuer = "issuer:" // + provider id
+)
+
+// checkIssuers refuses a provider id that now means another issuer: the
+// account ids in the store would be somebody else's.
+func (s *Service) checkIssuers(ctx context.Context, except string) error {
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(s.flows)) {
+		in := s.flows[id].info()
+		issuer := in.issuer
+		if issuer == "" || metaIssuer+id == except {
+			continue
+		}
+		known, err := s.adapter.GetMeta(ctx, metaIssuer+id)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case known != issuer && in.hostOnly:
+			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
+				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
+		case known != issuer:
+			errs = append(errs, &ConfigError{Key: "providers." + id, Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
+				Fix: "give the new issuer an id of its own, or accept it with `authsvc migrate issuer " + id + "`"})
+		}
+	}
+	return errors.Join(errs...)
+}
