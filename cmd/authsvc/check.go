@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/oidc"
-	"authsvc/internal/outbound"
 	tables "authsvc/internal/schema"
 )
 
@@ -35,7 +34,11 @@ func (c *checkCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	k := &checker{program: p, settings: s, base: baseURL(s)}
+	service, err := prepareEngine(s, memory.New())
+	if err != nil {
+		return err
+	}
+	k := &checker{program: p, settings: s, service: service}
 	k.line("configuration", s.String()[len("settings of "):], nil)
 	k.notes(s.Warnings)
 	k.storage()
@@ -46,16 +49,11 @@ func (c *checkCommand) Run(p *program) error {
 	return nil
 }
 
-func baseURL(s *config.Settings) string {
-	a := publicAddress(s.Engine.URL)
-	return a.origin + a.path
-}
-
 // A checker prints what it finds.
 type checker struct {
 	*program
 	settings *config.Settings
-	base     string
+	service  *authsvc.Service
 	wrong    bool
 }
 
@@ -127,7 +125,16 @@ func (k *checker) storageStatus(ctx context.Context, st *store) (text string, er
 	case status.Current < status.Latest:
 		return ", " + schemaText(status) + "; serve brings it up to date", nil
 	}
-	return ", " + schemaText(status), errors.Join(st.Ping(ctx), meet(ctx, k.settings, &rehearsal{Adapter: st.Adapter}), k.users(st))
+	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.fits(ctx, st.Adapter), k.users(st))
+}
+
+// fits reports whether the engine would start over a store.
+func (k *checker) fits(ctx context.Context, a authsvc.Adapter) error {
+	service, err := prepareEngine(k.settings, a)
+	if err == nil {
+		err = k.settings.Explain(service.CheckStore(ctx))
+	}
+	return err
 }
 
 // storeMissing reports whether opening would create the store.
@@ -146,46 +153,27 @@ func schemaText(s tables.Status) string {
 
 // providers prints every callback URL and asks who can be asked.
 func (k *checker) providers(offline bool) {
+	var wrong map[string]error
+	if !offline {
+		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+		defer cancel()
+		wrong = k.service.CheckProviders(ctx)
+	}
 	for i, p := range k.settings.Engine.Providers {
 		id := config.ProviderID(p)
-		callback := "callback URL " + k.base + "/callback/" + id
+		callback := "callback URL " + k.service.BaseURL() + "/callback/" + id
 		switch p := p.(type) {
 		case *authsvc.OAuth:
-			err := error(nil)
 			if p.LogoutAtProvider {
-				callback += ", post-logout redirect URI " + k.base + "/signout/return"
+				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
-			if !offline {
-				err = k.discover(p)
-			}
-			k.line(id, callback, err)
+			k.line(id, callback, wrong[id])
 		case *authsvc.OAuth1, *authsvc.OpenID2: // they announce nothing
 			k.line(id, callback, nil)
 		case *authsvc.Email:
 			k.mail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
 		}
 	}
-}
-
-// discover fetches the metadata of an OpenID provider, as the engine will.
-func (k *checker) discover(o *authsvc.OAuth) error {
-	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
-	defer cancel()
-	client, err := oidc.New(oidc.Config{Issuer: o.Issuer, OpenID: o.OpenID, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL,
-		UserInfoURL: o.UserInfoURL, JWKSURL: o.JWKSURL, DiscoveryURL: o.DiscoveryURL, Tenants: o.Tenants,
-		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.ClientSecret != nil, AuthMethod: o.AuthMethod,
-		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
-		Algs: o.SigningAlgs, HTTP: outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: k.settings.Engine.Outbound.AllowNetworks})})
-	if err == nil {
-		_, err = client.Metadata(ctx)
-	}
-	if errors.Is(err, oidc.ErrAssertionAlg) {
-		return fmt.Errorf("%w; make a private_key that signs with one that it names", err)
-	}
-	if err != nil {
-		return fmt.Errorf("%w; is the issuer %s right, and may this machine reach it?", err, o.Issuer)
-	}
-	return nil
 }
 
 func (k *checker) mail(id, callback, key string, offline bool) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/idp"
 	"authsvc/provider"
 )
@@ -21,12 +20,16 @@ func TestCheckKey(t *testing.T) {
 	t.Cleanup(func() { op.Close() })
 	apple, _ := provider.Lookup("apple")
 	key := apple.Options[2].Example // on P-256
-	for announced, want := range map[string]string{"ES256": "", "PS256": "private key, ES256; make a private_key that"} {
+	for announced, want := range map[string]string{"ES256": "", "PS256": "private key, ES256; use a private key that"} {
 		op.SetFault(idp.Fault{Discovery: func(m map[string]any) {
 			m["token_endpoint_auth_signing_alg_values_supported"] = []string{announced}
 		}})
-		k := &checker{program: &program{ctx: t.Context()}, settings: &config.Settings{}}
-		err := k.discover(&authsvc.OAuth{OpenID: true, Issuer: op.Issuer(), AuthMethod: "private_key_jwt", Client: authsvc.Client{ID: "app", PrivateKey: key}})
+		service, err := authsvc.Prepare(authsvc.Config{URL: "http://localhost", Secrets: []string{lifeSecret}, Providers: []authsvc.Provider{
+			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: op.Issuer(), AuthMethod: "private_key_jwt", Client: authsvc.Client{ID: "app", PrivateKey: key}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = service.CheckProviders(t.Context())["op"]
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %v", announced, err)
 		}

@@ -2,7 +2,9 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+)
 
 // fileLimit is how many files the process may open; 0: nobody knows.
 func fileLimit() uint64 {

@@ -5,11 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/weburl"
 )
 
 // front stands before the engine when it owns the whole origin. It answers
@@ -22,17 +23,16 @@ import (
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
 // two health paths, since probes address machines.
 type front struct {
-	address
-	scheme  string
+	origin  string // scheme://host[:port]
+	base    string // of the engine's routes
 	service http.Handler
 	log     *slog.Logger
 	ready   *readiness
 	foreign sync.Once // says why a host is refused, once
 }
 
-func newFront(s *config.Settings, service http.Handler, ready func(context.Context) error) *front {
-	f := &front{address: publicAddress(s.Engine.URL), service: service, log: s.Engine.Logger, ready: &readiness{}}
-	f.scheme = f.origin[:len(f.origin)-len("://")-len(f.host)]
+func newFront(base string, service http.Handler, log *slog.Logger, ready func(context.Context) error) *front {
+	f := &front{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
 	f.ready.ask(ready)
 	return f
 }
@@ -47,17 +47,24 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		health(w, r, true)
 	case r.URL.Path == "/readyz":
 		health(w, r, f.ready.check(r.Context(), f.log))
-	case withoutDefaultPort(f.scheme, r.Host) != f.host:
+	case !f.named(r.Host):
 		f.misdirected(w, r)
 	case r.URL.Path == "/favicon.ico" && reads(r):
 		w.Header().Set("Cache-Control", "public, max-age=86400")
 		w.WriteHeader(http.StatusNoContent)
 	case r.URL.Path == "/" && reads(r):
 		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, r, f.origin+f.path+"/signin", http.StatusFound) // #nosec G710 -- the configured address
+		http.Redirect(w, r, f.base+"/signin", http.StatusFound) // #nosec G710 -- the configured address
 	default:
 		f.service.ServeHTTP(w, r)
 	}
+}
+
+// named reports whether the host of a request is ours.
+func (f *front) named(host string) bool {
+	scheme, _, _ := strings.Cut(f.origin, "://")
+	origin, ok := weburl.ExactOrigin(scheme + "://" + host)
+	return ok && origin == f.origin
 }
 
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
@@ -84,7 +91,7 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 func (f *front) misdirected(w http.ResponseWriter, r *http.Request) {
 	f.foreign.Do(func() {
 		f.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
-			"host", shorten(r.Host), "want", f.host)
+			"host", shorten(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(f.origin, "https://"), "http://"))
 	})
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
 }

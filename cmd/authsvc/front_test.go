@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/cmd/authsvc/internal/config"
 )
 
 // pinged is a store that counts how often it is asked, and fails on demand.
@@ -28,14 +28,18 @@ func (p *pinged) Ping(context.Context) error {
 }
 
 func testFront(url string, store *pinged) *front {
-	s := &config.Settings{}
-	s.Engine.URL = url
-	s.Engine.Logger = slog.New(slog.DiscardHandler)
+	log := slog.New(slog.DiscardHandler)
+	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{lifeSecret},
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
+	if err != nil {
+		panic(err)
+	}
+	url = prepared.BaseURL()
 	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	if store == nil {
-		return newFront(s, engine, func(context.Context) error { return nil })
+		return newFront(url, engine, log, func(context.Context) error { return nil })
 	}
-	return newFront(s, engine, store.Ping)
+	return newFront(url, engine, log, store.Ping)
 }
 
 func ask(f *front, method, host, target string) *httptest.ResponseRecorder {

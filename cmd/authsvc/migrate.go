@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -132,54 +131,47 @@ func (p *program) plan(d tables.Direction) error {
 // are stored in another form and are not recognised after that; the sweep
 // removes them when they expire.
 func (c migrateCompat) Run(p *program) error {
-	return p.accept(c.DryRun, "compat", func(s *config.Settings) (string, error) {
+	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
 		s.Engine.Compat = authsvc.Compat(c.Mode)
-		return c.Mode, nil
+		service, err := prepareEngine(s, a)
+		if err != nil {
+			return "", err
+		}
+		return "compat %s " + c.Mode, s.Explain(service.AcceptCompat(p.ctx, c.DryRun))
 	})
 }
 
 // Run writes the present issuer of a provider down in the store.
 func (c migrateIssuer) Run(p *program) error {
-	return p.accept(c.DryRun, "issuer:"+c.Provider, func(s *config.Settings) (string, error) {
-		for _, provider := range s.Engine.Providers {
-			if config.ProviderID(provider) != c.Provider {
-				continue
-			}
-			switch o := provider.(type) {
-			case *authsvc.OAuth:
-				return cmp.Or(o.Issuer, publicAddress(o.AuthorizationURL).origin), nil
-			case *authsvc.OAuth1:
-				return publicAddress(o.AuthorizationURL).origin, nil
-			case *authsvc.OpenID2:
-				return publicAddress(o.Endpoint).origin, nil
-			}
+	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
+		service, err := prepareEngine(s, a)
+		if err != nil {
+			return "", err
 		}
-		return "", fmt.Errorf("%s is no provider of the configuration with an issuer", c.Provider)
+		issuer, err := service.AcceptIssuer(p.ctx, c.Provider, c.DryRun)
+		if errors.Is(err, authsvc.ErrNotFound) {
+			return "", fmt.Errorf("%s is not a provider of the configuration with an issuer", c.Provider)
+		}
+		return "issuer:" + c.Provider + " %s " + issuer, s.Explain(err)
 	})
 }
 
 // accept replaces one of the records that the engine compares at the start,
-// if the engine then starts.
-func (p *program) accept(dryRun bool, key string, value func(*config.Settings) (string, error)) error {
+// and says so.
+func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter) (text string, err error)) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s remembers nothing", describeStorage(s))
 		}
-		v, err := value(s)
+		text, err := do(s, st.Adapter)
 		if err != nil {
 			return err
 		}
-		if err := meet(p.ctx, s, &rehearsal{Adapter: st.Adapter, key: key, value: v}); err != nil {
-			return err
-		}
 		if dryRun {
-			fmt.Fprintln(p.stdout, "would set", key, "to", v)
+			fmt.Fprintln(p.stdout, "would set", fmt.Sprintf(text, "to"))
 			return nil
 		}
-		if err := st.SetMeta(p.ctx, key, v); err != nil {
-			return err
-		}
-		fmt.Fprintln(p.stdout, key, "is now", v)
+		fmt.Fprintln(p.stdout, fmt.Sprintf(text, "is now"))
 		return nil
 	})
 }

@@ -2,7 +2,9 @@
 
 package main
 
-import "net"
+import (
+	"net"
+)
 
 // refuseNew is not possible here: a connection that was made but not accepted
 // when the listener closes is reset.

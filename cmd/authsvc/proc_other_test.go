@@ -2,7 +2,9 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 func filesOf(*testing.T, *life) int     { return 0 }
 func memoryOf(*testing.T, *life) string { return "unknown" }

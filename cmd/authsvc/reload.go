@@ -100,7 +100,7 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	f := newFront(s, service, service.Ready)
+	f := newFront(service.BaseURL(), service, s.Engine.Logger, service.Ready)
 	f.ready = before.ready
 	f.ready.ask(service.Ready)
 	return &generation{front: f, settings: s, service: service}, nil

@@ -166,12 +166,12 @@ func (p *program) answer(s *config.Settings, st *store, l *live) error {
 	if err != nil {
 		return errors.Join(s.Explain(err), l.server.Close())
 	}
-	f := newFront(s, service, service.Ready)
+	f := newFront(service.BaseURL(), service, s.Engine.Logger, service.Ready)
 	l.show(&generation{front: f, settings: s, service: service})
 	g := p.generations(st, l)
 	l.accept()
-	fmt.Fprintf(p.stdout, "authsvc serves %s%s on %s, storage %s, sign-in with %s\n",
-		f.origin, f.path, l.conns.Addr(), describeStorage(s), providerNames(s))
+	fmt.Fprintf(p.stdout, "authsvc serves %s on %s, storage %s, sign-in with %s\n",
+		f.base, l.conns.Addr(), describeStorage(s), providerNames(s))
 	select {
 	case err := <-l.served:
 		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(g))

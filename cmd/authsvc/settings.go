@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
-	"strings"
 
 	"authsvc"
 	"authsvc/adapter/memory"
@@ -38,7 +35,7 @@ func (p *program) judge(flags map[string]string) (*config.Settings, error) {
 	if errors.As(err, &found); s == nil {
 		return nil, err
 	}
-	for _, err := range []error{findStore(s), connectMail(s), validate(p.ctx, s)} {
+	for _, err := range []error{findStore(s), connectMail(s), validate(s)} {
 		var more config.Mistakes
 		switch {
 		case errors.As(err, &more):
@@ -53,18 +50,25 @@ func (p *program) judge(flags map[string]string) (*config.Settings, error) {
 	return s, nil
 }
 
-// validate builds the engine over a store in memory and throws it away.
-func validate(ctx context.Context, s *config.Settings) error {
+// validate has the engine check the settings, as if the store were open.
+func validate(s *config.Settings) error {
+	_, err := prepareEngine(s, memory.New())
+	return err
+}
+
+// prepareEngine is the engine over a store, or over none if the settings say so. It
+// is not started.
+func prepareEngine(s *config.Settings, a authsvc.Adapter) (*authsvc.Service, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)
 	if storageScheme(s) != "none" {
-		c.Adapter = memory.New()
+		c.Adapter = a
 	}
-	service, err := authsvc.New(c)
+	service, err := authsvc.Prepare(c)
 	if err != nil {
-		return s.Explain(err)
+		return nil, s.Explain(err)
 	}
-	return service.Close(ctx)
+	return service, nil
 }
 
 // newLogger logs to w as the settings say.
@@ -78,31 +82,4 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
 	}
 	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
-}
-
-// address is the public address of the service, taken apart.
-type address struct {
-	origin string // scheme://host[:port]
-	host   string // host[:port], without the default port
-	path   string // of the routes, such as /api/auth
-}
-
-// publicAddress takes a URL apart that the engine has accepted.
-func publicAddress(raw string) address {
-	u, err := url.Parse(raw)
-	if err != nil { // the engine refuses these
-		return address{}
-	}
-	a := address{host: withoutDefaultPort(u.Scheme, u.Host), path: strings.TrimSuffix(u.Path, "/")}
-	if a.path == "" {
-		a.path = "/api/auth"
-	}
-	a.origin = u.Scheme + "://" + a.host
-	return a
-}
-
-// withoutDefaultPort normalises the host of a URL or a request.
-func withoutDefaultPort(scheme, host string) string {
-	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
-	return strings.TrimSuffix(strings.ToLower(host), port)
 }

@@ -18,7 +18,14 @@ func (c migrateTokens) Run(p *program) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no accounts", describeStorage(s))
 		}
-		return rehearse(p.ctx, s, &rehearsal{Adapter: st.Adapter}, func(service *authsvc.Service) error { return c.rewrite(p, service) })
+		service, err := prepareEngine(s, st.Adapter)
+		if err == nil {
+			err = s.Explain(service.CheckStore(p.ctx))
+		}
+		if err != nil {
+			return err
+		}
+		return c.rewrite(p, service)
 	})
 }
 
