@@ -16,17 +16,17 @@ const (
 	assertionLife = time.Minute
 )
 
-// ErrAssertionAlg: the provider says that it takes none of the algorithms that
-// the client's key can sign with.
+// ErrAssertionAlg: the provider announces none of the algorithms that the
+// client's key can sign with.
 var ErrAssertionAlg = errors.New("token_endpoint_auth_signing_alg_values_supported does not name an algorithm of the private key")
 
 // assertion signs what RFC 7523, section 3, asks for. The audience is never
 // what the metadata says: a provider that names the token endpoint of another
 // as its own would get an assertion that is good there (RFC 10070).
 //
-// typ is JWT, the word of RFC 7523 that servers have always taken. Those that
-// compare typ, such as servers built on Nimbus, refuse the explicit type of RFC
-// 10070, and there is nothing else that this key signs.
+// typ is JWT, which servers have always accepted. Those that compare typ, such as
+// servers built on Nimbus, refuse the explicit type of RFC 10070, and this key
+// signs nothing else that an assertion could be taken for.
 func (c *Client) assertion(md *Metadata, now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{
 		"iss": c.cfg.ClientID, "sub": c.cfg.ClientID, "aud": c.cfg.audience(),

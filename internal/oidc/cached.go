@@ -27,7 +27,7 @@ var (
 // repeated for retryAfter.
 type cached[T any] struct {
 	fetch func(context.Context) (T, error)
-	stale func(error) // if set, is told when a fetch fails while an older document serves, once until one succeeds
+	stale func(error) // if set, called when a fetch fails while an older document serves; once, until one succeeds
 
 	mu      sync.Mutex
 	value   T
@@ -124,7 +124,7 @@ func (c *cached[T]) run(ctx context.Context) {
 	}
 }
 
-// end records what came of a fetch, and reports whether it is news that an older
+// end records the outcome of a fetch, and reports whether from now on an older
 // document has to serve.
 func (c *cached[T]) end(value T, err error) (news bool) {
 	c.mu.Lock()

@@ -66,8 +66,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Outbound makes further calls to the provider, with the access token as
-// Config.UserInfoAuth says.
+// Outbound returns the client for further calls to the provider. It attaches
+// access tokens as Config.UserInfoAuth says.
 func (c *Client) Outbound() *outbound.Client { return c.outbound }
 
 // discoveredUserInfo is the userinfo endpoint of the metadata at hand, which gets

@@ -23,8 +23,8 @@ type ClientKey struct {
 	algs []jose.SignatureAlgorithm
 }
 
-// A KeyError says why a text is no key to sign with, and what to do. It repeats
-// nothing of the text.
+// A KeyError is the reason why a text is not a signing key, and the remedy. It
+// repeats nothing of the text.
 type KeyError struct{ Problem, Fix string }
 
 // Error implements error.

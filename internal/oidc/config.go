@@ -48,12 +48,12 @@ type Config struct {
 	ClientIDParam string
 	// TokenParams are added to token requests.
 	TokenParams map[string]string
-	// AuthMethod is ClientSecretBasic, ClientSecretPost, PrivateKeyJWT or AuthNone. Default: none
-	// without ClientSecret; post when the provider announces post and not basic;
-	// else basic.
+	// AuthMethod is ClientSecretBasic, ClientSecretPost, PrivateKeyJWT or AuthNone.
+	// Default: none without ClientSecret; post when the provider announces post and
+	// not basic; else basic.
 	AuthMethod string
-	// PrivateKey, as [ParseClientKey] takes it, signs with PrivateKeyJWT; KeyID is
-	// its kid. AssertionAudience is who the signature is for, by default Issuer.
+	// PrivateKey, as [ParseClientKey] reads it, signs with PrivateKeyJWT; KeyID is
+	// its kid. AssertionAudience is the aud of the assertion, by default Issuer.
 	PrivateKey, KeyID string
 	AssertionAudience string
 
@@ -64,12 +64,12 @@ type Config struct {
 	// accepted only when listed here; "none" never is.
 	Algs []string
 
-	// Stale, if not nil, is told when a document, "metadata" or "keys", cannot be
+	// Stale, if not nil, is called when a document, "metadata" or "keys", cannot be
 	// fetched while an older one serves: once, until a fetch succeeds.
 	Stale func(document string, err error)
 
-	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
-	// whatever it says. Default: outbound.NewHTTPClient(outbound.HTTPOptions{}).
+	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off in any
+	// case. Default: outbound.NewHTTPClient(outbound.HTTPOptions{}).
 	HTTP *http.Client
 	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints,
 	// for example Accept, User-Agent or a version header.

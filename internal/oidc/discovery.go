@@ -65,7 +65,7 @@ func (c *Client) fetchMetadata(ctx context.Context) (*Metadata, error) {
 	return c.parseMetadata(body)
 }
 
-// parseMetadata judges a discovery document. The issuer in it must be the
+// parseMetadata checks a discovery document. The issuer in it must be the
 // configured one exactly (Discovery, section 4.3); this is what keeps one
 // provider from posing as another.
 func (c *Client) parseMetadata(body []byte) (*Metadata, error) {

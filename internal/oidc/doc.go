@@ -9,8 +9,8 @@
 //
 // Everything that comes from a provider is hostile until checked, and JSON is
 // decoded strictly: one object, no duplicate members, bounded depth, valid UTF-8.
-// The provider's own words never reach an error: what an error carries is fixed
-// text of this package and, in [TokenError], a code of a fixed alphabet.
+// What a provider wrote never reaches an error: errors are fixed texts of this
+// package and, in [TokenError], a code of a fixed alphabet.
 //
 // Calls are made by package outbound, with its bounds. A code or a refresh token
 // is sent once and never again.

@@ -16,7 +16,7 @@ import (
 // maxCode bounds an authorization code, in bytes. Real ones stay below 2 KiB.
 const maxCode = 4 << 10
 
-// A Grant is what one authorization brought.
+// A Grant is what an authorization code is redeemed with.
 type Grant struct {
 	Code string
 	// RedirectURI is that of the authorization request.
@@ -26,7 +26,7 @@ type Grant struct {
 	// Secret is the client secret, with Config.SecretPerGrant.
 	Secret string
 	// Conform may correct the decoded answer of a provider that departs from RFC
-	// 6749 before it is judged. Nil: nothing to correct.
+	// 6749 before it is checked. Nil: nothing to correct.
 	Conform func(Claims) (Claims, error)
 }
 
@@ -41,7 +41,7 @@ type Grant struct {
 // The request is written here rather than by golang.org/x/oauth2 because that
 // package reads the answer leniently: it cuts long bodies silently, takes the
 // last of duplicate members and names in any case, does not look at token_type
-// and quotes the body in errors. Tests hold the two against each other.
+// and quotes the body in errors. A test compares the two.
 func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if g.Code == "" || len(g.Code) > maxCode || strings.ContainsFunc(g.Code, notPrintable) {
 		return nil, errors.New("token request: code is empty, too long or not printable")
@@ -71,8 +71,8 @@ func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, g.Code, g.Verifier, g.Secret))
 }
 
-// ParseTokens reads the members of a token answer as [Client.Exchange] does, for one
-// that came another way.
+// ParseTokens reads the members of a token response as [Client.Exchange] does, for
+// one that came another way.
 func (c *Client) ParseTokens(fields Claims, g Grant) (*Tokens, error) {
 	tokens, err := readTokens(fields, g.Conform, time.Now())
 	switch {

@@ -204,7 +204,7 @@ func TestColdStart(t *testing.T) {
 }
 
 // TestMetadataDrift: another issuer is never taken over, other endpoints when
-// they have been judged.
+// they have been checked.
 func TestMetadataDrift(t *testing.T) {
 	t.Parallel()
 	const base = "https://idp.example"

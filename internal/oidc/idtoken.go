@@ -25,7 +25,7 @@ type IDTokenCheck struct {
 	// Otherwise auth_time is required and may not be longer ago.
 	MaxAge time.Duration
 	// Refreshed: the token came with a refresh, whose answer may repeat the nonce
-	// of the sign-in, which nobody remembers (OpenID Connect Core 1.0, section
+	// of the sign-in, which is not kept (OpenID Connect Core 1.0, section
 	// 12.2). Any nonce will do.
 	Refreshed bool
 }

@@ -44,11 +44,11 @@ func tenantName(s string) bool {
 	})
 }
 
-// CheckIssuer judges the iss parameters of an authorization response against
-// mix-up (RFC 9207, section 2.4). Pass all values that came. More than one is
-// refused; one must equal the issuer when that is known; none is refused when
-// the provider announced that it sends one. Plain OAuth 2.0 without issuer has
-// nothing to compare with, and a provider may begin to send iss any day, so
+// CheckIssuer checks the iss parameters of an authorization response, against
+// mix-up attacks (RFC 9207, section 2.4). Pass all values that came. More than
+// one is refused; one must equal the issuer when that is known; none is refused
+// when the provider announced that it sends one. Plain OAuth 2.0 without issuer
+// has nothing to compare with, and a provider may begin to send iss any day, so
 // there a single value is ignored.
 func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
 	if len(iss) > 1 {

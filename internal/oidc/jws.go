@@ -36,9 +36,9 @@ func verifyJWS(ctx context.Context, raw string, algs []jose.SignatureAlgorithm, 
 	return claims, alg, err
 }
 
-// checkHeader judges the outside of a token before any key is looked for, and
+// checkHeader checks the header of a token before any key is looked for, and
 // returns its algorithm. Of the header only alg, kid and typ mean anything: jku,
-// jwk, x5u and x5c would let the token choose its own key. kind judges a typ.
+// jwk, x5u and x5c would let the token choose its own key. kind accepts a typ.
 func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
 	if len(raw) > maxIDToken {
 		return "", errors.New("answer is too large")
@@ -85,8 +85,8 @@ func tokenJWT(typ any) bool {
 	return plainJWT(typ) || strings.EqualFold(s, "at+jwt") || strings.EqualFold(s, "application/at+jwt")
 }
 
-// logoutJWT is the typ of a logout token, or the plain one of providers from
-// before it had its own; the claim events tells it from an ID token.
+// logoutJWT is the typ of a logout token, or the plain one, which providers used
+// before it had its own; the claim events sets it apart from an ID token.
 func logoutJWT(typ any) bool {
 	s, _ := typ.(string)
 	return plainJWT(typ) || strings.EqualFold(s, "logout+jwt") || strings.EqualFold(s, "application/logout+jwt")

@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/outbound"
 )
 
-// A JWTVerifier verifies signed tokens of a provider that are no ID tokens of a
+// A JWTVerifier verifies signed tokens of a provider other than the ID token of a
 // sign-in, such as access tokens with claims. It is safe for concurrent use.
 type JWTVerifier struct {
 	outbound *outbound.Client
@@ -25,8 +25,8 @@ type JWTVerifier struct {
 	sets map[string]*cached[[]jose.JSONWebKey] // by address
 }
 
-// NewJWTVerifier returns the verifier of a provider that has no key set of its
-// own; a [Client] has one of its provider's.
+// NewJWTVerifier returns a verifier for a provider without a key set of its own;
+// see [Client.JWTs] for one with.
 func NewJWTVerifier(out *outbound.Client) *JWTVerifier {
 	none := func(context.Context) ([]jose.JSONWebKey, error) { return nil, errNoKeySet }
 	return newJWTVerifier(out, asymmetricAlgs, &cached[[]jose.JSONWebKey]{fetch: none})
@@ -36,7 +36,7 @@ func newJWTVerifier(out *outbound.Client, algs []jose.SignatureAlgorithm, own *c
 	return &JWTVerifier{outbound: out, algs: algs, own: own, sets: map[string]*cached[[]jose.JSONWebKey]{}}
 }
 
-// JWTs verifies further signed tokens of the provider.
+// JWTs returns the verifier of further signed tokens of the provider.
 func (c *Client) JWTs() *JWTVerifier { return c.jwts }
 
 // Verify verifies a signed token and returns its claims. The keys are those at

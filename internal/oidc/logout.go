@@ -33,7 +33,7 @@ type Logout struct {
 
 // Logout is how the browser ends its session at the provider. The client is
 // named beside the ID token, which may be sealed for nobody else. An ID token
-// that tells more of the person than sub goes by POST, which leaves no trace of
+// that reveals more of the person than sub goes by POST, which leaves no trace of
 // it in histories and logs of requests; so does one that is too long for an
 // address. One that is larger than a sign-in accepts is left out.
 func (c *Client) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
@@ -74,8 +74,8 @@ func withFields(u url.URL, fields url.Values) string {
 var protocolClaims = []string{"iss", "sub", "aud", "azp", "exp", "iat", "nbf", "jti", "auth_time", "nonce", "acr", "amr",
 	"at_hash", "c_hash", "s_hash", "sid", "typ", "ver"}
 
-// personal reports whether an ID token may tell who the person is to somebody
-// who reads it on the way: by a claim that is not of the protocol, or by a sub
+// personal reports whether an ID token may reveal who the person is to someone
+// who reads it in transit: by a claim that is not of the protocol, or by a sub
 // that is an address. What cannot be read counts as personal.
 func personal(raw string) bool {
 	claims, err := unverifiedClaims(raw)

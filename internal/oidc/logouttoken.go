@@ -10,7 +10,7 @@ import (
 // logoutEvent is the member of events that makes a logout token.
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// A LogoutToken is a provider's word that somebody signed out there.
+// A LogoutToken is a provider's statement that a person signed out there.
 type LogoutToken struct {
 	Issuer    string
 	Tenant    string // the claim tid, which a multi-tenant issuer must have
@@ -50,7 +50,7 @@ func (c *Client) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToke
 	return check.logoutToken()
 }
 
-// logout judges what only logout tokens have, and may not have.
+// logout checks what only logout tokens have, and may not have.
 func (c *claimsCheck) logout() error {
 	events, _ := c.claims["events"].(map[string]any)
 	if _, ok := events[logoutEvent].(map[string]any); !ok {
@@ -84,7 +84,7 @@ func (c *claimsCheck) logoutToken() (*LogoutToken, error) {
 	case t.Subject == "" && t.SessionID == "":
 		return nil, errors.New("both sub and sid are missing")
 	}
-	exp, _ := c.date("exp") // judged by times, as is iat
+	exp, _ := c.date("exp") // checked by times, as is iat
 	iat, _ := c.date("iat")
 	t.Until = exp
 	if last := iat.Add(maxTokenAge); last.Before(exp) {

@@ -28,7 +28,7 @@ type Refresh struct {
 // ID token, which is not looked at here: see [Client.VerifyRefreshed].
 //
 // A refresh token may be good for one request, so a failed one is never
-// retried. [IsInvalidGrant] tells whether an error means that it is good for
+// retried. [IsInvalidGrant] reports whether an error means that it is good for
 // nothing any more.
 func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if r.RefreshToken == "" || len(r.RefreshToken) > maxRefreshToken || strings.ContainsFunc(r.RefreshToken, notPrintable) {
@@ -74,13 +74,14 @@ func (c *Client) ParseRefreshed(fields Claims, r Refresh) (*Tokens, error) {
 }
 
 // IsInvalidGrant reports whether err says that a refresh token was refused for
-// good: expired, revoked, used before, or never this client's (RFC 6749, section 5.2).
+// good: expired, revoked, used before, or never this client's (RFC 6749, section
+// 5.2).
 func IsInvalidGrant(err error) bool {
 	var refusal *TokenError
 	if !errors.As(err, &refusal) || outbound.Transient(refusal.Status) {
 		return false
 	}
-	return refusal.Code == "invalid_grant" || refusal.Code == "bad_refresh_token" // GitHub's word
+	return refusal.Code == "invalid_grant" || refusal.Code == "bad_refresh_token" // GitHub's code
 }
 
 // VerifyRefreshed decides whether an ID token that came with a refresh is of

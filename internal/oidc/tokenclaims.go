@@ -25,7 +25,7 @@ const (
 	lastSecond  = 253402300799     // end of the year 9999
 )
 
-// claimsCheck judges the claims of one token whose signature holds.
+// claimsCheck checks the claims of one token whose signature holds.
 type claimsCheck struct {
 	client *Client
 	claims Claims
@@ -126,7 +126,7 @@ func (c *claimsCheck) times() error {
 	return nil
 }
 
-// expired says how long ago, so that whoever reads the log thinks of the clock.
+// expired says how long ago, so that the reader of the log thinks of the clock.
 func expired(ago time.Duration) error {
 	return fmt.Errorf("expired %v ago by the clock of this machine", seconds(ago))
 }
@@ -180,7 +180,7 @@ func (c *claimsCheck) accessTokenHash() error {
 
 var errForm = errors.New("a claim has the wrong type or value")
 
-// forms judges claims that mean nothing here but have a form to keep: a nonce or
+// forms checks claims that mean nothing here but have a form to keep: a nonce or
 // at_hash that there is nothing to compare with, and the sources of aggregated
 // and distributed claims (OpenID Connect Core 1.0, section 5.6.2), which are not
 // fetched.
@@ -258,7 +258,7 @@ func audiences(claims Claims) []any {
 	return []any{claims["aud"]}
 }
 
-// optionalTimes judges exp, iat and nbf if they are there.
+// optionalTimes checks exp, iat and nbf if they are there.
 func (c *claimsCheck) optionalTimes() error {
 	for _, name := range []string{"exp", "iat", "nbf"} {
 		if c.claims[name] == nil {

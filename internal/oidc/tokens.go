@@ -17,7 +17,7 @@ import (
 // larger number is a mistake that would overflow somewhere later.
 const maxExpiresIn = 1 << 32
 
-// Tokens is a successful answer of the token endpoint.
+// Tokens is a successful token response (RFC 6749, section 5.1).
 type Tokens struct {
 	AccessToken, RefreshToken, IDToken string
 	// TokenType is always "Bearer", however the provider spelled it.
@@ -62,7 +62,7 @@ func (e *TokenError) Unwrap() error {
 // unrecognised stands for an error code that is missing or not safe to repeat.
 const unrecognised = "unrecognised"
 
-// responseFields decodes a token answer, unless its status is a refusal.
+// responseFields decodes a token response, unless its status is a refusal.
 func responseFields(a *outbound.Response) (Claims, error) {
 	fields, err := a.Object()
 	if a.Status != http.StatusOK {
@@ -71,7 +71,7 @@ func responseFields(a *outbound.Response) (Claims, error) {
 	return fields, err
 }
 
-// readTokens judges the members of an answer with status 200.
+// readTokens checks the members of a response with status 200.
 func readTokens(fields Claims, conform func(Claims) (Claims, error), now time.Time) (*Tokens, error) {
 	if conform != nil {
 		var err error
@@ -176,7 +176,7 @@ func notCode(r rune) bool {
 }
 
 // minQuoted is the length of an error code, in bytes, that may be a piece of a
-// client assertion; the codes of the standards are words that are in none.
+// client assertion; the codes of the standards are too unlike one to be in it.
 const minQuoted = 16
 
 // redact takes the code out of a TokenError when it repeats a secret of ours, or

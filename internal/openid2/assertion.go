@@ -46,9 +46,9 @@ func ParseAssertion(q url.Values) (Assertion, error) {
 // signedFields are those that a signature has to cover (§10.1).
 var signedFields = []string{"op_endpoint", "return_to", "response_nonce", "assoc_handle", "claimed_id", "identity"}
 
-// Check judges what needs no help from the provider: that the assertion is of this
+// Check checks what needs no help from the provider: that the assertion is of this
 // endpoint and for this attempt, and that its signature, once verified, covers
-// what matters. The identifier and the nonce are the caller's to judge.
+// what matters. The identifier and the nonce are left to the caller.
 func (a Assertion) Check(endpoint, returnTo string) error {
 	switch {
 	case a["ns"] != namespace:
@@ -79,7 +79,7 @@ func (a Assertion) Check(endpoint, returnTo string) error {
 }
 
 // NonceExpiry returns when a response_nonce (§10.1) is no longer accepted, so that
-// nobody has to remember it longer. One that is not fresh is refused.
+// it need not be remembered longer. One that is not fresh is refused.
 func NonceExpiry(nonce string, now time.Time) (time.Time, error) {
 	const layout = "2006-01-02T15:04:05Z"
 	if len(nonce) < len(layout) || len(nonce) > 255 || strings.ContainsFunc(nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {

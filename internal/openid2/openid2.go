@@ -1,7 +1,7 @@
 // Package openid2 is the relying-party side of OpenID Authentication 2.0 with a
 // provider that chooses the identifier: the request, the assertion that comes
-// back through the browser, and the provider's word on it (§11.4.2). There are
-// no associations. It makes no calls and remembers nothing.
+// back through the browser, and the provider's confirmation of it (§11.4.2). There
+// are no associations. It makes no calls and remembers nothing.
 package openid2
 
 import (

@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// addressClass says who may ask for a connection to an address.
+// addressClass decides for which hosts an address may be dialled.
 type addressClass int
 
 const (
@@ -33,7 +33,7 @@ var forbiddenNetworks = []netip.Prefix{
 	netip.MustParsePrefix("192.0.0.192/32"),     // metadata, Oracle
 	netip.MustParsePrefix("224.0.0.0/4"),        // multicast
 	netip.MustParsePrefix("240.0.0.0/4"),        // reserved, broadcast
-	netip.MustParsePrefix("::/96"),              // unspecified, IPv4-compatible (loopback is told apart first)
+	netip.MustParsePrefix("::/96"),              // unspecified, IPv4-compatible (loopback is recognised before)
 	netip.MustParsePrefix("fe80::/10"),          // link-local
 	netip.MustParsePrefix("ff00::/8"),           // multicast
 	netip.MustParsePrefix("fd00:ec2::254/128"),  // metadata, AWS
@@ -59,7 +59,7 @@ var internalNetworks = []netip.Prefix{
 // of such an address is that of the embedded one.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// classify tells the class of an address as it will be dialled. Zones and the
+// classify returns the class of an address as it will be dialled. Zones and the
 // IPv4-mapped form are taken off first, since a prefix contains neither.
 func classify(ip netip.Addr) addressClass {
 	ip = ip.Unmap().WithZone("")
@@ -112,7 +112,7 @@ func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, 
 	return d.DialContext(ctx, network, address)
 }
 
-// check judges one resolved ip:port on its way to connect(2).
+// check decides on one resolved ip:port on its way to connect(2).
 func (r dialRule) check(host, resolved string) error {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {

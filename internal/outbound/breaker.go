@@ -21,12 +21,13 @@ var (
 	ErrBusy = fmt.Errorf("%w: too many calls to it are under way", ErrUnavailable)
 )
 
-// A Breaker stops calls to an endpoint that has ceased to answer, so that
-// people are told at once rather than after a timeout. It counts only calls
-// without any answer. A 5xx is one: what a browser sent may have caused it, and
-// whoever sent it could else shut the provider for everyone.
+// A Breaker stops calls to an endpoint that has ceased to answer, so that people
+// see an error at once rather than after a timeout. It counts only calls without
+// any answer. A 5xx is an answer: what a browser sent may have caused it, and its
+// sender could otherwise shut the provider for everyone.
 //
-// Documents need none, since their readers keep them. The zero Breaker is ready for use.
+// Documents need none, since their readers keep them. The zero Breaker is ready
+// for use.
 type Breaker struct {
 	mu    sync.Mutex
 	lost  int       // calls in a row

@@ -21,8 +21,8 @@ const (
 
 // A Config describes a provider to call.
 type Config struct {
-	// URLs are those that the operator configured, by the name of their field. An
-	// empty one is none; whether it may be missing is the caller's to know.
+	// URLs are those that the operator configured, by the name of their field.
+	// Empty ones are skipped; whether one may be missing is for the caller to check.
 	URLs map[string]string
 	// Hosts are further hosts that [Client.Call] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
@@ -34,8 +34,8 @@ type Config struct {
 	Headers map[string]string
 	// Bearer says how Call.Token travels. Default: in the header Authorization.
 	Bearer BearerMethod
-	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off
-	// whatever it says. Default: NewHTTPClient(HTTPOptions{}).
+	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off in any
+	// case. Default: NewHTTPClient(HTTPOptions{}).
 	HTTP *http.Client
 }
 
@@ -76,8 +76,8 @@ func New(c Config) (*Client, error) {
 	return &Client{http: guarded(c.HTTP, urls), hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, inFlight: newSemaphore()}, nil
 }
 
-// CheckHeaders refuses headers that are set by what the protocol says. field
-// begins the error.
+// CheckHeaders refuses headers that the protocol itself sets. The error begins
+// with field.
 func CheckHeaders(field string, headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch textproto.CanonicalMIMEHeaderKey(name) {
@@ -100,7 +100,7 @@ func (c *Client) MayCall(u *url.URL) bool {
 	return err == nil && known.Host != "" && hostPort(known) == hostPort(u)
 }
 
-// Do sends a request once. Its status is the caller's to judge.
+// Do sends a request once. It is for the caller to look at the status.
 func (c *Client) Do(req *http.Request) (*Response, error) {
 	return c.within(req, c.send)
 }
@@ -124,8 +124,8 @@ func (c *Client) within(req *http.Request, send func(*http.Request) (*Response, 
 	return send(req)
 }
 
-// Document fetches a public JSON document, up to MaxTries times. It takes part in
-// no bound on calls: a document has to come through when others do not.
+// Document fetches a public JSON document, in up to MaxTries tries. MaxCalls does
+// not apply: documents have to come through when other calls do not.
 func (c *Client) Document(ctx context.Context, from string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {

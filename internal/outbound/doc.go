@@ -2,7 +2,7 @@
 // they speak.
 //
 // Everything that comes from a provider is hostile until checked. Answers are
-// read whole, up to 1 MiB; the provider's own words never reach an error. No
+// read whole, up to 1 MiB, and what the provider wrote never reaches an error. No
 // redirect is followed, and calls go only to hosts that the configuration names.
 //
 // A request is sent once, but for documents and for GETs with an access token,

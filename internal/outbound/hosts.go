@@ -28,7 +28,7 @@ func hostsOf(urls, further []string) hostList {
 		name, any := strings.CutPrefix(host, "*")
 		u := hostURL(name)
 		if u == nil {
-			continue // refused by check
+			continue // CheckHosts refuses it
 		}
 		if any {
 			l.subdomain = append(l.subdomain, hostPort(u))
@@ -72,8 +72,8 @@ func plainLabels(s string) bool {
 	})
 }
 
-// CheckHosts judges [Config] Hosts: each is host[:port], or "*." and a domain of at
-// least two labels.
+// CheckHosts checks Config.Hosts: each has to be host[:port], or "*." and a domain
+// of at least two labels.
 func CheckHosts(hosts []string) error {
 	for _, host := range hosts {
 		name, any := strings.CutPrefix(host, "*")

@@ -51,7 +51,7 @@ type HTTPOptions struct {
 // but https (http only to a loopback host), TLS below 1.2, and answers larger
 // than MaxBody. It uses no proxy and keeps no cookies.
 //
-// Addresses are judged at dial time, after name resolution, so a name that
+// Addresses are checked at dial time, after name resolution, so a name that
 // resolves differently the second time gains nothing. Link-local, metadata,
 // unspecified and multicast addresses are always refused. Loopback and private
 // ones are refused too, except in AllowNetworks and for hosts that were named
@@ -116,7 +116,7 @@ func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 // transport sends each request through one of two connection pools. The pools
 // are separate because connections are reused by host name alone: with one pool,
 // a connection opened for a configured host would serve a request to the same
-// host discovered in someone else's metadata, and no dial would be there to judge.
+// host discovered in someone else's metadata, and no dial would be there to check.
 type transport struct {
 	discovered http.RoundTripper // public addresses only
 	configured http.RoundTripper // internal addresses as well
@@ -155,7 +155,7 @@ func (t *transport) CloseIdleConnections() {
 
 func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // a proxy would dial for us, unjudged
+		Proxy:                  nil, // a proxy would dial for us, unchecked
 		DialContext:            rule.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    5 * time.Second,
@@ -165,7 +165,7 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		MaxConnsPerHost:        64, // one hanging provider cannot take every socket
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
-		// A connection whose other end is gone without a word is not used for ever.
+		// A connection whose peer vanished silently is not used for ever.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 	}
 }

@@ -24,17 +24,17 @@ const maxRetryAfter = 2 * time.Second // nobody waits longer in front of a blank
 func (c *Client) sendAgain(req *http.Request) (*Response, error) {
 	for try := 1; ; try++ {
 		a, err := c.send(req.Clone(req.Context()))
-		wait, again := retryAt(a, err, try)
+		wait, again := retryDelay(a, err, try)
 		if !again || try == MaxTries || !pause(req.Context(), wait) {
 			return a, err
 		}
 	}
 }
 
-// retryAt tells whether a GET is worth another try, and after how long. A
-// timeout is not: it took the time that was left. Neither is a 429 that does
-// not say when to come back.
-func retryAt(a *Response, err error, try int) (time.Duration, bool) {
+// retryDelay returns after how long a GET is to be tried again, and whether it is
+// at all. After a timeout it is not: that took the time that was left. Neither is
+// it after a 429 that does not say when to come back.
+func retryDelay(a *Response, err error, try int) (time.Duration, bool) {
 	wait := RetryPause<<(try-1)/2 + rand.N(RetryPause<<(try-1)) // jitter: half to one and a half
 	switch {
 	case err != nil:
@@ -57,7 +57,7 @@ func readRetryAfter(s string) (time.Duration, bool) {
 	return time.Until(at), err == nil
 }
 
-// pause waits; false: ctx ended, or would before the wait is over.
+// pause waits and returns true, or false if ctx ends before the wait would.
 func pause(ctx context.Context, wait time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return false

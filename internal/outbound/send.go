@@ -16,7 +16,6 @@ import (
 // refusal that trying again will not change.
 var ErrUnavailable = errors.New("identity provider unavailable")
 
-// errTooLarge: an answer is over its bound.
 var errTooLarge = errors.New("answer is too large")
 
 // Faults of the network after which a GET may be tried again.
@@ -42,7 +41,7 @@ func (c *Client) send(req *http.Request) (*Response, error) {
 	return &Response{resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Retry-After"), body}, nil
 }
 
-// SetHeaders sets what every request says, and then headers over it.
+// SetHeaders sets the headers of every request, then the given ones over them.
 func SetHeaders(req *http.Request, headers map[string]string) {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "authsvc")
