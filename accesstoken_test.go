@@ -423,7 +423,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 			if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
 				t.Fatal(err)
 			}
-			w := o.at(t, store, func(config *authsvc.Config) { config.ProviderTokens = c.how })
+			w := o.at(t, store, func(config *authsvc.Config) { config.ProviderTokens = authsvc.ProviderTokens(c.how) })
 			defer end(w, t)
 			user := "ada"
 			if c.user != "" {

@@ -141,6 +141,16 @@ type Proof struct {
 // What does not fit is then an error and never cut, but for Account.ExpiresAt,
 // which is stored as the latest that fits: too early is safe.
 type Adapter interface {
+	Users
+	Accounts
+	Sessions
+	Links
+	Coordination
+	Meta
+}
+
+// Users are the people, and the steps that concern one as a whole. See [Adapter].
+type Users interface {
 	// CreateUser stores u. ErrConflict: the address is taken.
 	CreateUser(ctx context.Context, u User) (User, error)
 	GetUser(ctx context.Context, id string) (User, error)
@@ -158,7 +168,23 @@ type Adapter interface {
 	// with the id after in the store's own order of ids; "" begins. A page
 	// shorter than limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
+	// SignUp stores a new user with its first account and session, either of
+	// which may be nil, all or nothing. ErrConflict: the address, the identity
+	// or the session token is taken, and nothing was written. The UserID of
+	// account and session is filled in by the adapter, on success.
+	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
+	// ProveEmail applies p in one step. ErrStale: the user's address is not
+	// p.Email any more, or its epoch not p.Epoch, and nothing is changed. When
+	// the user's EmailVerified was empty and p.Keep is not set, its accounts
+	// and sessions and the other links and queued mails for p.Email are
+	// removed, p.Revoke is written, and the removed accounts are returned; else
+	// only EmailVerified is set. The user is returned with its epoch after
+	// that.
+	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
+}
 
+// Accounts are the identities of users at providers. See [Adapter].
+type Accounts interface {
 	// LinkAccount stores a. ErrStale: epoch is not that of a's user any more,
 	// and nothing is stored. ErrConflict: the identity is linked already, to
 	// whomever. ErrNotFound: no such user.
@@ -181,7 +207,10 @@ type Adapter interface {
 	// ListAccounts returns a user's accounts ordered by provider, then id, or
 	// ProviderAccountID where accounts have no ids.
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
+}
 
+// Sessions are those of strategy "database". See [Adapter].
+type Sessions interface {
 	// CreateSession stores s, which must have a Digest. ErrStale: s.Epoch is
 	// not the user's epoch any more, and nothing is stored. ErrNotFound: no
 	// such user.
@@ -199,24 +228,13 @@ type Adapter interface {
 	DeleteSession(ctx context.Context, token string) (SessionRecord, error)
 	// ListSessions returns a user's sessions, expired ones too, in no order.
 	ListSessions(ctx context.Context, userID string) ([]SessionRecord, error)
-
-	// SignUp stores a new user with its first account and session, either of
-	// which may be nil, all or nothing. ErrConflict: the address, the identity
-	// or the session token is taken, and nothing was written. The UserID of
-	// account and session is filled in by the adapter, on success.
-	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
-	// ProveEmail applies p in one step. ErrStale: the user's address is not
-	// p.Email any more, or its epoch not p.Epoch, and nothing is changed. When
-	// the user's EmailVerified was empty and p.Keep is not set, its accounts
-	// and sessions and the other links and queued mails for p.Email are
-	// removed, p.Revoke is written, and the removed accounts are returned; else
-	// only EmailVerified is set. The user is returned with its epoch after
-	// that.
-	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
 	// EndSessions removes all sessions of a user, returning how many, and
 	// writes r, in one step. An unknown user has none; r is written even so.
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
+}
 
+// Links are e-mailed links and the queue of the mails that carry them. See [Adapter].
+type Links interface {
 	// PutToken stores a link's token and the mail that carries it in one
 	// step. ErrQueueFull: maxQueued mails wait already. ErrConflict: the token
 	// is taken. Either way nothing is stored.
@@ -238,7 +256,10 @@ type Adapter interface {
 	DelayMail(ctx context.Context, id string, due time.Time) error
 	// DeleteMail removes a mail; it is no error when it is gone already.
 	DeleteMail(ctx context.Context, id string) error
+}
 
+// Coordination is what replicas agree on: single use, revocations, limits and leases. See [Adapter].
+type Coordination interface {
 	// UseOnce records key until expires. ErrConflict: it was used before. Of
 	// any number of callers exactly one succeeds.
 	UseOnce(ctx context.Context, key string, expires time.Time) error
@@ -253,7 +274,6 @@ type Adapter interface {
 	// next, whenever its writer's step is committed; one may come twice, and
 	// records that are swept are left out.
 	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
-
 	// Permit counts an event under key by the generic cell rate algorithm, in
 	// one atomic step, for all replicas: a key holds the time up to which its
 	// events are paid for, which is now when it is unknown or past. Counting
@@ -270,7 +290,10 @@ type Adapter interface {
 	Lease(ctx context.Context, name, holder string, now, until time.Time) error
 	// Release gives a lease up; it is no error when the holder has it no more.
 	Release(ctx context.Context, name, holder string) error
+}
 
+// Meta is what the store remembers of the deployment, and its upkeep. See [Adapter].
+type Meta interface {
 	// GetMeta returns the value under key.
 	GetMeta(ctx context.Context, key string) (string, error)
 	// PutMeta stores a value under key unless there is one, and returns what

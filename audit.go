@@ -183,7 +183,7 @@ func (b fixedReason) Error() string { return string(b) }
 
 // auditRefusal records what a refusal was: a failure, if something did not
 // work that should.
-func (rq *request) auditRefusal(e *Error) {
+func (rq *request) auditRefusal(e *authError) {
 	if rq.audited {
 		return
 	}
@@ -199,7 +199,7 @@ func (rq *request) auditRefusal(e *Error) {
 }
 
 // failed tells a fault, of ours or of somebody whom we asked, from a refusal.
-func failed(e *Error) bool {
+func failed(e *authError) bool {
 	var why fixedReason
 	switch {
 	case errors.Is(e.Err, errStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == Configuration, e.Code == OAuthCreateAccount, e.Code == EmailCreateAccount:
@@ -212,7 +212,7 @@ func failed(e *Error) bool {
 	return false
 }
 
-func reason(e *Error) string {
+func reason(e *authError) string {
 	var why fixedReason
 	switch {
 	case errors.Is(e.Err, errStore):

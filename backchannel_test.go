@@ -67,7 +67,7 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 		for how, kind := range map[string]arena.Failure{"before": arena.FailBefore, "after": arena.FailAfter} {
 			t.Run(strategy+" "+how, func(t *testing.T) {
 				t.Parallel()
-				w := arena.Enter(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
+				w := arena.Enter(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 				for n := 1; ; n++ {
 					b := w.Browser()
 					b.SignIn(w.OP, "ada")

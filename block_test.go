@@ -63,7 +63,7 @@ func TestBlockedUser(t *testing.T) {
 			var blocked atomic.Value
 			blocked.Store("")
 			s, at := guests(t, func(c *authsvc.Config) {
-				c.Adapter, c.Session.Strategy = store, strategy
+				c.Adapter, c.Session.Strategy = store, authsvc.Strategy(strategy)
 				c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
 					if a.User.ID == blocked.Load() {
 						return "", authsvc.ErrAccessDenied

@@ -194,7 +194,7 @@ func TestFailingSessionCallbacksSignNobodyIn(t *testing.T) {
 	for _, strategy := range []string{"jwt", "database"} {
 		for name, fail := range map[string]func(){"error": func() {}, "panic": func() { panic("oops") }} {
 			w := arena.Start(t, func(c *authsvc.Config) {
-				c.Session.Strategy = strategy
+				c.Session.Strategy = authsvc.Strategy(strategy)
 				c.Callbacks.Session = func(context.Context, authsvc.SessionParams) (map[string]any, error) {
 					fail()
 					return map[string]any{"user": "root"}, errors.New("no")
@@ -257,7 +257,7 @@ func TestEvents(t *testing.T) {
 		} {
 			log := &eventLog{}
 			w := arena.Start(t, func(c *authsvc.Config) {
-				c.Session.Strategy = strategy
+				c.Session.Strategy = authsvc.Strategy(strategy)
 				log.watch(c)
 			})
 			b := w.Browser()

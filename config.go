@@ -53,19 +53,19 @@ type Config struct {
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"
 	// (default in compat modes).
-	FirstProof string
+	FirstProof FirstProof
 	// ShowRefusal answers AccessDenied when a SignIn callback refuses to send a
 	// link; otherwise the answer is that of every other address.
 	ShowRefusal bool
 	// StaleRevocations: "refuse" (default) answers 503 while revocations of
 	// JWT sessions cannot be read, "accept" goes on.
-	StaleRevocations string
+	StaleRevocations StaleRevocations
 	// ProviderTokens says how access, refresh and ID tokens of identity
 	// providers are kept in the store: "sealed" with AES-256-GCM under the
 	// first of Secrets (default), "plain" (default in compat modes, where
 	// NextAuth.js reads the rows), or not at all, "drop". Rows of either kind
 	// are read; a sign-in writes anew, and Service.RewriteTokens all at once.
-	ProviderTokens string
+	ProviderTokens ProviderTokens
 	// DangerousInsecureURL permits http beyond loopback.
 	DangerousInsecureURL bool
 	// DangerousShortSecret permits secrets under 32 bytes, in compat modes.
@@ -86,9 +86,58 @@ const (
 	AuthJSV5   Compat = "authjs-v5"
 )
 
+// Strategy is where sessions live.
+type Strategy string
+
+// The strategies.
+const (
+	StrategyDatabase Strategy = "database" // in the store
+	StrategyJWT      Strategy = "jwt"      // in the cookie, encrypted
+)
+
+// FirstProof is what becomes of what a user had before an e-mail link first
+// proved the address.
+type FirstProof string
+
+// What the first proof does.
+const (
+	FirstProofStrict FirstProof = "strict" // accounts and sessions are removed
+	FirstProofKeep   FirstProof = "keep"   // they stay
+)
+
+// StaleRevocations is what becomes of JWT sessions while it is not known which
+// were revoked.
+type StaleRevocations string
+
+// What to do meanwhile.
+const (
+	StaleRevocationsRefuse StaleRevocations = "refuse" // answer 503
+	StaleRevocationsAccept StaleRevocations = "accept" // let them in
+)
+
+// ProviderTokens is how tokens of identity providers are kept.
+type ProviderTokens string
+
+// The ways to keep them.
+const (
+	ProviderTokensSealed ProviderTokens = "sealed" // encrypted under the first of Secrets
+	ProviderTokensPlain  ProviderTokens = "plain"
+	ProviderTokensDrop   ProviderTokens = "drop" // not at all
+)
+
+// ColorScheme is that of the built-in pages.
+type ColorScheme string
+
+// The colour schemes.
+const (
+	ColorSchemeAuto  ColorScheme = "auto" // as the browser prefers
+	ColorSchemeLight ColorScheme = "light"
+	ColorSchemeDark  ColorScheme = "dark"
+)
+
 // SessionOptions: durations of 0 mean the default.
 type SessionOptions struct {
-	Strategy       string        // "database" (default with an Adapter) or "jwt"
+	Strategy       Strategy      // "database" (default with an Adapter) or "jwt"
 	MaxAge         time.Duration // idle lifetime, default 720 h
 	UpdateAge      time.Duration // how often a live session is extended, default 24 h; negative: every time
 	AbsoluteMaxAge time.Duration // since authentication, default 2160 h
@@ -101,11 +150,11 @@ type Pages struct {
 
 // Theme adapts the built-in pages.
 type Theme struct {
-	ColorScheme string // "auto" (default), "light" or "dark"
-	BrandColor  string // #rrggbb; the text on it is chosen for contrast
-	ButtonText  string // #rrggbb; refused when its contrast on BrandColor is under 4.5
-	Logo        string // https URL or data:image URL
-	SiteName    string // default: the host of URL
+	ColorScheme ColorScheme // "auto" (default), "light" or "dark"
+	BrandColor  string      // #rrggbb; the text on it is chosen for contrast
+	ButtonText  string      // #rrggbb; refused when its contrast on BrandColor is under 4.5
+	Logo        string      // https URL or data:image URL
+	SiteName    string      // default: the host of URL
 }
 
 // CookieOptions rename cookies or share them with subdomains.

@@ -128,14 +128,14 @@ func checkSession(b *builder, s *Service) {
 		b.fail("session.update_age", "is longer than session.max_age", "sessions would end before they are extended; 24h is the default")
 	}
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
-	case "database":
+	case StrategyDatabase:
 		b.needStorage("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
 		s.revoked.kept = false // none of them is asked
 		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
-	case "jwt":
+	case StrategyJWT:
 		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
 	default:
-		b.fail("session.strategy", fmt.Sprintf("%q is not known", printable(strategy, 30)), "use database or jwt")
+		b.fail("session.strategy", fmt.Sprintf("%q is not known", printable(string(strategy), 30)), "use database or jwt")
 	}
 }
 
@@ -252,7 +252,7 @@ func makePages(b *builder, s *Service, order []flow) {
 		styles = append(styles, pages.ProviderStyle{ID: f.info().id, Style: pages.Style(f.info().style)})
 	}
 	var errs []error
-	s.pages, errs = pages.New(pages.Theme(t), s.base, s.origin, styles...)
+	s.pages, errs = pages.New(pages.Theme{ColorScheme: string(t.ColorScheme), BrandColor: t.BrandColor, ButtonText: t.ButtonText, Logo: t.Logo, SiteName: t.SiteName}, s.base, s.origin, styles...)
 	for _, err := range errs {
 		var m *pages.Mistake
 		if errors.As(err, &m) {
@@ -317,8 +317,8 @@ func checkWords(b *builder, s *Service) {
 	switch c.FirstProof {
 	case "":
 		s.policy.keepFirstProof = s.dialect.keepsFirstProof
-	case "strict":
-	case "keep":
+	case FirstProofStrict:
+	case FirstProofKeep:
 		s.policy.keepFirstProof = true
 	default:
 		b.fail("first_proof", "is not known", "use strict or keep")
@@ -327,7 +327,7 @@ func checkWords(b *builder, s *Service) {
 		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive (first_proof: keep)")
 	}
 	switch c.StaleRevocations {
-	case "", "refuse", "accept":
+	case "", StaleRevocationsRefuse, StaleRevocationsAccept:
 	default:
 		b.fail("session.stale_revocations", "is not known", "use refuse or accept")
 	}

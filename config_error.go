@@ -43,9 +43,9 @@ type builder struct {
 	config          *Config
 	base            string
 	http            *http.Client
-	prefix          string // of the keys below the current place
-	openIDType      string // see dialect
-	defaultStrategy string // of sessions
+	prefix          string   // of the keys below the current place
+	openIDType      string   // see dialect
+	defaultStrategy Strategy // of sessions
 	mistakes        []error
 	warnings        []func(*Service)
 }

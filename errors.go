@@ -27,14 +27,14 @@ const (
 	RateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
 )
 
-// An Error is a refusal: Code is for the page, Err for the log.
-type Error struct {
+// An authError is a refusal: Code is for the page, Err for the log.
+type authError struct {
 	Code ErrorCode
 	Err  error
 }
 
 // Error joins the word and its cause; it is for the log.
-func (e *Error) Error() string {
+func (e *authError) Error() string {
 	if e.Err == nil {
 		return string(e.Code)
 	}
@@ -42,10 +42,10 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *authError) Unwrap() error { return e.Err }
 
 // fail makes an Error.
-func fail(code ErrorCode, err error) *Error { return &Error{Code: code, Err: err} }
+func fail(code ErrorCode, err error) *authError { return &authError{Code: code, Err: err} }
 
 // Errors that adapters return. Every other error of an adapter means that the
 // store could not be asked; the engine then refuses, it never guesses.
@@ -75,7 +75,7 @@ var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by th
 var errStore = errors.New("the store could not be asked")
 
 // storeFailed wraps an adapter's error under the wire word code.
-func storeFailed(code ErrorCode, err error) *Error {
+func storeFailed(code ErrorCode, err error) *authError {
 	return fail(code, errors.Join(errStore, err))
 }
 

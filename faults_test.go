@@ -128,7 +128,7 @@ func TestStoreDown(t *testing.T) {
 	for _, strategy := range []string{"database", "jwt"} {
 		faulty := adaptertest.Faulty(memory.New())
 		w := arena.Start(t, func(c *authsvc.Config) {
-			c.Session.Strategy, c.Adapter, c.RateLimit.Disabled = strategy, faulty, true
+			c.Session.Strategy, c.Adapter, c.RateLimit.Disabled = authsvc.Strategy(strategy), faulty, true
 		})
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")

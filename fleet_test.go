@@ -121,7 +121,7 @@ func TestSignOutIsFinished(t *testing.T) {
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
+			w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 			b := w.Browser()
 			b.Login("ada")
 			stolen, gone := b.Clone(), httptest.NewRequest(http.MethodPost, b.Abs("/api/auth/signout"),

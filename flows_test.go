@@ -17,7 +17,7 @@ func strategies(t *testing.T, tune func(*authsvc.Config), test func(t *testing.T
 			t.Run(strategy+"/"+string(mode), func(t *testing.T) {
 				t.Parallel()
 				test(t, arena.Start(t, func(c *authsvc.Config) {
-					c.Session.Strategy, c.Compat = strategy, mode
+					c.Session.Strategy, c.Compat = authsvc.Strategy(strategy), mode
 					if tune != nil {
 						tune(c)
 					}
@@ -210,7 +210,7 @@ func TestFirstProof(t *testing.T) {
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			w := arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
+			w := arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 			attacker, owner := w.Browser(), w.Browser()
 			attacker.SignIn(w.OP, "alan") // the provider did not verify alan's address
 			if attacker.Email() != "alan@example.com" {

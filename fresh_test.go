@@ -49,7 +49,7 @@ func TestRequireFresh(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				s, at := guests(t, func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = store, strategy })
+				s, at := guests(t, func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = store, authsvc.Strategy(strategy) })
 				inside := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					v, err := s.Session(r)
 					fmt.Fprint(w, v.UserID, " by ", v.Provider, err)

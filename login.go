@@ -43,7 +43,7 @@ func (rq *request) login(id identity) outcome {
 	l := &login{rq: rq, id: id}
 	for try := 1; ; try++ {
 		out := l.run()
-		if e, failed := out.(*Error); !failed || !errors.Is(e.Err, ErrStale) || try == loginTries {
+		if e, failed := out.(*authError); !failed || !errors.Is(e.Err, ErrStale) || try == loginTries {
 			return out
 		}
 		*l = login{rq: rq, id: id, created: l.created, removed: l.removed}

@@ -38,7 +38,7 @@ func (o *OAuth) build(b *builder) flow {
 		JWKSURL: o.JWKSURL, RevocationURL: o.RevocationURL, EndSessionURL: o.EndSessionURL, DiscoveryURL: o.DiscoveryURL,
 		Tenants: o.Tenants, Hosts: o.Hosts,
 		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.ClientSecret != nil,
-		ClientIDParam: o.ClientIDParam, AuthMethod: o.AuthMethod, TokenParams: o.TokenParams,
+		ClientIDParam: o.ClientIDParam, AuthMethod: string(o.AuthMethod), TokenParams: o.TokenParams,
 		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
 		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
@@ -108,7 +108,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if f.Client.ID == "" {
 		b.fail("client_id", "is missing", "copy it from the application that you registered at the provider")
 	}
-	if f.Client.Secret == "" && f.ClientSecret == nil && f.AuthMethod != oidc.AuthNone && f.AuthMethod != oidc.PrivateKeyJWT {
+	if f.Client.Secret == "" && f.ClientSecret == nil && f.AuthMethod != AuthMethodNone && f.AuthMethod != PrivateKeyJWT {
 		b.fail("client_secret", "is missing", "copy it from the application that you registered, or set auth_method: none for a public client")
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {

@@ -62,7 +62,7 @@ func (m *clientSecrets) get(ctx context.Context) (string, error) {
 // checkClientKey checks what private_key_jwt takes, and that nothing of it is
 // given in vain.
 func (f *oauthFlow) checkClientKey(b *builder) {
-	if f.AuthMethod != oidc.PrivateKeyJWT {
+	if f.AuthMethod != PrivateKeyJWT {
 		for _, given := range [][2]string{{"private_key", f.Client.PrivateKey}, {"key_id", f.Client.KeyID}, {"assertion_audience", f.AssertionAudience}} {
 			if given[1] != "" {
 				b.fail(given[0], "is given, but auth_method is not private_key_jwt", "set auth_method: private_key_jwt, or remove it")

@@ -55,14 +55,14 @@ type problem struct {
 // noContent is an empty answer.
 type noContent struct{ status int }
 
-func (redirect) isOutcome()  {}
-func (page) isOutcome()      {}
-func (object) isOutcome()    {}
-func (asset) isOutcome()     {}
-func (problem) isOutcome()   {}
-func (noContent) isOutcome() {}
-func (identity) isOutcome()  {}
-func (*Error) isOutcome()    {}
+func (redirect) isOutcome()   {}
+func (page) isOutcome()       {}
+func (object) isOutcome()     {}
+func (asset) isOutcome()      {}
+func (problem) isOutcome()    {}
+func (noContent) isOutcome()  {}
+func (identity) isOutcome()   {}
+func (*authError) isOutcome() {}
 
 // identity is what a flow proved. It carries answers, not the kind of
 // provider: login never asks for that.

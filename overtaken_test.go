@@ -27,10 +27,10 @@ func newOverlap(t *testing.T, store authsvc.Adapter, strategy string) *overlap {
 	t.Helper()
 	o := &overlap{store: arena.NewLedger(store)}
 	o.attack = arena.Start(t, func(c *authsvc.Config) {
-		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, strategy, true
+		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, authsvc.Strategy(strategy), true
 	})
 	o.owner = arena.Start(t, func(c *authsvc.Config) {
-		c.Adapter, c.Providers, c.Session.Strategy, c.RateLimit.Disabled = store, o.attack.Config.Providers, strategy, true
+		c.Adapter, c.Providers, c.Session.Strategy, c.RateLimit.Disabled = store, o.attack.Config.Providers, authsvc.Strategy(strategy), true
 	})
 	o.squat = o.attack.Browser()
 	o.squat.SignIn(o.attack.OP, "alan")
@@ -165,7 +165,7 @@ func blocked(t *testing.T, strategy string, n int) bool {
 	o := newOverlap(t, memory.New(), strategy)
 	var blocked atomic.Bool
 	replica := arena.Start(t, func(c *authsvc.Config) {
-		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, strategy, true
+		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, authsvc.Strategy(strategy), true
 		c.Providers = o.attack.Config.Providers
 		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
 			if a.User.ID == o.user && blocked.Load() {

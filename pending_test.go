@@ -98,7 +98,7 @@ func inEveryMode(t *testing.T, tune func(*authsvc.Config), test func(t *testing.
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					test(t, arena.EnterInMemory(t, func(c *authsvc.Config) {
-						c.Session, c.Compat = authsvc.SessionOptions{Strategy: strategy, MaxAge: time.Minute}, mode
+						c.Session, c.Compat = authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy), MaxAge: time.Minute}, mode
 						if tune != nil {
 							tune(c)
 						}

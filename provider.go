@@ -66,6 +66,18 @@ type Client struct {
 	KeyID      string // kid of its signatures; default: that of the JWK
 }
 
+// AuthMethod is how the application authenticates at the token endpoint, as
+// registered in "OAuth Token Endpoint Authentication Methods" (RFC 7591 §2).
+type AuthMethod string
+
+// The methods.
+const (
+	ClientSecretBasic AuthMethod = "client_secret_basic" // RFC 6749 §2.3.1, in the header
+	ClientSecretPost  AuthMethod = "client_secret_post"  // the same, in the body
+	PrivateKeyJWT     AuthMethod = "private_key_jwt"     // RFC 7523 §2.2
+	AuthMethodNone    AuthMethod = "none"                // a public client
+)
+
 // OAuth signs in with OAuth 2.0 (RFC 6749) or, with OpenID set, OpenID
 // Connect. PKCE (S256), state and, with OpenID Connect, nonce are on.
 type OAuth struct {
@@ -115,7 +127,7 @@ type OAuth struct {
 	ClientIDParam string
 	// AuthMethod at the token endpoint: client_secret_basic (default),
 	// client_secret_post, private_key_jwt or none.
-	AuthMethod string
+	AuthMethod AuthMethod
 	// AssertionAudience is who the signatures of private_key_jwt are for. Default:
 	// Issuer. Required without one, or with "{tenantid}" in it.
 	AssertionAudience string

@@ -59,9 +59,9 @@ func TestRenew(t *testing.T) {
 func TestRenewStrategy(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"database", "jwt"} {
-		w := replica(t, memory.New(), func(c *authsvc.Config) { c.Session.Strategy = from })
+		w := replica(t, memory.New(), func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(from) })
 		c := w.Config
-		c.Session.Strategy = map[string]string{"database": "jwt", "jwt": "database"}[from]
+		c.Session.Strategy = authsvc.Strategy(map[string]string{"database": "jwt", "jwt": "database"}[from])
 		next, err := w.Reconfigure(c)
 		list := authsvc.ConfigErrors(err)
 		if len(list) != 1 || list[0].Key != "session.strategy" || !strings.Contains(err.Error(), "restart") {
@@ -74,7 +74,7 @@ func TestRenewStrategy(t *testing.T) {
 		if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusOK {
 			t.Errorf("the service before does not go on: %d", a.StatusCode)
 		}
-		c.Session.Strategy = from
+		c.Session.Strategy = authsvc.Strategy(from)
 		if next, err = w.Reconfigure(c); err != nil {
 			t.Errorf("twin: %v", err)
 		} else {

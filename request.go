@@ -190,7 +190,7 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	}
 	h["Cache-Control"] = hNoStore
 	h["Pragma"], h["Expires"] = hPragma, hExpires
-	if e, ok := out.(*Error); ok {
+	if e, ok := out.(*authError); ok {
 		out = rq.refusal(e)
 	}
 	for i := range rq.set {
@@ -303,7 +303,7 @@ func (rq *request) language() string {
 
 // refusal logs e and turns it into the redirect to the error page, which
 // shows the same request id.
-func (rq *request) refusal(e *Error) outcome {
+func (rq *request) refusal(e *authError) outcome {
 	level := slog.LevelInfo
 	if e.Code == Configuration || e.Code == Callback || errors.Is(e.Err, errStore) {
 		level = slog.LevelError

@@ -87,7 +87,7 @@ func serve(t *testing.T, strategy string) (*httptest.Server, *idp.Server, *mailb
 	server := httptest.NewUnstartedServer(nil)
 	s, err := authsvc.New(authsvc.Config{
 		URL: "http://" + server.Listener.Addr().String(), Secrets: []string{arena.Secret}, Adapter: store,
-		Session: authsvc.SessionOptions{Strategy: strategy}, Logger: slog.New(slog.DiscardHandler),
+		Session: authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy)}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}},
 			&authsvc.Email{From: "Acme <no-reply@app.test>", Send: send},

@@ -64,7 +64,10 @@ func TestShorterMaxAge(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New()
 				at := func(maxAge time.Duration) *arena.World {
-					return replica(t, store, func(c *authsvc.Config) { passwords(c); c.Session.Strategy, c.Session.MaxAge = strategy, maxAge })
+					return replica(t, store, func(c *authsvc.Config) {
+						passwords(c)
+						c.Session.Strategy, c.Session.MaxAge = authsvc.Strategy(strategy), maxAge
+					})
 				}
 				if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada-id", Email: "ada@app.test"}); err != nil {
 					t.Fatal(err)

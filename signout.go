@@ -167,7 +167,7 @@ func signOutReturn(rq *request) outcome {
 
 // signOutUnknown answers a request about a sign-out that this browser is not
 // known to have begun.
-func (rq *request) signOutUnknown(refused *Error) outcome {
+func (rq *request) signOutUnknown(refused *authError) outcome {
 	if rq.audit("sign_out.return_refused", "", "the state is not one of this browser's") {
 		rq.log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
 	}

@@ -73,7 +73,7 @@ func TestAttemptHasState(t *testing.T) {
 	rq := requestAt(t, "https://app.test")
 	var tx transaction
 	rq.makeState(&tx)
-	find := func() *Error {
+	find := func() *authError {
 		value, err := rq.sealTx(&tx)
 		if err != nil {
 			t.Fatal(err)

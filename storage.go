@@ -15,17 +15,17 @@ var errNoStorage = errors.New("authsvc: without storage")
 // useAdapter is where the question is asked whether there is an Adapter.
 // Without one noAdapter stands in, and what needs records is off.
 func useAdapter(b *builder, s *Service) {
-	s.revoked = newRevocations(b.config.StaleRevocations == "accept")
+	s.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
 	a := b.config.Adapter
 	if a == nil {
 		s.adapter, s.policy.admit, s.background.start = &noAdapter{newReplayCache()}, identity.unstored, func(context.Context) {}
-		b.defaultStrategy = "jwt"
+		b.defaultStrategy = StrategyJWT
 		return
 	}
 	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.workOnStore
 	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
 	s.revoked.kept = true
-	b.defaultStrategy = "database"
+	b.defaultStrategy = StrategyDatabase
 }
 
 // inheritStorage takes over what a service without storage keeps in mind.

@@ -32,14 +32,14 @@ func checkTokenStorage(b *builder, s *Service) {
 	s.tokens.seal = s.dialect.sealsTokens
 	switch b.config.ProviderTokens {
 	case "":
-	case "sealed":
+	case ProviderTokensSealed:
 		s.tokens.seal = true
-	case "plain":
+	case ProviderTokensPlain:
 		s.tokens.seal = false
-	case "drop":
+	case ProviderTokensDrop:
 		s.tokens.discard = true
 	default:
-		b.fail("storage.provider_tokens", fmt.Sprintf("%q is not known", printable(b.config.ProviderTokens, 30)), "use sealed, plain or drop")
+		b.fail("storage.provider_tokens", fmt.Sprintf("%q is not known", printable(string(b.config.ProviderTokens), 30)), "use sealed, plain or drop")
 	}
 }
 

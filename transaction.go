@@ -55,7 +55,7 @@ func lineageHash(token string) string { return seal.Digest("csrf lineage " + lin
 func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
 
 // startTx makes the state and sets the cookie of a new attempt.
-func (rq *request) startTx(tx *transaction) *Error {
+func (rq *request) startTx(tx *transaction) *authError {
 	rq.makeState(tx)
 	return rq.keepTx(tx)
 }
@@ -69,7 +69,7 @@ func (rq *request) makeState(tx *transaction) {
 }
 
 // keepTx sets the cookie of a new attempt that has a state.
-func (rq *request) keepTx(tx *transaction) *Error {
+func (rq *request) keepTx(tx *transaction) *authError {
 	value, err := rq.sealTx(tx)
 	if errors.Is(err, errTxSize) { // the destination is also in its own cookie
 		slim := *tx
@@ -148,7 +148,7 @@ func (rq *request) dropOldest(size int) {
 // is cleared on every outcome; the store makes sure that it counts once.
 // Without a store, one that was cancelled is not remembered: nothing was
 // exchanged that could be exchanged again, and strangers cannot fill the set.
-func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error) {
+func (rq *request) finishTx(state string, cancelled bool) (*transaction, *authError) {
 	rq.dropTx(state)
 	tx, refused := rq.findTx(state)
 	if refused != nil {
@@ -169,7 +169,7 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *Error)
 
 // findTx opens the attempt that state belongs to if it may go on in this
 // request. It uses nothing up.
-func (rq *request) findTx(state string) (*transaction, *Error) {
+func (rq *request) findTx(state string) (*transaction, *authError) {
 	if state == "" || len(state) > 200 {
 		return nil, fail(OAuthCallback, fixedReason("no state"))
 	}

@@ -16,7 +16,7 @@ import (
 
 // keeping says how tokens are kept, under which secrets.
 func keeping(how string, secrets ...string) func(*authsvc.Config) {
-	return func(c *authsvc.Config) { c.ProviderTokens, c.Secrets = how, secrets }
+	return func(c *authsvc.Config) { c.ProviderTokens, c.Secrets = authsvc.ProviderTokens(how), secrets }
 }
 
 // rewrite runs RewriteTokens and returns what it wrote and left.

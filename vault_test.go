@@ -53,7 +53,9 @@ func TestProviderTokensAtRest(t *testing.T) {
 	} {
 		t.Run(string(c.compat)+" "+c.how, func(t *testing.T) {
 			t.Parallel()
-			w := arena.Start(t, func(config *authsvc.Config) { config.Compat, config.ProviderTokens = c.compat, c.how })
+			w := arena.Start(t, func(config *authsvc.Config) {
+				config.Compat, config.ProviderTokens = c.compat, authsvc.ProviderTokens(c.how)
+			})
 			w.Browser().SignIn(w.OP, "ada")
 			stored, opened := theAccount(t, w)
 			for _, token := range [][2]string{{stored.AccessToken, opened.AccessToken}, {stored.IDToken, opened.IDToken}} {
@@ -81,7 +83,7 @@ func TestProviderTokensChange(t *testing.T) {
 
 	restart := func(how string, secrets ...string) {
 		t.Helper()
-		w.Config.ProviderTokens, w.Config.Secrets = how, secrets
+		w.Config.ProviderTokens, w.Config.Secrets = authsvc.ProviderTokens(how), secrets
 		s, err := authsvc.New(w.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -260,7 +262,7 @@ func TestStaleTokensAreSealedAnew(t *testing.T) {
 				t.Parallel()
 				led, o := sealedStore(t, time.Hour), &rotator{n: 1}
 				rotated := func(c *authsvc.Config) {
-					c.Secrets, c.ProviderTokens = []string{secondSecret, arena.Secret}, how
+					c.Secrets, c.ProviderTokens = []string{secondSecret, arena.Secret}, authsvc.ProviderTokens(how)
 				}
 				for range 3 {
 					w := o.at(t, led, rotated)

@@ -75,7 +75,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 	}
 	c := authsvc.Config{
 		URL: origin, Secrets: []string{"wire-7Hn2Kq9vXc4mZ8rT1uW5yB3eG6jL0pS"}, Adapter: memory.New(),
-		Logger: slog.New(slog.DiscardHandler), Compat: y.Compat, Session: authsvc.SessionOptions{Strategy: y.Session.Strategy}, TrustedOrigins: y.TrustedOrigins,
+		Logger: slog.New(slog.DiscardHandler), Compat: y.Compat, Session: authsvc.SessionOptions{Strategy: authsvc.Strategy(y.Session.Strategy)}, TrustedOrigins: y.TrustedOrigins,
 		Pages: authsvc.Pages{SignIn: y.Pages.SignIn, SignOut: y.Pages.SignOut, Error: y.Pages.Error, VerifyRequest: y.Pages.VerifyRequest},
 		Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"}},

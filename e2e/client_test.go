@@ -38,7 +38,7 @@ func plainSite(t *testing.T, strategy, basePath string) *plain {
 	t.Helper()
 	p := &plain{path: "/api/auth", stored: strategy == "database"}
 	p.site = newSite(t, func(s *site, c *authsvc.Config) {
-		c.Session.Strategy = strategy
+		c.Session.Strategy = authsvc.Strategy(strategy)
 		if basePath != "" {
 			c.URL, p.path = s.origin+basePath, basePath
 		}
@@ -60,7 +60,7 @@ func acrossSite(t *testing.T, strategy string) *plain {
 	t.Cleanup(pages.Close)
 	own := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
 	p.site = newSite(t, func(s *site, c *authsvc.Config) {
-		c.Session.Strategy = strategy
+		c.Session.Strategy = authsvc.Strategy(strategy)
 		c.TrustedOrigins = []string{own}
 		takeNames(s, c)
 	})

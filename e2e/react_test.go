@@ -28,7 +28,7 @@ func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
 		t.Fatal(err)
 	}
 	s := newSite(t, func(s *site, c *authsvc.Config) {
-		c.Session.Strategy, c.Compat = strategy, mode
+		c.Session.Strategy, c.Compat = authsvc.Strategy(strategy), mode
 		takeNames(s, c)
 	})
 	s.mux.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {

@@ -244,7 +244,7 @@ func account06(t *T) {
 
 func account07(t *T) {
 	t.Strategies(func(t *T, strategy string) {
-		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 		owner, thief := w.Browser(), w.Browser()
 		owner.SignIn(w.OP, "ada")
 		thief.SignInByMail(w, "thief@app.test")

@@ -17,7 +17,7 @@ func accountStrict(t *T, f func(t *T, w *arena.World)) {
 			t.Mode = mode
 			t.Strategies(func(t *T, strategy string) {
 				f(t, t.Enter(func(c *authsvc.Config) {
-					c.Session.Strategy = strategy
+					c.Session.Strategy = authsvc.Strategy(strategy)
 					if mode != modeNone {
 						c.FirstProof = "strict"
 					}
@@ -204,7 +204,7 @@ func account16Store(t *T, kind arena.Kind) {
 func account17(t *T) {
 	emailStores(t, func(t *T, kind arena.Kind) {
 		t.Strategies(func(t *T, strategy string) {
-			w := t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), strategy })
+			w := t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), authsvc.Strategy(strategy) })
 			b, bystander := w.Browser(), w.Browser()
 			b.SignIn(w.OP, "ada")
 			bystander.SignIn(w.OP, "grace")

@@ -88,7 +88,7 @@ func audit02(t *T) {
 		k.add("password", password)
 		k.add("wrong password", wrong)
 		w := t.Enter(func(c *authsvc.Config) {
-			c.Session.Strategy = strategy
+			c.Session.Strategy = authsvc.Strategy(strategy)
 			c.Providers[2].(*authsvc.Credentials).Authorize = func(ctx context.Context, f map[string]string) (authsvc.User, error) {
 				if f["password"] != password {
 					return authsvc.User{}, errors.New("no such password")

@@ -28,7 +28,7 @@ func tossedSessions(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, domain := range []string{"", "app.test"} {
 			t.Run("domain="+domain, func(t *T) {
-				s := t.stage(func(c *authsvc.Config) { c.Session.Strategy, c.Cookies.Domain = strategy, domain })
+				s := t.stage(func(c *authsvc.Config) { c.Session.Strategy, c.Cookies.Domain = authsvc.Strategy(strategy), domain })
 				own, callback := s.ofAttacker("op")
 				if own.Get(callback); own.Email() != "grace@example.com" {
 					t.Fatal("the attacker has no session to plant")

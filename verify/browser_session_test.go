@@ -29,7 +29,7 @@ func back(b *chromium.Tab, to string) {
 // goneBack looks for the person in the pages that the back button brings after
 // sign-out. cache is what the application says about its own page.
 func goneBack(t *T, strategy, cache string) {
-	s := t.stage(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+	s := t.stage(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 	s.app.Handle("GET /private", s.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := s.Session(r)
 		if err != nil || v == nil {

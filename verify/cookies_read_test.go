@@ -24,7 +24,7 @@ func cookiesAsk(w *arena.World, lines ...string) *arena.Answer {
 // session cookies of both.
 func cookiesPair(t *T, strategy string) (w *arena.World, victim *arena.Browser, mine, evil string) {
 	t.Helper()
-	w = t.Enter(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+	w = t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 	victim, attacker := w.Browser(), w.Browser()
 	victim.SignIn(w.OP, "ada")
 	attacker.SignIn(w.OP, "grace")

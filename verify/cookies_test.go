@@ -109,7 +109,7 @@ func cookies01(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, domain := range []string{"", "app.test"} {
 			w := t.Enter(func(c *authsvc.Config) {
-				c.Session.Strategy, c.Cookies.Domain = strategy, domain
+				c.Session.Strategy, c.Cookies.Domain = authsvc.Strategy(strategy), domain
 				cookiesKinds(c)
 			})
 			seen := map[string]bool{}

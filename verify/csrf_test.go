@@ -205,7 +205,7 @@ func csrf04(t *T) {
 
 func csrf05(t *T) {
 	t.Strategies(func(t *T, strategy string) {
-		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 		victim, attacker, anonymous := w.Browser(), w.Browser(), w.Browser()
 		victim.SignIn(w.OP, "ada")
 		attacker.SignIn(w.OP, "grace")
@@ -227,7 +227,7 @@ func csrf05(t *T) {
 
 func csrf06(t *T) {
 	t.Strategies(func(t *T, strategy string) {
-		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 		b := w.Browser()
 		before := b.CSRF()
 		oldCookie := b.Cookies[w.CSRFCookie()]

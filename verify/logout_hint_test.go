@@ -80,7 +80,7 @@ func logoutHint(t *T, strategy, scope, method string, script bool) {
 	there := httptest.NewServer(end)
 	defer there.Close()
 	w := logoutWorld(t, func(c *authsvc.Config) {
-		c.Session.Strategy = strategy
+		c.Session.Strategy = authsvc.Strategy(strategy)
 		oidcProvider(c).Scope, oidcProvider(c).EndSessionURL = scope, there.URL+"/end"
 	})
 	b := w.Browser()

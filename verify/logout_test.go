@@ -172,7 +172,7 @@ func logoutForged(w *arena.World) map[string]string {
 func logout03(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.Enter(func(c *authsvc.Config) {
-			c.Session.Strategy = strategy
+			c.Session.Strategy = authsvc.Strategy(strategy)
 			own := *oidcProvider(c)
 			own.ID, own.Fields.ID = "op2", "email"
 			plain := own
@@ -242,7 +242,7 @@ func logout04(t *T) {
 			oidcBubble(t, func(t *T) {
 				var told atomic.Int64
 				w := oidcOffline(t, func(c *authsvc.Config) {
-					c.Session.Strategy = strategy
+					c.Session.Strategy = authsvc.Strategy(strategy)
 					c.Events.SignOut = func(context.Context, authsvc.SignOutEvent) { told.Add(1) }
 				})
 				second, err := authsvc.New(w.Config)

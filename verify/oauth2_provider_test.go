@@ -146,7 +146,7 @@ func oauth219(t *T) {
 	for _, method := range []string{"client_secret_basic", "client_secret_post"} {
 		w := oauth2Pair(t, func(c *authsvc.Config) {
 			p := c.Providers[len(c.Providers)-1].(*authsvc.OAuth)
-			p.Client, p.AuthMethod = authsvc.Client{ID: id, Secret: secret}, method
+			p.Client, p.AuthMethod = authsvc.Client{ID: id, Secret: secret}, authsvc.AuthMethod(method)
 		})
 		var basic, form, address string
 		w.OP.SetFault(idp.Fault{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{

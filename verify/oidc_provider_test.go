@@ -207,7 +207,7 @@ func oidc23(t *T) {
 		"post by name":      {"client_secret_post", nil, false},
 	} {
 		oidcBubble(t, func(t *T) {
-			w := oidcOffline(t, func(c2 *authsvc.Config) { oidcProvider(c2).AuthMethod = c.method })
+			w := oidcOffline(t, func(c2 *authsvc.Config) { oidcProvider(c2).AuthMethod = authsvc.AuthMethod(c.method) })
 			var asked []*http.Request
 			oidcAccepted(t, w, name, idp.Fault{Discovery: c.edit, Intercept: oidcRecord(idp.EndpointToken, &asked)})
 			r := asked[0]

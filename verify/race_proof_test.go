@@ -37,7 +37,7 @@ func race13(t *T) {
 		t.Strategies(func(t *T, strategy string) {
 			gate := &raceGate{}
 			w := raceEnter(t, func(c *authsvc.Config) {
-				c.Adapter, c.Session.Strategy, c.Callbacks.SignIn = kind.Open(t), strategy, gate.signIn
+				c.Adapter, c.Session.Strategy, c.Callbacks.SignIn = kind.Open(t), authsvc.Strategy(strategy), gate.signIn
 			})
 			for i := range n {
 				raceSquat(t, w, i).contest(t, gate)

@@ -84,7 +84,7 @@ func raced(t *T, tune func(*authsvc.Config), round func(t *T, w *raceWorld, n in
 	t.Stores(func(t *T, kind arena.Kind) {
 		t.Strategies(func(t *T, strategy string) {
 			w := raceEnter(t, func(c *authsvc.Config) {
-				c.Adapter, c.Session.Strategy = kind.Open(t), strategy
+				c.Adapter, c.Session.Strategy = kind.Open(t), authsvc.Strategy(strategy)
 				if tune != nil {
 					tune(c)
 				}

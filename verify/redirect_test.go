@@ -188,7 +188,7 @@ func redirect01(t *T) {
 				n = slow
 			}
 			w := t.EnterOffline(func(c *authsvc.Config) {
-				c.AllowedRedirects, c.Session.Strategy = []string{redirectPartner}, way.strategy
+				c.AllowedRedirects, c.Session.Strategy = []string{redirectPartner}, authsvc.Strategy(way.strategy)
 				c.Providers = append(c.Providers, cookiesOffline())
 			})
 			redirectTry(t, redirectEvery(refuse, n), redirectEvery(allow, n), func(v string) string { return way.lead(t, w, w.Browser(), v) })

@@ -221,7 +221,7 @@ func session10(t *T) {
 func session10Disabled(t *T, strategy string) {
 	var blocked atomic.Bool
 	w := t.Enter(func(c *authsvc.Config) {
-		c.Session.Strategy = strategy
+		c.Session.Strategy = authsvc.Strategy(strategy)
 		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
 			if blocked.Load() && a.User.Email == "ada@example.com" {
 				return "", authsvc.ErrAccessDenied
@@ -294,7 +294,7 @@ func session12(t *T) {
 			absolute := time.Duration(days[strategy]) * 24 * time.Hour
 			idle := min(720*time.Hour, absolute/2)
 			w := t.EnterOffline(func(c *authsvc.Config) {
-				c.Session = authsvc.SessionOptions{Strategy: strategy, MaxAge: idle, UpdateAge: min(24*time.Hour, idle/2), AbsoluteMaxAge: absolute}
+				c.Session = authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy), MaxAge: idle, UpdateAge: min(24*time.Hour, idle/2), AbsoluteMaxAge: absolute}
 			})
 			b := w.Browser()
 			b.Login("ada")

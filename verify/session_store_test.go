@@ -58,7 +58,7 @@ func session05(t *T) {
 // cookie, or the claim sid inside.
 func sessionIdentifiers(t *T, strategy string, n int) []string {
 	w := t.EnterOffline(func(c *authsvc.Config) {
-		c.Session.Strategy, c.Logger = strategy, slog.New(slog.DiscardHandler)
+		c.Session.Strategy, c.Logger = authsvc.Strategy(strategy), slog.New(slog.DiscardHandler)
 	})
 	anonymous := w.Browser()
 	token := anonymous.CSRF()

@@ -47,7 +47,7 @@ func session17(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, greedy := range []bool{false, true} {
 			w := t.EnterOffline(func(c *authsvc.Config) {
-				c.Session.Strategy = strategy
+				c.Session.Strategy = authsvc.Strategy(strategy)
 				if greedy {
 					c.Callbacks.JWT = sessionTakesAll
 				}

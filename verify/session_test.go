@@ -59,14 +59,14 @@ func sessionBubble(t *T, f func(t *T)) {
 
 // sessionStrategy selects one.
 func sessionStrategy(strategy string) func(*authsvc.Config) {
-	return func(c *authsvc.Config) { c.Session.Strategy = strategy }
+	return func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) }
 }
 
 // sessionShort are lifetimes that fit into a test: idle an hour, extended each
 // ten minutes, three hours in all.
 func sessionShort(strategy string) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
-		c.Session = authsvc.SessionOptions{Strategy: strategy, MaxAge: time.Hour, UpdateAge: 10 * time.Minute, AbsoluteMaxAge: 3 * time.Hour}
+		c.Session = authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy), MaxAge: time.Hour, UpdateAge: 10 * time.Minute, AbsoluteMaxAge: 3 * time.Hour}
 	}
 }
 

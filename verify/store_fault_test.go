@@ -114,7 +114,7 @@ func storeRedirectURIs() []string { return []string{arena.Origin + "/api/auth/ca
 
 // storeDisconnect: a client that goes away in the middle of the sign-in.
 func storeDisconnect(t *T, strategy string) {
-	w := t.EnterOffline(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+	w := t.EnterOffline(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 	b := w.Browser()
 	b.Post("/api/auth/signin/email", "email", "new@app.test")
 	link := arena.Link(t, w.Mail.Next(t))
@@ -142,7 +142,7 @@ func storeDisconnect(t *T, strategy string) {
 func storeTryBroken(t *T, op *idp.Server, j storeJourney, strategy string, n int, kind arena.Failure) bool {
 	t.Helper()
 	w := t.EnterOffline(func(c *authsvc.Config) {
-		c.Session.Strategy = strategy
+		c.Session.Strategy = authsvc.Strategy(strategy)
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}})
 	})
 	w.OP = op

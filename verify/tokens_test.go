@@ -28,7 +28,7 @@ var tokensChecks = checks{
 
 func tokens01(t *T) {
 	t.Strategies(func(t *T, strategy string) {
-		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = strategy })
+		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 		var mu sync.Mutex
 		tokens := map[string]string{}
 		w.OP.SetFault(idp.Fault{TokenAnswer: func(a map[string]any) {
@@ -170,7 +170,7 @@ func tokensRest(t *T, wait time.Duration, want bool) {
 func tokensFails(t *T, strategy, name string, fail func(http.ResponseWriter, *http.Request), dead bool) {
 	var told, asked atomic.Int64
 	w := oidcOffline(t, func(c *authsvc.Config) {
-		c.Session.Strategy = strategy
+		c.Session.Strategy = authsvc.Strategy(strategy)
 		c.Events.TokenRefused = func(context.Context, authsvc.Account) { told.Add(1) }
 	})
 	w.OP.SetFault(tokensFault(func(rw http.ResponseWriter, r *http.Request) { asked.Add(1); fail(rw, r) }))

@@ -178,7 +178,7 @@ func (f *skewedFleet) embed(storage string) {
 	}
 	f.Cleanup(func() { f.store.Close() })
 	f.here, err = authsvc.New(authsvc.Config{URL: f.origin, Secrets: []string{lifeSecret}, Adapter: f.store, Logger: slog.New(slog.DiscardHandler),
-		Session:   authsvc.SessionOptions{Strategy: f.strategy, MaxAge: skewAge, UpdateAge: skewAge},
+		Session:   authsvc.SessionOptions{Strategy: authsvc.Strategy(f.strategy), MaxAge: skewAge, UpdateAge: skewAge},
 		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Op", OpenID: true, Issuer: f.op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "life-client-secret"}}}})
 	if err != nil {
 		f.Fatal(err)

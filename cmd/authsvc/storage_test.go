@@ -28,7 +28,7 @@ func TestCompatBesideRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &config.Settings{Storage: config.Storage{URL: "memory:", Sessions: c.sessions, Prefix: prefix}}
-			s.Engine.Compat, s.Engine.Session.Strategy = c.compat, c.strategy
+			s.Engine.Compat, s.Engine.Session.Strategy = c.compat, authsvc.Strategy(c.strategy)
 			st, err := openStore(t.Context(), s, true)
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ func confused(t *testing.T, _ *arena.World) {
 
 func each(t *testing.T, f func(t *testing.T, w *arena.World, client func() *arena.Browser)) {
 	for _, strategy := range []string{"database", "jwt"} {
-		w := arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
+		w := arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 		f(t, w, clients(w))
 	}
 }

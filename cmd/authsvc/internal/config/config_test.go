@@ -84,7 +84,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("acme (-want +got):\n%s", diff)
 	}
 	plain := c.Providers[2].(*authsvc.OAuth)
-	if got := []string{plain.Client.PrivateKey, plain.Client.KeyID, plain.AssertionAudience, plain.AuthMethod}; !slices.Equal(got, []string{"pl-secret", "k1", "https://p.example", "private_key_jwt"}) {
+	if got := []string{plain.Client.PrivateKey, plain.Client.KeyID, plain.AssertionAudience, string(plain.AuthMethod)}; !slices.Equal(got, []string{"pl-secret", "k1", "https://p.example", "private_key_jwt"}) {
 		t.Errorf("key, its id, audience and method are %q", got)
 	}
 	wantOld := &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "ol", Secret: "ol-secret"},
@@ -316,7 +316,7 @@ func TestProviderTokens(t *testing.T) {
 		"{encrypt_tokens: true, provider_tokens: drop}":  "drop",
 	} {
 		s, err := Load(Input{Path: write(t, "url: http://localhost:3000\nsecret: "+testSecret+"\nstorage: "+storage+"\n")})
-		if err != nil || s.Engine.ProviderTokens != want {
+		if err != nil || string(s.Engine.ProviderTokens) != want {
 			t.Errorf("%s: got %v, %v", storage, s, err)
 		}
 	}

@@ -59,7 +59,7 @@ func (s *Settings) storageFields() []field {
 		{key: "storage.tables", into: textMap(&s.Storage.Naming.Tables)},
 		{key: "storage.columns", into: textMap(&s.Storage.Naming.Columns)},
 		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(word string) string {
-			return map[string]string{"keep": s.Engine.ProviderTokens, "drop": "drop"}[word]
+			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[word]
 		})},
 		{key: "storage.encrypt_tokens", into: s.tokens("true, false", func(word string) string {
 			if s.Engine.ProviderTokens == "drop" { // nothing is left to encrypt
@@ -79,7 +79,7 @@ func (s *Settings) tokens(words string, how func(word string) string) target {
 	t.set = func(v value) string {
 		problem := set(v)
 		if problem == "" {
-			s.Engine.ProviderTokens = how(w)
+			s.Engine.ProviderTokens = authsvc.ProviderTokens(how(w))
 		}
 		return problem
 	}
