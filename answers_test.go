@@ -133,10 +133,10 @@ func TestAuthorizationHostMayMove(t *testing.T) {
 		return func(c *authsvc.Config) {
 			c.Adapter = store
 			op := c.Providers[0].(*authsvc.OAuth)
-			op.ID, op.OpenID, op.TokenURL, op.UserInfoURL, op.Fields = "plain", false, op.Issuer+"/oauth2/token", op.Issuer+"/oauth2/user", authsvc.Fields{ID: "id"}
-			op.AuthorizationURL, op.Issuer = host+"/oauth2/authorize", ""
+			op.ID, op.OpenID, op.Endpoints.Token, op.Endpoints.UserInfo, op.Fields = "plain", false, op.Issuer+"/oauth2/token", op.Issuer+"/oauth2/user", authsvc.Fields{ID: "id"}
+			op.Endpoints.Authorization, op.Issuer = host+"/oauth2/authorize", ""
 			if host == "" {
-				op.AuthorizationURL = strings.TrimSuffix(op.TokenURL, "token") + "authorize"
+				op.Endpoints.Authorization = strings.TrimSuffix(op.Endpoints.Token, "token") + "authorize"
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func TestAttackExchangeHosts(t *testing.T) {
 			var got error
 			w := startOdd(t, o, func(p *authsvc.OAuth) {
 				p.Hosts = []string{"*.users.odd.test"}
-				p.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				p.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 					if _, got = x.Get(ctx, target); got != nil {
 						return nil, got
 					}
@@ -66,19 +66,19 @@ func TestAttackFunctions(t *testing.T) {
 	broken := errors.New("broken")
 	for name, f := range map[string]func(p *authsvc.OAuth, err error){
 		"ClientSecret": func(p *authsvc.OAuth, err error) {
-			p.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "", time.Time{}, raise(err) }
+			p.Hooks.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "", time.Time{}, raise(err) }
 		},
 		"ExchangeCode": func(p *authsvc.OAuth, err error) {
-			p.ExchangeCode = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, raise(err) }
+			p.Hooks.ExchangeCode = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, raise(err) }
 		},
 		"ConformTokens": func(p *authsvc.OAuth, err error) {
-			p.ConformTokens = func(authsvc.Profile) (authsvc.Profile, error) { return nil, raise(err) }
+			p.Hooks.ConformTokens = func(authsvc.Profile) (authsvc.Profile, error) { return nil, raise(err) }
 		},
 		"UserInfo": func(p *authsvc.OAuth, err error) {
-			p.UserInfo = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, raise(err) }
+			p.Hooks.UserInfo = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, raise(err) }
 		},
 		"MapProfile": func(p *authsvc.OAuth, err error) {
-			p.MapProfile = func(authsvc.Profile) (authsvc.User, error) { return authsvc.User{}, raise(err) }
+			p.Hooks.MapProfile = func(authsvc.Profile) (authsvc.User, error) { return authsvc.User{}, raise(err) }
 		},
 	} {
 		for cause, err := range map[string]error{"panics": nil, "fails": broken, "denies": authsvc.ErrAccessDenied, "answers nothing": errNothing} {
@@ -131,14 +131,14 @@ func TestAttackAuthorize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := startOdd(t, newOdd(nil), func(p *authsvc.OAuth) { p.Authorize = edit })
+			w := startOdd(t, newOdd(nil), func(p *authsvc.OAuth) { p.Hooks.Authorize = edit })
 			if a := w.Browser().Post("/api/auth/signin/odd"); !strings.Contains(a.Location(), "error=OAuthSignin") {
 				t.Errorf("%s", a.Location())
 			}
 		})
 	}
 	w := startOdd(t, newOdd(nil), func(p *authsvc.OAuth) {
-		p.Authorize = func(q url.Values) { q.Set("scope", "a,b"); q.Del("response_type"); q.Del("redirect_uri") }
+		p.Hooks.Authorize = func(q url.Values) { q.Set("scope", "a,b"); q.Del("response_type"); q.Del("redirect_uri") }
 		p.ClientIDParam, p.AuthorizationFragment = "appid", "wechat_redirect"
 	})
 	to := arena.MustURL(t, w.Browser().Begin("odd"))
@@ -153,7 +153,7 @@ func TestAttackCallbackParams(t *testing.T) {
 	t.Parallel()
 	var got map[string]string
 	remember := func(p *authsvc.OAuth) {
-		p.UserInfo = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		p.Hooks.UserInfo = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 			got = map[string]string{}
 			for _, name := range []string{"shop", "twice", "long", "bytes", "absent"} {
 				got[name] = x.Callback(name)
@@ -230,15 +230,15 @@ func TestAttackOddConfig(t *testing.T) {
 			p.ClientIDParam, p.AuthorizationParams = "appid", map[string]string{"appid": "x"}
 		},
 		"client_id_param": func(p *authsvc.OAuth) { p.ClientIDParam = "state" },
-		"userinfo_auth":   func(p *authsvc.OAuth) { p.UserInfoAuth = "cookie:x" },
-		"userinfo_method": func(p *authsvc.OAuth) { p.UserInfoMethod = "DELETE" },
-		"userinfo_body":   func(p *authsvc.OAuth) { p.UserInfoBody = "{}" },
+		"userinfo_auth":   func(p *authsvc.OAuth) { p.UserInfo.Auth = "cookie:x" },
+		"userinfo_method": func(p *authsvc.OAuth) { p.UserInfo.Method = "DELETE" },
+		"userinfo_body":   func(p *authsvc.OAuth) { p.UserInfo.Body = "{}" },
 		"userinfo_headers": func(p *authsvc.OAuth) {
-			p.UserInfoAuth, p.UserInfoHeaders = "header:x-token", map[string]string{"X-Token": "y"}
+			p.UserInfo.Auth, p.UserInfo.Headers = "header:x-token", map[string]string{"X-Token": "y"}
 		},
 		"headers":         func(p *authsvc.OAuth) { p.Headers = map[string]string{"authorization": "y"} },
-		"revocation_url":  func(p *authsvc.OAuth) { p.RevocationURL = "http://odd.test/revoke" },
-		"end_session_url": func(p *authsvc.OAuth) { p.EndSessionURL = "javascript:alert(1)" },
+		"revocation_url":  func(p *authsvc.OAuth) { p.Endpoints.Revocation = "http://odd.test/revoke" },
+		"end_session_url": func(p *authsvc.OAuth) { p.Endpoints.EndSession = "javascript:alert(1)" },
 	} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()

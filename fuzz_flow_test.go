@@ -16,7 +16,7 @@ import (
 func fuzzed(f *testing.F, mode Compat) *Service {
 	f.Helper()
 	provider := func(id string) *OAuth {
-		return &OAuth{ID: id, Name: id, AuthorizationURL: "https://id.test/a", TokenURL: "https://id.test/t", UserInfoURL: "https://id.test/u", Client: Client{ID: "app", Secret: "s"}}
+		return &OAuth{ID: id, Name: id, Endpoints: Endpoints{Authorization: "https://id.test/a", Token: "https://id.test/t", UserInfo: "https://id.test/u"}, Client: Client{ID: "app", Secret: "s"}}
 	}
 	s, err := New(Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Compat: mode, Logger: slog.New(slog.DiscardHandler),
 		Providers: []Provider{provider("op"), provider("op2")}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}})

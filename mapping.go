@@ -200,7 +200,7 @@ func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, fo
 
 // subjectIsID reports whether the id in the profile is the claim sub.
 func (f *oauthFlow) subjectIsID() bool {
-	return f.MapProfile == nil && (f.Fields.ID == "" || f.Fields.ID == "sub")
+	return f.Hooks.MapProfile == nil && (f.Fields.ID == "" || f.Fields.ID == "sub")
 }
 
 // A formerID is another id under which the account of an identity may be in the

@@ -29,7 +29,7 @@ type oauthFlow struct {
 	oidc               *oidc.Client
 	secrets            *clientSecrets // nil: the secret is Client.Secret
 	mapping            mapping
-	userInfoHeaders    map[string]string // Headers and UserInfoHeaders
+	userInfoHeaders    map[string]string // Headers and UserInfo.Headers
 	redirectURI        string
 	openID             bool
 	wire               info
@@ -66,9 +66,9 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	}
 	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: params,
 		Fragment: f.AuthorizationFragment}
-	if f.Authorize != nil {
+	if f.Hooks.Authorize != nil {
 		ask.Change = func(q url.Values) error {
-			_, err := guarded(rq, "Authorize", func() (struct{}, error) { f.Authorize(q); return struct{}{}, nil })
+			_, err := guarded(rq, "Authorize", func() (struct{}, error) { f.Hooks.Authorize(q); return struct{}{}, nil })
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a codeResponse) (iden
 	if err := f.oidc.CheckIssuer(rq.ctx, iss); err != nil {
 		return identity{}, err
 	}
-	if a.code == "" && f.ExchangeCode == nil {
+	if a.code == "" && f.Hooks.ExchangeCode == nil {
 		return identity{}, errors.New("no code")
 	}
 	x, err := f.exchange(rq, tx, a.code)
@@ -249,9 +249,9 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 		x.Claims = Profile(claims)
 	}
 	switch {
-	case f.UserInfo != nil:
-		return guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
-	case f.openID && !f.UserInfoClaims:
+	case f.Hooks.UserInfo != nil:
+		return guarded(rq, "UserInfo", func() (Profile, error) { return f.Hooks.UserInfo(rq.ctx, x) })
+	case f.openID && !f.UserInfo.AddClaims:
 		return Profile(claims), nil
 	}
 	more, err := f.oidc.UserInfo(rq.ctx, x.tokens, sub)

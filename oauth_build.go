@@ -18,7 +18,7 @@ func (o *OAuth) build(b *builder) flow {
 	f := &oauthFlow{OAuth: *o, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
 	f.state, f.pkce, f.nonce = true, true, f.openID
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
-		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.AuthorizationURL)), hostOnly: o.Issuer == ""}
+		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.Endpoints.Authorization)), hostOnly: o.Issuer == ""}
 	if f.openID {
 		f.wire.kind = b.openIDType
 	}
@@ -28,20 +28,20 @@ func (o *OAuth) build(b *builder) flow {
 	known := len(b.mistakes)
 	f.checkFields(b)
 	b.warnLinking(o.ID, o.LinkVerifiedEmail)
-	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText,
+	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.Hooks.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText,
 		account: Account{Type: f.wire.kind, Provider: o.ID}, linkVerified: o.LinkVerifiedEmail})
-	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfoHeaders)
+	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfo.Headers)
 	f.secrets = newClientSecrets(o)
 	var err error
 	f.oidc, err = oidc.New(oidc.Config{
-		Issuer: o.Issuer, AuthorizationURL: o.AuthorizationURL, TokenURL: o.TokenURL, UserInfoURL: o.UserInfoURL,
-		JWKSURL: o.JWKSURL, RevocationURL: o.RevocationURL, EndSessionURL: o.EndSessionURL, DiscoveryURL: o.DiscoveryURL,
+		Issuer: o.Issuer, AuthorizationURL: o.Endpoints.Authorization, TokenURL: o.Endpoints.Token, UserInfoURL: o.Endpoints.UserInfo,
+		JWKSURL: o.Endpoints.JWKS, RevocationURL: o.Endpoints.Revocation, EndSessionURL: o.Endpoints.EndSession, DiscoveryURL: o.Endpoints.Discovery,
 		Tenants: o.Tenants, Hosts: o.Hosts,
-		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.ClientSecret != nil,
+		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.Hooks.ClientSecret != nil,
 		ClientIDParam: o.ClientIDParam, AuthMethod: string(o.AuthMethod), TokenParams: o.TokenParams,
 		PrivateKey: o.Client.PrivateKey, KeyID: o.Client.KeyID, AssertionAudience: o.AssertionAudience,
 		Algs: o.SigningAlgs, OpenID: f.openID, HTTP: b.http, TokenHeaders: f.Headers,
-		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfoMethod, UserInfoBody: o.UserInfoBody, UserInfoAuth: o.UserInfoAuth,
+		UserInfoHeaders: f.userInfoHeaders, UserInfoMethod: o.UserInfo.Method, UserInfoBody: o.UserInfo.Body, UserInfoAuth: o.UserInfo.Auth,
 		Stale: b.tellStale(o.ID),
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if f.Client.ID == "" {
 		b.fail("client_id", "is missing", "copy it from the application that you registered at the provider")
 	}
-	if f.Client.Secret == "" && f.ClientSecret == nil && f.AuthMethod != AuthMethodNone && f.AuthMethod != PrivateKeyJWT {
+	if f.Client.Secret == "" && f.Hooks.ClientSecret == nil && f.AuthMethod != AuthMethodNone && f.AuthMethod != PrivateKeyJWT {
 		b.fail("client_secret", "is missing", "copy it from the application that you registered, or set auth_method: none for a public client")
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {
@@ -120,10 +120,10 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if f.openID && !slices.Contains(strings.Fields(f.Scope), "openid") {
 		b.fail("scope", "lacks openid", "OpenID Connect answers no ID token without it")
 	}
-	if !f.openID && f.UserInfoURL == "" && f.UserInfo == nil {
+	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
 		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
 	}
-	if f.LogoutAtProvider && !f.openID && f.EndSessionURL == "" {
+	if f.LogoutAtProvider && !f.openID && f.Endpoints.EndSession == "" {
 		b.fail("end_session_url", "is missing", "logout_at_provider needs it where there is no OpenID Connect to discover it from")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.AuthorizationParams)) {

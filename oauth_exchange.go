@@ -25,7 +25,7 @@ type Exchange struct {
 	// not, or brought it twice, or it is over 16 KiB. Anyone can write one.
 	// Of a form_post answer only those of the standards and user are kept.
 	Callback func(name string) string
-	Tokens   Profile // the token answer, conformed; nil before. See RefreshTokens
+	Tokens   Profile // the token answer, conformed; nil before. See Hooks.RefreshTokens
 	Claims   Profile // of the verified ID token or OpenID 2.0 assertion; nil without
 
 	calls           *outbound.Client
@@ -46,7 +46,7 @@ type APIRequest struct {
 	// Form or JSON is the body; JSON is marshalled.
 	Form url.Values
 	JSON any
-	// WithToken attaches the access token as OAuth.UserInfoAuth says, or, with
+	// WithToken attaches the access token as OAuth.UserInfo.Auth says, or, with
 	// OAuth 1.0a, signs the request by it.
 	WithToken bool
 }
@@ -129,7 +129,7 @@ func (x *Exchange) attachToken(call *outbound.Call) error {
 	return nil
 }
 
-// UserInfo makes the request that OAuth.UserInfo replaces, for a function that
+// UserInfo makes the request that OAuth.Hooks.UserInfo replaces, for a function that
 // only adds to its answer. With an ID token, sub must be the same.
 func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 	if x.sign != nil {
@@ -151,7 +151,7 @@ func (x *Exchange) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers [
 	return Profile(claims), err
 }
 
-// accessToken is that of the judged answer or, within ExchangeCode, what the
+// accessToken is that of the judged answer or, within Hooks.ExchangeCode, what the
 // function has put into Tokens.
 func (x *Exchange) accessToken() string {
 	if x.tokens != nil {
@@ -199,23 +199,23 @@ func (rq *request) callbackParam(name string) string {
 // redeem turns the code into tokens.
 func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 	g := oidc.Grant{Code: x.Code, RedirectURI: x.RedirectURI, Verifier: x.Verifier, Secret: x.Client.Secret, Conform: f.conform(rq)}
-	if f.ExchangeCode == nil {
+	if f.Hooks.ExchangeCode == nil {
 		return f.oidc.Exchange(rq.ctx, g)
 	}
-	answer, err := guarded(rq, "ExchangeCode", func() (Profile, error) { return f.ExchangeCode(rq.ctx, x) })
+	answer, err := guarded(rq, "ExchangeCode", func() (Profile, error) { return f.Hooks.ExchangeCode(rq.ctx, x) })
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
 	return f.oidc.ParseTokens(oidc.Claims(answer), g)
 }
 
-// conform is ConformTokens for answers of the token endpoint; nil without.
+// conform is Hooks.ConformTokens for answers of the token endpoint; nil without.
 func (f *oauthFlow) conform(rq *request) func(oidc.Claims) (oidc.Claims, error) {
-	if f.ConformTokens == nil {
+	if f.Hooks.ConformTokens == nil {
 		return nil
 	}
 	return func(answer oidc.Claims) (oidc.Claims, error) {
-		p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.ConformTokens(Profile(answer)) })
+		p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.Hooks.ConformTokens(Profile(answer)) })
 		return oidc.Claims(p), err
 	}
 }

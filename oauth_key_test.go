@@ -67,11 +67,11 @@ func TestPrivateKeyJWT(t *testing.T) {
 			op.SetFault(keyedFault(op, &asked))
 			w := arena.Enter(t, func(config *authsvc.Config) {
 				o := config.Providers[0].(*authsvc.OAuth)
-				o.Issuer, o.RevocationURL = op.Issuer(), op.Issuer()+"/oauth2/token" // answered by the fault
+				o.Issuer, o.Endpoints.Revocation = op.Issuer(), op.Issuer()+"/oauth2/token" // answered by the fault
 				o.Client, o.AuthMethod = authsvc.Client{ID: "app", PrivateKey: pkcs8(t, c.key), KeyID: "k1"}, "private_key_jwt"
 				if !c.openID {
 					o.OpenID, o.Issuer, o.AssertionAudience = false, "", op.Issuer()
-					o.AuthorizationURL, o.TokenURL, o.UserInfoURL = op.Issuer()+"/authorize", op.Issuer()+"/token", op.Issuer()+"/userinfo"
+					o.Endpoints.Authorization, o.Endpoints.Token, o.Endpoints.UserInfo = op.Issuer()+"/authorize", op.Issuer()+"/token", op.Issuer()+"/userinfo"
 					o.Scope = "openid email profile"
 				}
 			})
@@ -184,7 +184,7 @@ func TestPrivateKeyMistakes(t *testing.T) {
 		}, "assertion_audience " + plain},
 		"secret, too": {func(o *authsvc.OAuth) { o.Client.Secret = "s" }, "client_secret is given, but auth_method private_key_jwt takes none"},
 		"secret that is made": {func(o *authsvc.OAuth) {
-			o.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "s", time.Time{}, nil }
+			o.Hooks.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "s", time.Time{}, nil }
 		}, "auth_method is private_key_jwt, but"},
 		"no issuer":           {func(o *authsvc.OAuth) { o.Issuer, o.OpenID = "", false }, "assertion_audience is missing"},
 		"no issuer, audience": {func(o *authsvc.OAuth) { o.Issuer, o.OpenID, o.AssertionAudience = "", false, "https://as.test" }, ""},
@@ -194,7 +194,12 @@ func TestPrivateKeyMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := &authsvc.OAuth{ID: "op", OpenID: true, Issuer: "https://op.test", AuthMethod: "private_key_jwt", Client: authsvc.Client{ID: "app", PrivateKey: key},
-				AuthorizationURL: "https://op.test/a", TokenURL: "https://op.test/t", UserInfoURL: "https://op.test/u", JWKSURL: "https://op.test/k"}
+				Endpoints: authsvc.Endpoints{
+					Authorization: "https://op.test/a",
+					Token:         "https://op.test/t",
+					UserInfo:      "https://op.test/u",
+					JWKS:          "https://op.test/k",
+				}}
 			c.tune(o)
 			s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Session: authsvc.SessionOptions{Strategy: "jwt"}, Providers: []authsvc.Provider{o}})
 			if s != nil {

@@ -25,10 +25,10 @@ type clientSecrets struct {
 }
 
 func newClientSecrets(o *OAuth) *clientSecrets {
-	if o.ClientSecret == nil {
+	if o.Hooks.ClientSecret == nil {
 		return nil
 	}
-	return &clientSecrets{make: o.ClientSecret, client: o.Client, turn: make(chan struct{}, 1)}
+	return &clientSecrets{make: o.Hooks.ClientSecret, client: o.Client, turn: make(chan struct{}, 1)}
 }
 
 // get returns the secret in force. A failure is not kept: the next sign-in
@@ -70,7 +70,7 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 		}
 		return
 	}
-	if f.ClientSecret != nil || f.ExchangeCode != nil {
+	if f.Hooks.ClientSecret != nil || f.Hooks.ExchangeCode != nil {
 		b.fail("auth_method", "is private_key_jwt, but this provider authenticates the client in a way of its own", "remove it")
 		return
 	}

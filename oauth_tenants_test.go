@@ -29,7 +29,7 @@ func tenants(t *testing.T, pairwise bool, tune func(*authsvc.Config, *authsvc.OA
 	return arena.Start(t, func(c *authsvc.Config) {
 		c.RateLimit.Disabled = true
 		p := c.Providers[0].(*authsvc.OAuth)
-		p.DiscoveryURL = p.Issuer + "/.well-known/openid-configuration"
+		p.Endpoints.Discovery = p.Issuer + "/.well-known/openid-configuration"
 		p.Issuer += "/{tenantid}/v2.0"
 		if p.PairwiseSubject = pairwise; !pairwise {
 			p.Tenants = []string{tenantA, tenantB}
@@ -311,7 +311,12 @@ func TestTenantsAreNamed(t *testing.T) {
 		"plain OAuth, one issuer": {func(o *authsvc.OAuth) { o.OpenID, o.Issuer = false, "https://op.test" }, "", ""},
 	} {
 		o := &authsvc.OAuth{ID: "op", OpenID: true, Issuer: "https://op.test/{tenantid}", Client: authsvc.Client{ID: "app", Secret: "s"},
-			AuthorizationURL: "https://op.test/a", TokenURL: "https://op.test/t", UserInfoURL: "https://op.test/u", JWKSURL: "https://op.test/k"}
+			Endpoints: authsvc.Endpoints{
+				Authorization: "https://op.test/a",
+				Token:         "https://op.test/t",
+				UserInfo:      "https://op.test/u",
+				JWKS:          "https://op.test/k",
+			}}
 		c.tune(o)
 		s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New(), Providers: []authsvc.Provider{o}})
 		if s != nil {

@@ -24,7 +24,7 @@ func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange,
 
 // refresh renews the tokens of an account (RFC 6749 §6).
 func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account, error) {
-	if f.ExchangeCode != nil && f.RefreshTokens == nil {
+	if f.Hooks.ExchangeCode != nil && f.Hooks.RefreshTokens == nil {
 		return Account{}, fmt.Errorf("%w: %s has no way to refresh tokens", ErrNoToken, f.ID)
 	}
 	rq, x, err := f.apart(ctx, s)
@@ -33,12 +33,12 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	}
 	with := oidc.Refresh{RefreshToken: a.RefreshToken, Secret: x.Client.Secret, Conform: f.conform(rq)}
 	var tokens *oidc.Tokens
-	if f.RefreshTokens == nil {
+	if f.Hooks.RefreshTokens == nil {
 		tokens, err = f.oidc.Refresh(ctx, with)
 	} else {
 		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
-		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.RefreshTokens(ctx, x) }); err == nil {
+		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.Hooks.RefreshTokens(ctx, x) }); err == nil {
 			tokens, err = f.oidc.ParseRefreshed(oidc.Claims(got), with)
 		}
 	}
@@ -77,9 +77,9 @@ func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hi
 	if err != nil {
 		return err
 	}
-	if f.RevokeToken != nil {
+	if f.Hooks.RevokeToken != nil {
 		x.Tokens = Profile{"session_state": a.SessionState}
-		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.RevokeToken(ctx, x, token, hint) })
+		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.Hooks.RevokeToken(ctx, x, token, hint) })
 		return err
 	}
 	return f.oidc.Revoke(ctx, token, hint, x.Client.Secret)

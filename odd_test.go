@@ -101,7 +101,11 @@ func (o *odd) hosts() map[string]bool {
 // oddClient is the client at that provider, changed by tune.
 func oddClient(tune func(*authsvc.OAuth)) *authsvc.OAuth {
 	p := &authsvc.OAuth{ID: "odd", Client: authsvc.Client{ID: "odd-client", Secret: arena.ClientSecret},
-		AuthorizationURL: "https://odd.test/authorize", TokenURL: "https://odd.test/token", UserInfoURL: "https://api.odd.test/me",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://odd.test/authorize",
+			Token:         "https://odd.test/token",
+			UserInfo:      "https://api.odd.test/me",
+		},
 		Fields: authsvc.Fields{ID: "id"}}
 	if tune != nil {
 		tune(p)

@@ -16,7 +16,7 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []Provider{
-			&OAuth{ID: "op", AuthorizationURL: "https://id.test/a", TokenURL: "https://id.test/t", UserInfoURL: "https://id.test/u", Client: Client{ID: "app", Secret: "s"}},
+			&OAuth{ID: "op", Endpoints: Endpoints{Authorization: "https://id.test/a", Token: "https://id.test/t", UserInfo: "https://id.test/u"}, Client: Client{ID: "app", Secret: "s"}},
 			&OpenID2{ID: "steam", Endpoint: "https://id.test/openid", ClaimedIDPrefix: "https://id.test/users/"}}})
 	if err != nil {
 		t.Fatal(err)

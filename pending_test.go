@@ -182,7 +182,7 @@ func TestSignOutAtProviderOutlivesSession(t *testing.T) {
 	t.Parallel()
 	inEveryMode(t, func(c *authsvc.Config) {
 		op := c.Providers[0].(*authsvc.OAuth)
-		op.LogoutAtProvider, op.EndSessionURL, op.Scope = true, "https://op.test/end", "openid"
+		op.LogoutAtProvider, op.Endpoints.EndSession, op.Scope = true, "https://op.test/end", "openid"
 	}, func(t *testing.T, w *arena.World) {
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")

@@ -90,9 +90,8 @@ type OAuth struct {
 	// Issuer, compared exactly: with OpenID required, and the endpoints that
 	// are not given are discovered from it on first use. Without OpenID it is
 	// compared with the iss parameter of the callback (RFC 9207).
-	Issuer string
-	// DiscoveryURL is where the metadata is; default: below Issuer.
-	DiscoveryURL string
+	Issuer    string
+	Endpoints Endpoints
 	// Tenants are the tenants to accept of an Issuer with "{tenantid}" in it,
 	// which stands for the claim tid of the ID token. Required, unless
 	// PairwiseSubject is set; then empty is any. New accounts of such an Issuer
@@ -102,17 +101,9 @@ type OAuth struct {
 	// Issuer, for one person, tenant and application, as Microsoft's is: no
 	// tenant can give out that of another's people.
 	PairwiseSubject bool
-
-	AuthorizationURL string
-	TokenURL         string
-	UserInfoURL      string
-	JWKSURL          string
-	RevocationURL    string // RFC 7009
-	EndSessionURL    string // OpenID Connect RP-Initiated Logout 1.0
-
-	// Hosts are further hosts, host[:port], that the functions below may call
-	// and the access token may go to; "*.example.com" is any subdomain. Those
-	// of the addresses above are always in.
+	// Hosts are further hosts, host[:port], that Hooks may call and the access
+	// token may go to; "*.example.com" is any subdomain. Those of Endpoints are
+	// always in.
 	Hosts []string
 
 	Scope string // default "openid email profile" with OpenID Connect
@@ -125,8 +116,7 @@ type OAuth struct {
 	// ClientIDParam is the name under which both requests carry the client
 	// id; default "client_id".
 	ClientIDParam string
-	// AuthMethod at the token endpoint: client_secret_basic (default),
-	// client_secret_post, private_key_jwt or none.
+	// AuthMethod at the token endpoint; default [ClientSecretBasic].
 	AuthMethod AuthMethod
 	// AssertionAudience is who the signatures of private_key_jwt are for. Default:
 	// Issuer. Required without one, or with "{tenantid}" in it.
@@ -145,25 +135,14 @@ type OAuth struct {
 	// one is warned about at start, dropping all is refused.
 	Checks []string
 
-	// Headers are sent with token and userinfo requests, UserInfoHeaders with
-	// the latter only. {client_id} in a value is the client id.
-	Headers         map[string]string
-	UserInfoHeaders map[string]string
-	// UserInfoMethod is GET (default) or POST. UserInfoBody is what a POST
-	// carries: JSON if it begins with { or [, else a form.
-	UserInfoMethod string
-	UserInfoBody   string
-	// UserInfoAuth says how the access token travels, instead of as
-	// "Authorization: Bearer": "query:NAME", "header:NAME" (the bare token) or
-	// "header:NAME SCHEME".
-	UserInfoAuth string
+	// Headers are sent with token and userinfo requests. {client_id} in a value
+	// is the client id.
+	Headers  map[string]string
+	UserInfo UserInfo
 
 	// Fields maps the profile to the user; the zero value is the OpenID
 	// Connect standard claims.
 	Fields Fields
-	// UserInfoClaims asks the userinfo endpoint although there is an ID
-	// token; its claims are added, its sub must match.
-	UserInfoClaims bool
 	// TrustEmail: the provider only asserts addresses that it has verified.
 	// Without it, an address counts as verified only when Fields.EmailVerified
 	// is a boolean true.
@@ -181,10 +160,43 @@ type OAuth struct {
 	// Its endpoint has to take POST where ID tokens have personal claims.
 	LogoutAtProvider bool
 
-	// The functions are for providers that depart from the standards. An error
-	// or a panic of theirs refuses the sign-in; ErrAccessDenied says that the
-	// person may not. Their errors are logged: no secrets in them.
+	Hooks Hooks
+	Style Style
+}
 
+// Endpoints are the addresses of a provider, https except on loopback. With
+// OpenID, those that are empty are discovered.
+type Endpoints struct {
+	Discovery     string // where the metadata is (RFC 8414); default: below OAuth.Issuer
+	Authorization string // RFC 6749 §3.1
+	Token         string // RFC 6749 §3.2
+	UserInfo      string // OpenID Connect Core §5.3, or any that answers a profile as JSON
+	JWKS          string // RFC 7517
+	Revocation    string // RFC 7009
+	EndSession    string // OpenID Connect RP-Initiated Logout 1.0
+}
+
+// UserInfo says how the userinfo endpoint is asked.
+type UserInfo struct {
+	// AddClaims asks it although there is an ID token; its claims are added,
+	// its sub must match.
+	AddClaims bool
+	// Method is GET (default) or POST. Body is what a POST carries: JSON if it
+	// begins with { or [, else a form.
+	Method string
+	Body   string
+	// Auth says how the access token travels, instead of as
+	// "Authorization: Bearer": "query:NAME", "header:NAME" (the bare token) or
+	// "header:NAME SCHEME".
+	Auth string
+	// Headers are sent with this request, beside OAuth.Headers.
+	Headers map[string]string
+}
+
+// Hooks are functions for providers that depart from the standards. An error
+// or a panic of theirs refuses the sign-in; ErrAccessDenied says that the
+// person may not. Their errors are logged: no secrets in them.
+type Hooks struct {
 	// Authorize changes the query of the authorization request, last of all.
 	// What binds the answer to the browser (state, nonce, the PKCE challenge)
 	// and says where it goes must stay.
@@ -196,7 +208,7 @@ type OAuth struct {
 	// standard names (access_token, refresh_token, expires_in, token_type,
 	// id_token, scope) and whatever else came.
 	ExchangeCode func(ctx context.Context, x *Exchange) (Profile, error)
-	// ConformTokens mends a token answer that departs from RFC 6749 before it
+	// ConformTokens corrects a token answer that departs from RFC 6749 before it
 	// is judged; it may also find an error in one with status 200.
 	ConformTokens func(answer Profile) (Profile, error)
 	// RefreshTokens replaces the request that renews the access token; x.Tokens
@@ -215,8 +227,6 @@ type OAuth struct {
 	UserInfo func(ctx context.Context, x *Exchange) (Profile, error)
 	// MapProfile replaces Fields. User.ID is the person's id at the provider.
 	MapProfile func(Profile) (User, error)
-
-	Style Style
 }
 
 // Fields are paths into a Profile:

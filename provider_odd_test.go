@@ -38,32 +38,32 @@ func TestOddRequests(t *testing.T) {
 		"header": {func(p *authsvc.OAuth) { p.Headers = map[string]string{"Client-Id": "<{client_id}>"} }, "odd.test/token",
 			func(r *http.Request) bool { return r.Header.Get("Client-Id") == "<odd-client>" }},
 		"userinfo header": {func(p *authsvc.OAuth) {
-			p.Headers, p.UserInfoHeaders = map[string]string{"V": "1"}, map[string]string{"Client-Id": "{client_id}"}
+			p.Headers, p.UserInfo.Headers = map[string]string{"V": "1"}, map[string]string{"Client-Id": "{client_id}"}
 		},
 			"api.odd.test/me", func(r *http.Request) bool {
 				return r.Header.Get("Client-Id") == "odd-client" && r.Header.Get("V") == "1" && r.Header.Get("Authorization") == "Bearer the-token"
 			}},
 		"query": {func(p *authsvc.OAuth) {
-			p.UserInfoAuth, p.UserInfoURL = "query:oauth_token", "https://api.odd.test/me?v=2"
+			p.UserInfo.Auth, p.Endpoints.UserInfo = "query:oauth_token", "https://api.odd.test/me?v=2"
 		}, "api.odd.test/me",
 			func(r *http.Request) bool {
 				return r.URL.RawQuery == "oauth_token=the-token&v=2" && r.Header.Get("Authorization") == ""
 			}},
-		"bare header": {func(p *authsvc.OAuth) { p.UserInfoAuth = "header:x-access-token" }, "api.odd.test/me",
+		"bare header": {func(p *authsvc.OAuth) { p.UserInfo.Auth = "header:x-access-token" }, "api.odd.test/me",
 			func(r *http.Request) bool {
 				return r.Header.Get("X-Access-Token") == "the-token" && r.Header.Get("Authorization") == ""
 			}},
-		"scheme": {func(p *authsvc.OAuth) { p.UserInfoAuth = "header:Authorization OAuth" }, "api.odd.test/me",
+		"scheme": {func(p *authsvc.OAuth) { p.UserInfo.Auth = "header:Authorization OAuth" }, "api.odd.test/me",
 			func(r *http.Request) bool { return r.Header.Get("Authorization") == "OAuth the-token" }},
-		"post json": {func(p *authsvc.OAuth) { p.UserInfoMethod, p.UserInfoBody = "POST", `{"query":"{me{id}}"}` }, "api.odd.test/me",
+		"post json": {func(p *authsvc.OAuth) { p.UserInfo.Method, p.UserInfo.Body = "POST", `{"query":"{me{id}}"}` }, "api.odd.test/me",
 			func(r *http.Request) bool {
 				return r.Method == "POST" && r.Header.Get("Content-Type") == "application/json" && r.PostForm.Get("raw") == `{"query":"{me{id}}"}`
 			}},
-		"post form": {func(p *authsvc.OAuth) { p.UserInfoMethod, p.UserInfoBody = "POST", "a=b" }, "api.odd.test/me",
+		"post form": {func(p *authsvc.OAuth) { p.UserInfo.Method, p.UserInfo.Body = "POST", "a=b" }, "api.odd.test/me",
 			func(r *http.Request) bool {
 				return r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" && r.Form.Get("a") == "b"
 			}},
-		"post nothing": {func(p *authsvc.OAuth) { p.UserInfoMethod = "POST" }, "api.odd.test/me",
+		"post nothing": {func(p *authsvc.OAuth) { p.UserInfo.Method = "POST" }, "api.odd.test/me",
 			func(r *http.Request) bool {
 				return r.Method == "POST" && r.ContentLength == 0 && r.Header.Get("Content-Type") == ""
 			}},
@@ -93,20 +93,20 @@ func TestOddExchange(t *testing.T) {
 	w := startOdd(t, o, func(p *authsvc.OAuth) {
 		p.Fields = authsvc.Fields{ID: "token.openid", Email: "emails[primary=true].email", EmailVerified: "emails[primary=true].verified"}
 		p.VerifiedText = true
-		p.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		p.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 			v, err := x.Do(ctx, authsvc.APIRequest{URL: "https://odd.test/gettoken", JSON: map[string]string{"code": x.Code, "secret": x.Client.Secret, "verifier": x.Verifier},
 				Header: map[string]string{"Authorization": "Basic eA=="}})
 			answer, _ := v.(map[string]any)
 			return answer, err
 		}
-		p.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) {
+		p.Hooks.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) {
 			if a.Text("code") != "0" {
 				return nil, errors.New("the provider answered with code " + a.Text("code"))
 			}
 			return authsvc.Profile{"access_token": a.Text("data.accessToken"), "token_type": "bearer", "expires_in": a.Text("data.expires"),
 				"openid": a.Text("data.openid")}, nil
 		}
-		p.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		p.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 			profile, err := x.UserInfo(ctx)
 			if err != nil {
 				return nil, err
@@ -172,7 +172,7 @@ func TestMintedSecret(t *testing.T) {
 		o := newOdd(nil)
 		p := oddClient(func(p *authsvc.OAuth) {
 			p.Client.Secret, p.AuthMethod = "", "client_secret_post"
-			p.ClientSecret = func(c authsvc.Client, now time.Time) (string, time.Time, error) {
+			p.Hooks.ClientSecret = func(c authsvc.Client, now time.Time) (string, time.Time, error) {
 				time.Sleep(time.Second) // others come meanwhile
 				if broken.Load() {
 					return "", time.Time{}, errors.New("no key")
@@ -232,7 +232,7 @@ func TestMintedSecretRefused(t *testing.T) {
 	} {
 		w := startOdd(t, newOdd(nil), func(p *authsvc.OAuth) {
 			p.Client.Secret = ""
-			p.ClientSecret = func(_ authsvc.Client, now time.Time) (string, time.Time, error) {
+			p.Hooks.ClientSecret = func(_ authsvc.Client, now time.Time) (string, time.Time, error) {
 				if tt.expires == 0 {
 					return tt.secret, time.Time{}, nil
 				}

@@ -43,17 +43,17 @@ func TestRefreshFunctions(t *testing.T) {
 	}{
 		"standard": {func(*authsvc.OAuth) {}, "at-odd", ""},
 		"conform": {func(p *authsvc.OAuth) {
-			p.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) { a["access_token"] = "mended"; return a, nil }
+			p.Hooks.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) { a["access_token"] = "mended"; return a, nil }
 		}, "mended", ""},
 		"same token again": {func(p *authsvc.OAuth) {
-			p.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) { a["access_token"] = "at-0"; return a, nil }
+			p.Hooks.ConformTokens = func(a authsvc.Profile) (authsvc.Profile, error) { a["access_token"] = "at-0"; return a, nil }
 		}, "at-0", ""},
 		"minted secret": {func(p *authsvc.OAuth) {
-			p.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "minted", time.Time{}, nil }
+			p.Hooks.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "minted", time.Time{}, nil }
 		}, "at-odd", ""},
 		"own request": {func(p *authsvc.OAuth) {
-			p.ExchangeCode = none
-			p.RefreshTokens = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			p.Hooks.ExchangeCode = none
+			p.Hooks.RefreshTokens = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 				if x.Tokens["refresh_token"] != "rt-0" || x.Client.Secret != arena.ClientSecret || x.Callback("code") != "" {
 					return nil, errors.New("not what it needs")
 				}
@@ -61,24 +61,24 @@ func TestRefreshFunctions(t *testing.T) {
 			}
 		}, "own", ""},
 		"own request refused": {func(p *authsvc.OAuth) {
-			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+			p.Hooks.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 				return authsvc.Profile{"error": "invalid_grant"}, nil
 			}
 		}, "", "refused the stored refresh token"},
 		"own request says so": {func(p *authsvc.OAuth) {
-			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+			p.Hooks.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 				return nil, fmt.Errorf("odd: %w", authsvc.ErrTokenRefused)
 			}
 		}, "", "refused the stored refresh token"},
 		"own request lacks something": {func(p *authsvc.OAuth) {
-			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+			p.Hooks.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 				return nil, fmt.Errorf("odd: %w", authsvc.ErrNoToken)
 			}
 		}, "", "no usable token"},
 		"own request panics": {func(p *authsvc.OAuth) {
-			p.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("x") }
+			p.Hooks.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("x") }
 		}, "", "RefreshTokens panicked"},
-		"only the code": {func(p *authsvc.OAuth) { p.ExchangeCode = none }, "", "no way to refresh"},
+		"only the code": {func(p *authsvc.OAuth) { p.Hooks.ExchangeCode = none }, "", "no way to refresh"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,7 +95,7 @@ func (o *rotator) answer(path string, form url.Values) (int, string) {
 func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return replica(t, store, func(c *authsvc.Config) {
-		c.Providers = append(c.Providers, oddClient(func(p *authsvc.OAuth) { p.RevocationURL = "https://odd.test/revoke" }))
+		c.Providers = append(c.Providers, oddClient(func(p *authsvc.OAuth) { p.Endpoints.Revocation = "https://odd.test/revoke" }))
 		c.Outbound.DangerousTransport = o
 		if tune != nil {
 			tune(c)

@@ -147,6 +147,6 @@ func TestSignOutStaysHere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "end_session_url is missing") {
 			t.Errorf("%v", err)
 		}
-		startOdd(t, o, func(p *authsvc.OAuth) { p.LogoutAtProvider, p.EndSessionURL = true, "https://odd.test/end" })
+		startOdd(t, o, func(p *authsvc.OAuth) { p.LogoutAtProvider, p.Endpoints.EndSession = true, "https://odd.test/end" })
 	})
 }

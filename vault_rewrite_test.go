@@ -291,7 +291,7 @@ func TestRewriteDuringRefresh(t *testing.T) {
 			rewrite(t, store, keeping("sealed", arena.Secret), false)
 			w := (&rotator{}).at(t, store, func(config *authsvc.Config) {
 				config.Secrets = []string{arena.Secret, secondSecret}
-				config.Providers[len(config.Providers)-1].(*authsvc.OAuth).RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+				config.Providers[len(config.Providers)-1].(*authsvc.OAuth).Hooks.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 					if written, _ := rewrite(t, store, c.to, false); len(written) != 1 {
 						t.Errorf("written: %q", written)
 					}

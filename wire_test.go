@@ -84,11 +84,15 @@ func playEmbedded(t *testing.T, config, transcript string) {
 	}
 	if strings.Contains(config, "logout_at_provider: true") {
 		o := c.Providers[0].(*authsvc.OAuth)
-		o.LogoutAtProvider, o.EndSessionURL = true, op.Issuer()+"/end"
+		o.LogoutAtProvider, o.Endpoints.EndSession = true, op.Issuer()+"/end"
 	}
 	if strings.Contains(config, "type: oauth2") {
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},
-			AuthorizationURL: op.Issuer() + "/oauth2/authorize", TokenURL: op.Issuer() + "/oauth2/token", UserInfoURL: op.Issuer() + "/oauth2/user",
+			Endpoints: authsvc.Endpoints{
+				Authorization: op.Issuer() + "/oauth2/authorize",
+				Token:         op.Issuer() + "/oauth2/token",
+				UserInfo:      op.Issuer() + "/oauth2/user",
+			},
 			Scope: "profile email", Fields: authsvc.Fields{ID: "id", Name: "name|login", Email: "email", Image: "avatar_url"}})
 	}
 	if strings.Contains(config, "type: oauth1") {

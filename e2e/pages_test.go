@@ -182,7 +182,7 @@ func formPost(s *site, c *authsvc.Config) {
 func endsThere(s *site, c *authsvc.Config) {
 	for _, p := range c.Providers {
 		if o, ok := p.(*authsvc.OAuth); ok && o.ID == "op" {
-			o.LogoutAtProvider, o.EndSessionURL = true, s.op.Issuer()+"/end"
+			o.LogoutAtProvider, o.Endpoints.EndSession = true, s.op.Issuer()+"/end"
 		}
 	}
 }

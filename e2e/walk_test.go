@@ -219,7 +219,9 @@ func TestForeignRedirects(t *testing.T) {
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		c.AllowedRedirects = []string{outside.URL}
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "far", Name: "Far ID", OpenID: true, Issuer: s.op.Issuer(),
-			AuthorizationURL: hop(t, hop(t, s.op.Issuer()+"/authorize")), Client: authsvc.Client{ID: "app", Secret: clientSecret}})
+			Endpoints: authsvc.Endpoints{
+				Authorization: hop(t, hop(t, s.op.Issuer()+"/authorize")),
+			}, Client: authsvc.Client{ID: "app", Secret: clientSecret}})
 	})
 	b := newTab(t)
 	away := "?callbackUrl=" + url.QueryEscape(outside.URL+"/landed")

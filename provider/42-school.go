@@ -10,10 +10,12 @@ import "authsvc"
 func FortyTwo(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "42-school", Name: "42 School", Client: c,
-		AuthorizationURL: "https://api.intra.42.fr/oauth/authorize",
-		TokenURL:         "https://api.intra.42.fr/oauth/token",
-		UserInfoURL:      "https://api.intra.42.fr/v2/me",
-		Scope:            "public",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://api.intra.42.fr/oauth/authorize",
+			Token:         "https://api.intra.42.fr/oauth/token",
+			UserInfo:      "https://api.intra.42.fr/v2/me",
+		},
+		Scope: "public",
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "usual_full_name|displayname|login",

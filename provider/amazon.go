@@ -9,11 +9,13 @@ import "authsvc"
 func Amazon(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "amazon", Name: "Login with Amazon", Client: c,
-		AuthorizationURL: "https://www.amazon.com/ap/oa",
-		TokenURL:         "https://api.amazon.com/auth/o2/token",
-		UserInfoURL:      "https://api.amazon.com/user/profile",
-		Scope:            "profile",
-		Fields:           authsvc.Fields{ID: "user_id", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#ff9900", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.amazon.com/ap/oa",
+			Token:         "https://api.amazon.com/auth/o2/token",
+			UserInfo:      "https://api.amazon.com/user/profile",
+		},
+		Scope:  "profile",
+		Fields: authsvc.Fields{ID: "user_id", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#ff9900", Text: "#000000"},
 	}
 }

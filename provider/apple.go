@@ -44,9 +44,11 @@ func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
 		DeniedErrors: []string{"user_cancelled_authorize"},
 		AuthMethod:   "client_secret_post",
 		VerifiedText: true,
-		ClientSecret: mint.secret,
-		UserInfo:     appleProfile,
-		Style:        authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Hooks: authsvc.Hooks{
+			ClientSecret: mint.secret,
+			UserInfo:     appleProfile,
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}, nil
 }
 
@@ -119,7 +121,7 @@ func applePrivateKey(text string) (*ecdsa.PrivateKey, bool) {
 	return key, ok && key.Curve == elliptic.P256()
 }
 
-// secret is authsvc.OAuth.ClientSecret.
+// secret is authsvc.OAuth.Hooks.ClientSecret.
 func (m *appleMint) secret(c authsvc.Client, now time.Time) (string, time.Time, error) {
 	expires := now.Add(appleSecretLife)
 	claims, err := json.Marshal(map[string]any{"iss": m.teamID, "sub": c.ID, "aud": "https://appleid.apple.com",

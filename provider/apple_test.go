@@ -25,7 +25,7 @@ func TestAppleSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	text, expires, err := o.ClientSecret(o.Client, now)
+	text, expires, err := o.Hooks.ClientSecret(o.Client, now)
 	if err != nil {
 		t.Fatal(err)
 	}

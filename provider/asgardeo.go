@@ -11,10 +11,12 @@ import "authsvc"
 func Asgardeo(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "asgardeo", Name: "Asgardeo", Client: c,
-		OpenID:         true,
-		Issuer:         server(issuer) + "/oauth2/token",
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: server(issuer) + "/oauth2/token",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

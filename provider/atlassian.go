@@ -10,9 +10,11 @@ import "authsvc"
 func Atlassian(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "atlassian", Name: "Atlassian", Client: c,
-		AuthorizationURL:    "https://auth.atlassian.com/authorize",
-		TokenURL:            "https://auth.atlassian.com/oauth/token",
-		UserInfoURL:         "https://api.atlassian.com/me",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://auth.atlassian.com/authorize",
+			Token:         "https://auth.atlassian.com/oauth/token",
+			UserInfo:      "https://api.atlassian.com/me",
+		},
 		Scope:               "read:me",
 		AuthorizationParams: map[string]string{"audience": "api.atlassian.com", "prompt": "consent"},
 		Fields:              authsvc.Fields{ID: "account_id", EmailVerified: never},

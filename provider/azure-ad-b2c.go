@@ -26,12 +26,14 @@ func AzureADB2C(c authsvc.Client, issuer, tenantID string) (*authsvc.OAuth, erro
 	}
 	return &authsvc.OAuth{
 		ID: "azure-ad-b2c", Name: "Azure AD B2C", Client: c,
-		OpenID:       true,
-		Issuer:       "https://" + at.Host + "/" + strings.ToLower(tenantID) + "/v2.0/",
-		DiscoveryURL: at.String() + "/.well-known/openid-configuration",
-		Scope:        "openid offline_access " + c.ID,
-		Fields:       authsvc.Fields{Name: "name|preferred_username", Email: "emails[0]", EmailVerified: never},
-		Style:        authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://" + at.Host + "/" + strings.ToLower(tenantID) + "/v2.0/",
+		Endpoints: authsvc.Endpoints{
+			Discovery: at.String() + "/.well-known/openid-configuration",
+		},
+		Scope:  "openid offline_access " + c.ID,
+		Fields: authsvc.Fields{Name: "name|preferred_username", Email: "emails[0]", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
 	}, nil
 }
 

@@ -16,8 +16,10 @@ func BankIDNorge(c authsvc.Client) *authsvc.OAuth {
 		Scope:               "openid profile",
 		AuthorizationParams: map[string]string{"ui_locales": "no", "login_hint": "BIS"},
 		AuthMethod:          "client_secret_post",
-		UserInfoClaims:      true,
-		Fields:              authsvc.Fields{EmailVerified: never},
-		Style:               authsvc.Style{Background: "#39134c", Text: "#ffffff"},
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#39134c", Text: "#ffffff"},
 	}
 }

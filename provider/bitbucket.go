@@ -15,11 +15,13 @@ import (
 func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "bitbucket", Name: "Bitbucket", Client: c,
-		AuthorizationURL: "https://bitbucket.org/site/oauth2/authorize",
-		TokenURL:         "https://bitbucket.org/site/oauth2/access_token",
-		UserInfoURL:      "https://api.bitbucket.org/2.0/user",
-		Scope:            "account",
-		NoPKCE:           true, // it knows no PKCE
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://bitbucket.org/site/oauth2/authorize",
+			Token:         "https://bitbucket.org/site/oauth2/access_token",
+			UserInfo:      "https://api.bitbucket.org/2.0/user",
+		},
+		Scope:  "account",
+		NoPKCE: true, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:            "account_id",
 			Name:          "display_name|username",
@@ -29,7 +31,7 @@ func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#205081", Text: "#ffffff"},
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		profile, err := x.UserInfo(ctx)
 		if err != nil {
 			return nil, err
@@ -37,7 +39,7 @@ func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 		if err := inUse(o.ID, profile.Text("account_status"), "active"); err != nil {
 			return nil, err
 		}
-		return profile, addresses(ctx, o.ID, x, profile, o.UserInfoURL+"/emails")
+		return profile, addresses(ctx, o.ID, x, profile, o.Endpoints.UserInfo+"/emails")
 	}
 	return o
 }

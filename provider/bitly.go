@@ -9,9 +9,11 @@ import "authsvc"
 func Bitly(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "bitly", Name: "Bitly", Client: c,
-		AuthorizationURL: "https://bitly.com/oauth/authorize",
-		TokenURL:         "https://api-ssl.bitly.com/oauth/access_token",
-		UserInfoURL:      "https://api-ssl.bitly.com/v4/user",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://bitly.com/oauth/authorize",
+			Token:         "https://api-ssl.bitly.com/oauth/access_token",
+			UserInfo:      "https://api-ssl.bitly.com/v4/user",
+		},
 		Fields: authsvc.Fields{
 			ID:            "login",
 			Email:         "emails[is_primary=true].email",

@@ -9,14 +9,18 @@ import "authsvc"
 func Box(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "box", Name: "Box", Client: c,
-		AuthorizationURL: "https://account.box.com/api/oauth2/authorize",
-		TokenURL:         "https://api.box.com/oauth2/token",
-		UserInfoURL:      "https://api.box.com/2.0/users/me",
-		RevocationURL:    "https://api.box.com/oauth2/revoke",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "name", Email: "login", Image: "avatar_url"},
-		TrustEmail:       true,
-		UserInfo:         onlyInUse("box", "status", "active"),
-		Style:            authsvc.Style{Background: "#0075c9", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://account.box.com/api/oauth2/authorize",
+			Token:         "https://api.box.com/oauth2/token",
+			UserInfo:      "https://api.box.com/2.0/users/me",
+			Revocation:    "https://api.box.com/oauth2/revoke",
+		},
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "name", Email: "login", Image: "avatar_url"},
+		TrustEmail: true,
+		Hooks: authsvc.Hooks{
+			UserInfo: onlyInUse("box", "status", "active"),
+		},
+		Style: authsvc.Style{Background: "#0075c9", Text: "#ffffff"},
 	}
 }

@@ -13,9 +13,11 @@ func BoxyHQSAML(c authsvc.Client, issuer string) *authsvc.OAuth {
 	base := server(issuer)
 	return &authsvc.OAuth{
 		ID: "boxyhq-saml", Name: "BoxyHQ SAML (Ory Polis)", Client: c,
-		AuthorizationURL:    base + "/api/oauth/authorize",
-		TokenURL:            base + "/api/oauth/token",
-		UserInfoURL:         base + "/api/oauth/userinfo",
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/api/oauth/authorize",
+			Token:         base + "/api/oauth/token",
+			UserInfo:      base + "/api/oauth/userinfo",
+		},
 		AuthorizationParams: map[string]string{"provider": "saml"},
 		Fields:              authsvc.Fields{ID: "id", Name: "{firstName} {lastName}|email", EmailVerified: never},
 		Style:               authsvc.Style{Background: "#25c2a0", Text: "#000000"},

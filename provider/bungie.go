@@ -10,11 +10,15 @@ import "authsvc"
 func Bungie(c authsvc.Client, apiKey string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "bungie", Name: "Bungie", Client: c,
-		AuthorizationURL:    "https://www.bungie.net/en/OAuth/Authorize",
-		TokenURL:            "https://www.bungie.net/platform/app/oauth/token/",
-		UserInfoURL:         "https://www.bungie.net/Platform/User/GetMembershipsForCurrentUser/",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.bungie.net/en/OAuth/Authorize",
+			Token:         "https://www.bungie.net/platform/app/oauth/token/",
+			UserInfo:      "https://www.bungie.net/Platform/User/GetMembershipsForCurrentUser/",
+		},
 		AuthorizationParams: map[string]string{"reauth": "true"},
-		UserInfoHeaders:     map[string]string{"X-API-Key": apiKey},
+		UserInfo: authsvc.UserInfo{
+			Headers: map[string]string{"X-API-Key": apiKey},
+		},
 		Fields: authsvc.Fields{
 			ID:    "Response.bungieNetUser.membershipId",
 			Name:  "Response.bungieNetUser.displayName",

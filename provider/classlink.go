@@ -10,10 +10,12 @@ import "authsvc"
 func ClassLink(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "classlink", Name: "ClassLink", Client: c,
-		AuthorizationURL: "https://launchpad.classlink.com/oauth2/v2/auth",
-		TokenURL:         "https://launchpad.classlink.com/oauth2/v2/token",
-		UserInfoURL:      "https://nodeapi.classlink.com/v2/my/info",
-		Scope:            "profile",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://launchpad.classlink.com/oauth2/v2/auth",
+			Token:         "https://launchpad.classlink.com/oauth2/v2/token",
+			UserInfo:      "https://nodeapi.classlink.com/v2/my/info",
+		},
+		Scope: "profile",
 		Fields: authsvc.Fields{
 			ID:            "UserId",
 			Name:          "DisplayName|{FirstName} {LastName}",

@@ -9,10 +9,12 @@ import "authsvc"
 func ClickUp(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "click-up", Name: "ClickUp", Client: c,
-		AuthorizationURL: "https://app.clickup.com/api",
-		TokenURL:         "https://api.clickup.com/api/v2/oauth/token",
-		UserInfoURL:      "https://api.clickup.com/api/v2/user",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://app.clickup.com/api",
+			Token:         "https://api.clickup.com/api/v2/oauth/token",
+			UserInfo:      "https://api.clickup.com/api/v2/user",
+		},
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "user.id",
 			Name:          "user.username",

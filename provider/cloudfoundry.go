@@ -11,11 +11,13 @@ func CloudFoundry(c authsvc.Client, uaaURL string) *authsvc.OAuth {
 	base := server(uaaURL)
 	return &authsvc.OAuth{
 		ID: "cloudfoundry", Name: "Cloud Foundry UAA", Client: c,
-		AuthorizationURL: base + "/oauth/authorize",
-		TokenURL:         base + "/oauth/token",
-		UserInfoURL:      base + "/userinfo",
-		Scope:            "openid",
-		Fields:           authsvc.Fields{ID: "user_id", Name: "name|{given_name} {family_name}", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#0c9ed5", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/oauth/authorize",
+			Token:         base + "/oauth/token",
+			UserInfo:      base + "/userinfo",
+		},
+		Scope:  "openid",
+		Fields: authsvc.Fields{ID: "user_id", Name: "name|{given_name} {family_name}", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#0c9ed5", Text: "#000000"},
 	}
 }

@@ -9,12 +9,14 @@ import "authsvc"
 func Coinbase(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "coinbase", Name: "Coinbase", Client: c,
-		AuthorizationURL: "https://login.coinbase.com/oauth2/auth",
-		TokenURL:         "https://login.coinbase.com/oauth2/token",
-		UserInfoURL:      "https://api.coinbase.com/v2/user",
-		RevocationURL:    "https://login.coinbase.com/oauth2/revoke",
-		Scope:            "wallet:user:email,wallet:user:read",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://login.coinbase.com/oauth2/auth",
+			Token:         "https://login.coinbase.com/oauth2/token",
+			UserInfo:      "https://api.coinbase.com/v2/user",
+			Revocation:    "https://login.coinbase.com/oauth2/revoke",
+		},
+		Scope:      "wallet:user:email,wallet:user:read",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "data.id",
 			Name:          "data.name",

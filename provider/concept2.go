@@ -9,10 +9,12 @@ import "authsvc"
 func Concept2(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "concept2", Name: "Concept2 Logbook", Client: c,
-		AuthorizationURL: "https://log.concept2.com/oauth/authorize",
-		TokenURL:         "https://log.concept2.com/oauth/access_token",
-		UserInfoURL:      "https://log.concept2.com/api/users/me",
-		Scope:            "user:read",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://log.concept2.com/oauth/authorize",
+			Token:         "https://log.concept2.com/oauth/access_token",
+			UserInfo:      "https://log.concept2.com/api/users/me",
+		},
+		Scope: "user:read",
 		Fields: authsvc.Fields{
 			ID:            "data.id",
 			Name:          "data.username",

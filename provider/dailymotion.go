@@ -10,12 +10,16 @@ import "authsvc"
 func Dailymotion(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "dailymotion", Name: "Dailymotion", Client: c,
-		AuthorizationURL: "https://www.dailymotion.com/oauth/authorize",
-		TokenURL:         "https://www.dailymotion.com/oauth/token",
-		UserInfoURL:      "https://api.dailymotion.com/me?fields=id,fullname,username,email,avatar_720_url",
-		Scope:            "email",
-		UserInfoAuth:     "query:access_token",
-		Fields:           authsvc.Fields{ID: "id", Name: "fullname|username", EmailVerified: never, Image: "avatar_720_url"},
-		Style:            authsvc.Style{Background: "#0066dc", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.dailymotion.com/oauth/authorize",
+			Token:         "https://www.dailymotion.com/oauth/token",
+			UserInfo:      "https://api.dailymotion.com/me?fields=id,fullname,username,email,avatar_720_url",
+		},
+		Scope: "email",
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:access_token",
+		},
+		Fields: authsvc.Fields{ID: "id", Name: "fullname|username", EmailVerified: never, Image: "avatar_720_url"},
+		Style:  authsvc.Style{Background: "#0066dc", Text: "#ffffff"},
 	}
 }

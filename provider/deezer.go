@@ -16,24 +16,30 @@ import (
 func Deezer(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "deezer", Name: "Deezer", Client: c,
-		AuthorizationURL: "https://connect.deezer.com/oauth/auth.php",
-		TokenURL:         "https://connect.deezer.com/oauth/access_token.php",
-		UserInfoURL:      "https://api.deezer.com/user/me",
-		Scope:            "basic_access email",
-		Authorize:        deezerPerms,
-		ClientIDParam:    "app_id",
-		Checks:           []string{"state"}, // it knows no PKCE
-		UserInfoAuth:     "query:access_token",
-		ConformTokens:    deezerAnswer,
-		Fields:           authsvc.Fields{ID: "id", Name: "name|{firstname} {lastname}", EmailVerified: never, Image: "picture"},
-		Style:            authsvc.Style{Background: "#a238ff", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://connect.deezer.com/oauth/auth.php",
+			Token:         "https://connect.deezer.com/oauth/access_token.php",
+			UserInfo:      "https://api.deezer.com/user/me",
+		},
+		Scope: "basic_access email",
+		Hooks: authsvc.Hooks{
+			Authorize:     deezerPerms,
+			ConformTokens: deezerAnswer,
+		},
+		ClientIDParam: "app_id",
+		Checks:        []string{"state"}, // it knows no PKCE
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:access_token",
+		},
+		Fields: authsvc.Fields{ID: "id", Name: "name|{firstname} {lastname}", EmailVerified: never, Image: "picture"},
+		Style:  authsvc.Style{Background: "#a238ff", Text: "#ffffff"},
 	}
 	redeem := withCode("deezer", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return object(ctx, x, "deezer", authsvc.APIRequest{URL: o.TokenURL, Form: url.Values{
+		return object(ctx, x, "deezer", authsvc.APIRequest{URL: o.Endpoints.Token, Form: url.Values{
 			"app_id": {x.Client.ID}, "secret": {x.Client.Secret}, "code": {x.Code}, "output": {"json"},
 		}})
 	})
-	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		if x.Callback("error_reason") == "user_denied" {
 			return nil, fmt.Errorf("deezer: %w", authsvc.ErrAccessDenied)
 		}

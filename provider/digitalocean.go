@@ -9,19 +9,23 @@ import "authsvc"
 func DigitalOcean(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "digitalocean", Name: "DigitalOcean", Client: c,
-		AuthorizationURL: "https://cloud.digitalocean.com/v1/oauth/authorize",
-		TokenURL:         "https://cloud.digitalocean.com/v1/oauth/token",
-		UserInfoURL:      "https://api.digitalocean.com/v2/account",
-		RevocationURL:    "https://cloud.digitalocean.com/v1/oauth/revoke",
-		Scope:            "read",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://cloud.digitalocean.com/v1/oauth/authorize",
+			Token:         "https://cloud.digitalocean.com/v1/oauth/token",
+			UserInfo:      "https://api.digitalocean.com/v2/account",
+			Revocation:    "https://cloud.digitalocean.com/v1/oauth/revoke",
+		},
+		Scope:      "read",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "account.uuid",
 			Name:          "account.name|account.email",
 			Email:         "account.email",
 			EmailVerified: "account.email_verified",
 		},
-		UserInfo: onlyInUse("digitalocean", "account.status", "active"),
-		Style:    authsvc.Style{Background: "#0080ff", Text: "#000000"},
+		Hooks: authsvc.Hooks{
+			UserInfo: onlyInUse("digitalocean", "account.status", "active"),
+		},
+		Style: authsvc.Style{Background: "#0080ff", Text: "#000000"},
 	}
 }

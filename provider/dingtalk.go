@@ -16,22 +16,28 @@ import (
 func DingTalk(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "dingtalk", Name: "DingTalk", Client: c,
-		AuthorizationURL:    "https://login.dingtalk.com/oauth2/auth",
-		TokenURL:            "https://api.dingtalk.com/v1.0/oauth2/userAccessToken",
-		UserInfoURL:         "https://api.dingtalk.com/v1.0/contact/users/me",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://login.dingtalk.com/oauth2/auth",
+			Token:         "https://api.dingtalk.com/v1.0/oauth2/userAccessToken",
+			UserInfo:      "https://api.dingtalk.com/v1.0/contact/users/me",
+		},
 		Scope:               "openid",
 		AuthorizationParams: map[string]string{"prompt": "consent"},
 		Checks:              []string{"state"}, // it knows no PKCE
-		UserInfoAuth:        "header:x-acs-dingtalk-access-token",
-		ConformTokens:       dingTalkAnswer,
-		Fields:              authsvc.Fields{ID: "unionId", Name: "nick", EmailVerified: never, Image: "avatarUrl"},
-		Style:               authsvc.Style{Background: "#007fff", Text: "#000000"},
+		UserInfo: authsvc.UserInfo{
+			Auth: "header:x-acs-dingtalk-access-token",
+		},
+		Hooks: authsvc.Hooks{
+			ConformTokens: dingTalkAnswer,
+		},
+		Fields: authsvc.Fields{ID: "unionId", Name: "nick", EmailVerified: never, Image: "avatarUrl"},
+		Style:  authsvc.Style{Background: "#007fff", Text: "#000000"},
 	}
-	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return dingTalkTokens(ctx, o.TokenURL, x)
+	o.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return dingTalkTokens(ctx, o.Endpoints.Token, x)
 	}
-	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return renew(ctx, x, "dingtalk", authsvc.APIRequest{URL: o.TokenURL, JSON: map[string]string{
+	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return renew(ctx, x, "dingtalk", authsvc.APIRequest{URL: o.Endpoints.Token, JSON: map[string]string{
 			"grantType": "refresh_token", "refreshToken": x.Tokens.Text("refresh_token"), "clientId": x.Client.ID, "clientSecret": x.Client.Secret,
 		}}, dingTalkSpent)
 	}

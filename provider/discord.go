@@ -16,11 +16,13 @@ import (
 func Discord(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "discord", Name: "Discord", Client: c,
-		AuthorizationURL: "https://discord.com/oauth2/authorize",
-		TokenURL:         "https://discord.com/api/oauth2/token",
-		UserInfoURL:      "https://discord.com/api/users/@me",
-		RevocationURL:    "https://discord.com/api/oauth2/token/revoke",
-		Scope:            "identify email",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://discord.com/oauth2/authorize",
+			Token:         "https://discord.com/api/oauth2/token",
+			UserInfo:      "https://discord.com/api/users/@me",
+			Revocation:    "https://discord.com/api/oauth2/token/revoke",
+		},
+		Scope: "identify email",
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "global_name|username",
@@ -28,8 +30,10 @@ func Discord(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "verified",
 			Image:         "image_url",
 		},
-		UserInfo: discordProfile,
-		Style:    authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
+		Hooks: authsvc.Hooks{
+			UserInfo: discordProfile,
+		},
+		Style: authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
 	}
 }
 

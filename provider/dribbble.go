@@ -8,12 +8,14 @@ import "authsvc"
 func Dribbble(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "dribbble", Name: "Dribbble", Client: c,
-		AuthorizationURL: "https://dribbble.com/oauth/authorize",
-		TokenURL:         "https://dribbble.com/oauth/token",
-		UserInfoURL:      "https://api.dribbble.com/v2/user",
-		Scope:            "public",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Email: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://dribbble.com/oauth/authorize",
+			Token:         "https://dribbble.com/oauth/token",
+			UserInfo:      "https://api.dribbble.com/v2/user",
+		},
+		Scope:      "public",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "name|login", Email: never, Image: "avatar_url"},
+		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -9,13 +9,17 @@ import "authsvc"
 func Dropbox(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "dropbox", Name: "Dropbox", Client: c,
-		AuthorizationURL:    "https://www.dropbox.com/oauth2/authorize",
-		TokenURL:            "https://api.dropboxapi.com/oauth2/token",
-		UserInfoURL:         "https://api.dropboxapi.com/2/users/get_current_account",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.dropbox.com/oauth2/authorize",
+			Token:         "https://api.dropboxapi.com/oauth2/token",
+			UserInfo:      "https://api.dropboxapi.com/2/users/get_current_account",
+		},
 		Scope:               "account_info.read",
 		AuthorizationParams: map[string]string{"token_access_type": "offline"},
-		UserInfoMethod:      "POST",
-		Fields:              authsvc.Fields{ID: "account_id", Name: "name.display_name", Image: "profile_photo_url"},
-		Style:               authsvc.Style{Background: "#0061fe", Text: "#ffffff"},
+		UserInfo: authsvc.UserInfo{
+			Method: "POST",
+		},
+		Fields: authsvc.Fields{ID: "account_id", Name: "name.display_name", Image: "profile_photo_url"},
+		Style:  authsvc.Style{Background: "#0061fe", Text: "#ffffff"},
 	}
 }

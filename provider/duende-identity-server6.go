@@ -11,10 +11,12 @@ import "authsvc"
 func DuendeIdentityServer6(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "duende-identity-server6", Name: "Duende IdentityServer", Client: c,
-		OpenID:         true,
-		Issuer:         issuer,
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#2b3a67", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: issuer,
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#2b3a67", Text: "#ffffff"},
 	}
 }

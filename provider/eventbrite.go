@@ -9,11 +9,13 @@ import "authsvc"
 func Eventbrite(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "eventbrite", Name: "Eventbrite", Client: c,
-		AuthorizationURL: "https://www.eventbrite.com/oauth/authorize",
-		TokenURL:         "https://www.eventbrite.com/oauth/token",
-		UserInfoURL:      "https://www.eventbriteapi.com/v3/users/me/",
-		Scope:            "user.profile",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.eventbrite.com/oauth/authorize",
+			Token:         "https://www.eventbrite.com/oauth/token",
+			UserInfo:      "https://www.eventbriteapi.com/v3/users/me/",
+		},
+		Scope:      "user.profile",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Email:         "emails[primary=true].email",

@@ -19,12 +19,16 @@ import (
 func EVEOnline(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "eveonline", Name: "EVE Online", Client: c,
-		AuthorizationURL: "https://login.eveonline.com/v2/oauth/authorize",
-		TokenURL:         "https://login.eveonline.com/v2/oauth/token",
-		JWKSURL:          "https://login.eveonline.com/oauth/jwks",
-		RevocationURL:    "https://login.eveonline.com/v2/oauth/revoke",
-		Scope:            "publicData",
-		UserInfo:         eveProfile,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://login.eveonline.com/v2/oauth/authorize",
+			Token:         "https://login.eveonline.com/v2/oauth/token",
+			JWKS:          "https://login.eveonline.com/oauth/jwks",
+			Revocation:    "https://login.eveonline.com/v2/oauth/revoke",
+		},
+		Scope: "publicData",
+		Hooks: authsvc.Hooks{
+			UserInfo: eveProfile,
+		},
 		Fields: authsvc.Fields{
 			ID:    "character_id",
 			Name:  "name",

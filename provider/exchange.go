@@ -10,7 +10,7 @@ import (
 	"authsvc"
 )
 
-// withCode is an OAuth.ExchangeCode that refuses a callback without a code.
+// withCode is an OAuth.Hooks.ExchangeCode that refuses a callback without a code.
 func withCode(id string, f func(context.Context, *authsvc.Exchange) (authsvc.Profile, error)) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 	return func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		if x.Code == "" {

@@ -23,11 +23,13 @@ func Facebook(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 	version := cmp.Or(apiVersion, "v24.0")
 	o := &authsvc.OAuth{
 		ID: "facebook", Name: "Facebook", Client: c,
-		AuthorizationURL: "https://www.facebook.com/" + version + "/dialog/oauth",
-		TokenURL:         "https://graph.facebook.com/" + version + "/oauth/access_token",
-		UserInfoURL:      "https://graph.facebook.com/" + version + "/me?fields=id,name,email,picture",
-		Scope:            "email,public_profile",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.facebook.com/" + version + "/dialog/oauth",
+			Token:         "https://graph.facebook.com/" + version + "/oauth/access_token",
+			UserInfo:      "https://graph.facebook.com/" + version + "/me?fields=id,name,email,picture",
+		},
+		Scope:      "email,public_profile",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "name",
@@ -37,8 +39,8 @@ func Facebook(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#006aff", Text: "#ffffff"},
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return facebookProfile(ctx, x, o.UserInfoURL)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return facebookProfile(ctx, x, o.Endpoints.UserInfo)
 	}
 	return o
 }

@@ -9,9 +9,11 @@ import "authsvc"
 func FACEIT(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "faceit", Name: "FACEIT", Client: c,
-		AuthorizationURL:    "https://accounts.faceit.com/accounts",
-		TokenURL:            "https://api.faceit.com/auth/v1/oauth/token",
-		UserInfoURL:         "https://api.faceit.com/auth/v1/resources/userinfo",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://accounts.faceit.com/accounts",
+			Token:         "https://api.faceit.com/auth/v1/oauth/token",
+			UserInfo:      "https://api.faceit.com/auth/v1/resources/userinfo",
+		},
 		AuthorizationParams: map[string]string{"redirect_popup": "true"},
 		Fields:              authsvc.Fields{ID: "guid", Name: "name|nickname", EmailVerified: never},
 		Style:               authsvc.Style{Background: "#ff5500", Text: "#000000"},

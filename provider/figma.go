@@ -8,11 +8,13 @@ import "authsvc"
 func Figma(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "figma", Name: "Figma", Client: c,
-		AuthorizationURL: "https://www.figma.com/oauth",
-		TokenURL:         "https://api.figma.com/v1/oauth/token",
-		UserInfoURL:      "https://api.figma.com/v1/me",
-		Scope:            "current_user:read",
-		Fields:           authsvc.Fields{ID: "id", Name: "handle", EmailVerified: never, Image: "img_url"},
-		Style:            authsvc.Style{Background: "#ff7237", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.figma.com/oauth",
+			Token:         "https://api.figma.com/v1/oauth/token",
+			UserInfo:      "https://api.figma.com/v1/me",
+		},
+		Scope:  "current_user:read",
+		Fields: authsvc.Fields{ID: "id", Name: "handle", EmailVerified: never, Image: "img_url"},
+		Style:  authsvc.Style{Background: "#ff7237", Text: "#000000"},
 	}
 }

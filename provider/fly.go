@@ -9,12 +9,14 @@ import "authsvc"
 func Fly(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "fly", Name: "Fly.io", Client: c,
-		AuthorizationURL: "https://api.fly.io/oauth/authorize",
-		TokenURL:         "https://api.fly.io/oauth/token",
-		UserInfoURL:      "https://api.fly.io/oauth/token/info",
-		Scope:            "read",
-		Fields:           authsvc.Fields{ID: "user_id|resource_owner_id", Name: "user_name"},
-		TrustEmail:       true,
-		Style:            authsvc.Style{Background: "#8b5cf6", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://api.fly.io/oauth/authorize",
+			Token:         "https://api.fly.io/oauth/token",
+			UserInfo:      "https://api.fly.io/oauth/token/info",
+		},
+		Scope:      "read",
+		Fields:     authsvc.Fields{ID: "user_id|resource_owner_id", Name: "user_name"},
+		TrustEmail: true,
+		Style:      authsvc.Style{Background: "#8b5cf6", Text: "#000000"},
 	}
 }

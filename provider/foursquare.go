@@ -16,12 +16,16 @@ func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 	version := url.QueryEscape(cmp.Or(apiVersion, "20230131"))
 	return &authsvc.OAuth{
 		ID: "foursquare", Name: "Foursquare", Client: c,
-		AuthorizationURL: "https://foursquare.com/oauth2/authenticate",
-		TokenURL:         "https://foursquare.com/oauth2/access_token",
-		UserInfoURL:      "https://api.foursquare.com/v2/users/self?v=" + version,
-		UserInfoAuth:     "query:oauth_token",
-		AuthMethod:       "client_secret_post",
-		NoPKCE:           true, // it knows no PKCE
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://foursquare.com/oauth2/authenticate",
+			Token:         "https://foursquare.com/oauth2/access_token",
+			UserInfo:      "https://api.foursquare.com/v2/users/self?v=" + version,
+		},
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:oauth_token",
+		},
+		AuthMethod: "client_secret_post",
+		NoPKCE:     true, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:            "response.user.id",
 			Name:          "{response.user.firstName} {response.user.lastName}",

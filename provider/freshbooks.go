@@ -9,11 +9,13 @@ import "authsvc"
 func FreshBooks(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "freshbooks", Name: "FreshBooks", Client: c,
-		AuthorizationURL: "https://auth.freshbooks.com/oauth/authorize",
-		TokenURL:         "https://api.freshbooks.com/auth/oauth/token",
-		UserInfoURL:      "https://api.freshbooks.com/auth/api/v1/users/me",
-		Scope:            "user:profile:read",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://auth.freshbooks.com/oauth/authorize",
+			Token:         "https://api.freshbooks.com/auth/oauth/token",
+			UserInfo:      "https://api.freshbooks.com/auth/api/v1/users/me",
+		},
+		Scope:      "user:profile:read",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "response.id",
 			Name:          "{response.first_name} {response.last_name}",

@@ -10,9 +10,11 @@ func Frontegg(c authsvc.Client, issuer string) *authsvc.OAuth {
 	issuer = server(issuer)
 	return &authsvc.OAuth{
 		ID: "frontegg", Name: "Frontegg", Client: c,
-		OpenID:       true,
-		Issuer:       issuer,
-		DiscoveryURL: issuer + "/oauth/.well-known/openid-configuration",
-		Style:        authsvc.Style{Background: "#43bb7a", Text: "#000000"},
+		OpenID: true,
+		Issuer: issuer,
+		Endpoints: authsvc.Endpoints{
+			Discovery: issuer + "/oauth/.well-known/openid-configuration",
+		},
+		Style: authsvc.Style{Background: "#43bb7a", Text: "#000000"},
 	}
 }

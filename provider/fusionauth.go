@@ -8,7 +8,7 @@ import (
 
 // FusionAuth signs in with a server of FusionAuth. The issuer is what its
 // tenant is configured to put into tokens, and its metadata must be below it;
-// else set DiscoveryURL. Of several tenants, tenantID names one. Its
+// else set Endpoints.Discovery. Of several tenants, tenantID names one. Its
 // administrator decides what an address is worth: to believe the flag, set
 // Fields.EmailVerified to email_verified.
 //
@@ -24,7 +24,7 @@ func FusionAuth(c authsvc.Client, issuer, tenantID string) *authsvc.OAuth {
 	}
 	if tenantID != "" {
 		o.AuthorizationParams = map[string]string{"tenantId": tenantID}
-		o.DiscoveryURL = server(issuer) + "/.well-known/openid-configuration?" + url.Values{"tenantId": {tenantID}}.Encode()
+		o.Endpoints.Discovery = server(issuer) + "/.well-known/openid-configuration?" + url.Values{"tenantId": {tenantID}}.Encode()
 	}
 	return o
 }

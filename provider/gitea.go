@@ -18,10 +18,12 @@ func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
 	base := server(cmp.Or(baseURL, giteaCom))
 	o := &authsvc.OAuth{
 		ID: "gitea", Name: "Gitea / Forgejo", Client: c,
-		AuthorizationURL: base + "/login/oauth/authorize",
-		TokenURL:         base + "/login/oauth/access_token",
-		UserInfoURL:      base + "/api/v1/user",
-		Scope:            "read:user", // with a scope that it does not know, Gitea gives out tokens for everything
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/login/oauth/authorize",
+			Token:         base + "/login/oauth/access_token",
+			UserInfo:      base + "/api/v1/user",
+		},
+		Scope: "read:user", // with a scope that it does not know, Gitea gives out tokens for everything
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "full_name|login",
@@ -34,7 +36,7 @@ func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
 	if base == giteaCom {
 		o.Fields.EmailVerified = giteaVerified
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return giteaProfile(ctx, x, o)
 	}
 	return o
@@ -58,5 +60,5 @@ func giteaProfile(ctx context.Context, x *authsvc.Exchange, o *authsvc.OAuth) (a
 			return nil, err
 		}
 	}
-	return profile, addresses(ctx, o.ID, x, profile, o.UserInfoURL+"/emails")
+	return profile, addresses(ctx, o.ID, x, profile, o.Endpoints.UserInfo+"/emails")
 }

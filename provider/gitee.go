@@ -15,15 +15,17 @@ import (
 func Gitee(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "gitee", Name: "Gitee", Client: c,
-		AuthorizationURL: "https://gitee.com/oauth/authorize",
-		TokenURL:         "https://gitee.com/oauth/token",
-		UserInfoURL:      "https://gitee.com/api/v5/user",
-		Scope:            "user_info emails",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#c71d23", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://gitee.com/oauth/authorize",
+			Token:         "https://gitee.com/oauth/token",
+			UserInfo:      "https://gitee.com/api/v5/user",
+		},
+		Scope:      "user_info emails",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
+		Style:      authsvc.Style{Background: "#c71d23", Text: "#ffffff"},
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		profile, err := x.UserInfo(ctx)
 		if err != nil {
 			return nil, err

@@ -17,16 +17,18 @@ import (
 func GitHub(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "github", Name: "GitHub", Client: c,
-		Issuer:           "https://github.com/login/oauth", // of the iss parameter only
-		AuthorizationURL: "https://github.com/login/oauth/authorize",
-		TokenURL:         "https://github.com/login/oauth/access_token",
-		UserInfoURL:      "https://api.github.com/user",
-		Scope:            "read:user user:email",
-		Fields:           authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
-		Style:            authsvc.Style{Logo: "github", Background: "#24292f", Text: "#ffffff"},
+		Issuer: "https://github.com/login/oauth", // of the iss parameter only
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://github.com/login/oauth/authorize",
+			Token:         "https://github.com/login/oauth/access_token",
+			UserInfo:      "https://api.github.com/user",
+		},
+		Scope:  "read:user user:email",
+		Fields: authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
+		Style:  authsvc.Style{Logo: "github", Background: "#24292f", Text: "#ffffff"},
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return githubProfile(ctx, o.UserInfoURL, x)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return githubProfile(ctx, o.Endpoints.UserInfo, x)
 	}
 	return o
 }

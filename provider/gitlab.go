@@ -20,15 +20,19 @@ func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
 	base := server(cmp.Or(baseURL, gitlabCom))
 	o := &authsvc.OAuth{
 		ID: "gitlab", Name: "GitLab", Client: c,
-		Issuer:           base, // of the iss parameter only
-		AuthorizationURL: base + "/oauth/authorize",
-		TokenURL:         base + "/oauth/token",
-		UserInfoURL:      base + "/api/v4/user",
-		RevocationURL:    base + "/oauth/revoke",
-		Scope:            "read_user",
-		UserInfo:         gitlabProfile,
-		Fields:           authsvc.Fields{ID: "id", Name: "name|username", Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#fc6d26", Text: "#000000"},
+		Issuer: base, // of the iss parameter only
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/oauth/authorize",
+			Token:         base + "/oauth/token",
+			UserInfo:      base + "/api/v4/user",
+			Revocation:    base + "/oauth/revoke",
+		},
+		Scope: "read_user",
+		Hooks: authsvc.Hooks{
+			UserInfo: gitlabProfile,
+		},
+		Fields: authsvc.Fields{ID: "id", Name: "name|username", Image: "avatar_url"},
+		Style:  authsvc.Style{Background: "#fc6d26", Text: "#000000"},
 	}
 	if base != gitlabCom {
 		o.Fields.EmailVerified = never

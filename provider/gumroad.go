@@ -8,10 +8,12 @@ import "authsvc"
 func Gumroad(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "gumroad", Name: "Gumroad", Client: c,
-		AuthorizationURL: "https://gumroad.com/oauth/authorize",
-		TokenURL:         "https://api.gumroad.com/oauth/token",
-		UserInfoURL:      "https://api.gumroad.com/v2/user",
-		Scope:            "view_profile",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://gumroad.com/oauth/authorize",
+			Token:         "https://api.gumroad.com/oauth/token",
+			UserInfo:      "https://api.gumroad.com/v2/user",
+		},
+		Scope: "view_profile",
 		Fields: authsvc.Fields{
 			ID:            "user.user_id",
 			Name:          "user.name",

@@ -9,13 +9,17 @@ import "authsvc"
 func Heroku(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "heroku", Name: "Heroku", Client: c,
-		AuthorizationURL: "https://id.heroku.com/oauth/authorize",
-		TokenURL:         "https://id.heroku.com/oauth/token",
-		UserInfoURL:      "https://api.heroku.com/account",
-		Scope:            "identity",
-		AuthMethod:       "client_secret_post",
-		UserInfoHeaders:  map[string]string{"Accept": "application/vnd.heroku+json; version=3"},
-		Fields:           authsvc.Fields{ID: "id", Name: "name|email", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#430098", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://id.heroku.com/oauth/authorize",
+			Token:         "https://id.heroku.com/oauth/token",
+			UserInfo:      "https://api.heroku.com/account",
+		},
+		Scope:      "identity",
+		AuthMethod: "client_secret_post",
+		UserInfo: authsvc.UserInfo{
+			Headers: map[string]string{"Accept": "application/vnd.heroku+json; version=3"},
+		},
+		Fields: authsvc.Fields{ID: "id", Name: "name|email", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#430098", Text: "#ffffff"},
 	}
 }

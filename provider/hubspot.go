@@ -16,16 +16,18 @@ import (
 func HubSpot(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "hubspot", Name: "HubSpot", Client: c,
-		AuthorizationURL: "https://app.hubspot.com/oauth/authorize",
-		TokenURL:         "https://api.hubapi.com/oauth/2026-03/token",
-		UserInfoURL:      "https://api.hubapi.com/oauth/2026-03/token/introspect",
-		Scope:            "oauth",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "user_id", Name: "user", Email: "user", EmailVerified: never, Image: never},
-		Style:            authsvc.Style{Background: "#ff7a59", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://app.hubspot.com/oauth/authorize",
+			Token:         "https://api.hubapi.com/oauth/2026-03/token",
+			UserInfo:      "https://api.hubapi.com/oauth/2026-03/token/introspect",
+		},
+		Scope:      "oauth",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "user_id", Name: "user", Email: "user", EmailVerified: never, Image: never},
+		Style:      authsvc.Style{Background: "#ff7a59", Text: "#000000"},
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return hubSpotToken(ctx, o.UserInfoURL, x)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return hubSpotToken(ctx, o.Endpoints.UserInfo, x)
 	}
 	return o
 }

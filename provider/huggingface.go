@@ -8,9 +8,11 @@ import "authsvc"
 func HuggingFace(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "huggingface", Name: "Hugging Face", Client: c,
-		OpenID:         true,
-		Issuer:         "https://huggingface.co",
-		UserInfoClaims: true,
-		Style:          authsvc.Style{Background: "#ffd21e", Text: "#000000"},
+		OpenID: true,
+		Issuer: "https://huggingface.co",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Style: authsvc.Style{Background: "#ffd21e", Text: "#000000"},
 	}
 }

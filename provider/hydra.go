@@ -10,10 +10,12 @@ import "authsvc"
 func Hydra(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "hydra", Name: "Ory Hydra", Client: c,
-		OpenID:         true,
-		Issuer:         issuer,
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#ffffff", Text: "#0f172a"},
+		OpenID: true,
+		Issuer: issuer,
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#ffffff", Text: "#0f172a"},
 	}
 }

@@ -9,12 +9,14 @@ import "authsvc"
 func Instagram(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "instagram", Name: "Instagram", Client: c,
-		AuthorizationURL: "https://www.instagram.com/oauth/authorize",
-		TokenURL:         "https://api.instagram.com/oauth/access_token",
-		UserInfoURL:      "https://graph.instagram.com/me?fields=id,user_id,username,account_type,name,profile_picture_url",
-		Scope:            "instagram_business_basic",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "user_id", Name: "name|username", Email: never, Image: "profile_picture_url"},
-		Style:            authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.instagram.com/oauth/authorize",
+			Token:         "https://api.instagram.com/oauth/access_token",
+			UserInfo:      "https://graph.instagram.com/me?fields=id,user_id,username,account_type,name,profile_picture_url",
+		},
+		Scope:      "instagram_business_basic",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "user_id", Name: "name|username", Email: never, Image: "profile_picture_url"},
+		Style:      authsvc.Style{Background: "#ffffff", Text: "#000000"},
 	}
 }

@@ -9,11 +9,13 @@ import "authsvc"
 func Intercom(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "intercom", Name: "Intercom", Client: c,
-		AuthorizationURL: "https://app.intercom.io/oauth",
-		TokenURL:         "https://api.intercom.io/auth/eagle/token",
-		UserInfoURL:      "https://api.intercom.io/me",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Image: "avatar.image_url"},
-		Style:            authsvc.Style{Background: "#286efa", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://app.intercom.io/oauth",
+			Token:         "https://api.intercom.io/auth/eagle/token",
+			UserInfo:      "https://api.intercom.io/me",
+		},
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Image: "avatar.image_url"},
+		Style:      authsvc.Style{Background: "#286efa", Text: "#000000"},
 	}
 }

@@ -20,7 +20,7 @@ func inUse(id string, got, want any) error {
 	return fmt.Errorf("%s: the account is not in use: %w", id, authsvc.ErrAccessDenied)
 }
 
-// onlyInUse is the UserInfo of a provider that is plain but for that: the
+// onlyInUse is the Hooks.UserInfo of a provider that is plain but for that: the
 // profile has want, a text or the digits of a number, at path.
 func onlyInUse(id, path, want string) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 	return func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {

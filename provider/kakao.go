@@ -14,13 +14,17 @@ import (
 func Kakao(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "kakao", Name: "Kakao", Client: c,
-		Issuer:           "https://kauth.kakao.com", // of the iss parameter only
-		AuthorizationURL: "https://kauth.kakao.com/oauth/authorize",
-		TokenURL:         "https://kauth.kakao.com/oauth/token",
-		UserInfoURL:      "https://kapi.kakao.com/v2/user/me",
-		Scope:            "account_email profile_nickname profile_image",
-		AuthMethod:       "client_secret_post",
-		UserInfo:         kakaoProfile,
+		Issuer: "https://kauth.kakao.com", // of the iss parameter only
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://kauth.kakao.com/oauth/authorize",
+			Token:         "https://kauth.kakao.com/oauth/token",
+			UserInfo:      "https://kapi.kakao.com/v2/user/me",
+		},
+		Scope:      "account_email profile_nickname profile_image",
+		AuthMethod: "client_secret_post",
+		Hooks: authsvc.Hooks{
+			UserInfo: kakaoProfile,
+		},
 		Fields: authsvc.Fields{
 			ID:    "id",
 			Name:  "kakao_account.profile.nickname|properties.nickname|kakao_account.name",

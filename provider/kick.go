@@ -8,12 +8,14 @@ import "authsvc"
 func Kick(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "kick", Name: "Kick", Client: c,
-		AuthorizationURL: "https://id.kick.com/oauth/authorize",
-		TokenURL:         "https://id.kick.com/oauth/token",
-		UserInfoURL:      "https://api.kick.com/public/v1/users",
-		RevocationURL:    "https://id.kick.com/oauth/revoke",
-		Scope:            "user:read",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://id.kick.com/oauth/authorize",
+			Token:         "https://id.kick.com/oauth/token",
+			UserInfo:      "https://api.kick.com/public/v1/users",
+			Revocation:    "https://id.kick.com/oauth/revoke",
+		},
+		Scope:      "user:read",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "data[0].user_id",
 			Name:          "data[0].name",

@@ -17,11 +17,15 @@ func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
 	domain = cmp.Or(domain, "feishu.cn")
 	o := &authsvc.OAuth{
 		ID: "lark", Name: "Lark / Feishu", Client: c,
-		AuthorizationURL: "https://accounts." + domain + "/open-apis/authen/v1/authorize",
-		TokenURL:         "https://open." + domain + "/open-apis/authen/v2/oauth/token",
-		UserInfoURL:      "https://open." + domain + "/open-apis/authen/v1/user_info",
-		ConformTokens:    larkAnswer,
-		UserInfo:         larkUser,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://accounts." + domain + "/open-apis/authen/v1/authorize",
+			Token:         "https://open." + domain + "/open-apis/authen/v2/oauth/token",
+			UserInfo:      "https://open." + domain + "/open-apis/authen/v1/user_info",
+		},
+		Hooks: authsvc.Hooks{
+			ConformTokens: larkAnswer,
+			UserInfo:      larkUser,
+		},
 		Fields: authsvc.Fields{
 			ID:            "data.union_id",
 			Name:          "data.name|data.en_name",
@@ -31,11 +35,11 @@ func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#3370ff", Text: "#000000"},
 	}
-	o.ExchangeCode = withCode("lark", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return larkTokens(ctx, o.TokenURL, x)
+	o.Hooks.ExchangeCode = withCode("lark", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return larkTokens(ctx, o.Endpoints.Token, x)
 	})
-	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return renew(ctx, x, "lark", authsvc.APIRequest{URL: o.TokenURL, JSON: map[string]string{
+	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return renew(ctx, x, "lark", authsvc.APIRequest{URL: o.Endpoints.Token, JSON: map[string]string{
 			"grant_type": "refresh_token", "refresh_token": x.Tokens.Text("refresh_token"), "client_id": x.Client.ID, "client_secret": x.Client.Secret,
 		}}, larkSpent)
 	}

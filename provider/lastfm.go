@@ -22,12 +22,16 @@ import (
 func LastFM(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "lastfm", Name: "Last.fm", Client: c,
-		AuthorizationURL: "https://www.last.fm/api/auth",
-		TokenURL:         "https://ws.audioscrobbler.com/2.0/",
-		UserInfoURL:      "https://ws.audioscrobbler.com/2.0/",
-		Authorize:        lastFMCallback,
-		ClientIDParam:    "api_key",
-		Checks:           []string{"state"}, // it knows no PKCE
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.last.fm/api/auth",
+			Token:         "https://ws.audioscrobbler.com/2.0/",
+			UserInfo:      "https://ws.audioscrobbler.com/2.0/",
+		},
+		Hooks: authsvc.Hooks{
+			Authorize: lastFMCallback,
+		},
+		ClientIDParam: "api_key",
+		Checks:        []string{"state"}, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:    "user.name",
 			Name:  "user.realname|user.name",
@@ -36,11 +40,11 @@ func LastFM(c authsvc.Client) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#d51007", Text: "#ffffff"},
 	}
-	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return lastFMSession(ctx, o.TokenURL, x)
+	o.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return lastFMSession(ctx, o.Endpoints.Token, x)
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return lastFMUser(ctx, o.UserInfoURL, x)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return lastFMUser(ctx, o.Endpoints.UserInfo, x)
 	}
 	return o
 }

@@ -15,16 +15,22 @@ import (
 func Linear(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "linear", Name: "Linear", Client: c,
-		AuthorizationURL: "https://linear.app/oauth/authorize",
-		TokenURL:         "https://api.linear.app/oauth/token",
-		UserInfoURL:      "https://api.linear.app/graphql",
-		RevocationURL:    "https://api.linear.app/oauth/revoke",
-		UserInfoMethod:   "POST",
-		UserInfoBody:     `{"query": "query { viewer { id name displayName email avatarUrl active } }"}`,
-		Scope:            "read",
-		AuthMethod:       "client_secret_post",
-		NoPKCE:           true, // PKCE has been an error
-		UserInfo:         linearViewer,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://linear.app/oauth/authorize",
+			Token:         "https://api.linear.app/oauth/token",
+			UserInfo:      "https://api.linear.app/graphql",
+			Revocation:    "https://api.linear.app/oauth/revoke",
+		},
+		UserInfo: authsvc.UserInfo{
+			Method: "POST",
+			Body:   `{"query": "query { viewer { id name displayName email avatarUrl active } }"}`,
+		},
+		Scope:      "read",
+		AuthMethod: "client_secret_post",
+		NoPKCE:     true, // PKCE has been an error
+		Hooks: authsvc.Hooks{
+			UserInfo: linearViewer,
+		},
 		Fields: authsvc.Fields{
 			ID:            "data.viewer.id",
 			Name:          "data.viewer.name|data.viewer.displayName",

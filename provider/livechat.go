@@ -9,10 +9,12 @@ import "authsvc"
 func LiveChat(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "livechat", Name: "LiveChat", Client: c,
-		AuthorizationURL: "https://accounts.livechat.com/",
-		TokenURL:         "https://accounts.livechat.com/token",
-		UserInfoURL:      "https://accounts.livechat.com/v2/accounts/me",
-		Fields:           authsvc.Fields{ID: "account_id", Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#ff5100", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://accounts.livechat.com/",
+			Token:         "https://accounts.livechat.com/token",
+			UserInfo:      "https://accounts.livechat.com/v2/accounts/me",
+		},
+		Fields: authsvc.Fields{ID: "account_id", Image: "avatar_url"},
+		Style:  authsvc.Style{Background: "#ff5100", Text: "#000000"},
 	}
 }

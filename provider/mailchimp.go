@@ -10,12 +10,16 @@ import "authsvc"
 func Mailchimp(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "mailchimp", Name: "Mailchimp", Client: c,
-		AuthorizationURL: "https://login.mailchimp.com/oauth2/authorize",
-		TokenURL:         "https://login.mailchimp.com/oauth2/token",
-		UserInfoURL:      "https://login.mailchimp.com/oauth2/metadata",
-		AuthMethod:       "client_secret_post",
-		NoPKCE:           true, // it knows no PKCE
-		UserInfoAuth:     "header:Authorization OAuth",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://login.mailchimp.com/oauth2/authorize",
+			Token:         "https://login.mailchimp.com/oauth2/token",
+			UserInfo:      "https://login.mailchimp.com/oauth2/metadata",
+		},
+		AuthMethod: "client_secret_post",
+		NoPKCE:     true, // it knows no PKCE
+		UserInfo: authsvc.UserInfo{
+			Auth: "header:Authorization OAuth",
+		},
 		Fields: authsvc.Fields{
 			ID:            "login.login_id",
 			Name:          "accountname|login.login_name",

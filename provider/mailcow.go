@@ -11,13 +11,17 @@ func Mailcow(c authsvc.Client, baseURL string) *authsvc.OAuth {
 	base := server(baseURL)
 	return &authsvc.OAuth{
 		ID: "mailcow", Name: "mailcow", Client: c,
-		AuthorizationURL: base + "/oauth/authorize",
-		TokenURL:         base + "/oauth/token",
-		UserInfoURL:      base + "/oauth/profile",
-		Scope:            "profile",
-		Fields:           authsvc.Fields{ID: "id", Name: "full_name|displayName", Email: "email"},
-		TrustEmail:       true,
-		UserInfo:         onlyInUse("mailcow", "active", "1"), // a mailbox that only receives mail has 2
-		Style:            authsvc.Style{Background: "#f9e82d", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/oauth/authorize",
+			Token:         base + "/oauth/token",
+			UserInfo:      base + "/oauth/profile",
+		},
+		Scope:      "profile",
+		Fields:     authsvc.Fields{ID: "id", Name: "full_name|displayName", Email: "email"},
+		TrustEmail: true,
+		Hooks: authsvc.Hooks{
+			UserInfo: onlyInUse("mailcow", "active", "1"), // a mailbox that only receives mail has 2
+		},
+		Style: authsvc.Style{Background: "#f9e82d", Text: "#000000"},
 	}
 }

@@ -8,13 +8,17 @@ import "authsvc"
 func MailRu(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "mailru", Name: "Mail.ru", Client: c,
-		AuthorizationURL: "https://oauth.mail.ru/login",
-		TokenURL:         "https://oauth.mail.ru/token",
-		UserInfoURL:      "https://oauth.mail.ru/userinfo",
-		Scope:            "userinfo",
-		UserInfoAuth:     "query:access_token",
-		Fields:           authsvc.Fields{ID: "id", Name: "name|nickname", Image: "image"},
-		TrustEmail:       true,
-		Style:            authsvc.Style{Background: "#005ff9", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://oauth.mail.ru/login",
+			Token:         "https://oauth.mail.ru/token",
+			UserInfo:      "https://oauth.mail.ru/userinfo",
+		},
+		Scope: "userinfo",
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:access_token",
+		},
+		Fields:     authsvc.Fields{ID: "id", Name: "name|nickname", Image: "image"},
+		TrustEmail: true,
+		Style:      authsvc.Style{Background: "#005ff9", Text: "#ffffff"},
 	}
 }

@@ -11,12 +11,14 @@ func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {
 	base := server(issuer)
 	return &authsvc.OAuth{
 		ID: "mastodon", Name: "Mastodon", Client: c,
-		AuthorizationURL: base + "/oauth/authorize",
-		TokenURL:         base + "/oauth/token",
-		UserInfoURL:      base + "/api/v1/accounts/verify_credentials",
-		RevocationURL:    base + "/oauth/revoke",
-		Scope:            "read",
-		Fields:           authsvc.Fields{ID: "id", Name: "display_name|username", Email: never, Image: "avatar_static|avatar"},
-		Style:            authsvc.Style{Background: "#6364ff", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/oauth/authorize",
+			Token:         base + "/oauth/token",
+			UserInfo:      base + "/api/v1/accounts/verify_credentials",
+			Revocation:    base + "/oauth/revoke",
+		},
+		Scope:  "read",
+		Fields: authsvc.Fields{ID: "id", Name: "display_name|username", Email: never, Image: "avatar_static|avatar"},
+		Style:  authsvc.Style{Background: "#6364ff", Text: "#000000"},
 	}
 }

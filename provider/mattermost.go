@@ -11,11 +11,13 @@ func Mattermost(c authsvc.Client, issuer string) *authsvc.OAuth {
 	base := server(issuer)
 	return &authsvc.OAuth{
 		ID: "mattermost", Name: "Mattermost", Client: c,
-		AuthorizationURL: base + "/oauth/authorize",
-		TokenURL:         base + "/oauth/access_token",
-		UserInfoURL:      base + "/api/v4/users/me",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "username|{first_name} {last_name}", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/oauth/authorize",
+			Token:         base + "/oauth/access_token",
+			UserInfo:      base + "/api/v4/users/me",
+		},
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "username|{first_name} {last_name}", EmailVerified: never},
+		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

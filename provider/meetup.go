@@ -9,12 +9,16 @@ import "authsvc"
 func Meetup(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "meetup", Name: "Meetup", Client: c,
-		AuthorizationURL: "https://secure.meetup.com/oauth2/authorize",
-		TokenURL:         "https://secure.meetup.com/oauth2/access",
-		UserInfoURL:      "https://api.meetup.com/gql-ext",
-		AuthMethod:       "client_secret_post",
-		UserInfoMethod:   "POST",
-		UserInfoBody:     `{"query":"query { self { id name email } }"}`,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://secure.meetup.com/oauth2/authorize",
+			Token:         "https://secure.meetup.com/oauth2/access",
+			UserInfo:      "https://api.meetup.com/gql-ext",
+		},
+		AuthMethod: "client_secret_post",
+		UserInfo: authsvc.UserInfo{
+			Method: "POST",
+			Body:   `{"query":"query { self { id name email } }"}`,
+		},
 		Fields: authsvc.Fields{
 			ID:            "data.self.id",
 			Name:          "data.self.name",

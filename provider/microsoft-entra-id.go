@@ -56,9 +56,9 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 	switch tenant := strings.ToLower(cmp.Or(options.TenantID, "common")); {
 	case tenant == "common", tenant == "organizations":
 		o.Issuer = authority + "/{tenantid}/v2.0"
-		o.DiscoveryURL = authority + "/" + tenant + "/v2.0/.well-known/openid-configuration"
+		o.Endpoints.Discovery = authority + "/" + tenant + "/v2.0/.well-known/openid-configuration"
 		if tenant == "organizations" {
-			o.UserInfo = noPersonalAccount
+			o.Hooks.UserInfo = noPersonalAccount
 		}
 	case tenant == "consumers":
 		o.Issuer = authority + "/" + personalTenant + "/v2.0"
@@ -95,10 +95,10 @@ func withPhoto(o *authsvc.OAuth, authority, size string) error {
 	if graph == "" {
 		return &OptionError{Key: "profile_photo_size", Problem: "goes with the clouds of Microsoft only", Mend: "leave it out, or leave authority out"}
 	}
-	before := o.UserInfo
+	before := o.Hooks.UserInfo
 	o.Scope += " User.Read"
 	o.Hosts = append(o.Hosts, strings.TrimPrefix(graph, "https://"))
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		if before != nil {
 			if _, err := before(ctx, x); err != nil {
 				return nil, err

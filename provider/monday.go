@@ -15,13 +15,19 @@ import (
 func Monday(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "monday", Name: "monday.com", Client: c,
-		AuthorizationURL: "https://auth.monday.com/oauth2/authorize",
-		TokenURL:         "https://auth.monday.com/oauth2/token",
-		UserInfoURL:      "https://api.monday.com/v2",
-		UserInfoMethod:   "POST",
-		UserInfoBody:     `{"query": "query { me { id enabled name email is_verified photo_small } }"}`,
-		Scope:            "me:read",
-		UserInfo:         mondayMe,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://auth.monday.com/oauth2/authorize",
+			Token:         "https://auth.monday.com/oauth2/token",
+			UserInfo:      "https://api.monday.com/v2",
+		},
+		UserInfo: authsvc.UserInfo{
+			Method: "POST",
+			Body:   `{"query": "query { me { id enabled name email is_verified photo_small } }"}`,
+		},
+		Scope: "me:read",
+		Hooks: authsvc.Hooks{
+			UserInfo: mondayMe,
+		},
 		Fields: authsvc.Fields{
 			ID:            "data.me.id",
 			Name:          "data.me.name",

@@ -15,10 +15,14 @@ import (
 func Naver(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "naver", Name: "Naver", Client: c,
-		AuthorizationURL: "https://nid.naver.com/oauth2.0/authorize",
-		TokenURL:         "https://nid.naver.com/oauth2.0/token",
-		UserInfoURL:      "https://openapi.naver.com/v1/nid/me",
-		UserInfo:         naverUser,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://nid.naver.com/oauth2.0/authorize",
+			Token:         "https://nid.naver.com/oauth2.0/token",
+			UserInfo:      "https://openapi.naver.com/v1/nid/me",
+		},
+		Hooks: authsvc.Hooks{
+			UserInfo: naverUser,
+		},
 		Fields: authsvc.Fields{
 			ID:            "response.id",
 			Name:          "response.nickname|response.name",
@@ -28,11 +32,11 @@ func Naver(c authsvc.Client) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#03c75a", Text: "#000000"},
 	}
-	o.ExchangeCode = withCode("naver", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return object(ctx, x, "naver", authsvc.APIRequest{URL: o.TokenURL, Form: withState(x)})
+	o.Hooks.ExchangeCode = withCode("naver", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return object(ctx, x, "naver", authsvc.APIRequest{URL: o.Endpoints.Token, Form: withState(x)})
 	})
-	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return renew(ctx, x, "naver", authsvc.APIRequest{URL: o.TokenURL, Form: withRefreshToken(x)}, says("error", "invalid_grant"))
+	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return renew(ctx, x, "naver", authsvc.APIRequest{URL: o.Endpoints.Token, Form: withRefreshToken(x)}, says("error", "invalid_grant"))
 	}
 	return o
 }

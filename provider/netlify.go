@@ -9,11 +9,13 @@ import "authsvc"
 func Netlify(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "netlify", Name: "Netlify", Client: c,
-		AuthorizationURL: "https://app.netlify.com/authorize",
-		TokenURL:         "https://api.netlify.com/oauth/token",
-		UserInfoURL:      "https://api.netlify.com/api/v1/user",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#32e6e2", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://app.netlify.com/authorize",
+			Token:         "https://api.netlify.com/oauth/token",
+			UserInfo:      "https://api.netlify.com/api/v1/user",
+		},
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_url"},
+		Style:      authsvc.Style{Background: "#32e6e2", Text: "#000000"},
 	}
 }

@@ -17,12 +17,14 @@ func NetSuite(c authsvc.Client, accountID, restlet string) *authsvc.OAuth {
 	host := strings.ReplaceAll(strings.ToLower(accountID), "_", "-")
 	return &authsvc.OAuth{
 		ID: "netsuite", Name: "NetSuite", Client: c,
-		AuthorizationURL: "https://" + host + ".app.netsuite.com/app/login/oauth2/authorize.nl",
-		TokenURL:         "https://" + host + ".suitetalk.api.netsuite.com/services/rest/auth/oauth2/v1/token",
-		UserInfoURL:      restlet,
-		Scope:            "restlets rest_webservices",
-		Fields:           authsvc.Fields{ID: "id", Name: "name", Email: "email", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#181a1b", Text: "#fbfbfb"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://" + host + ".app.netsuite.com/app/login/oauth2/authorize.nl",
+			Token:         "https://" + host + ".suitetalk.api.netsuite.com/services/rest/auth/oauth2/v1/token",
+			UserInfo:      restlet,
+		},
+		Scope:  "restlets rest_webservices",
+		Fields: authsvc.Fields{ID: "id", Name: "name", Email: "email", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#181a1b", Text: "#fbfbfb"},
 	}
 }
 

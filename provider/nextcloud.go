@@ -11,10 +11,14 @@ func Nextcloud(c authsvc.Client, issuer string) *authsvc.OAuth {
 	base := server(issuer)
 	return &authsvc.OAuth{
 		ID: "nextcloud", Name: "Nextcloud", Client: c,
-		AuthorizationURL: base + "/apps/oauth2/authorize",
-		TokenURL:         base + "/apps/oauth2/api/v1/token",
-		UserInfoURL:      base + "/ocs/v2.php/cloud/user?format=json",
-		UserInfoHeaders:  map[string]string{"OCS-APIRequest": "true"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/apps/oauth2/authorize",
+			Token:         base + "/apps/oauth2/api/v1/token",
+			UserInfo:      base + "/ocs/v2.php/cloud/user?format=json",
+		},
+		UserInfo: authsvc.UserInfo{
+			Headers: map[string]string{"OCS-APIRequest": "true"},
+		},
 		Fields: authsvc.Fields{
 			ID:            "ocs.data.id",
 			Name:          "ocs.data.displayname|ocs.data.display-name",

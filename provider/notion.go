@@ -9,12 +9,16 @@ import "authsvc"
 func Notion(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "notion", Name: "Notion", Client: c,
-		AuthorizationURL:    "https://api.notion.com/v1/oauth/authorize",
-		TokenURL:            "https://api.notion.com/v1/oauth/token",
-		UserInfoURL:         "https://api.notion.com/v1/users/me",
-		RevocationURL:       "https://api.notion.com/v1/oauth/revoke",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://api.notion.com/v1/oauth/authorize",
+			Token:         "https://api.notion.com/v1/oauth/token",
+			UserInfo:      "https://api.notion.com/v1/users/me",
+			Revocation:    "https://api.notion.com/v1/oauth/revoke",
+		},
 		AuthorizationParams: map[string]string{"owner": "user"},
-		UserInfoHeaders:     map[string]string{"Notion-Version": "2022-06-28"},
+		UserInfo: authsvc.UserInfo{
+			Headers: map[string]string{"Notion-Version": "2022-06-28"},
+		},
 		Fields: authsvc.Fields{
 			ID:            "bot.owner.user.id",
 			Name:          "bot.owner.user.name",

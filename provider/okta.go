@@ -11,10 +11,12 @@ import "authsvc"
 func Okta(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "okta", Name: "Okta", Client: c,
-		OpenID:         true,
-		Issuer:         server(issuer),
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: server(issuer),
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -14,10 +14,12 @@ import (
 func OneLogin(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "onelogin", Name: "OneLogin", Client: c,
-		OpenID:         true,
-		Issuer:         strings.TrimSuffix(server(issuer), "/oidc/2") + "/oidc/2",
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#1c1f2a", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: strings.TrimSuffix(server(issuer), "/oidc/2") + "/oidc/2",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#1c1f2a", Text: "#ffffff"},
 	}
 }

@@ -8,12 +8,14 @@ import "authsvc"
 func Osu(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "osu", Name: "osu!", Client: c,
-		AuthorizationURL: "https://osu.ppy.sh/oauth/authorize",
-		TokenURL:         "https://osu.ppy.sh/oauth/token",
-		UserInfoURL:      "https://osu.ppy.sh/api/v2/me",
-		Scope:            "identify",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#ff66aa", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://osu.ppy.sh/oauth/authorize",
+			Token:         "https://osu.ppy.sh/oauth/token",
+			UserInfo:      "https://osu.ppy.sh/api/v2/me",
+		},
+		Scope:      "identify",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "avatar_url"},
+		Style:      authsvc.Style{Background: "#ff66aa", Text: "#000000"},
 	}
 }

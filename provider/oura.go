@@ -10,11 +10,13 @@ import "authsvc"
 func Oura(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "oura", Name: "Oura", Client: c,
-		AuthorizationURL: "https://cloud.ouraring.com/oauth/authorize",
-		TokenURL:         "https://api.ouraring.com/oauth/token",
-		UserInfoURL:      "https://api.ouraring.com/v2/usercollection/personal_info",
-		Scope:            "email personal",
-		Fields:           authsvc.Fields{ID: "id", Name: "email", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#2f4a73", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://cloud.ouraring.com/oauth/authorize",
+			Token:         "https://api.ouraring.com/oauth/token",
+			UserInfo:      "https://api.ouraring.com/v2/usercollection/personal_info",
+		},
+		Scope:  "email personal",
+		Fields: authsvc.Fields{ID: "id", Name: "email", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#2f4a73", Text: "#ffffff"},
 	}
 }

@@ -8,11 +8,13 @@ import "authsvc"
 func Patreon(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "patreon", Name: "Patreon", Client: c,
-		AuthorizationURL: "https://www.patreon.com/oauth2/authorize",
-		TokenURL:         "https://www.patreon.com/api/oauth2/token",
-		UserInfoURL:      "https://www.patreon.com/api/oauth2/v2/identity?fields%5Buser%5D=full_name,email,vanity,image_url,is_email_verified",
-		Scope:            "identity identity[email]",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.patreon.com/oauth2/authorize",
+			Token:         "https://www.patreon.com/api/oauth2/token",
+			UserInfo:      "https://www.patreon.com/api/oauth2/v2/identity?fields%5Buser%5D=full_name,email,vanity,image_url,is_email_verified",
+		},
+		Scope:      "identity identity[email]",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "data.id",
 			Name:          "data.attributes.full_name|data.attributes.vanity",

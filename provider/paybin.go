@@ -9,10 +9,12 @@ import "authsvc"
 func Paybin(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "paybin", Name: "Paybin", Client: c,
-		OpenID:           true,
-		Issuer:           "https://idp.paybin.io",
-		AuthorizationURL: "https://idp.paybin.io/oauth2/authorize",
-		TokenURL:         "https://idp.paybin.io/oauth2/token",
-		Style:            authsvc.Style{Background: "#1f2937", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://idp.paybin.io",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://idp.paybin.io/oauth2/authorize",
+			Token:         "https://idp.paybin.io/oauth2/token",
+		},
+		Style: authsvc.Style{Background: "#1f2937", Text: "#ffffff"},
 	}
 }

@@ -10,9 +10,11 @@ import "authsvc"
 func PayPal(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "paypal", Name: "PayPal", Client: c,
-		AuthorizationURL:    "https://www.paypal.com/signin/authorize",
-		TokenURL:            "https://api-m.paypal.com/v1/oauth2/token",
-		UserInfoURL:         "https://api-m.paypal.com/v1/identity/oauth2/userinfo?schema=paypalv1.1",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.paypal.com/signin/authorize",
+			Token:         "https://api-m.paypal.com/v1/oauth2/token",
+			UserInfo:      "https://api-m.paypal.com/v1/identity/oauth2/userinfo?schema=paypalv1.1",
+		},
 		Scope:               "openid email profile",
 		AuthorizationParams: map[string]string{"flowEntry": "static"},
 		Fields: authsvc.Fields{

@@ -11,10 +11,12 @@ import "authsvc"
 func PingID(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "ping-id", Name: "Ping Identity (PingOne)", Client: c,
-		OpenID:         true,
-		Issuer:         server(issuer),
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#b3282d", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: server(issuer),
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#b3282d", Text: "#ffffff"},
 	}
 }

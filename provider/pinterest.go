@@ -10,11 +10,13 @@ import "authsvc"
 func Pinterest(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "pinterest", Name: "Pinterest", Client: c,
-		AuthorizationURL: "https://www.pinterest.com/oauth",
-		TokenURL:         "https://api.pinterest.com/v5/oauth/token",
-		UserInfoURL:      "https://api.pinterest.com/v5/user_account",
-		Scope:            "user_accounts:read",
-		Fields:           authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "profile_image"},
-		Style:            authsvc.Style{Background: "#bd081c", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.pinterest.com/oauth",
+			Token:         "https://api.pinterest.com/v5/oauth/token",
+			UserInfo:      "https://api.pinterest.com/v5/user_account",
+		},
+		Scope:  "user_accounts:read",
+		Fields: authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "profile_image"},
+		Style:  authsvc.Style{Background: "#bd081c", Text: "#ffffff"},
 	}
 }

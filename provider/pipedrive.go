@@ -17,11 +17,15 @@ import (
 func Pipedrive(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "pipedrive", Name: "Pipedrive", Client: c,
-		AuthorizationURL: "https://oauth.pipedrive.com/oauth/authorize",
-		TokenURL:         "https://oauth.pipedrive.com/oauth/token",
-		RevocationURL:    "https://oauth.pipedrive.com/oauth/revoke",
-		Hosts:            []string{"*.pipedrive.com"},
-		UserInfo:         pipedriveMe,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://oauth.pipedrive.com/oauth/authorize",
+			Token:         "https://oauth.pipedrive.com/oauth/token",
+			Revocation:    "https://oauth.pipedrive.com/oauth/revoke",
+		},
+		Hosts: []string{"*.pipedrive.com"},
+		Hooks: authsvc.Hooks{
+			UserInfo: pipedriveMe,
+		},
 		Fields: authsvc.Fields{
 			ID:            "data.id",
 			Name:          "data.name",

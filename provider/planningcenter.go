@@ -10,18 +10,22 @@ import "authsvc"
 func PlanningCenter(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "planningcenter", Name: "Planning Center", Client: c,
-		AuthorizationURL: "https://api.planningcenteronline.com/oauth/authorize",
-		TokenURL:         "https://api.planningcenteronline.com/oauth/token",
-		UserInfoURL:      "https://api.planningcenteronline.com/people/v2/me",
-		Scope:            "people",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://api.planningcenteronline.com/oauth/authorize",
+			Token:         "https://api.planningcenteronline.com/oauth/token",
+			UserInfo:      "https://api.planningcenteronline.com/people/v2/me",
+		},
+		Scope:      "people",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:    "data.id",
 			Name:  "data.attributes.name",
 			Email: never,
 			Image: "data.attributes.avatar",
 		},
-		UserInfo: onlyInUse("planningcenter", "data.attributes.status", "active"),
-		Style:    authsvc.Style{Background: "#2565f4", Text: "#ffffff"},
+		Hooks: authsvc.Hooks{
+			UserInfo: onlyInUse("planningcenter", "data.attributes.status", "active"),
+		},
+		Style: authsvc.Style{Background: "#2565f4", Text: "#ffffff"},
 	}
 }

@@ -9,13 +9,15 @@ import "authsvc"
 func Polar(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "polar", Name: "Polar", Client: c,
-		AuthorizationURL: "https://polar.sh/oauth2/authorize",
-		TokenURL:         "https://api.polar.sh/v1/oauth2/token",
-		UserInfoURL:      "https://api.polar.sh/v1/oauth2/userinfo",
-		RevocationURL:    "https://api.polar.sh/v1/oauth2/revoke",
-		Scope:            "openid profile email",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "sub|id", Name: "name|public_name|username", Image: "picture|avatar_url"},
-		Style:            authsvc.Style{Background: "#0062ff", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://polar.sh/oauth2/authorize",
+			Token:         "https://api.polar.sh/v1/oauth2/token",
+			UserInfo:      "https://api.polar.sh/v1/oauth2/userinfo",
+			Revocation:    "https://api.polar.sh/v1/oauth2/revoke",
+		},
+		Scope:      "openid profile email",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "sub|id", Name: "name|public_name|username", Image: "picture|avatar_url"},
+		Style:      authsvc.Style{Background: "#0062ff", Text: "#ffffff"},
 	}
 }

@@ -9,10 +9,12 @@ import "authsvc"
 func Railway(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "railway", Name: "Railway", Client: c,
-		OpenID:         true,
-		Issuer:         "https://backboard.railway.com",
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{EmailVerified: never},
-		Style:          authsvc.Style{Background: "#0b0d0e", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://backboard.railway.com",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#0b0d0e", Text: "#ffffff"},
 	}
 }

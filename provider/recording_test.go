@@ -31,11 +31,11 @@ type recording struct {
 	Callback  map[string]string `json:"callback"` // what comes back beside code and state; empty: not even that
 	Token     tokenStep         `json:"token"`
 
-	// Discovery is the metadata; its issuer is that of ID tokens. DiscoveryURL
+	// Discovery is the metadata; its issuer is that of ID tokens. Endpoints.Discovery
 	// says where it is, unless below the issuer.
 	Discovery    map[string]any `json:"discovery"`
 	DiscoveryURL string         `json:"discovery_url"`
-	// Issuer and JWKSURL take its place for a provider that serves none, or
+	// Issuer and Endpoints.JWKS take its place for a provider that serves none, or
 	// whose ID tokens name another issuer than the metadata.
 	Issuer  string `json:"issuer"`
 	JWKSURL string `json:"jwks_url"`

@@ -17,17 +17,21 @@ import (
 func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "reddit", Name: "Reddit", Client: c,
-		AuthorizationURL:    "https://www.reddit.com/api/v1/authorize",
-		TokenURL:            "https://www.reddit.com/api/v1/access_token",
-		UserInfoURL:         "https://oauth.reddit.com/api/v1/me",
-		RevocationURL:       "https://www.reddit.com/api/v1/revoke_token",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.reddit.com/api/v1/authorize",
+			Token:         "https://www.reddit.com/api/v1/access_token",
+			UserInfo:      "https://oauth.reddit.com/api/v1/me",
+			Revocation:    "https://www.reddit.com/api/v1/revoke_token",
+		},
 		Scope:               "identity",
 		AuthorizationParams: map[string]string{"duration": "temporary"},
 		Headers:             map[string]string{"User-Agent": cmp.Or(userAgent, "web:{client_id}:1.0")},
 		NoPKCE:              true, // it knows no PKCE
-		UserInfo:            redditMe,
-		Fields:              authsvc.Fields{ID: "id", Name: "name", Email: never, Image: "icon_img|snoovatar_img"},
-		Style:               authsvc.Style{Background: "#ff4500", Text: "#000000"},
+		Hooks: authsvc.Hooks{
+			UserInfo: redditMe,
+		},
+		Fields: authsvc.Fields{ID: "id", Name: "name", Email: never, Image: "icon_img|snoovatar_img"},
+		Style:  authsvc.Style{Background: "#ff4500", Text: "#000000"},
 	}
 }
 

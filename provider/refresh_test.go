@@ -138,12 +138,12 @@ func TestOwnRefresh(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if rec := firstCase(t, e.ID); (o.RefreshTokens != nil) != (rec.Refresh != nil) || (o.RevokeToken != nil) != (rec.Revoke != nil) {
+		if rec := firstCase(t, e.ID); (o.Hooks.RefreshTokens != nil) != (rec.Refresh != nil) || (o.Hooks.RevokeToken != nil) != (rec.Revoke != nil) {
 			t.Errorf("%s: the recording and the constructor disagree about refresh or revocation", e.ID)
 		}
 		// Their access tokens last, or are not of the person.
 		without := map[string]bool{"deezer": true, "lastfm": true, "shopify": true, "wecom": true}
-		if o.ExchangeCode != nil && o.RefreshTokens == nil && !without[e.ID] {
+		if o.Hooks.ExchangeCode != nil && o.Hooks.RefreshTokens == nil && !without[e.ID] {
 			t.Errorf("%s: codes are redeemed its own way, tokens not refreshed", e.ID)
 		}
 	}

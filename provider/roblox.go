@@ -8,12 +8,14 @@ import "authsvc"
 func Roblox(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "roblox", Name: "Roblox", Client: c,
-		OpenID:         true,
-		Issuer:         "https://apis.roblox.com/oauth/",
-		Scope:          "openid profile",
-		AuthMethod:     "client_secret_post",
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{Email: never},
-		Style:          authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
+		OpenID:     true,
+		Issuer:     "https://apis.roblox.com/oauth/",
+		Scope:      "openid profile",
+		AuthMethod: "client_secret_post",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{Email: never},
+		Style:  authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
 	}
 }

@@ -18,8 +18,10 @@ func Salesforce(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID:              true,
 		Issuer:              cmp.Or(issuer, "https://login.salesforce.com"),
 		AuthorizationParams: map[string]string{"display": "page"},
-		UserInfoClaims:      true,
-		Fields:              authsvc.Fields{ID: "user_id", Image: "picture|photos.picture|photos.thumbnail"},
-		Style:               authsvc.Style{Background: "#00a1e0", Text: "#000000"},
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{ID: "user_id", Image: "picture|photos.picture|photos.thumbnail"},
+		Style:  authsvc.Style{Background: "#00a1e0", Text: "#000000"},
 	}
 }

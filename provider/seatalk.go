@@ -9,12 +9,16 @@ import "authsvc"
 func SeaTalk(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "seatalk", Name: "SeaTalk", Client: c,
-		AuthorizationURL: "https://seatalkweb.com/webapp/oauth2/authorize",
-		TokenURL:         "https://seatalkweb.com/webapp/oauth2/token",
-		UserInfoURL:      "https://seatalkweb.com/webapp/oauth2/profile",
-		Scope:            "email",
-		UserInfoAuth:     "query:access_token",
-		Fields:           authsvc.Fields{ID: "user_id", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#1d6ff2", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://seatalkweb.com/webapp/oauth2/authorize",
+			Token:         "https://seatalkweb.com/webapp/oauth2/token",
+			UserInfo:      "https://seatalkweb.com/webapp/oauth2/profile",
+		},
+		Scope: "email",
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:access_token",
+		},
+		Fields: authsvc.Fields{ID: "user_id", EmailVerified: never},
+		Style:  authsvc.Style{Background: "#1d6ff2", Text: "#ffffff"},
 	}
 }

@@ -25,22 +25,28 @@ func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
 	admin := "https://" + host + "/admin"
 	o := &authsvc.OAuth{
 		ID: "shopify", Name: "Shopify", Client: c,
-		AuthorizationURL: admin + "/oauth/authorize",
-		TokenURL:         admin + "/oauth/access_token",
-		UserInfoURL:      admin + "/api/" + cmp.Or(apiVersion, "2026-07") + "/shop.json",
-		UserInfoAuth:     "header:X-Shopify-Access-Token",
-		Scope:            "read_customers",
-		AuthMethod:       "client_secret_post",
-		NoPKCE:           true, // it knows no PKCE
-		ConformTokens:    shopifyAnswer,
-		Fields:           authsvc.Fields{ID: "shop.id", Name: "shop.name", Email: "shop.email", EmailVerified: never, Image: never},
-		Style:            authsvc.Style{Background: "#95bf47", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: admin + "/oauth/authorize",
+			Token:         admin + "/oauth/access_token",
+			UserInfo:      admin + "/api/" + cmp.Or(apiVersion, "2026-07") + "/shop.json",
+		},
+		UserInfo: authsvc.UserInfo{
+			Auth: "header:X-Shopify-Access-Token",
+		},
+		Scope:      "read_customers",
+		AuthMethod: "client_secret_post",
+		NoPKCE:     true, // it knows no PKCE
+		Hooks: authsvc.Hooks{
+			ConformTokens: shopifyAnswer,
+		},
+		Fields: authsvc.Fields{ID: "shop.id", Name: "shop.name", Email: "shop.email", EmailVerified: never, Image: never},
+		Style:  authsvc.Style{Background: "#95bf47", Text: "#000000"},
 	}
-	o.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		if err := shopifyCallback(host, x); err != nil {
 			return nil, err
 		}
-		return shopifyTokens(ctx, o.TokenURL, x)
+		return shopifyTokens(ctx, o.Endpoints.Token, x)
 	}
 	return o
 }

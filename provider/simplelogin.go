@@ -9,10 +9,12 @@ import "authsvc"
 func SimpleLogin(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "simplelogin", Name: "SimpleLogin", Client: c,
-		OpenID:         true,
-		Issuer:         "https://app.simplelogin.io",
-		UserInfoClaims: true,
-		Fields:         authsvc.Fields{Image: "avatar_url"},
-		Style:          authsvc.Style{Background: "#e3156a", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://app.simplelogin.io",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{Image: "avatar_url"},
+		Style:  authsvc.Style{Background: "#e3156a", Text: "#ffffff"},
 	}
 }

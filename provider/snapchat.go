@@ -9,10 +9,12 @@ import "authsvc"
 func Snapchat(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "snapchat", Name: "Snapchat", Client: c,
-		AuthorizationURL: "https://accounts.snapchat.com/accounts/oauth2/auth",
-		TokenURL:         "https://accounts.snapchat.com/accounts/oauth2/token",
-		UserInfoURL:      "https://kit.snapchat.com/v1/me?query=%7Bme%20%7B%20externalId%20displayName%20bitmoji%20%7B%20avatar%20id%20%7D%20email%20%7D%20%7D",
-		Scope:            "https://auth.snapchat.com/oauth2/api/user.external_id https://auth.snapchat.com/oauth2/api/user.display_name https://auth.snapchat.com/oauth2/api/user.bitmoji.avatar",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://accounts.snapchat.com/accounts/oauth2/auth",
+			Token:         "https://accounts.snapchat.com/accounts/oauth2/token",
+			UserInfo:      "https://kit.snapchat.com/v1/me?query=%7Bme%20%7B%20externalId%20displayName%20bitmoji%20%7B%20avatar%20id%20%7D%20email%20%7D%20%7D",
+		},
+		Scope: "https://auth.snapchat.com/oauth2/api/user.external_id https://auth.snapchat.com/oauth2/api/user.display_name https://auth.snapchat.com/oauth2/api/user.bitmoji.avatar",
 		Fields: authsvc.Fields{
 			ID:    "data.me.externalId",
 			Name:  "data.me.displayName",

@@ -8,12 +8,16 @@ import "authsvc"
 func SoundCloud(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "soundcloud", Name: "SoundCloud", Client: c,
-		AuthorizationURL: "https://secure.soundcloud.com/authorize",
-		TokenURL:         "https://secure.soundcloud.com/oauth/token",
-		UserInfoURL:      "https://api.soundcloud.com/me",
-		AuthMethod:       "client_secret_post",
-		UserInfoAuth:     "header:Authorization OAuth",
-		Fields:           authsvc.Fields{ID: "id", Name: "full_name|username", Email: never, Image: "avatar_url"},
-		Style:            authsvc.Style{Background: "#ff5500", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://secure.soundcloud.com/authorize",
+			Token:         "https://secure.soundcloud.com/oauth/token",
+			UserInfo:      "https://api.soundcloud.com/me",
+		},
+		AuthMethod: "client_secret_post",
+		UserInfo: authsvc.UserInfo{
+			Auth: "header:Authorization OAuth",
+		},
+		Fields: authsvc.Fields{ID: "id", Name: "full_name|username", Email: never, Image: "avatar_url"},
+		Style:  authsvc.Style{Background: "#ff5500", Text: "#000000"},
 	}
 }

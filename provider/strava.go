@@ -8,9 +8,11 @@ import "authsvc"
 func Strava(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "strava", Name: "Strava", Client: c,
-		AuthorizationURL:    "https://www.strava.com/oauth/authorize",
-		TokenURL:            "https://www.strava.com/oauth/token",
-		UserInfoURL:         "https://www.strava.com/api/v3/athlete",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.strava.com/oauth/authorize",
+			Token:         "https://www.strava.com/oauth/token",
+			UserInfo:      "https://www.strava.com/api/v3/athlete",
+		},
 		Scope:               "read",
 		AuthorizationParams: map[string]string{"approval_prompt": "auto"},
 		AuthMethod:          "client_secret_post",

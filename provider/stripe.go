@@ -18,12 +18,14 @@ import (
 func Stripe(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "stripe", Name: "Stripe Connect", Client: c,
-		AuthorizationURL: "https://connect.stripe.com/oauth/authorize",
-		TokenURL:         "https://connect.stripe.com/oauth/token",
-		UserInfoURL:      "https://api.stripe.com/v1/accounts",
-		Scope:            "read_only",
-		AuthMethod:       "client_secret_post",
-		NoPKCE:           true, // it knows no PKCE
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://connect.stripe.com/oauth/authorize",
+			Token:         "https://connect.stripe.com/oauth/token",
+			UserInfo:      "https://api.stripe.com/v1/accounts",
+		},
+		Scope:      "read_only",
+		AuthMethod: "client_secret_post",
+		NoPKCE:     true, // it knows no PKCE
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "display_name|settings.dashboard.display_name",
@@ -33,8 +35,8 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#635bff", Text: "#ffffff"},
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return stripeAccount(ctx, o.UserInfoURL, x)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return stripeAccount(ctx, o.Endpoints.UserInfo, x)
 	}
 	return o
 }

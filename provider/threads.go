@@ -9,12 +9,14 @@ import "authsvc"
 func Threads(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "threads", Name: "Threads", Client: c,
-		AuthorizationURL: "https://threads.net/oauth/authorize",
-		TokenURL:         "https://graph.threads.net/oauth/access_token",
-		UserInfoURL:      "https://graph.threads.net/v1.0/me?fields=id,username,name,threads_profile_picture_url",
-		Scope:            "threads_basic",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "name|username", Email: never, Image: "threads_profile_picture_url"},
-		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://threads.net/oauth/authorize",
+			Token:         "https://graph.threads.net/oauth/access_token",
+			UserInfo:      "https://graph.threads.net/v1.0/me?fields=id,username,name,threads_profile_picture_url",
+		},
+		Scope:      "threads_basic",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "name|username", Email: never, Image: "threads_profile_picture_url"},
+		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -10,13 +10,15 @@ import "authsvc"
 func TikTok(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "tiktok", Name: "TikTok", Client: c,
-		AuthorizationURL: "https://www.tiktok.com/v2/auth/authorize",
-		TokenURL:         "https://open.tiktokapis.com/v2/oauth/token/",
-		UserInfoURL:      "https://open.tiktokapis.com/v2/user/info/?fields=open_id,union_id,avatar_url,display_name",
-		RevocationURL:    "https://open.tiktokapis.com/v2/oauth/revoke/",
-		Scope:            "user.info.basic",
-		ClientIDParam:    "client_key",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.tiktok.com/v2/auth/authorize",
+			Token:         "https://open.tiktokapis.com/v2/oauth/token/",
+			UserInfo:      "https://open.tiktokapis.com/v2/user/info/?fields=open_id,union_id,avatar_url,display_name",
+			Revocation:    "https://open.tiktokapis.com/v2/oauth/revoke/",
+		},
+		Scope:         "user.info.basic",
+		ClientIDParam: "client_key",
+		AuthMethod:    "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:    "data.user.open_id",
 			Name:  "data.user.display_name|data.user.username",

@@ -9,12 +9,14 @@ import "authsvc"
 func Todoist(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "todoist", Name: "Todoist", Client: c,
-		AuthorizationURL: "https://todoist.com/oauth/authorize",
-		TokenURL:         "https://todoist.com/oauth/access_token",
-		UserInfoURL:      "https://api.todoist.com/api/v1/user",
-		Scope:            "data:read",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_big"},
-		Style:            authsvc.Style{Background: "#e44332", Text: "#000000"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://todoist.com/oauth/authorize",
+			Token:         "https://todoist.com/oauth/access_token",
+			UserInfo:      "https://api.todoist.com/api/v1/user",
+		},
+		Scope:      "data:read",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_big"},
+		Style:      authsvc.Style{Background: "#e44332", Text: "#000000"},
 	}
 }

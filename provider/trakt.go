@@ -10,12 +10,16 @@ import "authsvc"
 func Trakt(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "trakt", Name: "Trakt", Client: c,
-		AuthorizationURL: "https://trakt.tv/oauth/authorize",
-		TokenURL:         "https://api.trakt.tv/oauth/token",
-		UserInfoURL:      "https://api.trakt.tv/users/settings",
-		RevocationURL:    "https://api.trakt.tv/oauth/revoke",
-		AuthMethod:       "client_secret_post",
-		UserInfoHeaders:  map[string]string{"trakt-api-version": "2", "trakt-api-key": "{client_id}"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://trakt.tv/oauth/authorize",
+			Token:         "https://api.trakt.tv/oauth/token",
+			UserInfo:      "https://api.trakt.tv/users/settings",
+			Revocation:    "https://api.trakt.tv/oauth/revoke",
+		},
+		AuthMethod: "client_secret_post",
+		UserInfo: authsvc.UserInfo{
+			Headers: map[string]string{"trakt-api-version": "2", "trakt-api-key": "{client_id}"},
+		},
 		Fields: authsvc.Fields{
 			ID:    "user.ids.uuid",
 			Name:  "user.name|user.username",

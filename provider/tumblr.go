@@ -9,10 +9,12 @@ import "authsvc"
 func Tumblr(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "tumblr", Name: "Tumblr", Client: c,
-		AuthorizationURL: "https://www.tumblr.com/oauth2/authorize",
-		TokenURL:         "https://api.tumblr.com/v2/oauth2/token",
-		UserInfoURL:      "https://api.tumblr.com/v2/user/info",
-		Scope:            "basic",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://www.tumblr.com/oauth2/authorize",
+			Token:         "https://api.tumblr.com/v2/oauth2/token",
+			UserInfo:      "https://api.tumblr.com/v2/user/info",
+		},
+		Scope: "basic",
 		Fields: authsvc.Fields{
 			ID:    "response.user.blogs[primary=true].uuid",
 			Name:  "response.user.name",

@@ -10,11 +10,13 @@ import "authsvc"
 func Twitter(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Client: c,
-		AuthorizationURL: "https://x.com/i/oauth2/authorize",
-		TokenURL:         "https://api.x.com/2/oauth2/token",
-		UserInfoURL:      "https://api.x.com/2/users/me?user.fields=profile_image_url,confirmed_email",
-		RevocationURL:    "https://api.x.com/2/oauth2/revoke",
-		Scope:            "users.read tweet.read offline.access users.email",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://x.com/i/oauth2/authorize",
+			Token:         "https://api.x.com/2/oauth2/token",
+			UserInfo:      "https://api.x.com/2/users/me?user.fields=profile_image_url,confirmed_email",
+			Revocation:    "https://api.x.com/2/oauth2/revoke",
+		},
+		Scope: "users.read tweet.read offline.access users.email",
 		Fields: authsvc.Fields{
 			ID:    "data.id",
 			Name:  "data.name|data.username",

@@ -9,12 +9,14 @@ import "authsvc"
 func Uber(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "uber", Name: "Uber", Client: c,
-		AuthorizationURL: "https://auth.uber.com/oauth/v2/authorize",
-		TokenURL:         "https://auth.uber.com/oauth/v2/token",
-		UserInfoURL:      "https://api.uber.com/v1/me",
-		Scope:            "profile",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "rider_id", Name: "{first_name} {last_name}", EmailVerified: never},
-		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://auth.uber.com/oauth/v2/authorize",
+			Token:         "https://auth.uber.com/oauth/v2/token",
+			UserInfo:      "https://api.uber.com/v1/me",
+		},
+		Scope:      "profile",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "rider_id", Name: "{first_name} {last_name}", EmailVerified: never},
+		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -14,8 +14,10 @@ func UnitedEffects(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID:              true,
 		Issuer:              issuer,
 		AuthorizationParams: map[string]string{"resource": issuer},
-		UserInfoClaims:      true,
-		Fields:              authsvc.Fields{EmailVerified: never},
-		Style:               authsvc.Style{Background: "#1b4965", Text: "#ffffff"},
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#1b4965", Text: "#ffffff"},
 	}
 }

@@ -9,11 +9,13 @@ import "authsvc"
 func VercelMarketplace(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "vercel-marketplace", Name: "Vercel Marketplace", Client: c,
-		OpenID:           true,
-		Issuer:           "https://marketplace.vercel.com",
-		AuthorizationURL: "https://api.vercel.com/oauth/v2/authorization",
-		TokenURL:         "https://api.vercel.com/oauth/v2/accessToken",
-		Fields:           authsvc.Fields{EmailVerified: never},
-		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://marketplace.vercel.com",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://api.vercel.com/oauth/v2/authorization",
+			Token:         "https://api.vercel.com/oauth/v2/accessToken",
+		},
+		Fields: authsvc.Fields{EmailVerified: never},
+		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -9,9 +9,11 @@ import "authsvc"
 func Vercel(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "vercel", Name: "Vercel", Client: c,
-		OpenID:         true,
-		Issuer:         "https://vercel.com",
-		UserInfoClaims: true,
-		Style:          authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://vercel.com",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -15,10 +15,12 @@ import (
 func Vipps(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "vipps", Name: "Vipps MobilePay", Client: c,
-		OpenID:         true,
-		Issuer:         cmp.Or(issuer, "https://api.vipps.no/access-management-1.0/access/"),
-		Scope:          "openid name email",
-		UserInfoClaims: true,
-		Style:          authsvc.Style{Background: "#f05c18", Text: "#000000"},
+		OpenID: true,
+		Issuer: cmp.Or(issuer, "https://api.vipps.no/access-management-1.0/access/"),
+		Scope:  "openid name email",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Style: authsvc.Style{Background: "#f05c18", Text: "#000000"},
 	}
 }

@@ -19,10 +19,12 @@ import (
 func VK(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "vk", Name: "VK", Client: c,
-		AuthorizationURL: "https://id.vk.com/authorize",
-		TokenURL:         "https://id.vk.com/oauth2/auth",
-		UserInfoURL:      "https://id.vk.com/oauth2/user_info",
-		Scope:            "email",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://id.vk.com/authorize",
+			Token:         "https://id.vk.com/oauth2/auth",
+			UserInfo:      "https://id.vk.com/oauth2/user_info",
+		},
+		Scope: "email",
 		Fields: authsvc.Fields{
 			ID:            "user.user_id",
 			Name:          "{user.first_name} {user.last_name}",
@@ -32,14 +34,14 @@ func VK(c authsvc.Client) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#0077ff", Text: "#000000"},
 	}
-	o.ExchangeCode = withCode("vk", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return vkTokens(ctx, o.TokenURL, x)
+	o.Hooks.ExchangeCode = withCode("vk", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return vkTokens(ctx, o.Endpoints.Token, x)
 	})
-	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return vkRefreshed(ctx, o.TokenURL, x)
+	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return vkRefreshed(ctx, o.Endpoints.Token, x)
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return vkUser(ctx, o.UserInfoURL, x)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return vkUser(ctx, o.Endpoints.UserInfo, x)
 	}
 	return o
 }

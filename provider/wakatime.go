@@ -13,12 +13,14 @@ import (
 func WakaTime(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "wakatime", Name: "WakaTime", Client: c,
-		AuthorizationURL: "https://wakatime.com/oauth/authorize",
-		TokenURL:         "https://wakatime.com/oauth/token",
-		UserInfoURL:      "https://wakatime.com/api/v1/users/current",
-		RevocationURL:    "https://wakatime.com/oauth/revoke",
-		Scope:            "email",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://wakatime.com/oauth/authorize",
+			Token:         "https://wakatime.com/oauth/token",
+			UserInfo:      "https://wakatime.com/api/v1/users/current",
+			Revocation:    "https://wakatime.com/oauth/revoke",
+		},
+		Scope:      "email",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "data.id",
 			Name:          "data.display_name|data.username",
@@ -26,8 +28,10 @@ func WakaTime(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "data.is_email_confirmed",
 			Image:         "data.photo",
 		},
-		UserInfo: wakatimeProfile,
-		Style:    authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Hooks: authsvc.Hooks{
+			UserInfo: wakatimeProfile,
+		},
+		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }
 

@@ -15,11 +15,13 @@ func Webex(c authsvc.Client, apiBaseURL string) *authsvc.OAuth {
 	base := server(cmp.Or(apiBaseURL, "https://webexapis.com/v1"))
 	return &authsvc.OAuth{
 		ID: "webex", Name: "Webex", Client: c,
-		AuthorizationURL: base + "/authorize",
-		TokenURL:         base + "/access_token",
-		UserInfoURL:      base + "/people/me",
-		Scope:            "spark:kms spark:people_read",
-		AuthMethod:       "client_secret_post",
+		Endpoints: authsvc.Endpoints{
+			Authorization: base + "/authorize",
+			Token:         base + "/access_token",
+			UserInfo:      base + "/people/me",
+		},
+		Scope:      "spark:kms spark:people_read",
+		AuthMethod: "client_secret_post",
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "displayName",

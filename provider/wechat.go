@@ -18,31 +18,37 @@ import (
 func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "wechat", Name: "WeChat", Client: c,
-		AuthorizationURL:      "https://open.weixin.qq.com/connect/qrconnect",
-		TokenURL:              "https://api.weixin.qq.com/sns/oauth2/access_token",
-		UserInfoURL:           "https://api.weixin.qq.com/sns/userinfo",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://open.weixin.qq.com/connect/qrconnect",
+			Token:         "https://api.weixin.qq.com/sns/oauth2/access_token",
+			UserInfo:      "https://api.weixin.qq.com/sns/userinfo",
+		},
 		Scope:                 "snsapi_login",
 		AuthorizationFragment: "wechat_redirect",
 		ClientIDParam:         "appid",
 		Checks:                []string{"state"}, // it knows no PKCE
-		UserInfoAuth:          "query:access_token",
-		ConformTokens:         weChatAnswer,
-		Fields:                authsvc.Fields{ID: "unionid", Name: "nickname", Email: never, Image: "headimgurl"},
-		Style:                 authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:access_token",
+		},
+		Hooks: authsvc.Hooks{
+			ConformTokens: weChatAnswer,
+		},
+		Fields: authsvc.Fields{ID: "unionid", Name: "nickname", Email: never, Image: "headimgurl"},
+		Style:  authsvc.Style{Background: "#ffffff", Text: "#000000"},
 	}
 	if platform == "official_account" {
-		o.AuthorizationURL, o.Scope = "https://open.weixin.qq.com/connect/oauth2/authorize", "snsapi_userinfo"
+		o.Endpoints.Authorization, o.Scope = "https://open.weixin.qq.com/connect/oauth2/authorize", "snsapi_userinfo"
 	}
-	o.ExchangeCode = withCode("wechat", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.ExchangeCode = withCode("wechat", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		q := url.Values{"grant_type": {"authorization_code"}, "code": {x.Code}, "appid": {x.Client.ID}, "secret": {x.Client.Secret}}
-		return object(ctx, x, "wechat", authsvc.APIRequest{URL: o.TokenURL + "?" + q.Encode()})
+		return object(ctx, x, "wechat", authsvc.APIRequest{URL: o.Endpoints.Token + "?" + q.Encode()})
 	})
-	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		q := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {x.Tokens.Text("refresh_token")}, "appid": {x.Client.ID}}
-		return renew(ctx, x, "wechat", authsvc.APIRequest{URL: weChatRefreshURL(o.TokenURL) + "?" + q.Encode()}, weChatSpent)
+		return renew(ctx, x, "wechat", authsvc.APIRequest{URL: weChatRefreshURL(o.Endpoints.Token) + "?" + q.Encode()}, weChatSpent)
 	}
-	o.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return weChatUser(ctx, o.UserInfoURL, x)
+	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		return weChatUser(ctx, o.Endpoints.UserInfo, x)
 	}
 	return o
 }

@@ -22,13 +22,17 @@ func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
 	const api = "https://qyapi.weixin.qq.com/cgi-bin"
 	o := &authsvc.OAuth{
 		ID: "wecom", Name: "WeCom", Client: c,
-		AuthorizationURL:    "https://login.work.weixin.qq.com/wwlogin/sso/login",
-		TokenURL:            api + "/gettoken",
-		UserInfoURL:         api + "/user/get",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://login.work.weixin.qq.com/wwlogin/sso/login",
+			Token:         api + "/gettoken",
+			UserInfo:      api + "/user/get",
+		},
 		AuthorizationParams: map[string]string{"login_type": "CorpApp", "agentid": agentID},
 		ClientIDParam:       "appid",
 		Checks:              []string{"state"}, // it knows no PKCE
-		UserInfoAuth:        "query:access_token",
+		UserInfo: authsvc.UserInfo{
+			Auth: "query:access_token",
+		},
 		Fields: authsvc.Fields{
 			ID:            "userid",
 			Name:          "name|alias",
@@ -38,15 +42,15 @@ func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#2f7dcd", Text: "#000000"},
 	}
-	o.ExchangeCode = withCode("wecom", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		if err := weComToken(ctx, o.TokenURL, x); err != nil {
+	o.Hooks.ExchangeCode = withCode("wecom", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		if err := weComToken(ctx, o.Endpoints.Token, x); err != nil {
 			return nil, err
 		}
-		member, err := weComMember(ctx, api+"/auth/getuserinfo", o.UserInfoURL, x)
+		member, err := weComMember(ctx, api+"/auth/getuserinfo", o.Endpoints.UserInfo, x)
 		// Nothing of the person's is left to call with, nor to keep.
 		return authsvc.Profile{"access_token": "none", "token_type": "Bearer", "expires_in": 1, "member": map[string]any(member)}, err
 	})
-	o.UserInfo = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+	o.Hooks.UserInfo = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		member, _ := x.Tokens["member"].(map[string]any)
 		return member, nil
 	}

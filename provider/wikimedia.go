@@ -10,10 +10,12 @@ import "authsvc"
 func Wikimedia(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "wikimedia", Name: "Wikimedia", Client: c,
-		AuthorizationURL: "https://meta.wikimedia.org/w/rest.php/oauth2/authorize",
-		TokenURL:         "https://meta.wikimedia.org/w/rest.php/oauth2/access_token",
-		UserInfoURL:      "https://meta.wikimedia.org/w/rest.php/oauth2/resource/profile",
-		Fields:           authsvc.Fields{Name: "username|realname", EmailVerified: "confirmed_email"},
-		Style:            authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://meta.wikimedia.org/w/rest.php/oauth2/authorize",
+			Token:         "https://meta.wikimedia.org/w/rest.php/oauth2/access_token",
+			UserInfo:      "https://meta.wikimedia.org/w/rest.php/oauth2/resource/profile",
+		},
+		Fields: authsvc.Fields{Name: "username|realname", EmailVerified: "confirmed_email"},
+		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
 	}
 }

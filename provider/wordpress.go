@@ -9,12 +9,14 @@ import "authsvc"
 func WordPress(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "wordpress", Name: "WordPress.com", Client: c,
-		AuthorizationURL: "https://public-api.wordpress.com/oauth2/authorize",
-		TokenURL:         "https://public-api.wordpress.com/oauth2/token",
-		UserInfoURL:      "https://public-api.wordpress.com/rest/v1/me",
-		Scope:            "auth",
-		AuthMethod:       "client_secret_post",
-		Fields:           authsvc.Fields{ID: "ID", Name: "display_name|username", Image: "avatar_URL"},
-		Style:            authsvc.Style{Background: "#21759b", Text: "#ffffff"},
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://public-api.wordpress.com/oauth2/authorize",
+			Token:         "https://public-api.wordpress.com/oauth2/token",
+			UserInfo:      "https://public-api.wordpress.com/rest/v1/me",
+		},
+		Scope:      "auth",
+		AuthMethod: "client_secret_post",
+		Fields:     authsvc.Fields{ID: "ID", Name: "display_name|username", Image: "avatar_URL"},
+		Style:      authsvc.Style{Background: "#21759b", Text: "#ffffff"},
 	}
 }

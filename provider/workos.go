@@ -11,9 +11,11 @@ import "authsvc"
 func WorkOS(c authsvc.Client, params map[string]string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "workos", Name: "WorkOS SSO", Client: c,
-		AuthorizationURL:    "https://api.workos.com/sso/authorize",
-		TokenURL:            "https://api.workos.com/sso/token",
-		UserInfoURL:         "https://api.workos.com/sso/profile",
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://api.workos.com/sso/authorize",
+			Token:         "https://api.workos.com/sso/token",
+			UserInfo:      "https://api.workos.com/sso/profile",
+		},
 		AuthorizationParams: params,
 		AuthMethod:          "client_secret_post",
 		Fields: authsvc.Fields{

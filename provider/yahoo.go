@@ -9,9 +9,11 @@ import "authsvc"
 func Yahoo(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "yahoo", Name: "Yahoo", Client: c,
-		OpenID:         true,
-		Issuer:         "https://api.login.yahoo.com",
-		UserInfoClaims: true,
-		Style:          authsvc.Style{Background: "#6001d2", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: "https://api.login.yahoo.com",
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Style: authsvc.Style{Background: "#6001d2", Text: "#ffffff"},
 	}
 }

@@ -13,13 +13,19 @@ import (
 func Yandex(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "yandex", Name: "Yandex", Client: c,
-		AuthorizationURL: "https://oauth.yandex.com/authorize",
-		TokenURL:         "https://oauth.yandex.com/token",
-		UserInfoURL:      "https://login.yandex.ru/info?format=json",
-		RevocationURL:    "https://oauth.yandex.com/revoke_token",
-		UserInfoAuth:     "header:Authorization OAuth",
-		Scope:            "login:info login:email login:avatar",
-		UserInfo:         yandexInfo,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://oauth.yandex.com/authorize",
+			Token:         "https://oauth.yandex.com/token",
+			UserInfo:      "https://login.yandex.ru/info?format=json",
+			Revocation:    "https://oauth.yandex.com/revoke_token",
+		},
+		UserInfo: authsvc.UserInfo{
+			Auth: "header:Authorization OAuth",
+		},
+		Scope: "login:info login:email login:avatar",
+		Hooks: authsvc.Hooks{
+			UserInfo: yandexInfo,
+		},
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "display_name|real_name|first_name|login",

@@ -10,9 +10,11 @@ import "authsvc"
 func Zitadel(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "zitadel", Name: "ZITADEL", Client: c,
-		OpenID:         true,
-		Issuer:         server(issuer),
-		UserInfoClaims: true,
-		Style:          authsvc.Style{Background: "#1d2025", Text: "#ffffff"},
+		OpenID: true,
+		Issuer: server(issuer),
+		UserInfo: authsvc.UserInfo{
+			AddClaims: true,
+		},
+		Style: authsvc.Style{Background: "#1d2025", Text: "#ffffff"},
 	}
 }

@@ -36,17 +36,21 @@ func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
 	home := zohoCentres[cmp.Or(region, "us")]
 	o := &authsvc.OAuth{
 		ID: "zoho", Name: "Zoho", Client: c,
-		AuthorizationURL: home + "/oauth/v2/auth",
-		TokenURL:         home + "/oauth/v2/token",
-		RevocationURL:    home + "/oauth/v2/token/revoke",
-		Hosts:            zohoHosts(),
-		Scope:            "AaaServer.profile.Read",
-		AuthMethod:       "client_secret_post",
-		ExchangeCode: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-			return zohoTokens(ctx, home, x)
+		Endpoints: authsvc.Endpoints{
+			Authorization: home + "/oauth/v2/auth",
+			Token:         home + "/oauth/v2/token",
+			Revocation:    home + "/oauth/v2/token/revoke",
 		},
-		UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-			return zohoUser(ctx, home, x)
+		Hosts:      zohoHosts(),
+		Scope:      "AaaServer.profile.Read",
+		AuthMethod: "client_secret_post",
+		Hooks: authsvc.Hooks{
+			ExchangeCode: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				return zohoTokens(ctx, home, x)
+			},
+			UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+				return zohoUser(ctx, home, x)
+			},
 		},
 		Fields: authsvc.Fields{
 			ID:            "id",
@@ -57,12 +61,12 @@ func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
 		},
 		Style: authsvc.Style{Background: "#e42527", Text: "#ffffff"},
 	}
-	o.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		r := authsvc.APIRequest{URL: zohoKept(x, home, o.TokenURL), Form: withRefreshToken(x)}
+	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+		r := authsvc.APIRequest{URL: zohoKept(x, home, o.Endpoints.Token), Form: withRefreshToken(x)}
 		return renew(ctx, x, "zoho", r, says("error", "invalid_code", "invalid_grant"))
 	}
-	o.RevokeToken = func(ctx context.Context, x *authsvc.Exchange, token, hint string) error {
-		_, err := x.Do(ctx, authsvc.APIRequest{URL: zohoKept(x, home, o.RevocationURL), Form: url.Values{"token": {token},
+	o.Hooks.RevokeToken = func(ctx context.Context, x *authsvc.Exchange, token, hint string) error {
+		_, err := x.Do(ctx, authsvc.APIRequest{URL: zohoKept(x, home, o.Endpoints.Revocation), Form: url.Values{"token": {token},
 			"token_type_hint": {hint}, "client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}}})
 		return err
 	}

@@ -15,11 +15,15 @@ import (
 func Zoom(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "zoom", Name: "Zoom", Client: c,
-		AuthorizationURL: "https://zoom.us/oauth/authorize",
-		TokenURL:         "https://zoom.us/oauth/token",
-		UserInfoURL:      "https://api.zoom.us/v2/users/me",
-		RevocationURL:    "https://zoom.us/oauth/revoke",
-		UserInfo:         zoomMe,
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://zoom.us/oauth/authorize",
+			Token:         "https://zoom.us/oauth/token",
+			UserInfo:      "https://api.zoom.us/v2/users/me",
+			Revocation:    "https://zoom.us/oauth/revoke",
+		},
+		Hooks: authsvc.Hooks{
+			UserInfo: zoomMe,
+		},
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "display_name|{first_name} {last_name}",

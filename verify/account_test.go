@@ -53,7 +53,7 @@ func accountWorld(t *T, tune func(*authsvc.Config)) (w *arena.World, evil *idp.S
 		o, p := *op, *op
 		o.ID, o.Issuer, o.Client.Secret = "op2", evil.Issuer(), "evil-secret"
 		p.ID, p.OpenID, p.Issuer = "plain", false, ""
-		p.AuthorizationURL, p.TokenURL, p.UserInfoURL = op.Issuer+"/oauth2/authorize", op.Issuer+"/oauth2/token", op.Issuer+"/oauth2/user"
+		p.Endpoints.Authorization, p.Endpoints.Token, p.Endpoints.UserInfo = op.Issuer+"/oauth2/authorize", op.Issuer+"/oauth2/token", op.Issuer+"/oauth2/user"
 		p.Fields = authsvc.Fields{ID: "id", Image: "avatar_url"}
 		c.Providers = append(c.Providers, &o, &p)
 		if tune != nil {

@@ -100,7 +100,11 @@ func configEmbedded(t *T) {
 		return authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}}
 	}
 	oauth := func() *authsvc.OAuth {
-		return &authsvc.OAuth{ID: "op", Name: "Example", AuthorizationURL: "https://id.test/a", TokenURL: "https://id.test/t", UserInfoURL: "https://id.test/u",
+		return &authsvc.OAuth{ID: "op", Name: "Example", Endpoints: authsvc.Endpoints{
+			Authorization: "https://id.test/a",
+			Token:         "https://id.test/t",
+			UserInfo:      "https://id.test/u",
+		},
 			Client: authsvc.Client{ID: "app", Secret: configSecret}}
 	}
 	for name, spoil := range map[string]func(*authsvc.Config){

@@ -43,8 +43,12 @@ func cookiesKinds(c *authsvc.Config) {
 	apple := *op
 	apple.ID, apple.ResponseMode = "apple", "form_post"
 	c.Providers = append(c.Providers, &apple,
-		&authsvc.OAuth{ID: "plain", Name: "Plain", Client: op.Client, AuthorizationURL: op.Issuer + "/oauth2/authorize",
-			TokenURL: op.Issuer + "/oauth2/token", UserInfoURL: op.Issuer + "/oauth2/user", Fields: authsvc.Fields{ID: "id"}},
+		&authsvc.OAuth{ID: "plain", Name: "Plain", Client: op.Client, Endpoints: authsvc.Endpoints{
+			Authorization: op.Issuer + "/oauth2/authorize",
+			Token:         op.Issuer + "/oauth2/token",
+			UserInfo:      op.Issuer + "/oauth2/user",
+		},
+			Fields: authsvc.Fields{ID: "id"}},
 		&authsvc.OAuth1{ID: "old", Name: "Old", Client: op.Client, RequestTokenURL: op.Issuer + "/oauth1/initiate",
 			AuthorizationURL: op.Issuer + "/oauth1/authorize", AccessTokenURL: op.Issuer + "/oauth1/token",
 			UserInfoURL: op.Issuer + "/oauth1/user", Fields: authsvc.Fields{ID: "token.user_id"}})
@@ -177,7 +181,11 @@ func cookies14(t *T) {
 // cookiesOffline is a provider that no network is needed to be sent to.
 func cookiesOffline() *authsvc.OAuth {
 	return &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret},
-		AuthorizationURL: "https://id.test/authorize", TokenURL: "https://id.test/token", UserInfoURL: "https://id.test/user"}
+		Endpoints: authsvc.Endpoints{
+			Authorization: "https://id.test/authorize",
+			Token:         "https://id.test/token",
+			UserInfo:      "https://id.test/user",
+		}}
 }
 
 func cookies15(t *T) {

@@ -27,7 +27,7 @@ var headersChecks = checks{
 func headersKinds(c *authsvc.Config) {
 	cookiesKinds(c)
 	op := c.Providers[0].(*authsvc.OAuth)
-	op.LogoutAtProvider, op.EndSessionURL = true, op.Issuer+"/end"
+	op.LogoutAtProvider, op.Endpoints.EndSession = true, op.Issuer+"/end"
 }
 
 // headersPages opens every built-in page that can be reached, by what it is.

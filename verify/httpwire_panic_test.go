@@ -49,7 +49,7 @@ func httpwireHooks(boom func()) map[string]func(*authsvc.Config) {
 			c.Callbacks.Session = func(context.Context, authsvc.SessionParams) (map[string]any, error) { boom(); return nil, nil }
 		},
 		"MapProfile": func(c *authsvc.Config) {
-			op(c).MapProfile = func(authsvc.Profile) (authsvc.User, error) { boom(); return authsvc.User{}, nil }
+			op(c).Hooks.MapProfile = func(authsvc.Profile) (authsvc.User, error) { boom(); return authsvc.User{}, nil }
 		},
 		"Authorize": func(c *authsvc.Config) {
 			c.Providers[2] = &authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { boom(); return authsvc.User{}, nil }}

@@ -81,7 +81,7 @@ func logoutHint(t *T, strategy, scope, method string, script bool) {
 	defer there.Close()
 	w := logoutWorld(t, func(c *authsvc.Config) {
 		c.Session.Strategy = authsvc.Strategy(strategy)
-		oidcProvider(c).Scope, oidcProvider(c).EndSessionURL = scope, there.URL+"/end"
+		oidcProvider(c).Scope, oidcProvider(c).Endpoints.EndSession = scope, there.URL+"/end"
 	})
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
@@ -177,7 +177,7 @@ func leavesByPost(t *T) {
 	const login = "https://login.test"
 	end := &logoutEnd{}
 	s := t.stage(func(c *authsvc.Config) {
-		oidcProvider(c).LogoutAtProvider, oidcProvider(c).EndSessionURL = true, login+"/end"
+		oidcProvider(c).LogoutAtProvider, oidcProvider(c).Endpoints.EndSession = true, login+"/end"
 	})
 	s.net.Serve(login, end)
 	b := s.tab()

@@ -176,7 +176,7 @@ func logout03(t *T) {
 			own := *oidcProvider(c)
 			own.ID, own.Fields.ID = "op2", "email"
 			plain := own
-			plain.ID, plain.OpenID, plain.Issuer, plain.UserInfoURL, plain.AuthorizationURL, plain.TokenURL = "plain", false, "", own.Issuer+"/u", own.Issuer+"/a", own.Issuer+"/t"
+			plain.ID, plain.OpenID, plain.Issuer, plain.Endpoints.UserInfo, plain.Endpoints.Authorization, plain.Endpoints.Token = "plain", false, "", own.Issuer+"/u", own.Issuer+"/a", own.Issuer+"/t"
 			c.Providers = append(c.Providers, &own, &plain)
 		})
 		victim := w.Browser()

@@ -272,7 +272,7 @@ func oidc25(t *T) {
 		t.Run(name, func(t *T) {
 			w := oidcWorld(t, func(c *authsvc.Config) {
 				p := oidcProvider(c)
-				p.DiscoveryURL, p.Tenants = p.Issuer+"/.well-known/openid-configuration", tenants
+				p.Endpoints.Discovery, p.Tenants = p.Issuer+"/.well-known/openid-configuration", tenants
 				p.Issuer += "/{tenantid}/v2.0"
 				p.PairwiseSubject = tenants == nil
 			})

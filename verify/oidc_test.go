@@ -66,7 +66,7 @@ func oidcWorld(t *T, tune func(*authsvc.Config)) *arena.World {
 
 func oidcUserInfo(tune func(*authsvc.Config)) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
-		oidcProvider(c).UserInfoClaims = true
+		oidcProvider(c).UserInfo.AddClaims = true
 		if tune != nil {
 			tune(c)
 		}

@@ -199,7 +199,7 @@ func session10(t *T) {
 				if err := w.DeleteUser(t.Context(), "ada-id"); err != nil {
 					t.Error(err)
 				}
-			}, strategy == "jwt") // there the application's Authorize says who exists
+			}, strategy == "jwt") // there the application's Hooks.Authorize says who exists
 		})
 		t.Run("deleted in the store", func(t *T) {
 			sessionEnded(t, strategy, func(t *T, w *arena.World) {

@@ -84,7 +84,7 @@ func moreProviders(op *authsvc.OAuth) []authsvc.Provider {
 	plain, apple, issuer := *op, *op, op.Issuer
 	apple.ID, apple.Name, apple.ResponseMode = "apple", "Apple-like", "form_post"
 	plain.ID, plain.Name, plain.OpenID, plain.Issuer = "plain", "Plain", false, ""
-	plain.AuthorizationURL, plain.TokenURL, plain.UserInfoURL = issuer+"/oauth2/authorize", issuer+"/oauth2/token", issuer+"/oauth2/user"
+	plain.Endpoints.Authorization, plain.Endpoints.Token, plain.Endpoints.UserInfo = issuer+"/oauth2/authorize", issuer+"/oauth2/token", issuer+"/oauth2/user"
 	plain.Fields = authsvc.Fields{ID: "id", Image: "avatar_url"}
 	old := &authsvc.OAuth1{ID: "old", Name: "Old", Client: op.Client,
 		RequestTokenURL: issuer + "/oauth1/initiate", AuthorizationURL: oldSite + "/authorize",

@@ -268,7 +268,7 @@ func tokens05(t *T) {
 			w.WriteHeader(status)
 		}))
 		defer end.Close()
-		w := t.Enter(func(c *authsvc.Config) { oidcProvider(c).RevocationURL = end.URL })
+		w := t.Enter(func(c *authsvc.Config) { oidcProvider(c).Endpoints.Revocation = end.URL })
 		w.OP.SetFault(idp.Fault{TokenAnswer: func(a map[string]any) { a["refresh_token"] = "rt-0" }})
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")

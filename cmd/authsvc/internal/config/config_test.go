@@ -48,7 +48,7 @@ func TestFull(t *testing.T) {
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour},
-		"stale":   "accept", "tokens": "drop",
+		"stale":   authsvc.StaleRevocations("accept"), "tokens": authsvc.ProviderTokens("drop"),
 		"storage": Storage{URL: "sqlite:authsvc.db", Sessions: "redis://127.0.0.1:6379/1", Prefix: "acme", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
 			Columns: map[string]string{"User.image": "avatar"}}},
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
@@ -70,13 +70,23 @@ func TestFull(t *testing.T) {
 	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
 		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, Checks: []string{"pkce", "state", "nonce"},
 		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post", DeniedErrors: []string{"cancelled"},
-		DiscoveryURL: "https://meta.acme.example/openid", Tenants: []string{"one", "two"}, Hosts: []string{"api.acme.example", "*.users.acme.example"},
-		RevocationURL: "https://id.acme.example/revoke", EndSessionURL: "https://id.acme.example/logout", AuthorizationFragment: "start",
-		TokenParams: map[string]string{"audience": "api"}, ClientIDParam: "app_id", UserInfoMethod: "POST", UserInfoBody: "{}",
-		UserInfoAuth: "header:X-Token OAuth", UserInfoHeaders: map[string]string{"X-Client": "{client_id}"}, VerifiedText: true,
-		SigningAlgs: []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
-		Fields:         authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
-		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
+		Endpoints: authsvc.Endpoints{
+			Discovery:  "https://meta.acme.example/openid",
+			Revocation: "https://id.acme.example/revoke",
+			EndSession: "https://id.acme.example/logout",
+		}, Tenants: []string{"one", "two"}, Hosts: []string{"api.acme.example", "*.users.acme.example"},
+		AuthorizationFragment: "start",
+		TokenParams:           map[string]string{"audience": "api"}, ClientIDParam: "app_id", UserInfo: authsvc.UserInfo{
+			Method:    "POST",
+			Body:      "{}",
+			Auth:      "header:X-Token OAuth",
+			Headers:   map[string]string{"X-Client": "{client_id}"},
+			AddClaims: true,
+		},
+		VerifiedText: true,
+		SigningAlgs:  []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
+		Fields:     authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
+		TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
 	if diff := cmp.Diff(wantAcme, acme, cmp.FilterPath(func(p cmp.Path) bool {
 		name := p.Last().String()
 		return name == ".MapProfile" || name == ".UserInfo"
@@ -187,11 +197,11 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := s.Engine.Providers[0].(*authsvc.OAuth)
-	if o.ID != "work" || o.Name != "GitHub" || o.TokenURL != "https://github.com/login/oauth/access_token" {
-		t.Errorf("got id %q, name %q, token url %q", o.ID, o.Name, o.TokenURL)
+	if o.ID != "work" || o.Name != "GitHub" || o.Endpoints.Token != "https://github.com/login/oauth/access_token" {
+		t.Errorf("got id %q, name %q, token url %q", o.ID, o.Name, o.Endpoints.Token)
 	}
-	if o.UserInfoURL != "https://ghe.example/api/v3/user" {
-		t.Errorf("profile is asked at %s", o.UserInfoURL)
+	if o.Endpoints.UserInfo != "https://ghe.example/api/v3/user" {
+		t.Errorf("profile is asked at %s", o.Endpoints.UserInfo)
 	}
 }
 
