@@ -448,7 +448,7 @@ func TestAccessTokenAsStored(t *testing.T) {
 		if got, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil || !strings.Contains(err.Error(), "2 accounts") {
 			t.Errorf("%q, %v", got, err)
 		}
-		if got, err := w.AccessTokenOf(t.Context(), "ada", "odd", "8"); got != "other" || err != nil {
+		if got, err := w.AccessToken(t.Context(), "ada", "odd", authsvc.OfAccount("8")); got != "other" || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 	})

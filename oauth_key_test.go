@@ -89,7 +89,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 				if err != nil || len(accounts) != 1 {
 					t.Fatal(accounts, err)
 				}
-				if err := w.UnlinkLastAccount(t.Context(), id, "op", accounts[0].ProviderAccountID); err != nil {
+				if err := w.UnlinkAccount(t.Context(), id, "op", accounts[0].ProviderAccountID, authsvc.EvenLast()); err != nil {
 					t.Error(err)
 				}
 				end(w, t)

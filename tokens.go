@@ -190,14 +190,13 @@ type tokenKeeper interface {
 // ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
 // the person has to sign in again. ErrBusy: try again. Any other error may pass
 // (the provider or the store is down); for 10 s the provider is not asked
-// again. A user with several accounts at the provider needs AccessTokenOf.
-func (s *Service) AccessToken(ctx context.Context, userID, provider string) (string, error) {
-	return s.AccessTokenOf(ctx, userID, provider, "")
-}
-
-// AccessTokenOf is AccessToken for one of several accounts at a provider.
-func (s *Service) AccessTokenOf(ctx context.Context, userID, provider, providerAccountID string) (string, error) {
-	a, _, err := s.account(ctx, userID, provider, providerAccountID)
+// again. A user with several accounts at the provider needs [OfAccount].
+func (s *Service) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
+	var o accessTokenOptions
+	for _, option := range options {
+		option(&o)
+	}
+	a, _, err := s.account(ctx, userID, provider, o.providerAccountID)
 	if err != nil {
 		return "", err
 	}
@@ -216,6 +215,17 @@ func (s *Service) AccessTokenOf(ctx context.Context, userID, provider, providerA
 		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
 	return token, err
+}
+
+// An AccessTokenOption is one of [OfAccount].
+type AccessTokenOption func(*accessTokenOptions)
+
+type accessTokenOptions struct{ providerAccountID string }
+
+// OfAccount names one of several accounts of a user at a provider, by
+// [Account.ProviderAccountID].
+func OfAccount(providerAccountID string) AccessTokenOption {
+	return func(o *accessTokenOptions) { o.providerAccountID = providerAccountID }
 }
 
 // fresh reports whether the access token is good at a time.

@@ -21,15 +21,23 @@ var ErrLastAccount = errors.New("authsvc: the account is the user's last way to 
 // ErrNotFound: the user has no such account. ErrLastAccount: the user has no
 // other account at a configured provider, and no verified address while links
 // are sent. What a credentials provider would let in is not known here:
-// UnlinkLastAccount is for those who know.
-func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string) error {
-	return s.unlink(ctx, userID, provider, providerAccountID, false)
+// [EvenLast] is for those who know.
+func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
+	var o unlinkOptions
+	for _, option := range options {
+		option(&o)
+	}
+	return s.unlink(ctx, userID, provider, providerAccountID, o.evenLast)
 }
 
-// UnlinkLastAccount is UnlinkAccount without ErrLastAccount.
-func (s *Service) UnlinkLastAccount(ctx context.Context, userID, provider, providerAccountID string) error {
-	return s.unlink(ctx, userID, provider, providerAccountID, true)
-}
+// An UnlinkOption is one of [EvenLast].
+type UnlinkOption func(*unlinkOptions)
+
+type unlinkOptions struct{ evenLast bool }
+
+// EvenLast removes an account even if it is the user's last way to sign in:
+// there is no ErrLastAccount.
+func EvenLast() UnlinkOption { return func(o *unlinkOptions) { o.evenLast = true } }
 
 // unlink removes an account and records what came of it; unlinked does so if
 // it was removed.

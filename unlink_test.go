@@ -22,7 +22,7 @@ func TestUnlinkAccount(t *testing.T) {
 	for name, c := range map[string]struct {
 		verified, mail bool
 		more           []authsvc.Account
-		last           bool // by UnlinkLastAccount
+		last           bool // with EvenLast
 		user, id       string
 		want           error
 	}{
@@ -67,17 +67,18 @@ func TestUnlinkAccount(t *testing.T) {
 					events = append(events, u.ID+" "+a.ProviderAccountID+" "+a.AccessToken)
 				}
 			})
-			user, id, unlink := "ada", "7", w.UnlinkAccount
+			user, id := "ada", "7"
 			if c.user != "" {
 				user = c.user
 			}
 			if c.id != "" {
 				id = c.id
 			}
+			var options []authsvc.UnlinkOption
 			if c.last {
-				unlink = w.UnlinkLastAccount
+				options = append(options, authsvc.EvenLast())
 			}
-			if err := unlink(t.Context(), user, "odd", id); !errors.Is(err, c.want) {
+			if err := w.UnlinkAccount(t.Context(), user, "odd", id, options...); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			end(w, t) // ends after the revocation
@@ -156,7 +157,7 @@ func TestRevocationIsTriedAgain(t *testing.T) {
 				store, o := memory.New(), &rotator{status: c.status}
 				due(t, store, time.Hour)
 				w := o.at(t, store, nil)
-				if err := w.UnlinkLastAccount(t.Context(), "ada", "odd", "7"); err != nil {
+				if err := w.UnlinkAccount(t.Context(), "ada", "odd", "7", authsvc.EvenLast()); err != nil {
 					t.Error(err)
 				}
 				if c.mended > 0 {
@@ -196,7 +197,7 @@ func TestUnlinkAccountDuringSignIn(t *testing.T) {
 			}
 			if unlink {
 				store.before = func(ctx context.Context, _ authsvc.Adapter) error {
-					return w.UnlinkLastAccount(ctx, u.ID, "op", "alan")
+					return w.UnlinkAccount(ctx, u.ID, "op", "alan", authsvc.EvenLast())
 				}
 			}
 			b := w.Browser()
