@@ -16,6 +16,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 var abuseChecks = checks{
@@ -281,7 +282,7 @@ func abuse03(t *T) {
 // abuse04 has four processes on one store.
 func abuse04(t *T) {
 	const replicas = 4
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "memory" { // no two processes share one
 			return
 		}

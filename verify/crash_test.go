@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/servertest"
 )
 
@@ -187,7 +188,7 @@ func crash03(t *T) {
 	})
 	t.Run("everysec is warned about", crashEverySecond)
 	kills := t.Scale("kills of one of two replicas on one store", 1, 10, 50)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "sqlite" || kind.Name == "postgres" {
 			crashReplicas(t, kind.Env(t, t.TempDir()), kills)
 		}

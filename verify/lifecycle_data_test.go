@@ -13,6 +13,7 @@ import (
 	"authsvc"
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 	large "authsvc/internal/test/scale"
 )
 
@@ -22,7 +23,7 @@ import (
 func lifecycle08(t *T) {
 	users := t.Scale("users with 2 accounts and 5 sessions each", 500, 20_000, 1_000_000)
 	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" && kind.Name != "postgres" {
 			return // no way to fill them fast
 		}

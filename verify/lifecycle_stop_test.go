@@ -12,6 +12,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // lifecycleUndialled reports that no connection could be made: nothing was
@@ -53,7 +54,7 @@ func lifecycle01(t *T) {
 // connection is refused. Both builds are this one.
 func lifecycle02(t *T) {
 	rounds := t.Scale("times all replicas are replaced", 0, 2, 20)
-	kind := arena.Stores()[2] // postgres
+	kind := stores.All()[2] // postgres
 	if lack := lackOf(kind.Name); lack != "" {
 		t.lacks(lack)
 	}

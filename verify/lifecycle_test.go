@@ -19,6 +19,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/servertest"
 )
 
@@ -37,9 +38,9 @@ var lifecycleChecks = checks{
 }
 
 // lifecycleStores runs f with each kind of store that has a schema.
-func lifecycleStores(t *T, f func(t *T, kind arena.Kind)) {
+func lifecycleStores(t *T, f func(t *T, kind stores.Kind)) {
 	t.Helper()
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name != "memory" && kind.Name != "redis" {
 			f(t, kind)
 		}
@@ -83,7 +84,7 @@ func lifecycleVersions(t *T, env []string) []int64 {
 func lifecycle05(t *T) {
 	replicas := t.Scale("replicas at once", 3, 10, 10)
 	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		env := kind.Env(t, t.TempDir())
 		for _, from := range []string{"empty", "N-1"} {
 			if from == "N-1" {
@@ -126,7 +127,7 @@ func lifecycle05(t *T) {
 func lifecycle06(t *T) {
 	trials := t.Scale("kills during a migration, a store", 0, 8, 150)
 	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" { // where the clock decides when it is killed
 			t.Parallel() // what takes long is waiting for a dead one's lock
 		}
@@ -268,7 +269,7 @@ func lifecycleStatus(p *arena.Process, path string) int {
 // lifecycle07 writes the version of a later build into the store.
 func lifecycle07(t *T) {
 	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		env := kind.Env(t, t.TempDir())
 		s := storeAt(t, env)
 		storeTwins(t, s)

@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 	large "authsvc/internal/test/scale"
 	"authsvc/internal/test/servertest"
 )
@@ -56,7 +57,7 @@ func store09(t *T) {
 // the statements.
 func store11(t *T) {
 	users := t.Scale("users with 5 sessions each", 1000, 40_000, 2_000_000)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" && kind.Name != "postgres" {
 			return // no way to fill them fast
 		}

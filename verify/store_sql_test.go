@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // storeSQL opens the database of a storage.url beside the store, nil if it is
@@ -90,7 +91,7 @@ var storeUnique = [][4]string{
 
 // store03 tries to make records equal behind the adapter's back.
 func store03(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "memory" {
 			return // nobody is behind its back
 		}
