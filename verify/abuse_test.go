@@ -17,6 +17,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 )
 
 var abuseChecks = checks{
@@ -288,10 +289,10 @@ func abuse04(t *T) {
 		}
 		dir := t.TempDir()
 		env := kind.Env(t, dir)
-		config := strings.Replace(arena.NewNeighbours(t).YAML(""), "rate_limit: {enabled: false}\n", "", 1)
+		config := strings.Replace(process.NewNeighbours(t).YAML(""), "rate_limit: {enabled: false}\n", "", 1)
 		var visitors []*arena.Visitor
 		for range replicas {
-			visitors = append(visitors, arena.NewVisitor(arena.Serve(t, config, env...).URL, nil))
+			visitors = append(visitors, arena.NewVisitor(process.Serve(t, config, env...).URL, nil))
 		}
 		began, passed := time.Now(), 0
 		for i := range 120 {

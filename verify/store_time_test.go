@@ -8,6 +8,7 @@ import (
 	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 )
 
 // storeInstants are hard to keep: fractions of a second, changes of summer
@@ -63,15 +64,15 @@ func store05(t *T) {
 // west: the same person until the same moment.
 func storeZones(t *T, kind stores.Kind) {
 	t.Helper()
-	near, env := arena.NewNeighbours(t), kind.Env(t, t.TempDir())
-	east := arena.Serve(t, near.YAML(""), append(env, "TZ=Pacific/Apia")...)
+	near, env := process.NewNeighbours(t), kind.Env(t, t.TempDir())
+	east := process.Serve(t, near.YAML(""), append(env, "TZ=Pacific/Apia")...)
 	config := strings.ReplaceAll(near.YAML(""), "{origin}", east.URL)
-	west := arena.Serve(t, config, append(env, "TZ=America/Adak")...)
+	west := process.Serve(t, config, append(env, "TZ=America/Adak")...)
 	v := arena.NewVisitor(east.URL, nil)
 	if err := v.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	expires := func(p *arena.Process) time.Time {
+	expires := func(p *process.Process) time.Time {
 		t.Helper()
 		at := arena.NewVisitor(east.URL, storeRedirect{p.Addr, east.Addr})
 		at.Client.Jar = v.Client.Jar
