@@ -41,7 +41,7 @@ var bannedImports = map[string]map[string]string{
 		"internal/test/proxytest/":  "starts the proxies that tests go through",
 		"internal/test/servertest/": "starts database servers for tests, which alone import it",
 		"internal/test/sqltest/":    "starts the processes that tests kill",
-		"internal/test/arena/":      "starts the built binary for tests, which alone import it",
+		"internal/test/process/":    "starts the built binary for tests, which alone import it",
 		"internal/test/chromium/":   "starts a browser for tests, which alone import it",
 		"internal/test/npm/":        "installs and bundles what tests run in browsers",
 		"internal/test/webdriver/":  "starts browsers for tests, which alone import it",

@@ -16,6 +16,8 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 )
 
 var abuseChecks = checks{
@@ -281,16 +283,16 @@ func abuse03(t *T) {
 // abuse04 has four processes on one store.
 func abuse04(t *T) {
 	const replicas = 4
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "memory" { // no two processes share one
 			return
 		}
 		dir := t.TempDir()
 		env := kind.Env(t, dir)
-		config := strings.Replace(arena.NewNeighbours(t).YAML(""), "rate_limit: {enabled: false}\n", "", 1)
+		config := strings.Replace(process.NewNeighbours(t).YAML(""), "rate_limit: {enabled: false}\n", "", 1)
 		var visitors []*arena.Visitor
 		for range replicas {
-			visitors = append(visitors, arena.NewVisitor(arena.Serve(t, config, env...).URL, nil))
+			visitors = append(visitors, arena.NewVisitor(process.Serve(t, config, env...).URL, nil))
 		}
 		began, passed := time.Now(), 0
 		for i := range 120 {

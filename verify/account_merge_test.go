@@ -7,6 +7,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 func account01(t *T) {
@@ -163,7 +164,7 @@ var accountSubs = []string{"abc", "ABC", "Abc", "abc ", " abc", "abc\t", "a", "Ã
 	strings.Repeat("s", 255), strings.Repeat("s", 254) + "t", strings.Repeat("s", 254), "a:b", "a/b", "a%2Fb", "a\\b", "*", "%", "_", "'", "9007199254740993", "9007199254740992"}
 
 func account05(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) {
+	emailStores(t, func(t *T, kind stores.Kind) {
 		w, _ := accountWorld(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		people := map[string]string{}
 		for _, sub := range accountSubs {

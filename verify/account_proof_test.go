@@ -7,6 +7,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // accountStrict runs f with each strategy, in mode none and, with first_proof
@@ -145,7 +146,7 @@ func account12(t *T) {
 }
 
 func account13(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) {
+	emailStores(t, func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		b, other := w.Browser(), w.Browser()
 		b.SignIn(w.OP, "ada")
@@ -170,10 +171,10 @@ func account13(t *T) {
 }
 
 func account16(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) { account16Store(t, kind) })
+	emailStores(t, func(t *T, kind stores.Kind) { account16Store(t, kind) })
 }
 
-func account16Store(t *T, kind arena.Kind) {
+func account16Store(t *T, kind stores.Kind) {
 	w, _ := accountWorld(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 	for _, sub := range []string{"alan", "katherine"} { // an address that nobody proved, and none
 		b := w.Browser()
@@ -202,7 +203,7 @@ func account16Store(t *T, kind arena.Kind) {
 }
 
 func account17(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) {
+	emailStores(t, func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
 			w := t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), authsvc.Strategy(strategy) })
 			b, bystander := w.Browser(), w.Browser()

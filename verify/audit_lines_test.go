@@ -25,6 +25,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/process"
 )
 
 // auditForged is what an injection tries to have as a line of its own.
@@ -250,10 +251,10 @@ func auditStart(t *T, log *os.File) (base string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	base = fmt.Sprintf("http://127.0.0.1:%d", port)
-	cmd = exec.CommandContext(t.Context(), arena.Binary(t), "serve")
+	cmd = exec.CommandContext(t.Context(), process.Binary(t), "serve")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), log, log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AUTHSVC_STORAGE_URL=memory:"}
-	config := strings.ReplaceAll(arena.NewNeighbours(t).YAML(fmt.Sprintf("listen: 127.0.0.1:%d\n", port)), "{origin}", base)
+	config := strings.ReplaceAll(process.NewNeighbours(t).YAML(fmt.Sprintf("listen: 127.0.0.1:%d\n", port)), "{origin}", base)
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "authsvc.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // An auditCanaries are values that belong into no output, by what they are.
@@ -187,8 +188,8 @@ func auditTour(t *T, w *arena.World, k *auditCanaries, password, wrong string) {
 
 // auditServe is a tour of the program at its highest log level.
 func auditServe(t *T) {
-	n := arena.NewNeighbours(t)
-	p := arena.Serve(t, n.YAML("log: {level: debug}\n"), "AUTHSVC_STORAGE_URL=memory:")
+	n := process.NewNeighbours(t)
+	p := process.Serve(t, n.YAML("log: {level: debug}\n"), "AUTHSVC_STORAGE_URL=memory:")
 	k := &auditCanaries{seen: map[string]string{}}
 	k.add("secret", arena.Secret)
 	k.add("client secret", arena.ClientSecret)

@@ -13,6 +13,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 var auditChecks = checks{
@@ -202,8 +203,8 @@ func auditJudge(t *T, e authsvc.AuditEvent, c auditCase, logs string, began time
 
 // auditReload has the running service take over another configuration.
 func auditReload(t *T) {
-	n := arena.NewNeighbours(t)
-	p := arena.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	n := process.NewNeighbours(t)
+	p := process.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	for _, c := range [][2]string{{n.YAML("session: {max_age: 24h}\n"), "event=configuration.changed "}, {n.YAML("session: {max_age: nonsense}\n"), "event=configuration.change_failed "}} {
 		p.Configure(c[0])
 		p.Signal(syscall.SIGHUP)

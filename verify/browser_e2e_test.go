@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/chromium"
 	"authsvc/internal/test/npm"
 	"authsvc/internal/test/sites"
@@ -20,7 +21,7 @@ import (
 // happyPaths goes through every kind of sign-in and out again: in Chromium on
 // every store, in the other engines on one.
 func happyPaths(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		s := t.stage(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		happy(t, s, s.tab())
 	})

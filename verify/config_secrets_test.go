@@ -16,6 +16,7 @@ import (
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // config02 prints a configuration in all ways that there are, with the
@@ -79,7 +80,7 @@ func config03(t *T) {
 	}
 	withFile := func(t *T, name string) (string, int) {
 		t.Helper()
-		p := arena.Prepare(t, "", "AUTHSVC_STORAGE_URL=memory:", "AUTHSVC_SECRET_FILE="+name)
+		p := process.Prepare(t, "", "AUTHSVC_STORAGE_URL=memory:", "AUTHSVC_SECRET_FILE="+name)
 		if err := os.WriteFile(filepath.Join(p.Dir, "authsvc.yaml"), []byte(strings.Replace(configGood, "secret: "+arena.Secret, "", 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -139,9 +140,9 @@ func (o overPlain) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // config04 runs the binary with everything logged and goes through the flows.
 func config04(t *T) {
-	n := arena.NewNeighbours(t, arena.Origin+"/api/auth/callback/op")
+	n := process.NewNeighbours(t, arena.Origin+"/api/auth/callback/op")
 	yaml := strings.Replace(n.YAML("log: {level: debug}\ncompat: "+t.Mode), `"{origin}"`, arena.Origin, 1)
-	p := arena.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
+	p := process.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
 	canaries := map[string]string{"secret": arena.Secret, "client secret": arena.ClientSecret}
 	n.OP.SetFault(idp.Fault{TokenAnswer: func(a map[string]any) {
 		canaries["access token"], canaries["ID token"] = a["access_token"].(string), a["id_token"].(string)

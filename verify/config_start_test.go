@@ -9,6 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // configSecret is in the files that are refused, and in no message.
@@ -85,9 +86,9 @@ func config01(t *T) {
 }
 
 // configFile prepares a process whose file is text alone.
-func configFile(t *T, text string) *arena.Process {
+func configFile(t *T, text string) *process.Process {
 	t.Helper()
-	p := arena.Prepare(t, "", "AUTHSVC_STORAGE_URL=memory:")
+	p := process.Prepare(t, "", "AUTHSVC_STORAGE_URL=memory:")
 	if err := os.WriteFile(filepath.Join(p.Dir, "authsvc.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 var configChecks = checks{
@@ -19,7 +20,7 @@ var configChecks = checks{
 }
 
 func config05(t *T) {
-	p := arena.Serve(t, arena.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	v := arena.NewVisitor(p.URL, nil)
 	for path, want := range map[string]int{
 		"/debug/pprof/": http.StatusNotFound, "/debug/vars": http.StatusNotFound, "/metrics": http.StatusNotFound,

@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // cookiesAsk asks GET session with Cookie header lines as written.
@@ -352,7 +353,7 @@ func cookiesJoined(name string, pairs []string) string {
 
 // cookies12 sends what a sibling host can plant at most to the binary.
 func cookies12(t *T) {
-	p := arena.Serve(t, arena.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	bomb := "GET /api/auth/signin HTTP/1.1\r\nHost: " + p.Addr + "\r\nConnection: close\r\n"
 	for i := range 60 {
 		bomb += fmt.Sprintf("Cookie: planted%d=%s\r\n", i, strings.Repeat("x", 4<<10))

@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
 
@@ -18,7 +19,7 @@ import (
 type crashSite struct {
 	name   string
 	server *servertest.Server
-	p      *arena.Process
+	p      *process.Process
 	book   *crashBook
 	ada    *arena.Visitor
 
@@ -150,8 +151,8 @@ func crash04(t *T) {
 
 func newCrashSite(t *T, kind crashServer) *crashSite {
 	t.Helper()
-	near, server := arena.NewNeighbours(t), kind.start(t)
-	p := arena.Serve(t, near.YAML(""), crashEnv(t, server)...)
+	near, server := process.NewNeighbours(t), kind.start(t)
+	p := process.Serve(t, near.YAML(""), crashEnv(t, server)...)
 	s := &crashSite{name: kind.name, server: server, p: p, book: newCrashBook(t, near, p)}
 	s.book.strict = false
 	s.ada = s.book.visitor()

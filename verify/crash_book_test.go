@@ -15,13 +15,14 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // A crashBook has what a service acknowledged, outside of the service. What
 // was under way when it was killed is not in it: nobody was promised that.
 type crashBook struct {
 	t    *T
-	near *arena.Neighbours
+	near *process.Neighbours
 	base string
 	net  http.RoundTripper
 
@@ -59,7 +60,7 @@ type crashLink struct {
 // that are linked once.
 const crashPeople, crashSpares = 240, 240
 
-func newCrashBook(t *T, near *arena.Neighbours, p *arena.Process) *crashBook {
+func newCrashBook(t *T, near *process.Neighbours, p *process.Process) *crashBook {
 	t.Helper()
 	b := &crashBook{t: t, near: near, base: p.URL, logs: p.Logs, net: &http.Transport{MaxIdleConnsPerHost: 20}, strict: true}
 	for i := range crashPeople + crashSpares {

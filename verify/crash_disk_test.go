@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
 
@@ -50,7 +51,7 @@ func (d crashDisk) free(t *T) {
 
 // crashRefusedCleanly: a write that the store does not take is an answer that
 // says so, no sign-in.
-func crashRefusedCleanly(t *T, near *arena.Neighbours, url, sub string) {
+func crashRefusedCleanly(t *T, near *process.Neighbours, url, sub string) {
 	t.Helper()
 	v := arena.NewVisitor(url, nil)
 	err := v.SignIn(near.OP, sub)
@@ -70,8 +71,8 @@ func crashRefusedCleanly(t *T, near *arena.Neighbours, url, sub string) {
 func crash06(t *T) {
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *T) {
-			near, d := arena.NewNeighbours(t), newCrashDisk(t, 4)
-			p := arena.Prepare(t, near.YAML("session: {strategy: "+strategy+"}"), d.env()...)
+			near, d := process.NewNeighbours(t), newCrashDisk(t, 4)
+			p := process.Prepare(t, near.YAML("session: {strategy: "+strategy+"}"), d.env()...)
 			p.Through = []string{"sh", "-c", `exec "$@" 2>>` + d.dir + `/log`, "sh"}
 			p.Start()
 			p.Ready(20 * time.Second)
@@ -135,8 +136,8 @@ func crash07(t *T) {
 
 func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 	t.Helper()
-	near := arena.NewNeighbours(t)
-	p := arena.Serve(t, near.YAML(""), crashEnv(t, server)...)
+	near := process.NewNeighbours(t)
+	p := process.Serve(t, near.YAML(""), crashEnv(t, server)...)
 	ada := arena.NewVisitor(p.URL, nil)
 	if err := ada.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 }
 
 // crashBrief signs somebody in on connections that end with it.
-func crashBrief(near *arena.Neighbours, url, sub string) error {
+func crashBrief(near *process.Neighbours, url, sub string) error {
 	v := arena.NewVisitor(url, nil)
 	defer v.Client.CloseIdleConnections()
 	v.Client.Timeout = 5 * time.Second
@@ -169,9 +170,9 @@ func crashBrief(near *arena.Neighbours, url, sub string) error {
 // crash08 gives the service 64 file descriptors and more clients than that.
 func crash08(t *T) {
 	clients := t.Scale("clients for 64 descriptors", 0, 150, 1000)
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	dir := t.TempDir()
-	p := arena.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
+	p := process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
 	p.Through = []string{"prlimit", "--nofile=64:64"}
 	p.Start()
 	p.Ready(20 * time.Second)

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
 
 // crashRefusal starts a service that must not start, and returns what it says.
-func crashRefusal(t *T, p *arena.Process) string {
+func crashRefusal(t *T, p *process.Process) string {
 	t.Helper()
 	p.Start()
 	for deadline := time.Now().Add(20 * time.Second); p.Running(); time.Sleep(10 * time.Millisecond) {
@@ -49,7 +50,7 @@ var crashSpoils = map[string]struct {
 
 // crash10 starts the service over damaged files.
 func crash10(t *T) {
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	good, goodLog := crashFile(t, near, "ada")
 	for name, c := range crashSpoils {
 		t.Run(name, func(t *T) {
@@ -58,7 +59,7 @@ func crash10(t *T) {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			said := crashRefusal(t, arena.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path))
+			said := crashRefusal(t, process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path))
 			if !strings.Contains(said, c.said) || !strings.Contains(said, path) {
 				t.Errorf("unclear: %s", said)
 			}
@@ -72,7 +73,7 @@ func crash10(t *T) {
 		if err := os.WriteFile(path+"-wal", goodLog, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if said := crashRefusal(t, arena.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)); !strings.Contains(said, "its log") {
+		if said := crashRefusal(t, process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)); !strings.Contains(said, "its log") {
 			t.Errorf("unclear: %s", said)
 		}
 	})
@@ -81,7 +82,7 @@ func crash10(t *T) {
 		if err := os.WriteFile(path, good, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)
+		p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)
 		if a, err := arena.NewVisitor(p.URL, nil).Get("/api/auth/session"); err != nil || a.StatusCode != http.StatusOK {
 			t.Error(a, err)
 		}
@@ -94,11 +95,11 @@ func crash10(t *T) {
 
 // crashFile is a database with somebody in it, whole, and a log with writes
 // that are in the log only.
-func crashFile(t *T, near *arena.Neighbours, sub string) (file, log []byte) {
+func crashFile(t *T, near *process.Neighbours, sub string) (file, log []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "auth.db")
-	p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)
+	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)
 	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, sub); err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +171,8 @@ func crash09(t *T) {
 					return
 				}
 			}
-			near, env := arena.NewNeighbours(t), c.start(t)
-			p := arena.Serve(t, near.YAML(""), env...)
+			near, env := process.NewNeighbours(t), c.start(t)
+			p := process.Serve(t, near.YAML(""), env...)
 			b := newCrashBook(t, near, p)
 			leaver := b.visitor()
 			if err := leaver.SignIn(near.OP, "ada"); err != nil {

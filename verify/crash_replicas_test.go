@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // A crashRetry is a client of replicas, in turn. What a connection breaks it
 // sends once more, to the next one.
 type crashRetry struct {
 	http.Transport
-	all    []*arena.Process
+	all    []*process.Process
 	turn   atomic.Int64
 	broken atomic.Int64 // requests that a replica may have done without an answer
 }
@@ -59,11 +59,11 @@ func (c *crashRetry) whole(r *http.Request) (*http.Response, error) {
 // request fails, and no sign-in but those whose request was in flight.
 func crashReplicas(t *T, env []string, kills int) {
 	t.Helper()
-	near := arena.NewNeighbours(t)
-	one := arena.Serve(t, near.YAML(""), env...)
-	two := arena.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", one.URL), env...)
+	near := process.NewNeighbours(t)
+	one := process.Serve(t, near.YAML(""), env...)
+	two := process.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", one.URL), env...)
 	b := newCrashBook(t, near, one)
-	client := &crashRetry{all: []*arena.Process{one, two}}
+	client := &crashRetry{all: []*process.Process{one, two}}
 	client.DisableKeepAlives = true // on a kept connection net/http repeats requests by itself, uncounted
 	b.net = client
 	var refused atomic.Int64

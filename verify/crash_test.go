@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
 
@@ -30,7 +32,7 @@ var crashChecks = checks{
 const crashStart = 2 * time.Second
 
 // crashKills kills a service under load, again and again, and starts it anew.
-func crashKills(t *T, b *crashBook, p *arena.Process, cycles int) {
+func crashKills(t *T, b *crashBook, p *process.Process, cycles int) {
 	t.Helper()
 	longest := time.Duration(0)
 	for range cycles {
@@ -55,10 +57,10 @@ func crashKills(t *T, b *crashBook, p *arena.Process, cycles int) {
 
 func crash01(t *T) {
 	cycles := t.Scale("kills under load", 5, 100, 200)
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	dir := t.TempDir()
 	env := []string{"AUTHSVC_STORAGE_URL=sqlite:" + dir + "/auth.db"}
-	p := arena.Serve(t, near.YAML(""), env...)
+	p := process.Serve(t, near.YAML(""), env...)
 	b := newCrashBook(t, near, p)
 	crashKills(t, b, p, cycles)
 	b.all()
@@ -171,9 +173,9 @@ func crash03(t *T) {
 	servers := t.Scale("kills of each server", 1, 3, 50)
 	crashEach(t, func(t *T, s crashServer) {
 		server := s.start(t)
-		near := arena.NewNeighbours(t)
+		near := process.NewNeighbours(t)
 		env := crashEnv(t, server)
-		p := arena.Serve(t, near.YAML(""), env...)
+		p := process.Serve(t, near.YAML(""), env...)
 		b := newCrashBook(t, near, p)
 		cycles := some
 		if s.name == "postgres" {
@@ -187,7 +189,7 @@ func crash03(t *T) {
 	})
 	t.Run("everysec is warned about", crashEverySecond)
 	kills := t.Scale("kills of one of two replicas on one store", 1, 10, 50)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "sqlite" || kind.Name == "postgres" {
 			crashReplicas(t, kind.Env(t, t.TempDir()), kills)
 		}
@@ -195,7 +197,7 @@ func crash03(t *T) {
 }
 
 // crashServerKills kills the database server under load. The service lives on.
-func crashServerKills(t *T, b *crashBook, p *arena.Process, server *servertest.Server, kills int) {
+func crashServerKills(t *T, b *crashBook, p *process.Process, server *servertest.Server, kills int) {
 	t.Helper()
 	b.strict = false // what fails while the server is away fails
 	pid := p.PID()
@@ -218,7 +220,7 @@ func crashServerKills(t *T, b *crashBook, p *arena.Process, server *servertest.S
 func crashEverySecond(t *T) {
 	for fsync, warned := range map[string]bool{"everysec": true, "always": false} {
 		server := servertest.OwnRedis(t, "--appendfsync", fsync)
-		p := arena.Serve(t, arena.NewNeighbours(t).YAML(""), crashEnv(t, server)...)
+		p := process.Serve(t, process.NewNeighbours(t).YAML(""), crashEnv(t, server)...)
 		if got := strings.Contains(p.Logs.String(), "may lose the last second"); got != warned {
 			t.Errorf("%s: warned %v\n%s", fsync, got, p.Logs)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // emailRecipients are addresses that split, wrap or smuggle.
@@ -90,7 +91,7 @@ func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given 
 }
 
 func email15(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) {
+	emailStores(t, func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		ids := map[string]string{}
 		for i, address := range []string{"kim@example.test", "sam@example.test", "strasse@example.test", "didem@example.test", "ipek@example.test",

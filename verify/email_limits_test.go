@@ -13,13 +13,14 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // What somebody can find out about an address by asking for links. SMTP hangs
 // all the while.
 func email11(t *T) {
 	n := t.Scale("requests a kind of address", 200, 1000, 2000)
-	for _, kind := range arena.Stores()[:2] {
+	for _, kind := range stores.All()[:2] {
 		t.Run(kind.Name, func(t *T) {
 			over := make(chan struct{})
 			w := t.EnterOffline(func(c *authsvc.Config) {

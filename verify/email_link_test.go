@@ -17,6 +17,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 func email01(t *T) {
@@ -117,7 +118,7 @@ func email03(t *T) {
 }
 
 func email04(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) {
+	emailStores(t, func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		victim, attacker := w.Browser(), w.Browser()
 		theirs := emailAsk(t, w, victim, "victim@app.test")
@@ -214,7 +215,7 @@ func email05(t *T) {
 }
 
 func email13(t *T) {
-	emailStores(t, func(t *T, kind arena.Kind) {
+	emailStores(t, func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		var links []string
 		b := w.Browser()

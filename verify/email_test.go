@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // Links are asked first in these: email-06 and email-07 are of real browsers.
@@ -41,10 +42,10 @@ func emailBubble(t *T, f func(t *T)) {
 
 // emailStores is Stores in mode none, and memory alone in the others: what a
 // store does is the same in each.
-func emailStores(t *T, f func(t *T, kind arena.Kind)) {
+func emailStores(t *T, f func(t *T, kind stores.Kind)) {
 	t.Helper()
 	if t.Mode != modeNone && t.Mode != "" {
-		f(t, arena.Stores()[0])
+		f(t, stores.All()[0])
 		return
 	}
 	t.Stores(f)

@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // collection is a line of the runtime's GODEBUG=gctrace=1: what lives after it.
 var collection = regexp.MustCompile(`(?m)^gc \d+ @.* (\d+)->(\d+)->(\d+) MB`)
 
 // liveHeap is the smallest heap, in MB, after one of the last collections.
-func liveHeap(t testing.TB, p *arena.Process) int {
+func liveHeap(t testing.TB, p *process.Process) int {
 	t.Helper()
 	all := collection.FindAllStringSubmatch(p.Logs.String(), -1)
 	if len(all) < 5 {
@@ -72,7 +73,7 @@ func garbage(base string, n uint64) *http.Request {
 }
 
 // flood sends garbage number first to last from eight clients.
-func flood(t testing.TB, p *arena.Process, first, last int) {
+func flood(t testing.TB, p *process.Process, first, last int) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
@@ -108,7 +109,7 @@ func TestGarbage(t *testing.T) {
 		t.Skip(lack)
 	}
 	n := []int{5_000, 30_000, 100_000}[theScale()]
-	p := arena.Serve(t, arena.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:", "GODEBUG=gctrace=1", "GOGC=20")
+	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:", "GODEBUG=gctrace=1", "GOGC=20")
 	flood(t, p, 0, n/2)
 	heap, rss, files := liveHeap(t, p), settledRSS(t, p), procFiles(t, p)
 	began := time.Now()
@@ -131,7 +132,7 @@ func TestGarbage(t *testing.T) {
 }
 
 // settledRSS is RSS in KiB when it has stopped changing.
-func settledRSS(t testing.TB, p *arena.Process) int {
+func settledRSS(t testing.TB, p *process.Process) int {
 	t.Helper()
 	last := procStatus(t, p, "VmRSS")
 	for range 20 {

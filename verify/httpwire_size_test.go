@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // httpwireFloods sends a header to a route of the binary from many connections
 // at once, and returns the statuses that came and by how much RSS grew, in MB.
-func httpwireFloods(t *T, p *arena.Process, header string, times int) (map[int]int, int) {
+func httpwireFloods(t *T, p *process.Process, header string, times int) (map[int]int, int) {
 	before := procStatus(t, p, "VmRSS")
 	var mu sync.Mutex
 	status := map[int]int{}

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // httpwireUsers reads GET session and the sign-in page rps times a second for
 // a while and returns the 99th percentile of the time to an answer.
-func httpwireUsers(t testing.TB, p *arena.Process, rps int, span time.Duration) time.Duration {
+func httpwireUsers(t testing.TB, p *process.Process, rps int, span time.Duration) time.Duration {
 	t.Helper()
 	var mu sync.Mutex
 	var all []time.Duration
@@ -72,7 +73,7 @@ func httpwire05(t *T) {
 
 // httpwireSlowHeaders opens n slow connections, and returns the p99 of real
 // users beside them and how long one of them lived at most.
-func httpwireSlowHeaders(t *T, p *arena.Process, n int, users time.Duration) (p99, longest time.Duration) {
+func httpwireSlowHeaders(t *T, p *process.Process, n int, users time.Duration) (p99, longest time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range n {

@@ -1,6 +1,6 @@
 package verify
 
-import "authsvc/internal/test/arena"
+import "authsvc/internal/test/process"
 
 var httpwireChecks = checks{
 	"01": {title: "smuggling with both lengths", once: true, run: httpwire01},
@@ -26,8 +26,8 @@ var httpwireChecks = checks{
 
 // httpwireServe is the binary without a proxy. Its peer 127.0.0.1 is trusted,
 // so that an address in X-Forwarded-For marks a request in the log.
-func httpwireServe(t *T) (*arena.Process, *arena.Neighbours) {
+func httpwireServe(t *T) (*process.Process, *process.Neighbours) {
 	t.Helper()
-	n := arena.NewNeighbours(t)
-	return arena.Serve(t, n.YAML("trusted_proxies: [127.0.0.1/32]"), "AUTHSVC_STORAGE_URL=memory:"), n
+	n := process.NewNeighbours(t)
+	return process.Serve(t, n.YAML("trusted_proxies: [127.0.0.1/32]"), "AUTHSVC_STORAGE_URL=memory:"), n
 }

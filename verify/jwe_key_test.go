@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // jweMaybe decodes what may be base64url, nil if it is not.
@@ -388,7 +389,7 @@ func jwe14Program(t *T) {
 		"file with a newline only": {"", []string{"AUTHSVC_SECRET_FILE=" + file}}, "file missing": {"", []string{"AUTHSVC_SECRET_FILE=" + file + ".none"}},
 		"variable unset": {"secret: ${AUTHSVC_NOT_SET}\n", nil},
 	} {
-		p := arena.Prepare(t, yaml(c.more), append(c.env, "AUTHSVC_STORAGE_URL=memory:")...)
+		p := process.Prepare(t, yaml(c.more), append(c.env, "AUTHSVC_STORAGE_URL=memory:")...)
 		p.Start()
 		if code := p.Wait(20 * time.Second); code == 0 || !strings.Contains(strings.ToLower(p.Logs.String()), "secret") && !strings.Contains(p.Logs.String(), "AUTHSVC_NOT_SET") ||
 			strings.Contains(p.Logs.String(), "canary") {
@@ -398,7 +399,7 @@ func jwe14Program(t *T) {
 	if err := os.WriteFile(file, []byte(arena.Secret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := arena.Prepare(t, yaml(""), "AUTHSVC_SECRET_FILE="+file, "AUTHSVC_STORAGE_URL=memory:")
+	p := process.Prepare(t, yaml(""), "AUTHSVC_SECRET_FILE="+file, "AUTHSVC_STORAGE_URL=memory:")
 	p.Start()
 	p.Ready(20 * time.Second)
 }

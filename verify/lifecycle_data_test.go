@@ -12,7 +12,8 @@ import (
 
 	"authsvc"
 	"authsvc/internal/sqlschema"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 	large "authsvc/internal/test/scale"
 )
 
@@ -21,8 +22,8 @@ import (
 // long, and every record is as it was.
 func lifecycle08(t *T) {
 	users := t.Scale("users with 2 accounts and 5 sessions each", 500, 20_000, 1_000_000)
-	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	near := process.NewNeighbours(t)
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" && kind.Name != "postgres" {
 			return // no way to fill them fast
 		}
@@ -33,7 +34,7 @@ func lifecycle08(t *T) {
 			t.Fatal(err)
 		}
 		s := storeAt(t, env)
-		p := arena.Prepare(t, near.YAML(""), env...)
+		p := process.Prepare(t, near.YAML(""), env...)
 		if out, code := p.Command("migrate", "down"); code != 0 {
 			t.Fatalf("migrate down: %d %s", code, out)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 )
 
 // lifecycleUndialled reports that no connection could be made: nothing was
@@ -25,8 +27,8 @@ func lifecycleUndialled(err error) bool {
 func lifecycle01(t *T) {
 	rounds := t.Scale("stops under load", 1, 4, 50)
 	for range rounds {
-		near := arena.NewNeighbours(t)
-		p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
+		near := process.NewNeighbours(t)
+		p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
 		near.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: 300 * time.Millisecond}})
 		b := newCrashBook(t, near, p)
 		b.excused = lifecycleUndialled
@@ -53,14 +55,14 @@ func lifecycle01(t *T) {
 // connection is refused. Both builds are this one.
 func lifecycle02(t *T) {
 	rounds := t.Scale("times all replicas are replaced", 0, 2, 20)
-	kind := arena.Stores()[2] // postgres
+	kind := stores.All()[2] // postgres
 	if lack := lackOf(kind.Name); lack != "" {
 		t.lacks(lack)
 	}
-	near, env := arena.NewNeighbours(t), kind.Env(t, t.TempDir())
-	all := []*arena.Process{arena.Serve(t, near.YAML(""), env...)}
+	near, env := process.NewNeighbours(t), kind.Env(t, t.TempDir())
+	all := []*process.Process{process.Serve(t, near.YAML(""), env...)}
 	for range 2 {
-		all = append(all, arena.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", all[0].URL), env...))
+		all = append(all, process.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", all[0].URL), env...))
 	}
 	b := newCrashBook(t, near, all[0])
 	b.net = lifecycleBalancer(all)
@@ -101,7 +103,7 @@ func lifecycle02(t *T) {
 }
 
 // lifecycleBalancer dials replicas in turn, and the next one when one refuses.
-func lifecycleBalancer(all []*arena.Process) *http.Transport {
+func lifecycleBalancer(all []*process.Process) *http.Transport {
 	var turn atomic.Int64
 	return &http.Transport{MaxIdleConnsPerHost: 20, DialContext: func(ctx context.Context, network, _ string) (c net.Conn, err error) {
 		first := int(turn.Add(1))
@@ -116,8 +118,8 @@ func lifecycleBalancer(all []*arena.Process) *http.Transport {
 
 // lifecycle03 stops a service twice while a request hangs.
 func lifecycle03(t *T) {
-	near, dir := arena.NewNeighbours(t), t.TempDir()
-	p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
+	near, dir := process.NewNeighbours(t), t.TempDir()
+	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
 	ada := arena.NewVisitor(p.URL, nil)
 	if err := ada.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
@@ -156,9 +158,9 @@ func lifecycle03(t *T) {
 // and as many signals as fit while people sign in.
 func lifecycle04(t *T) {
 	signals := t.Scale("reloads under load, 100 a second", 20, 200, 1000)
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	good := near.YAML("")
-	p := arena.Serve(t, good, "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
+	p := process.Serve(t, good, "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
 	b := newCrashBook(t, near, p)
 	b.excused = func(error) bool { return false }
 	v := b.visitor()

@@ -19,6 +19,8 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
 
@@ -37,9 +39,9 @@ var lifecycleChecks = checks{
 }
 
 // lifecycleStores runs f with each kind of store that has a schema.
-func lifecycleStores(t *T, f func(t *T, kind arena.Kind)) {
+func lifecycleStores(t *T, f func(t *T, kind stores.Kind)) {
 	t.Helper()
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name != "memory" && kind.Name != "redis" {
 			f(t, kind)
 		}
@@ -82,18 +84,18 @@ func lifecycleVersions(t *T, env []string) []int64 {
 // lifecycle05 starts replicas on an empty store and on one of the last version.
 func lifecycle05(t *T) {
 	replicas := t.Scale("replicas at once", 3, 10, 10)
-	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	near := process.NewNeighbours(t)
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		env := kind.Env(t, t.TempDir())
 		for _, from := range []string{"empty", "N-1"} {
 			if from == "N-1" {
-				if out, code := arena.Prepare(t, near.YAML(""), env...).Command("migrate", "down"); code != 0 {
+				if out, code := process.Prepare(t, near.YAML(""), env...).Command("migrate", "down"); code != 0 {
 					t.Fatalf("migrate down: %d %s", code, out)
 				}
 			}
-			var all []*arena.Process
+			var all []*process.Process
 			for range replicas {
-				all = append(all, arena.Prepare(t, near.YAML(""), env...))
+				all = append(all, process.Prepare(t, near.YAML(""), env...))
 			}
 			for _, p := range all {
 				p.Start()
@@ -125,16 +127,16 @@ func lifecycle05(t *T) {
 // a file, at so many instants. The next start finishes what was begun.
 func lifecycle06(t *T) {
 	trials := t.Scale("kills during a migration, a store", 0, 8, 150)
-	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	near := process.NewNeighbours(t)
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" { // where the clock decides when it is killed
 			t.Parallel() // what takes long is waiting for a dead one's lock
 		}
-		whole := lifecycleKill(t, arena.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...), lifecycleNever)
+		whole := lifecycleKill(t, process.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...), lifecycleNever)
 		reached := 0
-		var killed []*arena.Process
+		var killed []*process.Process
 		for i := range trials {
-			p := arena.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...)
+			p := process.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...)
 			if at := whole * float64(i+1) / float64(trials+1); lifecycleKill(t, p, at) >= at {
 				reached++
 			}
@@ -164,7 +166,7 @@ const lifecycleNever = 1e9
 
 // lifecycleResume waits until p is ready. A file that was created and has
 // nothing in it yet is refused, with what to do about it, which is done.
-func lifecycleResume(t *T, p *arena.Process) {
+func lifecycleResume(t *T, p *process.Process) {
 	t.Helper()
 	storage, _ := storeURL(p.Env())
 	if path, file := strings.CutPrefix(storage, "sqlite:"); file {
@@ -183,7 +185,7 @@ func lifecycleResume(t *T, p *arena.Process) {
 
 // lifecycleKill starts a service, kills it at a point and returns how far it
 // came until it was ready: pieces that it sent, or milliseconds of a file.
-func lifecycleKill(t *T, p *arena.Process, at float64) float64 {
+func lifecycleKill(t *T, p *process.Process, at float64) float64 {
 	t.Helper()
 	storage, _ := storeURL(p.Env())
 	if path, file := strings.CutPrefix(storage, "sqlite:"); file {
@@ -223,7 +225,7 @@ func lifecycleHit(hit <-chan struct{}) bool {
 }
 
 // lifecycleKillFile counts from the moment when the file is there.
-func lifecycleKillFile(t *T, p *arena.Process, path string, at float64) float64 {
+func lifecycleKillFile(t *T, p *process.Process, path string, at float64) float64 {
 	t.Helper()
 	p.Start()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Microsecond) {
@@ -246,10 +248,10 @@ func lifecycleKillFile(t *T, p *arena.Process, path string, at float64) float64 
 	return d.Seconds() * 1000
 }
 
-func lifecycleReady(p *arena.Process) bool { return lifecycleStatus(p, "/readyz") == http.StatusOK }
+func lifecycleReady(p *process.Process) bool { return lifecycleStatus(p, "/readyz") == http.StatusOK }
 
 // lifecycleStatus is that of a path, 0 if nothing answers.
-func lifecycleStatus(p *arena.Process, path string) int {
+func lifecycleStatus(p *process.Process, path string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+path, nil)
@@ -267,16 +269,16 @@ func lifecycleStatus(p *arena.Process, path string) int {
 
 // lifecycle07 writes the version of a later build into the store.
 func lifecycle07(t *T) {
-	near := arena.NewNeighbours(t)
-	lifecycleStores(t, func(t *T, kind arena.Kind) {
+	near := process.NewNeighbours(t)
+	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		env := kind.Env(t, t.TempDir())
 		s := storeAt(t, env)
 		storeTwins(t, s)
-		twin := arena.Serve(t, near.YAML(""), env...)
+		twin := process.Serve(t, near.YAML(""), env...)
 		twin.Kill()
 		lifecycleNewer(t, env)
 		for _, args := range [][]string{{"serve"}, {"migrate", "up"}, {"migrate", "down"}} {
-			p := arena.Prepare(t, near.YAML(""), env...)
+			p := process.Prepare(t, near.YAML(""), env...)
 			var out string
 			code := 1
 			if args[0] == "serve" {
@@ -323,11 +325,11 @@ func lifecycleNewer(t *T, env []string) {
 // is ready soon after the store has come.
 func lifecycle09(t *T) {
 	away := time.Duration(t.Scale("seconds until the store comes", 0, 3, 60)) * time.Second
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	crashEach(t, func(t *T, s crashServer) {
 		server := s.start(t)
 		server.Stop()
-		p := arena.Prepare(t, near.YAML(""), crashEnv(t, server)...)
+		p := process.Prepare(t, near.YAML(""), crashEnv(t, server)...)
 		p.Start()
 		pid, appears := p.PID(), time.Now().Add(away)
 		for time.Now().Before(appears) || lifecycleStatus(p, "/healthz") != http.StatusOK {
@@ -351,9 +353,9 @@ func lifecycle09(t *T) {
 
 // lifecycle10: the store goes, the identity provider goes, the disk is full.
 func lifecycle10(t *T) {
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	server := servertest.OwnRedis(t)
-	p := arena.Serve(t, near.YAML(""), crashEnv(t, server)...)
+	p := process.Serve(t, near.YAML(""), crashEnv(t, server)...)
 	expect := func(when string, ready int) {
 		t.Helper()
 		var got int
@@ -389,10 +391,10 @@ func lifecycle10(t *T) {
 }
 
 // lifecycleFull: a full disk is no reason to be taken out: reads go on.
-func lifecycleFull(t *T, near *arena.Neighbours) {
+func lifecycleFull(t *T, near *process.Neighbours) {
 	t.Helper()
 	d := newCrashDisk(t, 4)
-	p := arena.Serve(t, near.YAML(""), d.env()...)
+	p := process.Serve(t, near.YAML(""), d.env()...)
 	d.fill(t)
 	time.Sleep(1200 * time.Millisecond)
 	if ready, alive := lifecycleStatus(p, "/readyz"), lifecycleStatus(p, "/healthz"); ready != http.StatusOK || alive != http.StatusOK {

@@ -17,6 +17,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 var outboundChecks = checks{
@@ -199,12 +200,12 @@ func outbound06(t *T) {
 			t.Errorf("twin %s: %v", issuer, err)
 		}
 	}
-	n := arena.NewNeighbours(t)
-	p := arena.Prepare(t, strings.Replace(n.YAML(""), n.OP.Issuer(), "http://id.test", 1), "AUTHSVC_STORAGE_URL=memory:")
+	n := process.NewNeighbours(t)
+	p := process.Prepare(t, strings.Replace(n.YAML(""), n.OP.Issuer(), "http://id.test", 1), "AUTHSVC_STORAGE_URL=memory:")
 	if out, code := p.Command("serve"); code == 0 || !strings.Contains(out, "providers[0].issuer") {
 		t.Errorf("serve: %d %s", code, out)
 	}
-	arena.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	process.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 }
 
 // outbound07: sign-ins at a provider that hangs hold at most 64 calls; the rest

@@ -20,6 +20,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // outboundCert makes a certificate for a host; a nil signer signs itself.
@@ -97,7 +98,7 @@ func outbound05(t *T) {
 		t.Fatal(err)
 	}
 	env := []string{"AUTHSVC_STORAGE_URL=memory:", "SSL_CERT_FILE=" + roots, "SSL_CERT_DIR=" + t.TempDir()}
-	p := arena.Serve(t, yaml.String(), env...)
+	p := process.Serve(t, yaml.String(), env...)
 	for id, s := range servers {
 		a, err := arena.NewVisitor(p.URL, nil).Post("/api/auth/signin/" + id)
 		if err != nil {
@@ -111,7 +112,7 @@ func outbound05(t *T) {
 		}
 	}
 	for _, line := range []string{"outbound: {insecure_skip_verify: true}", "outbound: {insecure: true}", "tls: {verify: false}", "allow_insecure_tls: true"} {
-		q := arena.Prepare(t, yaml.String()+line+"\n", env...)
+		q := process.Prepare(t, yaml.String()+line+"\n", env...)
 		if out, code := q.Command("serve"); code == 0 || !strings.Contains(out, "is not known") {
 			t.Errorf("%s: %d %s", line, code, out)
 		}

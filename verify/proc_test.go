@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // needsProc is for checks that look at the process from outside.
@@ -20,7 +20,7 @@ var needsProc = need{func() string {
 }}
 
 // procStatus is a number of /proc/PID/status, such as VmRSS (KiB) or Threads.
-func procStatus(t testing.TB, p *arena.Process, name string) int {
+func procStatus(t testing.TB, p *process.Process, name string) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
@@ -40,7 +40,7 @@ func procStatus(t testing.TB, p *arena.Process, name string) int {
 }
 
 // procFiles counts the open files and connections of the process.
-func procFiles(t testing.TB, p *arena.Process) int {
+func procFiles(t testing.TB, p *process.Process) int {
 	t.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID()))
 	if err != nil {
@@ -51,7 +51,7 @@ func procFiles(t testing.TB, p *arena.Process) int {
 
 // procSettles waits until the process has no more files than most, and returns
 // how long that took.
-func procSettles(t testing.TB, p *arena.Process, most int, patience time.Duration) time.Duration {
+func procSettles(t testing.TB, p *process.Process, most int, patience time.Duration) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for procFiles(t, p) > most {

@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/proxytest"
 )
 
@@ -126,8 +127,8 @@ add_header X-Cache $upstream_cache_status always;
 
 // session15 has two people use one shared cache.
 func session15(t *T) {
-	n := arena.NewNeighbours(t, site+"/api/auth/callback/op")
-	p := arena.Serve(t, strings.Replace(n.YAML("trusted_proxies: [127.0.0.1/32]"), `"{origin}"`, site, 1), "AUTHSVC_STORAGE_URL=memory:")
+	n := process.NewNeighbours(t, site+"/api/auth/callback/op")
+	p := process.Serve(t, strings.Replace(n.YAML("trusted_proxies: [127.0.0.1/32]"), `"{origin}"`, site, 1), "AUTHSVC_STORAGE_URL=memory:")
 	proxy := proxytest.Start(t, "nginx", proxytest.Options{Site: proxytest.Blocks(t, proxyPage, "nginx")[0], Backend: p.Addr, Outer: fmt.Sprintf(sharedCache, t.TempDir())})
 	s := &proxied{p, n, proxy}
 	ada, grace, nobody := s.visitor("127.0.0.2"), s.visitor("127.0.0.3"), s.visitor("127.0.0.4")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/proxytest"
 )
 
@@ -22,8 +23,8 @@ const site = "https://" + proxytest.Host
 
 // A proxied service is the binary behind a proxy.
 type proxied struct {
-	*arena.Process
-	*arena.Neighbours
+	*process.Process
+	*process.Neighbours
 	proxy *proxytest.Proxy
 }
 
@@ -32,9 +33,9 @@ type proxied struct {
 func behind(t *T, trusted string, f func(t *T, s *proxied)) {
 	t.Helper()
 	eachProxy(t, func(t *T, program string, blocks []string) {
-		n := arena.NewNeighbours(t, site+"/api/auth/callback/op")
+		n := process.NewNeighbours(t, site+"/api/auth/callback/op")
 		yaml := strings.Replace(n.YAML(trusted), `"{origin}"`, site, 1)
-		p := arena.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
+		p := process.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
 		f(t, &proxied{p, n, proxytest.Start(t, program, proxytest.Options{Site: blocks[0], Backend: p.Addr})})
 	})
 }
@@ -75,7 +76,7 @@ func (s *proxied) raw(t testing.TB, from, request string) rawAnswer {
 }
 
 // logged waits for an audit line with the client's address.
-func logged(t testing.TB, p *arena.Process, client string) {
+func logged(t testing.TB, p *process.Process, client string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(p.Logs.String(), "client="+client+" ") {
@@ -182,10 +183,10 @@ func rawFrom(t testing.TB, from, addr, request string) rawAnswer {
 // proxyLimits: one client stays one client whatever it claims, and two are two.
 func proxyLimits(t *T) {
 	eachProxy(t, func(t *T, program string, blocks []string) {
-		n := arena.NewNeighbours(t)
+		n := process.NewNeighbours(t)
 		yaml := strings.Replace(n.YAML("trusted_proxies: [127.0.0.1/32]"), `"{origin}"`, site, 1)
 		yaml = strings.Replace(yaml, "rate_limit: {enabled: false}", "rate_limit: {sign_in: 5/min}", 1)
-		p := arena.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
+		p := process.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:")
 		s := &proxied{p, n, proxytest.Start(t, program, proxytest.Options{Site: blocks[0], Backend: p.Addr})}
 		attempt := func(from string, i int) int {
 			v := s.visitor(from)

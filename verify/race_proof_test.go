@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // A squat is an address that somebody registered through a provider before its
@@ -29,7 +30,7 @@ type squat struct {
 // left, and the owner is in.
 func race13(t *T) {
 	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 3, 200)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		n := rounds
 		if kind.Name == "mongodb" { // FerretDB does one command at a time
 			n = (rounds + 3) / 4

@@ -9,7 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/idp"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // A raceRotation makes an identity provider rotate refresh tokens: each is
@@ -54,7 +54,7 @@ func (r *raceRotation) refresh(token string) (int, map[string]any) {
 // race05 lets clients at three replicas ask for a provider's token that is due.
 func race05(t *T) {
 	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store", 1, 5, 200)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		w := raceEnter(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		rotation := &raceRotation{}
 		w.OP.SetFault(rotation.fault())

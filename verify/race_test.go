@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // crowd is how many come at once.
@@ -81,7 +82,7 @@ func raceEnter(t *T, tune func(*authsvc.Config)) *raceWorld {
 // 0, so that each can have people of its own.
 func raced(t *T, tune func(*authsvc.Config), round func(t *T, w *raceWorld, n int)) {
 	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 5, 200)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
 			w := raceEnter(t, func(c *authsvc.Config) {
 				c.Adapter, c.Session.Strategy = kind.Open(t), authsvc.Strategy(strategy)
@@ -268,7 +269,7 @@ func race07(t *T) {
 
 func race12(t *T) {
 	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store", 1, 5, 200)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		w := raceEnter(t, func(c *authsvc.Config) {
 			c.Adapter = kind.Open(t)
 			c.RateLimit.Disabled, c.RateLimit.SignIn.N, c.RateLimit.SignIn.Per = false, 10, 1<<40

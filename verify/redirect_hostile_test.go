@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // redirectHeaders are all headers that the engine sends.
@@ -448,7 +449,7 @@ func redirect06(t *T) {
 
 // redirectMisdirected: the binary, which owns its origin, serves no other host.
 func redirectMisdirected(t *T) {
-	p := arena.Serve(t, arena.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	b := &arena.Browser{}
 	for name, host := range map[string]string{"evil": "evil.test", "suffix": p.Addr + ".evil.test", "port": "127.0.0.1:1", "name": "localhost"} {
 		for _, path := range []string{"/", "/api/auth/signin", "/api/auth/csrf"} {

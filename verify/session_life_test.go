@@ -9,10 +9,11 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 func session07(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), "database" })
 		second := sessionReplica(t, w)
 		b, other := w.Browser(), w.Browser()
@@ -42,7 +43,7 @@ func session07(t *T) {
 const jwtBound = 5 * time.Second
 
 func session08(t *T) {
-	for _, kind := range arena.Stores()[:2] { // those that a bubble can have
+	for _, kind := range stores.All()[:2] { // those that a bubble can have
 		t.Run(kind.Name, func(t *T) {
 			sessionBubble(t, func(t *T) { session08Replicas(t, kind) })
 		})
@@ -55,7 +56,7 @@ func session08(t *T) {
 
 // session08Replicas: a sign-out at one replica is seen at the other within the
 // bound, and GET session does not ask the store for that.
-func session08Replicas(t *T, kind arena.Kind) {
+func session08Replicas(t *T, kind stores.Kind) {
 	w := t.EnterOffline(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), "jwt" })
 	second := sessionReplica(t, w)
 	b, other := w.Browser(), w.Browser()

@@ -24,6 +24,7 @@ import (
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 func session05(t *T) {
@@ -108,7 +109,7 @@ func session05Source(t *T) {
 }
 
 func session06(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		dir := t.TempDir()
 		w := t.Enter(func(c *authsvc.Config) {
 			c.Session.Strategy = "database"
@@ -279,7 +280,7 @@ func session20Empty(t *T) {
 func session22(t *T) {
 	t.Run("by itself", func(t *T) { sessionBubble(t, session22Itself) })
 	rows := t.Scale("expired rows", 1_000, 40_000, 1_000_000)
-	for _, kind := range arena.Stores()[:2] {
+	for _, kind := range stores.All()[:2] {
 		t.Run(kind.Name, func(t *T) { session22Load(t, kind, rows) })
 	}
 }
@@ -313,7 +314,7 @@ func sessionExpired(t *T, store authsvc.Adapter, n int) {
 
 // session22Load reads live sessions without and with the sweep, in the batches
 // and with the pauses of the service, and compares the 99th percentiles.
-func session22Load(t *T, kind arena.Kind, rows int) {
+func session22Load(t *T, kind stores.Kind, rows int) {
 	path := filepath.Join(t.TempDir(), "auth.db")
 	w := t.EnterOffline(func(c *authsvc.Config) {
 		c.Session.Strategy = "database"

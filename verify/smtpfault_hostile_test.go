@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/mail"
 )
 
@@ -220,9 +221,9 @@ func smtpfaultRandom(t *T) {
 }
 
 // smtpfaultServe runs the service on a file, with a mail server.
-func smtpfaultServe(t *T, server string) *arena.Process {
+func smtpfaultServe(t *T, server string) *process.Process {
 	t.Helper()
-	return arena.Serve(t, `url: "{origin}"
+	return process.Serve(t, `url: "{origin}"
 secret: `+arena.Secret+`
 rate_limit: {enabled: false}
 providers:

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // soakUser lives one life: in by the provider, a few looks at the session, out.
-func soakUser(n *arena.Neighbours, v *arena.Visitor, who string) error {
+func soakUser(n *process.Neighbours, v *arena.Visitor, who string) error {
 	if err := v.SignIn(n.OP, who); err != nil {
 		return fmt.Errorf("sign-in: %w", err)
 	}
@@ -41,8 +42,8 @@ func TestSoak(t *testing.T) {
 	if lack := needsProc.lack(); lack != "" {
 		t.Skip(lack)
 	}
-	n := arena.NewNeighbours(t)
-	p := arena.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+filepath.Join(t.TempDir(), "auth.db"), "GODEBUG=gctrace=1")
+	n := process.NewNeighbours(t)
+	p := process.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+filepath.Join(t.TempDir(), "auth.db"), "GODEBUG=gctrace=1")
 	var lives atomic.Int64
 	load := func(span time.Duration) {
 		var all sync.WaitGroup

@@ -11,6 +11,8 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 	large "authsvc/internal/test/scale"
 	"authsvc/internal/test/servertest"
 )
@@ -28,8 +30,8 @@ func store09(t *T) {
 	lagging.Start()
 	behind, ahead := arena.MustURL(t, lagging.URL), arena.MustURL(t, primary.URL)
 	both := url.URL{Scheme: "postgres", User: ahead.User, Host: behind.Host + "," + ahead.Host, Path: ahead.Path, RawQuery: ahead.RawQuery}
-	near := arena.NewNeighbours(t)
-	p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+both.String())
+	near := process.NewNeighbours(t)
+	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+both.String())
 	for range 10 {
 		v := arena.NewVisitor(p.URL, nil)
 		if err := v.SignIn(near.OP, "ada"); err != nil {
@@ -56,7 +58,7 @@ func store09(t *T) {
 // the statements.
 func store11(t *T) {
 	users := t.Scale("users with 5 sessions each", 1000, 40_000, 2_000_000)
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" && kind.Name != "postgres" {
 			return // no way to fill them fast
 		}
@@ -87,7 +89,7 @@ func store11(t *T) {
 
 // storeImpostor listens with a certificate that nobody vouches for. A service
 // that wants a verified way says nothing to it, above all no password.
-func storeImpostor(t *T, near *arena.Neighbours) {
+func storeImpostor(t *T, near *process.Neighbours) {
 	certificate, err := tls.X509KeyPair(storeCertificate(t))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func storeImpostor(t *T, near *arena.Neighbours) {
 			}()
 		}
 	}()
-	out := crashRefusal(t, arena.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=rediss://u:canary-pw@"+l.Addr().String()+"/0"))
+	out := crashRefusal(t, process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=rediss://u:canary-pw@"+l.Addr().String()+"/0"))
 	if !strings.Contains(out, "certificate") || strings.Contains(out, "canary-pw") {
 		t.Errorf("the service says %s", out)
 	}

@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 // storeInjections are texts that mean something to one store or another.
@@ -20,7 +21,7 @@ var storeInjections = []string{`'`, `"`, `\`, `\'`, `;`, `--`, `/*`, `%`, `_`, `
 // store01 sends them wherever a request leads to the store. Somebody who is
 // there already is a witness.
 func store01(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		witness := w.Browser()
 		witness.SignInByMail(w, "ada@app.test")
@@ -105,7 +106,7 @@ var storeAlike = []string{"a", "A", "á", "à", "a\u0301", "ａ", "a ", " a", "s
 
 // store02 signs identities in that differ by little.
 func store02(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		users := map[string]string{}
 		for range 2 { // the second time all are known
@@ -184,7 +185,7 @@ func storeTokens(t *T, w *arena.World) {
 // store13 stores long and odd values by the store's own methods and, the
 // longest of them, by a sign-in.
 func store13(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		s := kind.Open(t)
 		for i, text := range []string{strings.Repeat("x", 64<<10), strings.Repeat("😀", 16<<10), strings.Repeat("é\u0301", 12<<10), "NUL \x00 inside", "\xff\xfe", "a\xc3"} {
 			a := authsvc.Account{ID: fmt.Sprintf("a%d", i), Type: "oauth", Provider: "p", ProviderAccountID: fmt.Sprint(i),

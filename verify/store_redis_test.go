@@ -9,23 +9,24 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
 
 // store06: a Redis that may delete users is refused at the start; one that
 // refuses writes instead is full one day, and loses nobody.
 func store06(t *T) {
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"} {
 		server := servertest.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", policy)
-		out := crashRefusal(t, arena.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+server.URL))
+		out := crashRefusal(t, process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+server.URL))
 		if !strings.Contains(out, policy) || !strings.Contains(out, "noeviction") {
 			t.Errorf("%s: %s", policy, out)
 		}
 		server.Kill()
 	}
 	server := servertest.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
-	p := arena.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+server.URL)
+	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+server.URL)
 	v := arena.NewVisitor(p.URL, nil)
 	if err := v.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 )
 
 // storeSQL opens the database of a storage.url beside the store, nil if it is
@@ -90,7 +91,7 @@ var storeUnique = [][4]string{
 
 // store03 tries to make records equal behind the adapter's back.
 func store03(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "memory" {
 			return // nobody is behind its back
 		}
@@ -176,13 +177,13 @@ func storeOneWins(t *T, stores ...authsvc.Adapter) {
 // store12: who names another machine says how it is proved to be the right
 // one, or says that it is not.
 func store12(t *T) {
-	near := arena.NewNeighbours(t)
+	near := process.NewNeighbours(t)
 	refused := map[string]string{
 		"postgres://u:canary-pw@db.example.com/x?sslmode=prefer": "may connect without TLS",
 		"mysql://u:canary-pw@db.example.com/x?tls=preferred":     "tls",
 	}
 	for storage, why := range refused {
-		out := crashRefusal(t, arena.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+storage))
+		out := crashRefusal(t, process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+storage))
 		if !strings.Contains(out, why) || strings.Contains(out, "canary-pw") {
 			t.Errorf("%s: %s", storage, out)
 		}

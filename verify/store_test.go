@@ -6,7 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 )
 
 var storeChecks = checks{
@@ -39,7 +39,7 @@ func (s storeShared) Unwrap() authsvc.Adapter { return s.Adapter }
 
 // store10 also counts the cases: a suite that lost most of them would pass.
 func store10(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		var cases atomic.Int64
 		t.T.Run("contract", func(inner *testing.T) {
 			adaptertest.Run(inner, func(c *testing.T) authsvc.Adapter {

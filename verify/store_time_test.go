@@ -7,6 +7,8 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/process"
 )
 
 // storeInstants are hard to keep: fractions of a second, changes of summer
@@ -20,7 +22,7 @@ var storeInstants = []time.Time{
 // store05 writes instants in every zone and reads them, then lets processes in
 // different zones share a store.
 func store05(t *T) {
-	t.Stores(func(t *T, kind arena.Kind) {
+	t.Stores(func(t *T, kind stores.Kind) {
 		s := kind.Open(t)
 		u, err := s.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "u@app.test"})
 		if err != nil {
@@ -60,17 +62,17 @@ func store05(t *T) {
 
 // storeZones signs in at a process far east and reads the session at one far
 // west: the same person until the same moment.
-func storeZones(t *T, kind arena.Kind) {
+func storeZones(t *T, kind stores.Kind) {
 	t.Helper()
-	near, env := arena.NewNeighbours(t), kind.Env(t, t.TempDir())
-	east := arena.Serve(t, near.YAML(""), append(env, "TZ=Pacific/Apia")...)
+	near, env := process.NewNeighbours(t), kind.Env(t, t.TempDir())
+	east := process.Serve(t, near.YAML(""), append(env, "TZ=Pacific/Apia")...)
 	config := strings.ReplaceAll(near.YAML(""), "{origin}", east.URL)
-	west := arena.Serve(t, config, append(env, "TZ=America/Adak")...)
+	west := process.Serve(t, config, append(env, "TZ=America/Adak")...)
 	v := arena.NewVisitor(east.URL, nil)
 	if err := v.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	expires := func(p *arena.Process) time.Time {
+	expires := func(p *process.Process) time.Time {
 		t.Helper()
 		at := arena.NewVisitor(east.URL, storeRedirect{p.Addr, east.Addr})
 		at.Client.Jar = v.Client.Jar

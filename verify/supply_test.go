@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 // What builds and CI do is run by CI itself; these checks hold CI to it, and
@@ -61,7 +62,7 @@ func supplyTool(t *T, name string, args ...string) {
 
 func supply01(t *T) {
 	supplyRuns(t, ".ci/vuln --self-test", ".ci/vuln ./authsvc")
-	info, err := buildinfo.ReadFile(arena.Binary(t))
+	info, err := buildinfo.ReadFile(process.Binary(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func supply03(t *T) {
 		t.Error("make supply lacks one of modules, sbom, reproducible")
 	}
 	licences := supplyText(t, "THIRD_PARTY_LICENSES.md")
-	info, err := buildinfo.ReadFile(arena.Binary(t))
+	info, err := buildinfo.ReadFile(process.Binary(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func supply04(t *T) {
 			t.Errorf("%s: %s", line, out)
 		}
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "tool", "nm", arena.Binary(t)).Output()
+	out, err := exec.CommandContext(t.Context(), "go", "tool", "nm", process.Binary(t)).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func supply04(t *T) {
 	if !strings.Contains(string(out), "authsvc.(*Service).ServeHTTP") {
 		t.Error("twin: the symbols of the binary are not read")
 	}
-	served := arena.Serve(t, arena.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	served := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	for _, path := range []string{"/inbox", "/mails", "/idp", "/.well-known/openid-configuration", "/authorize", "/dev", "/fault"} {
 		if a, err := arena.NewVisitor(served.URL, nil).Get(path); err != nil || a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %+v, %v", path, a, err)

@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/chromium"
 	"authsvc/internal/test/servertest"
 )
@@ -73,9 +74,9 @@ func (t *T) Strategies(f func(t *T, strategy string)) {
 
 // Stores runs f on every kind of store that is there. At scale quick these are
 // memory and sqlite.
-func (t *T) Stores(f func(t *T, kind arena.Kind)) {
+func (t *T) Stores(f func(t *T, kind stores.Kind)) {
 	t.Helper()
-	for _, k := range arena.Stores() {
+	for _, k := range stores.All() {
 		if theScale() == quick && k.Name != "memory" && k.Name != "sqlite" {
 			t.figures.add("without " + k.Name)
 			continue

@@ -12,14 +12,14 @@ import (
 	"sync"
 	"testing"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/process"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	moreAtOnce()
 	code := m.Run()
-	arena.RemoveBinary()
+	process.RemoveBinary()
 	closeBrowsers()
 	os.Exit(code)
 }

@@ -9,49 +9,11 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
-	"testing"
 	"time"
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 )
-
-// Neighbours are what a service process talks to.
-type Neighbours struct {
-	OP  *idp.Server
-	Box *mailbox.Server
-}
-
-// NewNeighbours starts an identity provider, whose client "app" has
-// ClientSecret and these redirect URIs, by default all of loopback hosts, and a
-// mail server; both end with t.
-func NewNeighbours(t testing.TB, redirectURIs ...string) *Neighbours {
-	t.Helper()
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: redirectURIs}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { op.Close() })
-	box, err := mailbox.Listen(mailbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { box.Close() })
-	return &Neighbours{op, box}
-}
-
-// YAML is a configuration for [Serve]: provider "op" and e-mail, no rate
-// limits, and the lines of more.
-func (n *Neighbours) YAML(more string) string {
-	return fmt.Sprintf(`url: "{origin}"
-secret: %s
-rate_limit: {enabled: false}
-providers:
-  - {id: op, type: oidc, name: Example, issuer: %q, client_id: app, client_secret: %s}
-  - {id: email, type: email, server: "smtp://%s", from: "Acme <no-reply@app.test>"}
-outbound: {allow_networks: ["127.0.0.0/8"]}
-%s`, Secret, n.OP.Issuer(), ClientSecret, n.Box.Addr(), more)
-}
 
 // A Visitor is a browser on a real connection. It keeps cookies and follows no
 // redirects. Its methods return network errors, which a test may expect.

@@ -1,4 +1,5 @@
-package arena
+// Package process runs the built binary, with the servers that it talks to.
+package process
 
 import (
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/internal/test/arena"
 	"authsvc/internal/test/freeport"
 )
 
@@ -22,7 +24,7 @@ type Process struct {
 	URL  string // http://127.0.0.1:port, without a path
 	Addr string // host:port
 	Dir  string // its working directory, with authsvc.yaml
-	Logs *LogBuffer
+	Logs *arena.LogBuffer
 
 	// Through is a command that runs the binary, as "prlimit", "--nofile=64".
 	Through []string
@@ -88,7 +90,7 @@ func Prepare(t testing.TB, config string, env ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{t: t, Addr: fmt.Sprintf("127.0.0.1:%d", port), Dir: t.TempDir(), Logs: &LogBuffer{}, args: []string{"serve"}, env: env}
+	p := &Process{t: t, Addr: fmt.Sprintf("127.0.0.1:%d", port), Dir: t.TempDir(), Logs: &arena.LogBuffer{}, args: []string{"serve"}, env: env}
 	p.URL = "http://" + p.Addr
 	p.Configure(config)
 	t.Cleanup(func() {

@@ -1,4 +1,6 @@
-package arena
+// Package stores has every kind of store, for tests of all of them. It is apart
+// from package arena since whoever imports it needs the drivers of all.
+package stores
 
 import (
 	"io"
@@ -13,6 +15,7 @@ import (
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/redis"
 	"authsvc/adapter/sqlite"
+	"authsvc/internal/test/arena"
 	"authsvc/internal/test/servertest"
 )
 
@@ -30,8 +33,8 @@ type Kind struct {
 	Env func(t testing.TB, dir string) []string
 }
 
-// Stores are all kinds: memory, sqlite, postgres, mysql, mongodb, redis.
-func Stores() []Kind {
+// All are memory, sqlite, postgres, mysql, mongodb, redis.
+func All() []Kind {
 	return []Kind{
 		{"memory", func(testing.TB) authsvc.Adapter { return memory.New() },
 			func(testing.TB, string) []string { return []string{"AUTHSVC_STORAGE_URL=memory:"} }},
@@ -63,7 +66,7 @@ func Stores() []Kind {
 // does one command after another, those of many callers may take long.
 func mongoURL(t testing.TB) string {
 	t.Helper()
-	storage := InTurn(t, servertest.MongoDB(t))
+	storage := arena.InTurn(t, servertest.MongoDB(t))
 	if strings.Contains(storage, "?") {
 		return storage + "&timeoutMS=30000"
 	}
