@@ -80,13 +80,13 @@ func TestPagesThatLoop(t *testing.T) {
 		pages authsvc.Pages
 		key   string
 	}{
-		"sign-in":             {authsvc.Pages{SignIn: "/api/auth/signin"}, "pages.sign_in"},
-		"sign-in, absolute":   {authsvc.Pages{SignIn: "HTTPS://APP.test:443/api/auth/signin?x=1"}, "pages.sign_in"},
-		"sign-in of provider": {authsvc.Pages{SignIn: "/api/auth/signin/op"}, "pages.sign_in"},
-		"sign-in, the base":   {authsvc.Pages{SignIn: "/api/auth"}, "pages.sign_in"},
-		"sign-out":            {authsvc.Pages{SignOut: "/api/auth/signout"}, "pages.sign_out"},
-		"error":               {authsvc.Pages{Error: "/api/auth/error/AccessDenied"}, "pages.error"},
-		"verify-request":      {authsvc.Pages{VerifyRequest: "/api/auth/verify-request"}, "pages.verify_request"},
+		"sign-in":             {authsvc.Pages{SignIn: "/api/auth/signin"}, "Pages.SignIn"},
+		"sign-in, absolute":   {authsvc.Pages{SignIn: "HTTPS://APP.test:443/api/auth/signin?x=1"}, "Pages.SignIn"},
+		"sign-in of provider": {authsvc.Pages{SignIn: "/api/auth/signin/op"}, "Pages.SignIn"},
+		"sign-in, the base":   {authsvc.Pages{SignIn: "/api/auth"}, "Pages.SignIn"},
+		"sign-out":            {authsvc.Pages{SignOut: "/api/auth/signout"}, "Pages.SignOut"},
+		"error":               {authsvc.Pages{Error: "/api/auth/error/AccessDenied"}, "Pages.Error"},
+		"verify-request":      {authsvc.Pages{VerifyRequest: "/api/auth/verify-request"}, "Pages.VerifyRequest"},
 		"twin, own pages":     {authsvc.Pages{SignIn: "/signin", SignOut: "/api/auths", Error: "/api/auth/signin", VerifyRequest: "https://www.app.test/api/auth/verify-request", NewUser: "/"}, ""},
 	} {
 		config := arena.EnterOffline(t, nil).Config
@@ -97,7 +97,7 @@ func TestPagesThatLoop(t *testing.T) {
 			s.Close(t.Context())
 			continue
 		}
-		if len(list) != 1 || list[0].Key != c.key {
+		if len(list) != 1 || list[0].Field != c.key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestAuthorizationHostMayMove(t *testing.T) {
 	issuer := *w.Config.Providers[0].(*authsvc.OAuth)
 	issuer.Issuer = "https://elsewhere.test"
 	config.Providers = []authsvc.Provider{&issuer}
-	if _, err := authsvc.New(config); err == nil || !strings.Contains(err.Error(), "providers.plain") {
+	if _, err := authsvc.New(config); err == nil || !strings.Contains(err.Error(), "Providers[0]") {
 		t.Errorf("another issuer: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestURLWithEscapes(t *testing.T) {
 		if err == nil {
 			s.Close(t.Context())
 		}
-		if list := authsvc.ConfigErrors(err); ok != (err == nil) || !ok && (len(list) != 1 || list[0].Key != "url") {
+		if list := authsvc.ConfigErrors(err); ok != (err == nil) || !ok && (len(list) != 1 || list[0].Field != "URL") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestLoopbackMeansOneThing(t *testing.T) {
 		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
 		own.URL = "http://" + host + ":3000"
 		provider.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "http://" + host + ":4000", Client: authsvc.Client{ID: "app", Secret: "s"}}}
-		for what, config := range map[string]authsvc.Config{"url": own, "issuer": provider} {
+		for what, config := range map[string]authsvc.Config{"URL": own, "issuer": provider} {
 			s, err := authsvc.New(config)
 			if err == nil {
 				s.Close(t.Context())

@@ -245,14 +245,14 @@ func checkAudit(b *builder, s *Service) {
 		keep = 8760 * time.Hour
 	}
 	if keep < time.Hour {
-		b.fail("audit.keep", "is under an hour", "use a duration such as 8760h")
+		b.fail("Audit.Keep", "is under an hour", "use a duration such as 8760h")
 	}
 	if !o.Store {
 		return
 	}
 	store, ok := s.adapter.(AuditLog)
 	if !ok {
-		b.fail("audit.store", "is set, but there is no storage that keeps audit events", "set storage.url (an Adapter that is an AuditLog), or leave the events to the log")
+		b.fail("Audit.Store", "is set, but there is no storage that keeps audit events", "set Adapter to one that is an AuditLog, or leave the events to the log")
 		return
 	}
 	s.auditQueue = newAuditQueue(store, s.log, keep)

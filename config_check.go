@@ -42,7 +42,7 @@ func compile(c *Config) (*Service, *builder) {
 		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
 	}
 	flows, order := b.providers()
-	s.flows = flows
+	s.flows, s.positions = flows, b.positions
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
 		s.describe(order)
@@ -56,7 +56,7 @@ func compile(c *Config) (*Service, *builder) {
 func checkCompat(b *builder, s *Service) {
 	mode := cmp.Or(b.config.Compat, CompatNone)
 	if s.dialect = newDialect(mode); s.dialect == nil {
-		b.fail("compat", fmt.Sprintf("%q is not known", printable(string(mode), 30)), "use none, next-auth-v4 or authjs-v5")
+		b.fail("Compat", fmt.Sprintf("%q is not known", printable(string(mode), 30)), "use none, next-auth-v4 or authjs-v5")
 		s.dialect = newDialect(CompatNone)
 	}
 }
@@ -65,21 +65,21 @@ func checkURL(b *builder, s *Service) {
 	raw := b.config.URL
 	const mend = "write the public address, such as https://app.example.com or https://app.example.com/my/auth"
 	if raw == "" {
-		b.fail("url", "is missing", mend)
+		b.fail("URL", "is missing", mend)
 		return
 	}
 	u, err := neturl.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || weburl.Origin(u) == "" {
-		b.fail("url", fmt.Sprintf("%q is no address with http or https", printable(raw, 80)), mend)
+		b.fail("URL", fmt.Sprintf("%q is not an address with http or https", printable(raw, 80)), mend)
 		return
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
-		b.fail("url", "has more than scheme, host, port and a plain path", mend)
+		b.fail("URL", "has more than scheme, host, port and a plain path", mend)
 		return
 	}
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
-		b.fail("url", "is http beyond loopback, where cookies and links can be read on the way",
-			"use https, or set allow_insecure_url: true (Config.DangerousInsecureURL) in a closed network")
+		b.fail("URL", "is http beyond loopback, where cookies and links can be read on the way",
+			"use https, or set DangerousInsecureURL: true in a closed network")
 	}
 	s.origin = weburl.Origin(u)
 	s.host = strings.TrimPrefix(strings.TrimPrefix(s.origin, "https://"), "http://")
@@ -94,9 +94,9 @@ func checkHSTS(b *builder, s *Service) {
 	switch {
 	case d == 0:
 	case d < time.Second:
-		b.fail("hsts", "is under a second", "use a duration such as 8760h")
+		b.fail("HSTS", "is under a second", "use a duration such as 8760h")
 	case !strings.HasPrefix(s.origin, "https://"):
-		b.fail("hsts", "needs a url with https", "browsers ignore it over http; leave it out")
+		b.fail("HSTS", "needs a URL with https", "browsers ignore it over http; leave it out")
 	default:
 		s.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
 	}
@@ -119,23 +119,23 @@ func checkSession(b *builder, s *Service) {
 		s.lifetime.absolute = s.lifetime.maxAge
 	}
 	if s.lifetime.maxAge < time.Second {
-		b.fail("session.max_age", "is under a second", "use a duration such as 720h")
+		b.fail("Session.MaxAge", "is under a second", "use a duration such as 720h")
 	}
 	if s.lifetime.absolute < s.lifetime.maxAge {
-		b.fail("session.absolute_max_age", "is shorter than session.max_age", "make it at least as long; 2160h is the default")
+		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default")
 	}
 	if s.lifetime.updateAge > s.lifetime.maxAge {
-		b.fail("session.update_age", "is longer than session.max_age", "sessions would end before they are extended; 24h is the default")
+		b.fail("Session.UpdateAge", "is longer than Session.MaxAge", "sessions would end before they are extended; 24h is the default")
 	}
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case StrategyDatabase:
-		b.needStorage("session.strategy", "is database, but there is no storage", "set storage.url (Config.Adapter), or use jwt")
+		b.needStorage("Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
 		s.revoked.kept = false // none of them is asked
 		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
 	case StrategyJWT:
 		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
 	default:
-		b.fail("session.strategy", fmt.Sprintf("%q is not known", printable(string(strategy), 30)), "use database or jwt")
+		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", printable(string(strategy), 30)), "use database or jwt")
 	}
 }
 
@@ -146,7 +146,7 @@ func checkOrigins(b *builder, s *Service) {
 		if origin, ok := weburl.ExactOrigin(raw); ok {
 			s.origins.redirect[origin] = true
 		} else {
-			b.fail(fmt.Sprintf("allowed_redirects[%d]", i), fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(fmt.Sprintf("AllowedRedirects[%d]", i), fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		}
 	}
 	for i, raw := range b.config.TrustedOrigins {
@@ -154,9 +154,9 @@ func checkOrigins(b *builder, s *Service) {
 		origin, ok := weburl.ExactOrigin(raw)
 		switch {
 		case !ok:
-			b.fail(key, fmt.Sprintf("%q is no origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(key, fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		case !weburl.SameSite(origin, s.origin):
-			b.fail(key, fmt.Sprintf("%q is another site than url", origin),
+			b.fail(key, fmt.Sprintf("%q is another site than URL", origin),
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme")
 		default:
 			s.origins.redirect[origin], s.origins.trusted[origin] = true, true
@@ -170,7 +170,7 @@ func checkCookies(b *builder, s *Service) {
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
 	s.names = newCookieNames(s.dialect, secure, o)
-	for _, c := range []struct{ key, name string }{{"session", o.Session}, {"csrf", o.CSRF}, {"callback_url", o.CallbackURL}} {
+	for _, c := range []struct{ key, name string }{{"Session", o.Session}, {"CSRF", o.CSRF}, {"CallbackURL", o.CallbackURL}} {
 		if c.name == "" {
 			continue
 		}
@@ -178,17 +178,17 @@ func checkCookies(b *builder, s *Service) {
 		prefixed := host || hasPrefixFold(c.name, "__Secure-")
 		switch {
 		case !validCookieName(c.name):
-			b.fail("cookies."+c.key, "is not a cookie name", "use letters, digits, - . and _")
+			b.fail("Cookies."+c.key, "is not a cookie name", "use letters, digits, - . and _")
 		case prefixed && !secure:
-			b.fail("cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http")
-		case host && o.Domain != "" && c.key != "csrf":
-			b.fail("cookies."+c.key, "starts with __Host-, which excludes cookies.domain", "use __Secure-")
+			b.fail("Cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http")
+		case host && o.Domain != "" && c.key != "CSRF":
+			b.fail("Cookies."+c.key, "starts with __Host-, which excludes Cookies.Domain", "use __Secure-")
 		case secure && !prefixed:
-			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "key", "cookies."+c.key)
+			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "name", c.name)
 		}
 	}
 	if one, two := s.names.clash(); two != "" {
-		b.fail("cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", printable(one, 80), printable(two, 80)),
+		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", printable(one, 80), printable(two, 80)),
 			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.names.txPrefix)
 	}
 }
@@ -198,9 +198,9 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
 	case domain == "":
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
-		b.fail("cookies.domain", fmt.Sprintf("%q does not cover the host of url", printable(domain, 80)), "use that host or a parent domain of it, such as example.com")
+		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of URL", printable(domain, 80)), "use that host or a parent domain of it, such as example.com")
 	case suffix == domain:
-		b.fail("cookies.domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", printable(domain, 80)),
+		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", printable(domain, 80)),
 			"browsers keep no cookie for it; use a domain of your own, or leave it out")
 	}
 }
@@ -214,8 +214,8 @@ func hasPrefixFold(name, prefix string) bool {
 func checkPages(b *builder, s *Service) {
 	p := b.config.Pages
 	for _, c := range []struct{ key, page, route string }{ // route leads to page
-		{"sign_in", p.SignIn, "/signin"}, {"sign_out", p.SignOut, "/signout"}, {"error", p.Error, "/error"},
-		{"verify_request", p.VerifyRequest, "/verify-request"}, {"new_user", p.NewUser, ""},
+		{"SignIn", p.SignIn, "/signin"}, {"SignOut", p.SignOut, "/signout"}, {"Error", p.Error, "/error"},
+		{"VerifyRequest", p.VerifyRequest, "/verify-request"}, {"NewUser", p.NewUser, ""},
 	} {
 		if c.page == "" {
 			continue
@@ -224,9 +224,9 @@ func checkPages(b *builder, s *Service) {
 		_, clean, ok := weburl.Parse(s.absolute(c.page))
 		switch {
 		case !path && (!ok || strings.Contains(c.page, "#")):
-			b.fail("pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
+			b.fail("Pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
 		case c.route != "" && s.leadsTo(clean, c.route):
-			b.fail("pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one")
+			b.fail("Pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one")
 		}
 	}
 }
@@ -256,7 +256,11 @@ func makePages(b *builder, s *Service, order []flow) {
 	for _, err := range errs {
 		var m *pages.Mistake
 		if errors.As(err, &m) {
-			b.fail(m.Key, m.Problem, m.Fix)
+			field := "Theme." + m.Field
+			if m.Provider != "" {
+				field = fmt.Sprintf("Providers[%d].Style", s.positions[m.Provider])
+			}
+			b.fail(field, m.Problem, m.Fix)
 			continue
 		}
 		b.mistakes = append(b.mistakes, err)
@@ -270,18 +274,18 @@ func checkRateLimit(b *builder, s *Service) {
 		rate *Rate
 		def  Rate
 	}{
-		{"sign_in", &r.SignIn, Rate{30, time.Minute}},
-		{"email_per_address", &r.EmailPerAddress, Rate{5, time.Hour}},
-		{"email_total", &r.EmailTotal, Rate{1000, time.Hour}},
-		{"credentials_per_account", &r.CredentialsPerAccount, Rate{10, time.Minute}},
-		{"link", &r.Link, Rate{30, time.Minute}},
-		{"backchannel_logout", &r.BackchannelLogout, Rate{300, time.Minute}},
+		{"SignIn", &r.SignIn, Rate{30, time.Minute}},
+		{"EmailPerAddress", &r.EmailPerAddress, Rate{5, time.Hour}},
+		{"EmailTotal", &r.EmailTotal, Rate{1000, time.Hour}},
+		{"CredentialsPerAccount", &r.CredentialsPerAccount, Rate{10, time.Minute}},
+		{"Link", &r.Link, Rate{30, time.Minute}},
+		{"BackchannelLogout", &r.BackchannelLogout, Rate{300, time.Minute}},
 	} {
 		if *v.rate == (Rate{}) {
 			*v.rate = v.def
 		}
 		if v.rate.N < 1 || v.rate.Per < time.Second {
-			b.fail("rate_limit."+v.key, "is no rate", "write a count and a period, such as 30/min")
+			b.fail("RateLimit."+v.key, "is not a rate", "use a count of at least 1 and a period of at least a second")
 			*v.rate = v.def
 		}
 	}
@@ -321,7 +325,7 @@ func checkWords(b *builder, s *Service) {
 	case FirstProofKeep:
 		s.policy.keepFirstProof = true
 	default:
-		b.fail("first_proof", "is not known", "use strict or keep")
+		b.fail("FirstProof", "is not known", "use strict or keep")
 	}
 	if s.policy.keepFirstProof {
 		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive (first_proof: keep)")
@@ -329,6 +333,6 @@ func checkWords(b *builder, s *Service) {
 	switch c.StaleRevocations {
 	case "", StaleRevocationsRefuse, StaleRevocationsAccept:
 	default:
-		b.fail("session.stale_revocations", "is not known", "use refuse or accept")
+		b.fail("StaleRevocations", "is not known", "use refuse or accept")
 	}
 }

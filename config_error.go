@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// A ConfigError is one mistake in a Config. Key is the path of the setting as
-// the configuration file spells it, such as providers[0].client_id.
+// A ConfigError is one mistake in a Config. Field is its path in Go, such as
+// Session.MaxAge or Providers[0].Client.ID.
 type ConfigError struct {
-	Key     string
+	Field   string
 	Problem string // what is wrong
 	Fix     string // what to do
 }
 
-// Error names the key, the problem and the mend.
+// Error names the field, the problem and the fix.
 func (e *ConfigError) Error() string {
-	s := "authsvc: " + e.Key + " " + e.Problem
+	s := "authsvc: " + e.Field + " " + e.Problem
 	if e.Fix != "" {
 		s += "; " + e.Fix
 	}
@@ -43,9 +43,10 @@ type builder struct {
 	config          *Config
 	base            string
 	http            *http.Client
-	prefix          string   // of the keys below the current place
-	openIDType      string   // see dialect
-	defaultStrategy Strategy // of sessions
+	prefix          string         // of the keys below the current place
+	positions       map[string]int // of providers, by id, in Config.Providers
+	openIDType      string         // see dialect
+	defaultStrategy Strategy       // of sessions
 	mistakes        []error
 	warnings        []func(*Service)
 }
@@ -53,7 +54,7 @@ type builder struct {
 // fail records a mistake at key, relative to the current place.
 func (b *builder) fail(key, problem, mend string) {
 	key = strings.TrimSuffix(b.prefix+key, ".")
-	b.mistakes = append(b.mistakes, &ConfigError{Key: key, Problem: problem, Fix: mend})
+	b.mistakes = append(b.mistakes, &ConfigError{Field: key, Problem: problem, Fix: mend})
 }
 
 // warn records something to say at every start.
@@ -63,12 +64,12 @@ func (b *builder) warn(text string, args ...any) {
 
 // providers compiles the providers, in order.
 func (b *builder) providers() (flows map[string]flow, order []flow) {
-	flows = map[string]flow{}
+	flows, b.positions = map[string]flow{}, map[string]int{}
 	if len(b.config.Providers) == 0 {
-		b.fail("providers", "is empty", "name at least one way to sign in, such as {id: github, client_id: …, client_secret: …}")
+		b.fail("Providers", "is empty", "name at least one way to sign in")
 	}
 	for i, p := range b.config.Providers {
-		b.prefix = fmt.Sprintf("providers[%d].", i)
+		b.prefix = fmt.Sprintf("Providers[%d].", i)
 		if p == nil {
 			b.fail("", "is nil", "remove it")
 			continue
@@ -77,11 +78,11 @@ func (b *builder) providers() (flows map[string]flow, order []flow) {
 		id := f.info().id
 		switch {
 		case !validProviderID(id):
-			b.fail("id", fmt.Sprintf("%q is not usable", printable(id, 40)), "use lower-case letters, digits, - and _, at most 40")
+			b.fail("ID", fmt.Sprintf("%q is not usable", printable(id, 40)), "use lower-case letters, digits, - and _, at most 40")
 		case flows[id] != nil:
-			b.fail("id", fmt.Sprintf("%q is given twice", id), "give each provider an id of its own")
+			b.fail("ID", fmt.Sprintf("%q is given twice", id), "give each provider an id of its own")
 		default:
-			flows[id] = f
+			flows[id], b.positions[id] = f, i
 			order = append(order, f)
 		}
 	}

@@ -29,25 +29,25 @@ func TestCookieNames(t *testing.T) {
 		"compat":                        {url: https, compat: authsvc.NextAuthV4, cookies: authsvc.CookieOptions{Session: "__Host-next-auth.c"}},
 		"session begins with csrf":      {url: https, cookies: authsvc.CookieOptions{Session: "__Host-authsvc.csrf.session"}},
 		"nothing chosen":                {url: https},
-		"with a dot":                    {https, "", authsvc.CookieOptions{Session: "__Host-authsvc"}, "cookies", "__Host-authsvc and __Host-authsvc.csrf"},
-		"a chunk's":                     {https, "", authsvc.CookieOptions{Session: "__Host-a", CSRF: "__Host-a.0"}, "cookies", "__Host-a and __Host-a.0"},
-		"one for two":                   {https, "", authsvc.CookieOptions{CSRF: "__Host-a", CallbackURL: "__Host-a"}, "cookies", "__Host-a and __Host-a"},
-		"session for csrf":              {https, "", authsvc.CookieOptions{CSRF: "__Host-authsvc.session"}, "cookies", "__Host-authsvc.session and __Host-authsvc.session"},
-		"an attempt's, csrf":            {https, "", authsvc.CookieOptions{CSRF: "__Host-authsvc.tx.csrf"}, "cookies", "__Host-authsvc.tx. and __Host-authsvc.tx.csrf"},
-		"an attempt's, session":         {https, "", authsvc.CookieOptions{Session: "__Host-authsvc.tx.s"}, "cookies", "__Host-authsvc.tx. and"},
-		"before the attempts'":          {https, "", authsvc.CookieOptions{Session: "__Host-authsvc.tx"}, "cookies", "__Host-authsvc.tx and __Host-authsvc.tx."},
-		"no name":                       {https, "", authsvc.CookieOptions{CSRF: "a b"}, "cookies.csrf", "is not a cookie name"},
-		"prefix over http":              {http, "", authsvc.CookieOptions{CSRF: "__Host-a"}, "cookies.csrf", "over https only"},
-		"prefix in lower case":          {http, "", authsvc.CookieOptions{CSRF: "__host-a"}, "cookies.csrf", "over https only"},
-		"prefix and domain":             {https, "", authsvc.CookieOptions{Session: "__HOST-a", Domain: "example.com"}, "cookies.session", "excludes cookies.domain"},
+		"with a dot":                    {https, "", authsvc.CookieOptions{Session: "__Host-authsvc"}, "Cookies", "__Host-authsvc and __Host-authsvc.csrf"},
+		"a chunk's":                     {https, "", authsvc.CookieOptions{Session: "__Host-a", CSRF: "__Host-a.0"}, "Cookies", "__Host-a and __Host-a.0"},
+		"one for two":                   {https, "", authsvc.CookieOptions{CSRF: "__Host-a", CallbackURL: "__Host-a"}, "Cookies", "__Host-a and __Host-a"},
+		"session for csrf":              {https, "", authsvc.CookieOptions{CSRF: "__Host-authsvc.session"}, "Cookies", "__Host-authsvc.session and __Host-authsvc.session"},
+		"an attempt's, csrf":            {https, "", authsvc.CookieOptions{CSRF: "__Host-authsvc.tx.csrf"}, "Cookies", "__Host-authsvc.tx. and __Host-authsvc.tx.csrf"},
+		"an attempt's, session":         {https, "", authsvc.CookieOptions{Session: "__Host-authsvc.tx.s"}, "Cookies", "__Host-authsvc.tx. and"},
+		"before the attempts'":          {https, "", authsvc.CookieOptions{Session: "__Host-authsvc.tx"}, "Cookies", "__Host-authsvc.tx and __Host-authsvc.tx."},
+		"no name":                       {https, "", authsvc.CookieOptions{CSRF: "a b"}, "Cookies.CSRF", "is not a cookie name"},
+		"prefix over http":              {http, "", authsvc.CookieOptions{CSRF: "__Host-a"}, "Cookies.CSRF", "over https only"},
+		"prefix in lower case":          {http, "", authsvc.CookieOptions{CSRF: "__host-a"}, "Cookies.CSRF", "over https only"},
+		"prefix and domain":             {https, "", authsvc.CookieOptions{Session: "__HOST-a", Domain: "example.com"}, "Cookies.Session", "excludes Cookies.Domain"},
 		"domain":                        {url: https, cookies: authsvc.CookieOptions{Domain: "example.com"}},
 		"domain with a dot":             {url: https, cookies: authsvc.CookieOptions{Domain: ".example.com"}},
-		"domain, public suffix":         {"https://app.co.uk", "", authsvc.CookieOptions{Domain: "co.uk"}, "cookies.domain", "public suffix"},
-		"domain, private public suffix": {"https://me.github.io", "", authsvc.CookieOptions{Domain: "github.io"}, "cookies.domain", "public suffix"},
-		"domain, public suffix, a dot":  {"https://me.github.io", "", authsvc.CookieOptions{Domain: ".github.io"}, "cookies.domain", "public suffix"},
+		"domain, public suffix":         {"https://app.co.uk", "", authsvc.CookieOptions{Domain: "co.uk"}, "Cookies.Domain", "public suffix"},
+		"domain, private public suffix": {"https://me.github.io", "", authsvc.CookieOptions{Domain: "github.io"}, "Cookies.Domain", "public suffix"},
+		"domain, public suffix, a dot":  {"https://me.github.io", "", authsvc.CookieOptions{Domain: ".github.io"}, "Cookies.Domain", "public suffix"},
 		"domain, below a public suffix": {url: "https://auth.app.co.uk", cookies: authsvc.CookieOptions{Domain: "app.co.uk"}},
-		"domain of somebody else":       {https, "", authsvc.CookieOptions{Domain: "example.org"}, "cookies.domain", "does not cover"},
-		"domain, top level":             {https, "", authsvc.CookieOptions{Domain: "com"}, "cookies.domain", "does not cover"},
+		"domain of somebody else":       {https, "", authsvc.CookieOptions{Domain: "example.org"}, "Cookies.Domain", "does not cover"},
+		"domain, top level":             {https, "", authsvc.CookieOptions{Domain: "com"}, "Cookies.Domain", "does not cover"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestCookieNames(t *testing.T) {
 				config := arena.EnterOffline(t, nil).Config
 				tune(&config)
 				_, err := authsvc.New(config)
-				if list := authsvc.ConfigErrors(err); len(list) != 1 || list[0].Key != c.key || !strings.Contains(list[0].Problem, c.problem) {
+				if list := authsvc.ConfigErrors(err); len(list) != 1 || list[0].Field != c.key || !strings.Contains(list[0].Problem, c.problem) {
 					t.Errorf("mistakes: %v", err)
 				}
 				return

@@ -88,7 +88,7 @@ func (c *Credentials) build(b *builder) flow {
 	f := &credentialsFlow{Credentials: *c}
 	f.ID, f.Name = cmp.Or(c.ID, "credentials"), cmp.Or(c.Name, "Credentials")
 	if c.Authorize == nil {
-		b.fail("authorize", "is missing", "credentials need a function that judges them (Credentials.Authorize)")
+		b.fail("Authorize", "is missing", "credentials need a function that judges them")
 	}
 	if len(f.Fields) == 0 {
 		f.Fields = []Field{
@@ -98,7 +98,7 @@ func (c *Credentials) build(b *builder) flow {
 	}
 	for i, field := range f.Fields {
 		if field.Name == "" || slices.Contains(reservedFields, field.Name) {
-			b.fail(fmt.Sprintf("fields[%d].name", i), "cannot be used", "name it after what people enter, such as username")
+			b.fail(fmt.Sprintf("Fields[%d].Name", i), "cannot be used", "name it after what people enter, such as username")
 		}
 	}
 	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields,

@@ -274,22 +274,22 @@ func (e *Email) build(b *builder) flow {
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
 		limit: func(l *limits) *limiter { return l.link }}
-	b.needStorage("type", "is email, but there is no storage", "links are kept in the store; set storage.url (Config.Adapter)")
+	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
-		b.fail("max_age", "is out of range", "use 1m to 24h; 10m is the default")
+		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}
 	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // also encoded ones
-		b.fail("from", "is not a mail address", `write "Acme <no-reply@example.com>"`)
+		b.fail("From", "is not a mail address", `write "Acme <no-reply@example.com>"`)
 	}
 	if _, _, ok := weburl.Parse(e.InboxURL); e.InboxURL != "" && !ok {
-		b.fail("inbox_url", "is no address with http or https", "write https://mail.example.com")
+		b.fail("InboxURL", "is not an address with http or https", "write https://mail.example.com")
 	}
 	if e.Send == nil {
-		b.fail("server", "is missing", "say how mail leaves: smtp://user:password@host:587 (Email.Send)")
+		b.fail("Send", "is missing", "say how mail leaves; package mail has senders")
 	}
 	var err error
 	if f.text, err = mailtext.New(mailtext.Templates(e.Templates)); err != nil {
-		b.fail("templates", err.Error(), "correct the template")
+		b.fail("Templates", err.Error(), "correct the template")
 	}
 	return f
 }

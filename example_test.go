@@ -47,12 +47,12 @@ func Example() {
 func ExampleConfigErrors() {
 	_, err := authsvc.New(authsvc.Config{URL: "app.example.com", Secrets: []string{"secret"}})
 	for _, e := range authsvc.ConfigErrors(err) {
-		fmt.Println(e.Key, e.Problem)
+		fmt.Println(e.Field, e.Problem)
 	}
 	// Output:
-	// url "app.example.com" is no address with http or https
-	// secret has fewer than 32 bytes
-	// providers is empty
+	// URL "app.example.com" is not an address with http or https
+	// Secrets has fewer than 32 bytes
+	// Providers is empty
 }
 
 // Credentials of your own work with every session strategy.

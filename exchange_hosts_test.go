@@ -219,32 +219,32 @@ func TestAttackOddAnswers(t *testing.T) {
 func TestAttackOddConfig(t *testing.T) {
 	t.Parallel()
 	for key, tune := range map[string]func(*authsvc.OAuth){
-		"profile.id":             func(p *authsvc.OAuth) { p.Fields.ID = "a..b" },
-		"profile.name":           func(p *authsvc.OAuth) { p.Fields.Name = "{a} {b" },
-		"profile.email":          func(p *authsvc.OAuth) { p.Fields.Email = "emails[primary=].email" },
-		"profile.email_verified": func(p *authsvc.OAuth) { p.Fields.EmailVerified = "{a}" },
-		"profile.image":          func(p *authsvc.OAuth) { p.Fields.Image = "https://x.test/id" },
-		"hosts":                  func(p *authsvc.OAuth) { p.Hosts = []string{"*.com"} },
-		"token_params":           func(p *authsvc.OAuth) { p.TokenParams = map[string]string{"redirect_uri": "x"} },
-		"authorization_params": func(p *authsvc.OAuth) {
+		"Fields.ID":            func(p *authsvc.OAuth) { p.Fields.ID = "a..b" },
+		"Fields.Name":          func(p *authsvc.OAuth) { p.Fields.Name = "{a} {b" },
+		"Fields.Email":         func(p *authsvc.OAuth) { p.Fields.Email = "emails[primary=].email" },
+		"Fields.EmailVerified": func(p *authsvc.OAuth) { p.Fields.EmailVerified = "{a}" },
+		"Fields.Image":         func(p *authsvc.OAuth) { p.Fields.Image = "https://x.test/id" },
+		"Hosts":                func(p *authsvc.OAuth) { p.Hosts = []string{"*.com"} },
+		"TokenParams":          func(p *authsvc.OAuth) { p.TokenParams = map[string]string{"redirect_uri": "x"} },
+		"AuthorizationParams": func(p *authsvc.OAuth) {
 			p.ClientIDParam, p.AuthorizationParams = "appid", map[string]string{"appid": "x"}
 		},
-		"client_id_param": func(p *authsvc.OAuth) { p.ClientIDParam = "state" },
-		"userinfo_auth":   func(p *authsvc.OAuth) { p.UserInfo.Auth = "cookie:x" },
-		"userinfo_method": func(p *authsvc.OAuth) { p.UserInfo.Method = "DELETE" },
-		"userinfo_body":   func(p *authsvc.OAuth) { p.UserInfo.Body = "{}" },
-		"userinfo_headers": func(p *authsvc.OAuth) {
+		"ClientIDParam":   func(p *authsvc.OAuth) { p.ClientIDParam = "state" },
+		"UserInfo.Auth":   func(p *authsvc.OAuth) { p.UserInfo.Auth = "cookie:x" },
+		"UserInfo.Method": func(p *authsvc.OAuth) { p.UserInfo.Method = "DELETE" },
+		"UserInfo.Body":   func(p *authsvc.OAuth) { p.UserInfo.Body = "{}" },
+		"UserInfo.Headers": func(p *authsvc.OAuth) {
 			p.UserInfo.Auth, p.UserInfo.Headers = "header:x-token", map[string]string{"X-Token": "y"}
 		},
-		"headers":         func(p *authsvc.OAuth) { p.Headers = map[string]string{"authorization": "y"} },
-		"revocation_url":  func(p *authsvc.OAuth) { p.Endpoints.Revocation = "http://odd.test/revoke" },
-		"end_session_url": func(p *authsvc.OAuth) { p.Endpoints.EndSession = "javascript:alert(1)" },
+		"Headers":              func(p *authsvc.OAuth) { p.Headers = map[string]string{"authorization": "y"} },
+		"Endpoints.Revocation": func(p *authsvc.OAuth) { p.Endpoints.Revocation = "http://odd.test/revoke" },
+		"Endpoints.EndSession": func(p *authsvc.OAuth) { p.Endpoints.EndSession = "javascript:alert(1)" },
 	} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			_, err := authsvc.New(oddConfig(newOdd(nil), oddClient(tune), &arena.LogBuffer{}))
 			mistakes := authsvc.ConfigErrors(err)
-			if !slices.ContainsFunc(mistakes, func(e *authsvc.ConfigError) bool { return e.Key == "providers[0]."+key }) {
+			if !slices.ContainsFunc(mistakes, func(e *authsvc.ConfigError) bool { return e.Field == "Providers[0]."+key }) {
 				t.Errorf("%v", err)
 			}
 		})

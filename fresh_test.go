@@ -312,7 +312,7 @@ func TestMaxAgeIsANumber(t *testing.T) {
 	_, err := authsvc.New(authsvc.Config{URL: guestOrigin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
 		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: "https://op.test",
 			Client: authsvc.Client{ID: "app", Secret: "s"}, AuthorizationParams: map[string]string{"max_age": "5m"}}}})
-	if list := authsvc.ConfigErrors(err); len(list) != 1 || list[0].Key != "providers[0].authorization_params.max_age" {
+	if list := authsvc.ConfigErrors(err); len(list) != 1 || list[0].Field != "Providers[0].AuthorizationParams[max_age]" {
 		t.Errorf("%v", err)
 	}
 }
@@ -327,9 +327,9 @@ func TestSecurityHeaders(t *testing.T) {
 	}{
 		"off":               {guestOrigin, 0, "", ""},
 		"on":                {guestOrigin, 8760 * time.Hour, "max-age=31536000", ""},
-		"under a second":    {guestOrigin, time.Millisecond, "", "hsts"},
-		"negative":          {guestOrigin, -time.Hour, "", "hsts"},
-		"over http":         {"http://localhost:3000", time.Hour, "", "hsts"},
+		"under a second":    {guestOrigin, time.Millisecond, "", "HSTS"},
+		"negative":          {guestOrigin, -time.Hour, "", "HSTS"},
+		"over http":         {"http://localhost:3000", time.Hour, "", "HSTS"},
 		"off is fine there": {"http://localhost:3000", 0, "", ""},
 	} {
 		c := authsvc.Config{URL: tt.url, HSTS: tt.hsts, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
@@ -338,7 +338,7 @@ func TestSecurityHeaders(t *testing.T) {
 			}}}}
 		s, err := authsvc.New(c)
 		if list := authsvc.ConfigErrors(err); tt.key != "" {
-			if len(list) != 1 || list[0].Key != tt.key {
+			if len(list) != 1 || list[0].Field != tt.key {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue

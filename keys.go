@@ -29,24 +29,24 @@ const minSecret = 32
 
 func checkSecrets(b *builder, s *Service) {
 	c := b.config
-	const mend = "run `authsvc secret` and use what it prints"
+	const mend = "use at least 32 random bytes, in base64 for example"
 	if len(c.Secrets) == 0 {
-		b.fail("secret", "is missing", mend)
+		b.fail("Secrets", "is missing", mend)
 		return
 	}
 	for i, secret := range c.Secrets {
-		key := "secret"
+		key := "Secrets"
 		if len(c.Secrets) > 1 {
-			key = fmt.Sprintf("secret[%d]", i)
+			key = fmt.Sprintf("Secrets[%d]", i)
 		}
 		short := len(strings.TrimSpace(secret)) < minSecret
 		switch {
 		case strings.TrimSpace(secret) == "":
 			b.fail(key, "is empty", mend)
 		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
-			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "key", key)
+			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
 		case short && s.dialect.shortSecrets:
-			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set allow_short_secret: true")
+			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true")
 		case short:
 			b.fail(key, "has fewer than 32 bytes", mend)
 		case distinct(secret) < 10:

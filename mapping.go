@@ -37,19 +37,19 @@ func (b *builder) mapping(fields Fields, m mapping) mapping {
 		key, text string
 		into      *profilepath.Paths
 	}{
-		{"id", cmp.Or(fields.ID, "sub"), &m.paths.id},
-		{"name", cmp.Or(fields.Name, "name|nickname|preferred_username"), &m.paths.name},
-		{"email", cmp.Or(fields.Email, "email"), &m.paths.email},
-		{"email_verified", cmp.Or(fields.EmailVerified, "email_verified"), &m.paths.emailVerified},
-		{"image", cmp.Or(fields.Image, "picture"), &m.paths.image},
+		{"ID", cmp.Or(fields.ID, "sub"), &m.paths.id},
+		{"Name", cmp.Or(fields.Name, "name|nickname|preferred_username"), &m.paths.name},
+		{"Email", cmp.Or(fields.Email, "email"), &m.paths.email},
+		{"EmailVerified", cmp.Or(fields.EmailVerified, "email_verified"), &m.paths.emailVerified},
+		{"Image", cmp.Or(fields.Image, "picture"), &m.paths.image},
 	} {
 		var err error
 		if *one.into, err = profilepath.Parse(one.text); err != nil {
-			b.fail("profile."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email, names with other characters in double quotes`)
+			b.fail("Fields."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email, names with other characters in double quotes`)
 		}
 	}
 	if strings.Contains(fields.EmailVerified, "{") {
-		b.fail("profile.email_verified", "is a template", "name where the boolean is")
+		b.fail("Fields.EmailVerified", "is a template", "name where the boolean is")
 	}
 	m.paths.id.Whole() // half an id could be somebody else's
 	return m

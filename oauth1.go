@@ -242,6 +242,10 @@ func (x *Exchange) object(ctx context.Context, from string) (Profile, error) {
 	return profile, nil
 }
 
+// oauth1Fields are the fields behind the names in errors of package outbound.
+var oauth1Fields = map[string]string{"request token url": "RequestTokenURL", "authorization url": "AuthorizationURL",
+	"access token url": "AccessTokenURL", "userinfo url": "UserInfoURL", "hosts": "Hosts", "headers": "Headers"}
+
 // build checks the provider and compiles it.
 func (o *OAuth1) build(b *builder) flow {
 	f := &oauth1Flow{OAuth1: *o, redirectURI: b.base + "/callback/" + o.ID, headers: map[string]string{}}
@@ -260,7 +264,7 @@ func (o *OAuth1) build(b *builder) flow {
 		"access token url": o.AccessTokenURL, "userinfo url": o.UserInfoURL,
 	}})
 	if err != nil {
-		b.failFields(err, known)
+		b.failFields(err, oauth1Fields, known)
 		return f
 	}
 	f.jwts = oidc.NewJWTVerifier(f.calls)
@@ -270,17 +274,17 @@ func (o *OAuth1) build(b *builder) flow {
 func (f *oauth1Flow) checkFields(b *builder) {
 	const register = "copy it from the application that you registered at the provider"
 	for _, one := range []struct{ key, value, mend string }{
-		{"client_id", f.Client.ID, register},
-		{"client_secret", f.Client.Secret, register},
-		{"request_token_url", f.RequestTokenURL, "write the address that gives out temporary credentials"},
-		{"authorization_url", f.AuthorizationURL, "write the address that people are sent to"},
-		{"access_token_url", f.AccessTokenURL, "write the address that gives out token credentials"},
+		{"Client.ID", f.Client.ID, register},
+		{"Client.Secret", f.Client.Secret, register},
+		{"RequestTokenURL", f.RequestTokenURL, "write the address that gives out temporary credentials"},
+		{"AuthorizationURL", f.AuthorizationURL, "write the address that people are sent to"},
+		{"AccessTokenURL", f.AccessTokenURL, "write the address that gives out token credentials"},
 	} {
 		if one.value == "" {
 			b.fail(one.key, "is missing", one.mend)
 		}
 	}
 	if f.UserInfoURL == "" && f.UserInfo == nil {
-		b.fail("userinfo_url", "is missing", "the profile comes from there")
+		b.fail("UserInfoURL", "is missing", "the profile comes from there")
 	}
 }

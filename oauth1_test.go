@@ -161,27 +161,27 @@ func TestOldProtocolMistakes(t *testing.T) {
 		return o
 	}
 	for key, p := range map[string]authsvc.Provider{
-		"":                         oauth1(func(*authsvc.OAuth1) {}),
-		"client_id":                oauth1(func(o *authsvc.OAuth1) { o.Client.ID = "" }),
-		"client_secret":            oauth1(func(o *authsvc.OAuth1) { o.Client.Secret = "" }),
-		"request_token_url":        oauth1(func(o *authsvc.OAuth1) { o.RequestTokenURL = "" }),
-		"request_token_url http":   oauth1(func(o *authsvc.OAuth1) { o.RequestTokenURL = "http://old.test/r" }),
-		"authorization_url":        oauth1(func(o *authsvc.OAuth1) { o.AuthorizationURL = "" }),
-		"authorization_url script": oauth1(func(o *authsvc.OAuth1) { o.AuthorizationURL = "javascript:alert(1)" }),
-		"access_token_url":         oauth1(func(o *authsvc.OAuth1) { o.AccessTokenURL = "" }),
-		"userinfo_url":             oauth1(func(o *authsvc.OAuth1) { o.UserInfoURL = "" }),
-		"userinfo_url user":        oauth1(func(o *authsvc.OAuth1) { o.UserInfoURL = "https://a:b@old.test/u" }),
-		"hosts":                    oauth1(func(o *authsvc.OAuth1) { o.Hosts = []string{"*"} }),
-		"headers":                  oauth1(func(o *authsvc.OAuth1) { o.Headers = map[string]string{"authorization": "x"} }),
-		"profile.id":               oauth1(func(o *authsvc.OAuth1) { o.Fields.ID = "a[" }),
-		" ":                        openID(func(*authsvc.OpenID2) {}),
-		"endpoint":                 openID(func(o *authsvc.OpenID2) { o.Endpoint = "" }),
-		"endpoint http":            openID(func(o *authsvc.OpenID2) { o.Endpoint = "http://old.test/openid" }),
-		"claimed_id_prefix":        openID(func(o *authsvc.OpenID2) { o.ClaimedIDPrefix = "" }),
-		"claimed_id_prefix bare":   openID(func(o *authsvc.OpenID2) { o.ClaimedIDPrefix = "https://old.test" }),
-		"hosts ":                   openID(func(o *authsvc.OpenID2) { o.Hosts = []string{"https://old.test"} }),
-		"headers ":                 openID(func(o *authsvc.OpenID2) { o.Headers = map[string]string{"Host": "x"} }),
-		"profile.name":             openID(func(o *authsvc.OpenID2) { o.Fields.Name = "{" }),
+		"":                        oauth1(func(*authsvc.OAuth1) {}),
+		"Client.ID":               oauth1(func(o *authsvc.OAuth1) { o.Client.ID = "" }),
+		"Client.Secret":           oauth1(func(o *authsvc.OAuth1) { o.Client.Secret = "" }),
+		"RequestTokenURL":         oauth1(func(o *authsvc.OAuth1) { o.RequestTokenURL = "" }),
+		"RequestTokenURL http":    oauth1(func(o *authsvc.OAuth1) { o.RequestTokenURL = "http://old.test/r" }),
+		"AuthorizationURL":        oauth1(func(o *authsvc.OAuth1) { o.AuthorizationURL = "" }),
+		"AuthorizationURL script": oauth1(func(o *authsvc.OAuth1) { o.AuthorizationURL = "javascript:alert(1)" }),
+		"AccessTokenURL":          oauth1(func(o *authsvc.OAuth1) { o.AccessTokenURL = "" }),
+		"UserInfoURL":             oauth1(func(o *authsvc.OAuth1) { o.UserInfoURL = "" }),
+		"UserInfoURL user":        oauth1(func(o *authsvc.OAuth1) { o.UserInfoURL = "https://a:b@old.test/u" }),
+		"Hosts":                   oauth1(func(o *authsvc.OAuth1) { o.Hosts = []string{"*"} }),
+		"Headers":                 oauth1(func(o *authsvc.OAuth1) { o.Headers = map[string]string{"authorization": "x"} }),
+		"Fields.ID":               oauth1(func(o *authsvc.OAuth1) { o.Fields.ID = "a[" }),
+		" ":                       openID(func(*authsvc.OpenID2) {}),
+		"Endpoint":                openID(func(o *authsvc.OpenID2) { o.Endpoint = "" }),
+		"Endpoint http":           openID(func(o *authsvc.OpenID2) { o.Endpoint = "http://old.test/openid" }),
+		"ClaimedIDPrefix":         openID(func(o *authsvc.OpenID2) { o.ClaimedIDPrefix = "" }),
+		"ClaimedIDPrefix bare":    openID(func(o *authsvc.OpenID2) { o.ClaimedIDPrefix = "https://old.test" }),
+		"Hosts ":                  openID(func(o *authsvc.OpenID2) { o.Hosts = []string{"https://old.test"} }),
+		"Headers ":                openID(func(o *authsvc.OpenID2) { o.Headers = map[string]string{"Host": "x"} }),
+		"Fields.Name":             openID(func(o *authsvc.OpenID2) { o.Fields.Name = "{" }),
 	} {
 		s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Providers: []authsvc.Provider{p}})
 		if s != nil {
@@ -189,7 +189,7 @@ func TestOldProtocolMistakes(t *testing.T) {
 		}
 		want, _, _ := strings.Cut(key, " ")
 		mistakes := authsvc.ConfigErrors(err)
-		if want == "" && err != nil || want != "" && (len(mistakes) != 1 || mistakes[0].Key != "providers[0]."+want || mistakes[0].Fix == "") {
+		if want == "" && err != nil || want != "" && (len(mistakes) != 1 || mistakes[0].Field != "Providers[0]."+want || mistakes[0].Fix == "") {
 			t.Errorf("%q: %v", key, err)
 		}
 	}

@@ -45,7 +45,7 @@ func (o *OAuth) build(b *builder) flow {
 		Stale: b.tellStale(o.ID),
 	})
 	if err != nil {
-		b.failFields(err, known)
+		b.failFields(err, oauthFields, known)
 	}
 	return f
 }
@@ -65,27 +65,31 @@ func (b *builder) tellStale(id string) func(string, error) {
 	}
 }
 
+// oauthFields are the fields behind the names in errors of package oidc.
+var oauthFields = map[string]string{
+	"issuer": "Issuer", "discovery url": "Endpoints.Discovery", "authorization url": "Endpoints.Authorization", "token url": "Endpoints.Token",
+	"authorization url and token url": "Endpoints.Authorization", "userinfo url": "Endpoints.UserInfo", "jwks url": "Endpoints.JWKS",
+	"revocation url": "Endpoints.Revocation", "end session url": "Endpoints.EndSession", "client id": "Client.ID", "client secret": "Client.Secret",
+	"client id param": "ClientIDParam", "auth method": "AuthMethod", "hosts": "Hosts", "tenants": "Tenants", "token params": "TokenParams",
+	"token headers": "Headers", "headers": "Headers", "userinfo headers": "UserInfo.Headers", "userinfo method": "UserInfo.Method",
+	"userinfo body": "UserInfo.Body", "userinfo auth": "UserInfo.Auth", "algs": "SigningAlgs",
+	"private key": "Client.PrivateKey", "key id": "Client.KeyID", "assertion audience": "AssertionAudience",
+}
+
 // failFields records what oidc.New and outbound.New say: joined errors that begin
-// with the name of a field. The mistakes from known on may have said the same already.
-func (b *builder) failFields(err error, known int) {
+// with the name of a field, which names translates. The mistakes from known on
+// may have said the same already.
+func (b *builder) failFields(err error, names map[string]string, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join
 		list = many.Unwrap()
 	}
 	for _, e := range list {
 		field, problem, _ := strings.Cut(e.Error(), ": ")
-		key := strings.ReplaceAll(field, " ", "_")
-		switch field {
-		case "algs":
-			key = "signing_algs"
-		case "token headers":
-			key = "headers"
-		case "authorization url and token url":
-			key = "authorization_url"
-		}
+		key := names[field]
 		said := slices.ContainsFunc(b.mistakes[known:], func(m error) bool {
 			var one *ConfigError
-			return errors.As(m, &one) && one.Key == b.prefix+key
+			return errors.As(m, &one) && one.Field == b.prefix+key
 		})
 		if !said {
 			b.fail(key, "is refused: "+problem, "correct it; addresses are https except on loopback")
@@ -106,43 +110,43 @@ func (f *oauthFlow) headers(lists ...map[string]string) map[string]string {
 
 func (f *oauthFlow) checkFields(b *builder) {
 	if f.Client.ID == "" {
-		b.fail("client_id", "is missing", "copy it from the application that you registered at the provider")
+		b.fail("Client.ID", "is missing", "copy it from the application that you registered at the provider")
 	}
 	if f.Client.Secret == "" && f.Hooks.ClientSecret == nil && f.AuthMethod != AuthMethodNone && f.AuthMethod != PrivateKeyJWT {
-		b.fail("client_secret", "is missing", "copy it from the application that you registered, or set auth_method: none for a public client")
+		b.fail("Client.Secret", "is missing", "copy it from the application that you registered, or set AuthMethod: none for a public client")
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {
-		b.fail("response_mode", "is not known", "use query or form_post")
+		b.fail("ResponseMode", "is not known", "use query or form_post")
 	}
 	if f.openID && f.Issuer == "" {
-		b.fail("issuer", "is missing", "OpenID Connect compares it with every ID token")
+		b.fail("Issuer", "is missing", "OpenID Connect compares it with every ID token")
 	}
 	if f.openID && !slices.Contains(strings.Fields(f.Scope), "openid") {
-		b.fail("scope", "lacks openid", "OpenID Connect answers no ID token without it")
+		b.fail("Scope", "lacks openid", "OpenID Connect answers no ID token without it")
 	}
 	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
-		b.fail("userinfo_url", "is missing", "without an issuer, the profile comes from there")
+		b.fail("Endpoints.UserInfo", "is missing", "without an issuer, the profile comes from there")
 	}
 	if f.LogoutAtProvider && !f.openID && f.Endpoints.EndSession == "" {
-		b.fail("end_session_url", "is missing", "logout_at_provider needs it where there is no OpenID Connect to discover it from")
+		b.fail("Endpoints.EndSession", "is missing", "LogoutAtProvider needs it where there is no OpenID Connect to discover it from")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.AuthorizationParams)) {
 		if oidc.ReservedParam(name) || name == f.ClientIDParam {
-			b.fail("authorization_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+			b.fail("AuthorizationParams", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
 	}
 	if age, set := f.AuthorizationParams["max_age"]; set {
 		if _, err := parseMaxAge(age); err != nil {
-			b.fail("authorization_params.max_age", "is no number of seconds", `write digits, such as "300"`)
+			b.fail("AuthorizationParams[max_age]", "is no number of seconds", `write digits, such as "300"`)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.TokenParams)) {
 		if oidc.ReservedTokenParam(name) || name == f.ClientIDParam {
-			b.fail("token_params", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
+			b.fail("TokenParams", "sets "+name, "leave it out; it is set by the flow or has an option of its own")
 		}
 	}
 	if err := outbound.CheckHosts(f.Hosts); err != nil {
-		b.fail("hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
+		b.fail("Hosts", err.Error(), "write names such as api.example.com, with :port if it is not 443, or *.example.com")
 	}
 	f.checkTenants(b)
 	f.checkClientKey(b)
@@ -166,11 +170,11 @@ func (f *oauthFlow) checkChecks(b *builder) {
 		case "nonce":
 			f.nonce = f.openID
 		default:
-			b.fail("checks", "names "+printable(c, 20), "use pkce, state and nonce")
+			b.fail("Checks", "names "+printable(c, 20), "use pkce, state and nonce")
 		}
 	}
 	if !f.pkce && !f.nonce && !f.state {
-		b.fail("checks", "drops every check", "keep at least one of pkce, state and nonce; leave the option out for all of them")
+		b.fail("Checks", "drops every check", "keep at least one of pkce, state and nonce; leave the option out for all of them")
 	}
 	if !f.pkce || !f.state || f.openID && !f.nonce {
 		b.warn("provider runs without some checks", "provider", f.ID, "checks", strings.Join(f.Checks, ","))
@@ -184,9 +188,9 @@ func (f *oauthFlow) checkTenants(b *builder) {
 	switch {
 	case !oidc.MultiTenant(f.Issuer):
 	case !f.openID:
-		b.fail("issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (type: oidc), or name one issuer")
+		b.fail("Issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (OpenID: true), or name one issuer")
 	case len(f.Tenants) == 0 && !f.PairwiseSubject:
-		b.fail("tenants", "is missing, and the issuer stands for any tenant: one of them may give out the sub of another's people",
+		b.fail("Tenants", "is missing, and the issuer stands for any tenant: one of them may give out the sub of another's people",
 			"list the tenants to accept, or name the issuer of one")
 	}
 }

@@ -161,35 +161,35 @@ func TestPrivateKeyMistakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const plain = "is given, but auth_method is not private_key_jwt"
+	const plain = "is given, but AuthMethod is not private_key_jwt"
 	for name, c := range map[string]struct {
 		tune func(*authsvc.OAuth)
 		want string // place and problem; none: it starts
 	}{
 		"right":  {func(*authsvc.OAuth) {}, ""},
-		"no key": {func(o *authsvc.OAuth) { o.Client.PrivateKey = "" }, "private_key is missing"},
-		"no PEM": {func(o *authsvc.OAuth) { o.Client.PrivateKey = key[27:] }, "private_key is no PEM text and no JWK"},
+		"no key": {func(o *authsvc.OAuth) { o.Client.PrivateKey = "" }, "Client.PrivateKey is missing"},
+		"no PEM": {func(o *authsvc.OAuth) { o.Client.PrivateKey = key[27:] }, "Client.PrivateKey is no PEM text and no JWK"},
 		"public key": {func(o *authsvc.OAuth) {
 			o.Client.PrivateKey = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
-		}, "private_key is a public key"},
-		"short RSA":      {func(o *authsvc.OAuth) { o.Client.PrivateKey = pkcs8(t, short) }, "private_key is an RSA key of under 2048 bits"},
-		"another method": {func(o *authsvc.OAuth) { o.Client.Secret, o.AuthMethod = "s", "client_secret_post" }, "private_key " + plain},
-		"no method":      {func(o *authsvc.OAuth) { o.Client.Secret, o.AuthMethod = "s", "" }, "private_key " + plain},
+		}, "Client.PrivateKey is a public key"},
+		"short RSA":      {func(o *authsvc.OAuth) { o.Client.PrivateKey = pkcs8(t, short) }, "Client.PrivateKey is an RSA key of under 2048 bits"},
+		"another method": {func(o *authsvc.OAuth) { o.Client.Secret, o.AuthMethod = "s", "client_secret_post" }, "Client.PrivateKey " + plain},
+		"no method":      {func(o *authsvc.OAuth) { o.Client.Secret, o.AuthMethod = "s", "" }, "Client.PrivateKey " + plain},
 		"secret alone":   {func(o *authsvc.OAuth) { o.Client, o.AuthMethod = authsvc.Client{ID: "app", Secret: "s"}, "" }, ""},
 		"id of no key": {func(o *authsvc.OAuth) {
 			o.Client, o.AuthMethod = authsvc.Client{ID: "app", Secret: "s", KeyID: "k"}, ""
-		}, "key_id " + plain},
+		}, "Client.KeyID " + plain},
 		"audience of no signature": {func(o *authsvc.OAuth) {
 			o.Client, o.AuthMethod, o.AssertionAudience = authsvc.Client{ID: "app", Secret: "s"}, "", "https://as.test"
-		}, "assertion_audience " + plain},
-		"secret, too": {func(o *authsvc.OAuth) { o.Client.Secret = "s" }, "client_secret is given, but auth_method private_key_jwt takes none"},
+		}, "AssertionAudience " + plain},
+		"secret, too": {func(o *authsvc.OAuth) { o.Client.Secret = "s" }, "Client.Secret is given, but AuthMethod private_key_jwt takes none"},
 		"secret that is made": {func(o *authsvc.OAuth) {
 			o.Hooks.ClientSecret = func(authsvc.Client, time.Time) (string, time.Time, error) { return "s", time.Time{}, nil }
-		}, "auth_method is private_key_jwt, but"},
-		"no issuer":           {func(o *authsvc.OAuth) { o.Issuer, o.OpenID = "", false }, "assertion_audience is missing"},
+		}, "AuthMethod is private_key_jwt, but"},
+		"no issuer":           {func(o *authsvc.OAuth) { o.Issuer, o.OpenID = "", false }, "AssertionAudience is missing"},
 		"no issuer, audience": {func(o *authsvc.OAuth) { o.Issuer, o.OpenID, o.AssertionAudience = "", false, "https://as.test" }, ""},
-		"many tenants":        {func(o *authsvc.OAuth) { o.Issuer, o.Tenants = "https://op.test/{tenantid}", []string{"one"} }, "assertion_audience is missing"},
-		"assertion by hand":   {func(o *authsvc.OAuth) { o.TokenParams = map[string]string{"client_assertion": "x"} }, "token_params sets client_assertion"},
+		"many tenants":        {func(o *authsvc.OAuth) { o.Issuer, o.Tenants = "https://op.test/{tenantid}", []string{"one"} }, "AssertionAudience is missing"},
+		"assertion by hand":   {func(o *authsvc.OAuth) { o.TokenParams = map[string]string{"client_assertion": "x"} }, "TokenParams sets client_assertion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +212,7 @@ func TestPrivateKeyMistakes(t *testing.T) {
 				}
 				return
 			}
-			if len(list) != 1 || !strings.HasPrefix(strings.TrimPrefix(list[0].Key, "providers[0].")+" "+list[0].Problem, c.want) || list[0].Fix == "" {
+			if len(list) != 1 || !strings.HasPrefix(strings.TrimPrefix(list[0].Field, "Providers[0].")+" "+list[0].Problem, c.want) || list[0].Fix == "" {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			if out := fmt.Sprintf("%v %+v %#v", err, *o, o); strings.Contains(out, key[30:60]) {

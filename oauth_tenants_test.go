@@ -303,11 +303,11 @@ func TestTenantsAreNamed(t *testing.T) {
 		key  string
 		says string
 	}{
-		"any tenant":              {func(*authsvc.OAuth) {}, "tenants", "is missing"},
+		"any tenant":              {func(*authsvc.OAuth) {}, "Tenants", "is missing"},
 		"named":                   {func(o *authsvc.OAuth) { o.Tenants = []string{tenantA} }, "", ""},
 		"pairwise":                {func(o *authsvc.OAuth) { o.PairwiseSubject = true }, "", ""},
 		"one issuer":              {func(o *authsvc.OAuth) { o.Issuer = "https://op.test/" + tenantA }, "", ""},
-		"without an ID token":     {func(o *authsvc.OAuth) { o.OpenID, o.Tenants = false, []string{tenantA} }, "issuer", "ID token"},
+		"without an ID token":     {func(o *authsvc.OAuth) { o.OpenID, o.Tenants = false, []string{tenantA} }, "Issuer", "ID token"},
 		"plain OAuth, one issuer": {func(o *authsvc.OAuth) { o.OpenID, o.Issuer = false, "https://op.test" }, "", ""},
 	} {
 		o := &authsvc.OAuth{ID: "op", OpenID: true, Issuer: "https://op.test/{tenantid}", Client: authsvc.Client{ID: "app", Secret: "s"},
@@ -329,7 +329,7 @@ func TestTenantsAreNamed(t *testing.T) {
 			}
 			continue
 		}
-		if len(list) != 1 || list[0].Key != "providers[0]."+c.key || !strings.Contains(list[0].Problem, c.says) || list[0].Fix == "" {
+		if len(list) != 1 || list[0].Field != "Providers[0]."+c.key || !strings.Contains(list[0].Problem, c.says) || list[0].Fix == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

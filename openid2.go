@@ -188,10 +188,10 @@ func (o *OpenID2) build(b *builder) flow {
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.Endpoint)}
 	known := len(b.mistakes)
 	if o.Endpoint == "" {
-		b.fail("endpoint", "is missing", "write the address that people are sent to")
+		b.fail("Endpoint", "is missing", "write the address that people are sent to")
 	}
 	if u, err := url.Parse(o.ClaimedIDPrefix); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path == "" {
-		b.fail("claimed_id_prefix", "is no address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")
+		b.fail("ClaimedIDPrefix", "is no address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")
 	}
 	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, account: Account{Type: f.wire.kind, Provider: o.ID}})
 	if o.Fields.ID == "" {
@@ -200,7 +200,7 @@ func (o *OpenID2) build(b *builder) flow {
 	var err error
 	f.calls, err = outbound.New(outbound.Config{HTTP: b.http, Hosts: o.Hosts, Headers: o.Headers, URLs: map[string]string{"endpoint": o.Endpoint}})
 	if err != nil {
-		b.failFields(err, known)
+		b.failFields(err, map[string]string{"endpoint": "Endpoint", "hosts": "Hosts", "headers": "Headers"}, known)
 		return f
 	}
 	f.jwts = oidc.NewJWTVerifier(f.calls)

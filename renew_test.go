@@ -64,7 +64,7 @@ func TestRenewStrategy(t *testing.T) {
 		c.Session.Strategy = authsvc.Strategy(map[string]string{"database": "jwt", "jwt": "database"}[from])
 		next, err := w.Reconfigure(c)
 		list := authsvc.ConfigErrors(err)
-		if len(list) != 1 || list[0].Key != "session.strategy" || !strings.Contains(err.Error(), "restart") {
+		if len(list) != 1 || list[0].Field != "Session.Strategy" || !strings.Contains(err.Error(), "restart") {
 			t.Errorf("from %s: %v", from, err)
 		}
 		if next != nil {

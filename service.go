@@ -31,6 +31,7 @@ type Service struct {
 	clock     storeClock
 
 	flows         map[string]flow // by the id of their provider
+	positions     map[string]int  // in Config.Providers, likewise
 	views         []pages.Provider
 	providersJSON []byte
 	custom        Pages
@@ -255,7 +256,7 @@ func (s *Service) checkReconfigured(next *Service) error {
 	if s.sessions.refersToUser() == next.sessions.refersToUser() {
 		return nil
 	}
-	return &ConfigError{Key: "session.strategy", Problem: "cannot be changed while the service runs: it would end all sessions",
+	return &ConfigError{Field: "Session.Strategy", Problem: "cannot be changed while the service runs: it would end all sessions",
 		Fix: "restart the service, or change it back"}
 }
 

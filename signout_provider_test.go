@@ -144,7 +144,7 @@ func TestSignOutStaysHere(t *testing.T) {
 		t.Parallel()
 		o := newOdd(nil)
 		_, err := authsvc.New(oddConfig(o, oddClient(func(p *authsvc.OAuth) { p.LogoutAtProvider = true }), &arena.LogBuffer{}))
-		if err == nil || !strings.Contains(err.Error(), "end_session_url is missing") {
+		if err == nil || !strings.Contains(err.Error(), "Endpoints.EndSession is missing") {
 			t.Errorf("%v", err)
 		}
 		startOdd(t, o, func(p *authsvc.OAuth) { p.LogoutAtProvider, p.Endpoints.EndSession = true, "https://odd.test/end" })

@@ -169,7 +169,7 @@ func (s *Service) openStore() error {
 }
 
 func storeUnusable(err error) error {
-	return &ConfigError{Key: "storage.url", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables with `authsvc migrate up`"}
+	return &ConfigError{Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
 }
 
 // CheckStore reports why the configuration does not fit what the store
@@ -212,11 +212,11 @@ func (s *Service) checkStore(ctx context.Context, except string) error {
 	case err != nil:
 		return storeUnusable(err)
 	case mode != want:
-		return &ConfigError{Key: "compat", Problem: "is " + want + ", but the store was used with " + mode,
-			Fix: "change it back, or convert the store with `authsvc migrate compat " + want + "` (ends all sessions)"}
+		return &ConfigError{Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
+			Fix: "change it back, or have the store converted by Service.AcceptCompat (ends all sessions)"}
 	}
 	if err := s.setClock(ctx); err != nil {
-		return &ConfigError{Key: "storage.url", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
+		return &ConfigError{Field: "Adapter", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
 	return s.checkIssuers(ctx, except)
 }
@@ -258,8 +258,8 @@ func (s *Service) checkIssuers(ctx context.Context, except string) error {
 			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
 				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
 		case known != issuer:
-			errs = append(errs, &ConfigError{Key: "providers." + id, Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
-				Fix: "give the new issuer an id of its own, or accept it with `authsvc migrate issuer " + id + "`"})
+			errs = append(errs, &ConfigError{Field: fmt.Sprintf("Providers[%d]", s.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
+				Fix: "give the new issuer an id of its own, or accept it with Service.AcceptIssuer"})
 		}
 	}
 	return errors.Join(errs...)

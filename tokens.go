@@ -39,7 +39,7 @@ func checkTokenStorage(b *builder, s *Service) {
 	case ProviderTokensDrop:
 		s.tokens.discard = true
 	default:
-		b.fail("storage.provider_tokens", fmt.Sprintf("%q is not known", printable(string(b.config.ProviderTokens), 30)), "use sealed, plain or drop")
+		b.fail("ProviderTokens", fmt.Sprintf("%q is not known", printable(string(b.config.ProviderTokens), 30)), "use sealed, plain or drop")
 	}
 }
 
@@ -242,7 +242,7 @@ func (s *Service) renewable(a *Account) error {
 	case a.RefreshToken != "" && able && !s.tokens.discard: // what came could not be kept
 		return nil
 	case s.tokens.discard:
-		return fmt.Errorf("%w: Config.ProviderTokens (storage.provider_tokens) is drop, so none are kept", ErrNoToken)
+		return fmt.Errorf("%w: Config.ProviderTokens is drop, so none are kept", ErrNoToken)
 	}
 	return ErrNoToken
 }

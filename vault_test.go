@@ -161,7 +161,7 @@ func TestProviderTokensWord(t *testing.T) {
 	t.Parallel()
 	_, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, ProviderTokens: "hidden",
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: nobody}}})
-	if err == nil || !strings.Contains(err.Error(), `storage.provider_tokens "hidden" is not known; use sealed, plain or drop`) {
+	if err == nil || !strings.Contains(err.Error(), `ProviderTokens "hidden" is not known; use sealed, plain or drop`) {
 		t.Error(err)
 	}
 }

@@ -86,13 +86,14 @@ type ProviderStyle struct {
 
 // A Mistake is one of the operator's, in a theme or a style.
 type Mistake struct {
-	Key     string // such as theme.logo
-	Problem string // what is wrong
-	Fix     string // what to do
+	Field    string // of Theme
+	Provider string // whose Style it is, else empty
+	Problem  string // what is wrong
+	Fix      string // what to do
 }
 
 // Error implements error.
-func (m *Mistake) Error() string { return m.Key + " " + m.Problem + "; " + m.Fix }
+func (m *Mistake) Error() string { return m.Field + m.Provider + " " + m.Problem + "; " + m.Fix }
 
 // Pages renders the built-in pages. It is immutable.
 type Pages struct {

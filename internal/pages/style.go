@@ -33,7 +33,7 @@ func styleSheet(l look, embedded string, providers []ProviderStyle) (body []byte
 	for _, p := range providers {
 		rule, err := providerRule(p)
 		if err != nil {
-			errs = append(errs, &Mistake{Key: "providers." + p.ID + ".style", Problem: "cannot be used: " + err.Error(), Fix: "write colours as #rrggbb"})
+			errs = append(errs, &Mistake{Provider: p.ID, Problem: "cannot be used: " + err.Error(), Fix: "write colours as #rrggbb"})
 		}
 		b.WriteString(rule)
 	}

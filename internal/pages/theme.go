@@ -162,7 +162,7 @@ func newLook(t Theme) (look, []error) {
 	l := look{scheme: t.ColorScheme, brand: defaultBrand}
 	var errs []error
 	report := func(field string, err error) {
-		errs = append(errs, &Mistake{Key: "theme." + field, Problem: "cannot be used: " + err.Error(), Fix: "correct it, or leave it out"})
+		errs = append(errs, &Mistake{Field: field, Problem: "cannot be used: " + err.Error(), Fix: "correct it, or leave it out"})
 	}
 
 	switch l.scheme {
@@ -170,28 +170,28 @@ func newLook(t Theme) (look, []error) {
 		l.scheme = "auto"
 	case "auto", "light", "dark":
 	default:
-		report("color_scheme", fmt.Errorf("%q is not auto, light or dark", l.scheme))
+		report("ColorScheme", fmt.Errorf("%q is not auto, light or dark", l.scheme))
 	}
 	if t.BrandColor != "" {
 		c, err := parseColor(t.BrandColor)
 		if err != nil {
-			report("brand_color", err)
+			report("BrandColor", err)
 		}
 		l.brand = c
 	}
 	if t.ButtonText != "" {
 		c, err := parseColor(t.ButtonText)
 		if err != nil {
-			report("button_text", err)
+			report("ButtonText", err)
 		} else if r := contrast(c, l.brand); r < textContrast && len(errs) == 0 {
-			report("button_text", fmt.Errorf("contrast of %v on %v is %.2f, but at least %.1f is needed to read it; leave it empty to have it chosen", c, l.brand, r, textContrast))
+			report("ButtonText", fmt.Errorf("contrast of %v on %v is %.2f, but at least %.1f is needed to read it; leave it empty to have it chosen", c, l.brand, r, textContrast))
 		}
 		l.text = &c
 	}
 	if t.Logo != "" {
 		var err error
 		if l.logoOrigin, err = logoOrigin(t.Logo); err != nil {
-			report("logo", err)
+			report("Logo", err)
 		}
 		l.logo = t.Logo
 	}

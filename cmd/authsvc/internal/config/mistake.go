@@ -109,14 +109,13 @@ func (s *Settings) Explain(err error) error {
 	}
 	var list Mistakes
 	for _, e := range found {
-		list = append(list, s.Mistake(e.Key, e.Problem, e.Fix))
+		list = append(list, s.Mistake(keyOf(e.Field), inKeys(e.Problem), s.fix(e)))
 	}
 	return list
 }
 
 // Mistake makes a mistake at a key, placed at the key or at what is around it.
 func (s *Settings) Mistake(key, problem, mend string) Mistake {
-	key = s.byIndex(key)
 	m := Mistake{Key: key, Problem: problem, Mend: mend}
 	for at := key; at != ""; at = index.ReplaceAllString(at, "") {
 		if m.Place = s.places[at]; m.Place != "" || !index.MatchString(at) {
@@ -135,26 +134,6 @@ func (s *Settings) Mistake(key, problem, mend string) Mistake {
 		m.Place = s.name()
 	}
 	return m
-}
-
-// byIndex turns providers.ID into providers[N], which is how places are kept.
-func (s *Settings) byIndex(key string) string {
-	rest, ok := strings.CutPrefix(key, "providers.")
-	if !ok {
-		return key
-	}
-	id, rest, deeper := strings.Cut(rest, ".")
-	for i, p := range s.Engine.Providers {
-		if ProviderID(p) != id {
-			continue
-		}
-		key = fmt.Sprintf("providers[%d]", i)
-		if deeper {
-			key += "." + rest
-		}
-		break
-	}
-	return key
 }
 
 // printable quotes what somebody wrote, shortened and on one line.

@@ -199,7 +199,7 @@ func TestExplain(t *testing.T) {
 		{"compat", "AUTHSVC_COMPAT: compat p; m"},
 		{"session.strategy", "F: session.strategy p; m (or set AUTHSVC_SESSION_STRATEGY)"},
 	} {
-		err := s.Explain(errors.Join(&authsvc.ConfigError{Key: c.key, Problem: "p", Fix: "m"}))
+		err := s.Explain(errors.Join(&authsvc.ConfigError{Field: c.key, Problem: "p", Fix: "m"}))
 		if diff := cmp.Diff(c.want, strings.ReplaceAll(err.Error(), file, "F")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.key, diff)
 		}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"authsvc"
+)
+
+// The engine names fields of authsvc.Config. This is what a configuration calls
+// them.
+
+// keyNames are the keys that are not the field's name in lower case.
+var keyNames = map[string]string{
+	"Adapter": "storage.url", "Secrets": "secret", "ProviderTokens": "storage.provider_tokens", "StaleRevocations": "session.stale_revocations",
+	"DangerousInsecureURL": "allow_insecure_url", "DangerousShortSecret": "allow_short_secret",
+	"Client.ID": "client_id", "Client.Secret": "client_secret", "Client.PrivateKey": "private_key", "Client.KeyID": "key_id",
+	"Endpoints.Discovery": "discovery_url", "Endpoints.Authorization": "authorization_url", "Endpoints.Token": "token_url",
+	"Endpoints.UserInfo": "userinfo_url", "Endpoints.JWKS": "jwks_url", "Endpoints.Revocation": "revocation_url", "Endpoints.EndSession": "end_session_url",
+	"UserInfoURL": "userinfo_url", "UserInfo.AddClaims": "userinfo_claims", "UserInfo.Method": "userinfo_method", "UserInfo.Body": "userinfo_body",
+	"UserInfo.Auth": "userinfo_auth", "UserInfo.Headers": "userinfo_headers", "NoPKCE": "no_pkce", "Send": "server", "Style": "style",
+	"Fields.ID": "profile.id", "Fields.Name": "profile.name", "Fields.Email": "profile.email", "Fields.EmailVerified": "profile.email_verified", "Fields.Image": "profile.image",
+	"AuthorizationParams[max_age]": "authorization_params.max_age",
+}
+
+var (
+	ofProvider = regexp.MustCompile(`^Providers\[(\d+)\]\.?`)
+	ofList     = regexp.MustCompile(`\[\d+\]$`)
+	inName     = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+)
+
+// keyOf is the key of a field, such as session.max_age of Session.MaxAge and
+// providers[0].client_id of Providers[0].Client.ID.
+func keyOf(field string) string {
+	provider := ofProvider.FindString(field)
+	field = field[len(provider):]
+	prefix := strings.ToLower(provider)
+	at := ofList.FindString(field)
+	if key, ok := keyNames[field]; ok {
+		return prefix + key
+	}
+	field = strings.TrimSuffix(field, at)
+	key, ok := keyNames[field]
+	if !ok {
+		key = strings.ToLower(inName.ReplaceAllString(field, "${1}${3}_${2}${4}"))
+	}
+	return strings.TrimSuffix(prefix+key+at, ".")
+}
+
+// goName is a field in a text of the engine.
+var goName = regexp.MustCompile(`\b(Session\.MaxAge|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|URL)\b`)
+
+// inKeys writes a text of the engine with the names of keys.
+func inKeys(text string) string {
+	text = strings.ReplaceAll(text, "(OpenID: true)", "(type: oidc)")
+	return goName.ReplaceAllStringFunc(text, keyOf)
+}
+
+// fixes are those of mistakes that are fixed otherwise in a configuration than
+// in a program.
+func (s *Settings) fix(e *authsvc.ConfigError) string {
+	field := e.Field
+	if i := ofProvider.FindStringSubmatch(field); i != nil {
+		n, _ := strconv.Atoi(i[1])
+		field = field[len(i[0]):]
+		if field == "" && strings.Contains(e.Fix, "Service.AcceptIssuer") && n < len(s.Engine.Providers) {
+			return strings.Replace(e.Fix, "Service.AcceptIssuer", "`authsvc migrate issuer "+ProviderID(s.Engine.Providers[n])+"`", 1)
+		}
+	}
+	switch {
+	case field == "Compat" && strings.Contains(e.Fix, "Service.AcceptCompat"):
+		mode := s.Engine.Compat
+		if mode == "" {
+			mode = authsvc.CompatNone
+		}
+		return fmt.Sprintf("change it back, or convert the store with `authsvc migrate compat %s` (ends all sessions)", mode)
+	case strings.HasPrefix(field, "Secrets"):
+		return inKeys(strings.Replace(e.Fix, "use at least 32 random bytes, in base64 for example", "run `authsvc secret` and use what it prints", 1))
+	case strings.HasPrefix(field, "RateLimit."):
+		return "write a count and a period, such as 30/min"
+	case field == "Adapter" && strings.HasSuffix(e.Fix, "create its tables"):
+		return e.Fix + " with `authsvc migrate up`"
+	}
+	if fix, ok := map[string]string{
+		"Audit.Store": "set storage.url, or leave the events to the log",
+		"Providers":   "name at least one way to sign in, such as {id: github, client_id: …, client_secret: …}",
+		"Send":        "say how mail leaves: smtp://user:password@host:587",
+	}[field]; ok {
+		return fix
+	}
+	return inKeys(e.Fix)
+}
