@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"authsvc/internal/levenshtein"
 )
 
 const variablePrefix = "AUTHSVC_"
@@ -137,7 +139,7 @@ func (l *loader) strayVariables() {
 			continue
 		}
 		for _, k := range known {
-			if strings.HasPrefix(k, variablePrefix) && distance(name, k) <= 2 {
+			if strings.HasPrefix(k, variablePrefix) && levenshtein.Distance(name, k) <= 2 {
 				l.warn("%s is not read; did you mean %s?", printable(name), k)
 				break
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/levenshtein"
 )
 
 // A Mistake is one thing that is wrong with the configuration.
@@ -172,31 +173,9 @@ func nearest(name string, names []string) string {
 	}
 	best, least := "", len(name)/3+1
 	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
+		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// distance is how many letters have to be added, removed or replaced
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
