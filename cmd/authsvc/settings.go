@@ -44,7 +44,7 @@ func (p *program) judge(flags map[string]string) (*config.Settings, error) {
 			return nil, err
 		}
 	}
-	if all := found.And(later); len(all) > 0 {
+	if all := found.Merge(later); len(all) > 0 {
 		return s, all
 	}
 	return s, nil
