@@ -36,9 +36,9 @@ func (c migrateEmails) Run(p *program) error {
 			return nil
 		})
 		verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
-		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, countedAddresses(written), left)
+		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, countAddresses(written), left)
 		if err == nil && left > 0 {
-			return errFound
+			return errFindings
 		}
 		return err
 	})
@@ -61,26 +61,26 @@ func (c migrateEmails) rewrite(p *program, st *store, odd authsvc.OddAddress) (w
 	return "", err
 }
 
-func countedAddresses(n int) string {
+func countAddresses(n int) string {
 	if n == 1 {
 		return "1 address"
 	}
 	return fmt.Sprintf("%d addresses", n)
 }
 
-// shownOdd is how many ids of users check prints.
-const shownOdd = 5
+// maxShownUsers is how many ids of users check prints.
+const maxShownUsers = 5
 
-// users looks for those whom their own address does not find. It takes as long
+// checkAddresses looks for those whom their own address does not find. It takes as long
 // as reading all of them does.
-func (k *checker) users(st *store) error {
+func (k *checker) checkAddresses(st *store) error {
 	if st.Adapter == nil {
 		return nil
 	}
 	var ids []string
 	n := 0
 	err := authsvc.OddAddresses(k.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
-		if n++; n <= shownOdd {
+		if n++; n <= maxShownUsers {
 			ids = append(ids, odd.UserID)
 		}
 		return nil
@@ -88,9 +88,9 @@ func (k *checker) users(st *store) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	if n > shownOdd {
+	if n > maxShownUsers {
 		ids = append(ids, "…")
 	}
 	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate emails --dry-run`",
-		map[bool]string{true: "1 address is", false: countedAddresses(n) + " are"}[n == 1], strings.Join(ids, ", "))
+		map[bool]string{true: "1 address is", false: countAddresses(n) + " are"}[n == 1], strings.Join(ids, ", "))
 }

@@ -11,23 +11,23 @@ import (
 // Pauses between attempts to reach the store, and between the lines that say
 // so.
 const (
-	firstPause = 250 * time.Millisecond
-	lastPause  = 5 * time.Second
-	sayEvery   = 30 * time.Second
+	minRetryDelay    = 250 * time.Millisecond
+	maxRetryDelay    = 5 * time.Second
+	retryLogInterval = 30 * time.Second
 )
 
-// awaitStore opens the store. One that cannot be reached yet is tried again
+// openStoreWithRetry opens the store. One that cannot be reached yet is tried again
 // until ctx ends, after a call of late; one that will not work as configured is
 // an error at once.
-func awaitStore(ctx context.Context, s *config.Settings, log *slog.Logger, late func()) (*store, error) {
+func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logger, late func()) (*store, error) {
 	var said time.Time
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
 		st, err := openStore(ctx, s, s.Storage.Migrate)
-		if err == nil || !passes(err) {
+		if err == nil || !isRetryable(err) {
 			return st, err
 		}
 		late()
-		if time.Since(said) > sayEvery {
+		if time.Since(said) > retryLogInterval {
 			said = time.Now()
 			log.Error("the store cannot be reached; trying again until it can, and not ready until then", "storage", describeStorage(s), "err", oneLine(err))
 		}

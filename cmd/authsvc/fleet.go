@@ -19,20 +19,20 @@ import (
 // Replicas note in the store which secrets they have, so that check can say how
 // far a rotation is. The notes are one value, which one replica at a time writes.
 const (
-	metaFleet   = "replicas"
-	metaSince   = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
-	noteEvery   = time.Minute
-	noteCounts  = 3 * noteEvery // after that the replica is taken for gone
-	noteTimeout = 2 * time.Second
-	noteTurn    = 2 * noteTimeout // after that the replica that had its turn is taken for gone
-	noteWait    = 20 * time.Millisecond
+	metaReplicas      = "replicas"
+	metaSince         = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
+	heartbeatInterval = time.Minute
+	replicaTTL        = 3 * heartbeatInterval // after that the replica is taken for gone
+	heartbeatTimeout  = 2 * time.Second
+	heartbeatLease    = 2 * heartbeatTimeout // after that the replica that had its turn is taken for gone
+	leaseRetryDelay   = 20 * time.Millisecond
 )
 
 // A replica is what one process notes: the ids of its secrets, in their order.
 type replica struct {
-	ID   string   `json:"id"`
-	At   int64    `json:"at"` // seconds since 1970
-	Keys []string `json:"keys"`
+	ID          string   `json:"id"`
+	HeartbeatAt int64    `json:"at"` // seconds since 1970
+	Keys        []string `json:"keys"`
 }
 
 // keyID names a secret, and tells nothing about it.
@@ -50,31 +50,31 @@ func keyIDs(secrets []string) []string {
 	return ids
 }
 
-// note keeps this replica's note fresh.
-func (n *renewer) note(ctx context.Context) {
-	g := n.stage.generation()
-	n.noted(ctx, &replica{ID: n.id, At: time.Now().Unix(), Keys: keyIDs(g.settings.Engine.Secrets)})
+// heartbeat keeps this replica's note fresh.
+func (n *reloader) heartbeat(ctx context.Context) {
+	g := n.handlers.instance()
+	n.writeHeartbeat(ctx, &replica{ID: n.id, HeartbeatAt: time.Now().Unix(), Keys: keyIDs(g.settings.Engine.Secrets)})
 }
 
-// forget takes it back at a clean end.
-func (n *renewer) forget(ctx context.Context) { n.noted(context.WithoutCancel(ctx), nil) }
+// withdraw takes it back at a clean end.
+func (n *reloader) withdraw(ctx context.Context) { n.writeHeartbeat(context.WithoutCancel(ctx), nil) }
 
-// noted replaces this replica's note by mine, which may be nil.
-func (n *renewer) noted(ctx context.Context, mine *replica) {
+// writeHeartbeat replaces this replica's note by mine, which may be nil.
+func (n *reloader) writeHeartbeat(ctx context.Context, mine *replica) {
 	if n.store.Adapter == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, heartbeatTimeout)
 	defer cancel()
-	err := putNote(ctx, n.store.Adapter, n.id, mine, time.Now())
+	err := putHeartbeat(ctx, n.store.Adapter, n.id, mine, time.Now())
 	if err != nil && ctx.Err() == nil {
-		n.stage.generation().front.log.Debug("the secrets of this replica could not be noted for check", "err", err)
+		n.handlers.instance().originHandler.log.Debug("the secrets of this replica could not be noted for check", "err", err)
 	}
 }
 
-func putNote(ctx context.Context, a authsvc.Adapter, id string, mine *replica, now time.Time) error {
+func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, mine *replica, now time.Time) error {
 	for {
-		err := a.Lease(ctx, metaFleet, id, time.Now(), time.Now().Add(noteTurn))
+		err := a.Lease(ctx, metaReplicas, id, time.Now(), time.Now().Add(heartbeatLease))
 		if err == nil {
 			break
 		}
@@ -84,11 +84,11 @@ func putNote(ctx context.Context, a authsvc.Adapter, id string, mine *replica, n
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(noteWait):
+		case <-time.After(leaseRetryDelay):
 		}
 	}
-	defer a.Release(context.WithoutCancel(ctx), metaFleet, id) //nolint:errcheck // it lapses
-	fleet, err := fleetOf(ctx, a, now)
+	defer a.Release(context.WithoutCancel(ctx), metaReplicas, id) //nolint:errcheck // it lapses
+	fleet, err := liveReplicas(ctx, a, now)
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,12 @@ func putNote(ctx context.Context, a authsvc.Adapter, id string, mine *replica, n
 	if err != nil {
 		return err
 	}
-	return a.SetMeta(ctx, metaFleet, string(raw))
+	return a.SetMeta(ctx, metaReplicas, string(raw))
 }
 
-// fleetOf returns the replicas that noted something lately.
-func fleetOf(ctx context.Context, a authsvc.Adapter, now time.Time) (fleet []replica, err error) {
-	raw, err := a.GetMeta(ctx, metaFleet)
+// liveReplicas returns the replicas that noted something lately.
+func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (fleet []replica, err error) {
+	raw, err := a.GetMeta(ctx, metaReplicas)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil, nil
 	}
@@ -118,24 +118,24 @@ func fleetOf(ctx context.Context, a authsvc.Adapter, now time.Time) (fleet []rep
 		return nil, err
 	}
 	return slices.DeleteFunc(fleet, func(r replica) bool {
-		return len(r.Keys) == 0 || now.Sub(time.Unix(r.At, 0)).Abs() > noteCounts
+		return len(r.Keys) == 0 || now.Sub(time.Unix(r.HeartbeatAt, 0)).Abs() > replicaTTL
 	}), nil
 }
 
 // A rotation is what the replicas know of the secrets, and this configuration.
 type rotation struct {
-	own    []string
-	fleet  []replica
-	newest string // of the secrets that replicas have; "" if that is not known
+	keys     []string
+	replicas []replica
+	newest   string // of the secrets that replicas have; "" if that is not known
 }
 
-func rotationOf(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
-	r.own = keyIDs(secrets)
-	if r.fleet, err = fleetOf(ctx, a, time.Now()); err != nil {
+func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
+	r.keys = keyIDs(secrets)
+	if r.replicas, err = liveReplicas(ctx, a, time.Now()); err != nil {
 		return r, err
 	}
 	latest := ""
-	for _, replica := range r.fleet {
+	for _, replica := range r.replicas {
 		for _, key := range replica.Keys {
 			since, err := a.GetMeta(ctx, metaSince+key)
 			if err != nil {
@@ -151,7 +151,7 @@ func rotationOf(ctx context.Context, a authsvc.Adapter, secrets []string) (r rot
 
 // count is how many replicas are so.
 func (r *rotation) count(is func(replica) bool) (n int) {
-	for _, replica := range r.fleet {
+	for _, replica := range r.replicas {
 		if is(replica) {
 			n++
 		}
@@ -159,26 +159,26 @@ func (r *rotation) count(is func(replica) bool) (n int) {
 	return n
 }
 
-func (r *rotation) know(key string) int {
+func (r *rotation) countHolding(key string) int {
 	return r.count(func(one replica) bool { return slices.Contains(one.Keys, key) })
 }
 
 // step says how far the rotation is, or what would sign people out; "" when
 // there is nothing to say.
 func (r *rotation) step() (string, error) {
-	n := len(r.fleet)
+	n := len(r.replicas)
 	if n == 0 {
 		return "", nil
 	}
-	for _, one := range r.fleet {
-		if k := r.know(one.Keys[0]); k < n {
+	for _, one := range r.replicas {
+		if k := r.countHolding(one.Keys[0]); k < n {
 			return "", fmt.Errorf("a replica seals under a secret that %d of %d do not know: they refuse its sessions; give it to them, at the end of the list", n-k, n)
 		}
-		if !slices.Contains(r.own, one.Keys[0]) {
+		if !slices.Contains(r.keys, one.Keys[0]) {
 			return "", errors.New("this configuration lacks the secret that running replicas seal under: put it into the list")
 		}
 	}
-	if k := r.know(r.own[0]); k < n && n > 1 {
+	if k := r.countHolding(r.keys[0]); k < n && n > 1 {
 		return "", fmt.Errorf("the first secret is not known to %d of %d running replicas: append it to the list of each before it comes first anywhere", n-k, n)
 	}
 	return r.progress(n), nil
@@ -186,7 +186,7 @@ func (r *rotation) step() (string, error) {
 
 // progress is step where nothing is wrong.
 func (r *rotation) progress(n int) string {
-	known, first := r.know(r.newest), r.count(func(one replica) bool { return one.Keys[0] == r.newest })
+	known, first := r.countHolding(r.newest), r.count(func(one replica) bool { return one.Keys[0] == r.newest })
 	old := r.count(func(one replica) bool { return len(one.Keys) > 1 })
 	switch {
 	case known < n:

@@ -45,11 +45,11 @@ func TestRotationSteps(t *testing.T) {
 			}
 			for i, list := range c.fleet {
 				id := string(rune('0' + i))
-				if err := putNote(ctx, store, id, &replica{ID: id, At: now.Unix(), Keys: keyIDs(strings.Split(list, ""))}, now); err != nil {
+				if err := putHeartbeat(ctx, store, id, &replica{ID: id, HeartbeatAt: now.Unix(), Keys: keyIDs(strings.Split(list, ""))}, now); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r, err := rotationOf(ctx, store, strings.Split(c.own, ""))
+			r, err := loadRotation(ctx, store, strings.Split(c.own, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,13 +74,13 @@ func TestReplicasNoteAtOnce(t *testing.T) {
 	for i := range replicas {
 		all.Go(func() {
 			id := string(rune('a' + i))
-			if err := putNote(t.Context(), slow, id, &replica{ID: id, At: now.Unix(), Keys: []string{"k"}}, now); err != nil {
+			if err := putHeartbeat(t.Context(), slow, id, &replica{ID: id, HeartbeatAt: now.Unix(), Keys: []string{"k"}}, now); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if fleet, err := fleetOf(t.Context(), store, now); err != nil || len(fleet) != replicas {
+	if fleet, err := liveReplicas(t.Context(), store, now); err != nil || len(fleet) != replicas {
 		t.Errorf("%d of %d replicas, %v", len(fleet), replicas, err)
 	}
 }
@@ -98,20 +98,20 @@ func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
 func TestReplicasAreForgotten(t *testing.T) {
 	t.Parallel()
 	ctx, store, now := context.Background(), memory.New(), time.Now()
-	for i, ago := range []time.Duration{noteCounts + time.Second, noteEvery, 0} {
+	for i, ago := range []time.Duration{replicaTTL + time.Second, heartbeatInterval, 0} {
 		id := string(rune('0' + i))
 		at := now.Add(-ago)
-		if err := putNote(ctx, store, id, &replica{ID: id, At: at.Unix(), Keys: []string{"k"}}, at); err != nil {
+		if err := putHeartbeat(ctx, store, id, &replica{ID: id, HeartbeatAt: at.Unix(), Keys: []string{"k"}}, at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if fleet, err := fleetOf(ctx, store, now); err != nil || len(fleet) != 2 {
+	if fleet, err := liveReplicas(ctx, store, now); err != nil || len(fleet) != 2 {
 		t.Errorf("%v, %v", fleet, err)
 	}
-	if err := putNote(ctx, store, "2", nil, now); err != nil {
+	if err := putHeartbeat(ctx, store, "2", nil, now); err != nil {
 		t.Fatal(err)
 	}
-	if fleet, err := fleetOf(ctx, store, now); err != nil || len(fleet) != 1 || fleet[0].ID != "1" {
+	if fleet, err := liveReplicas(ctx, store, now); err != nil || len(fleet) != 1 || fleet[0].ID != "1" {
 		t.Errorf("%v, %v", fleet, err)
 	}
 }

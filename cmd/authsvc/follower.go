@@ -5,28 +5,32 @@ import (
 	"log/slog"
 )
 
-// A follower logs as the current generation does, and as first before there is
+// A currentLog logs as the current generation does, and as first before there is
 // one. It takes no attributes and groups.
-type follower struct {
-	stage *stage
-	first slog.Handler
+type currentLog struct {
+	handlers *handlerSwitch
+	initial  slog.Handler
 }
 
-func (f follower) handler() slog.Handler {
-	if g := f.stage.generation(); g != nil {
-		return g.front.log.Handler()
+func (f currentLog) handler() slog.Handler {
+	if g := f.handlers.instance(); g != nil {
+		return g.originHandler.log.Handler()
 	}
-	return f.first
+	return f.initial
 }
 
 // Enabled implements [slog.Handler].
-func (f follower) Enabled(ctx context.Context, l slog.Level) bool { return f.handler().Enabled(ctx, l) }
+func (f currentLog) Enabled(ctx context.Context, l slog.Level) bool {
+	return f.handler().Enabled(ctx, l)
+}
 
 // Handle implements [slog.Handler].
-func (f follower) Handle(ctx context.Context, r slog.Record) error { return f.handler().Handle(ctx, r) }
+func (f currentLog) Handle(ctx context.Context, r slog.Record) error {
+	return f.handler().Handle(ctx, r)
+}
 
 // WithAttrs implements [slog.Handler].
-func (f follower) WithAttrs(attrs []slog.Attr) slog.Handler { return f.handler().WithAttrs(attrs) }
+func (f currentLog) WithAttrs(attrs []slog.Attr) slog.Handler { return f.handler().WithAttrs(attrs) }
 
 // WithGroup implements [slog.Handler].
-func (f follower) WithGroup(name string) slog.Handler { return f.handler().WithGroup(name) }
+func (f currentLog) WithGroup(name string) slog.Handler { return f.handler().WithGroup(name) }

@@ -13,7 +13,7 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// front stands before the engine when it owns the whole origin. It answers
+// originHandler stands before the engine when it owns the whole origin. It answers
 //
 //	GET /healthz  200 as long as the process answers
 //	GET /readyz   200 if [authsvc.Service.Ready] finds nothing and no stop was asked for, else 503
@@ -22,37 +22,37 @@ import (
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
 // two health paths, since probes address machines.
-type front struct {
-	origin  string // scheme://host[:port]
-	base    string // of the engine's routes
-	service http.Handler
-	log     *slog.Logger
-	ready   *readiness
-	foreign sync.Once // says why a host is refused, once
+type originHandler struct {
+	origin   string // scheme://host[:port]
+	base     string // of the engine's routes
+	service  http.Handler
+	log      *slog.Logger
+	ready    *readiness
+	warnHost sync.Once // says why a host is refused, once
 }
 
-func newFront(base string, service http.Handler, log *slog.Logger, ready func(context.Context) error) *front {
-	f := &front{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
-	f.ready.ask(ready)
+func newOriginHandler(base string, service http.Handler, log *slog.Logger, ready func(context.Context) error) *originHandler {
+	f := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
+	f.ready.setPing(ready)
 	return f
 }
 
-// drain makes the service unready, so that load balancers look elsewhere.
-func (f *front) drain() { f.ready.draining.Store(true) }
+// setUnready makes the service unready, so that load balancers look elsewhere.
+func (f *originHandler) setUnready() { f.ready.draining.Store(true) }
 
 // ServeHTTP implements [http.Handler].
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
 		health(w, r, true)
 	case r.URL.Path == "/readyz":
 		health(w, r, f.ready.check(r.Context(), f.log))
-	case !f.named(r.Host):
-		f.misdirected(w, r)
-	case r.URL.Path == "/favicon.ico" && reads(r):
+	case !f.matchesHost(r.Host):
+		f.rejectHost(w, r)
+	case r.URL.Path == "/favicon.ico" && isRead(r):
 		w.Header().Set("Cache-Control", "public, max-age=86400")
 		w.WriteHeader(http.StatusNoContent)
-	case r.URL.Path == "/" && reads(r):
+	case r.URL.Path == "/" && isRead(r):
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, f.base+"/signin", http.StatusFound) // #nosec G710 -- the configured address
 	default:
@@ -60,14 +60,14 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named reports whether the host of a request is ours.
-func (f *front) named(host string) bool {
+// matchesHost reports whether the host of a request is ours.
+func (f *originHandler) matchesHost(host string) bool {
 	scheme, _, _ := strings.Cut(f.origin, "://")
 	origin, ok := weburl.ExactOrigin(scheme + "://" + host)
 	return ok && origin == f.origin
 }
 
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 func health(w http.ResponseWriter, r *http.Request, ok bool) {
 	h := w.Header()
@@ -75,7 +75,7 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	switch {
-	case !reads(r):
+	case !isRead(r):
 		h.Set("Allow", "GET, HEAD")
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case ok:
@@ -86,22 +86,22 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 	}
 }
 
-// misdirected refuses a request for another host. A proxy that replaces the
+// rejectHost refuses a request for another host. A proxy that replaces the
 // Host header is the usual cause, so the log says what to do about it.
-func (f *front) misdirected(w http.ResponseWriter, r *http.Request) {
-	f.foreign.Do(func() {
+func (f *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
+	f.warnHost.Do(func() {
 		f.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
-			"host", shorten(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(f.origin, "https://"), "http://"))
+			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(f.origin, "https://"), "http://"))
 	})
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
 }
 
-// shorten bounds what strangers can write into the log.
-func shorten(s string) string { return s[:min(len(s), 100)] }
+// truncate bounds what strangers can write into the log.
+func truncate(s string) string { return s[:min(len(s), 100)] }
 
-// pingEvery is how long one answer of the store counts: probing costs it
+// pingInterval is how long one answer of the store counts: probing costs it
 // nothing more, whoever probes.
-const pingEvery = time.Second
+const pingInterval = time.Second
 
 // pingTimeout is how long the store may take.
 const pingTimeout = 2 * time.Second
@@ -111,13 +111,13 @@ type readiness struct {
 	ping     func(context.Context) error
 	draining atomic.Bool
 
-	mu    sync.Mutex
-	asked time.Time
-	ok    bool
+	mu      sync.Mutex
+	askedAt time.Time
+	ok      bool
 }
 
-// ask has f answer from now on.
-func (r *readiness) ask(f func(context.Context) error) {
+// setPing has f answer from now on.
+func (r *readiness) setPing(f func(context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ping = f
@@ -129,7 +129,7 @@ func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.asked) < pingEvery {
+	if time.Since(r.askedAt) < pingInterval {
 		return r.ok
 	}
 	// The answer is for all who ask, so it outlives this request.
@@ -139,6 +139,6 @@ func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
 	if err != nil {
 		log.Error("not ready", "err", err)
 	}
-	r.asked, r.ok = time.Now(), err == nil
+	r.askedAt, r.ok = time.Now(), err == nil
 	return r.ok
 }

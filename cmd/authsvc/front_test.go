@@ -27,7 +27,7 @@ func (p *pinged) Ping(context.Context) error {
 	return p.err
 }
 
-func testFront(url string, store *pinged) *front {
+func testFront(url string, store *pinged) *originHandler {
 	log := slog.New(slog.DiscardHandler)
 	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{lifeSecret},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
@@ -37,12 +37,12 @@ func testFront(url string, store *pinged) *front {
 	url = prepared.BaseURL()
 	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	if store == nil {
-		return newFront(url, engine, log, func(context.Context) error { return nil })
+		return newOriginHandler(url, engine, log, func(context.Context) error { return nil })
 	}
-	return newFront(url, engine, log, store.Ping)
+	return newOriginHandler(url, engine, log, store.Ping)
 }
 
-func ask(f *front, method, host, target string) *httptest.ResponseRecorder {
+func ask(f *originHandler, method, host, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = host
 	w := httptest.NewRecorder()
@@ -110,13 +110,13 @@ func TestReadiness(t *testing.T) {
 		expect("first", 200, 1)
 		store.err = errors.New("down")
 		expect("remembered", 200, 1)
-		time.Sleep(pingEvery)
+		time.Sleep(pingInterval)
 		expect("down", 503, 2)
 		store.err = nil
 		expect("remembered", 503, 2)
-		time.Sleep(pingEvery)
+		time.Sleep(pingInterval)
 		expect("up", 200, 3)
-		f.drain()
+		f.setUnready()
 		expect("stopping", 503, 3)
 	})
 }

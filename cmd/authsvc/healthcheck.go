@@ -19,7 +19,7 @@ type healthcheckCommand struct {
 
 // Run asks the service on this machine and fails unless it answers 200.
 func (c *healthcheckCommand) Run(p *program) error {
-	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: given(map[string]string{"listen": c.Listen})})
+	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: nonEmpty(map[string]string{"listen": c.Listen})})
 	if err != nil {
 		return err
 	}

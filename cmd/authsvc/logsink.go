@@ -13,37 +13,37 @@ import (
 
 // Bounds of a log that nobody reads.
 const (
-	logWaiting  = 1024                   // lines that wait
-	logPatience = 100 * time.Millisecond // that one line holds its writer up
-	logFlush    = time.Second            // at the end
+	logQueueSize    = 1024                   // lines that wait
+	logWriteTimeout = 100 * time.Millisecond // that one line holds its writer up
+	logFlushTimeout = time.Second            // at the end
 )
 
 // A logSink keeps a log that nobody reads, such as a full pipe, from stopping
 // the service. As long as lines are taken, Write returns when its line is, so
-// that a crash loses none. When one is not taken within logPatience, lines wait
+// that a crash loses none. When one is not taken within logWriteTimeout, lines wait
 // in a bounded queue and nobody waits for them; what does not fit is dropped
 // and counted, and the count is logged when lines are taken again.
 type logSink struct {
-	to      io.Writer
-	notice  atomic.Pointer[slog.Logger] // writes to to
-	lines   chan logLine
-	stuck   atomic.Bool
-	dropped atomic.Int64
-	ended   chan struct{}
-	done    chan struct{}
-	end     func()
+	out      io.Writer
+	notices  atomic.Pointer[slog.Logger] // writes to to
+	lines    chan logLine
+	blocked  atomic.Bool
+	dropped  atomic.Int64
+	stopping chan struct{}
+	done     chan struct{}
+	stop     func()
 }
 
 type logLine struct {
-	text  []byte
-	taken chan struct{}
+	text []byte
+	done chan struct{}
 }
 
 // newLogSink starts a sink.
 func newLogSink(to io.Writer) *logSink {
-	s := &logSink{to: to, lines: make(chan logLine, logWaiting), ended: make(chan struct{}), done: make(chan struct{})}
-	s.end = sync.OnceFunc(func() { close(s.ended) })
-	s.notice.Store(newLogger(to, config.Log{}))
+	s := &logSink{out: to, lines: make(chan logLine, logQueueSize), stopping: make(chan struct{}), done: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s.notices.Store(newLogger(to, config.Log{}))
 	go s.run()
 	return s
 }
@@ -51,7 +51,7 @@ func newLogSink(to io.Writer) *logSink {
 // logger makes a logger that writes to the sink. The sink's own line looks
 // like those of the last one.
 func (s *logSink) logger(l config.Log) *slog.Logger {
-	s.notice.Store(newLogger(s.to, l))
+	s.notices.Store(newLogger(s.out, l))
 	return newLogger(s, l)
 }
 
@@ -64,15 +64,15 @@ func (s *logSink) Write(p []byte) (int, error) {
 		s.dropped.Add(1)
 		return len(p), nil
 	}
-	if s.stuck.Load() {
+	if s.blocked.Load() {
 		return len(p), nil
 	}
-	timer := time.NewTimer(logPatience)
+	timer := time.NewTimer(logWriteTimeout)
 	defer timer.Stop()
 	select {
-	case <-l.taken:
+	case <-l.done:
 	case <-timer.C:
-		s.stuck.Store(true)
+		s.blocked.Store(true)
 	}
 	return len(p), nil
 }
@@ -83,14 +83,14 @@ func (s *logSink) run() {
 	for {
 		select {
 		case l := <-s.lines:
-			s.hand(l)
+			s.writeLine(l)
 			continue
 		default:
 		}
 		select {
 		case l := <-s.lines:
-			s.hand(l)
-		case <-s.ended:
+			s.writeLine(l)
+		case <-s.stopping:
 			if len(s.lines) == 0 {
 				return
 			}
@@ -98,29 +98,29 @@ func (s *logSink) run() {
 	}
 }
 
-// hand writes a line. One that fails is dropped: a disk may be full for a
+// writeLine writes a line. One that fails is dropped: a disk may be full for a
 // while.
-func (s *logSink) hand(l logLine) {
-	if _, err := s.to.Write(l.text); err != nil {
+func (s *logSink) writeLine(l logLine) {
+	if _, err := s.out.Write(l.text); err != nil {
 		s.dropped.Add(1)
-		close(l.taken)
+		close(l.done)
 		return
 	}
-	close(l.taken)
+	close(l.done)
 	if len(s.lines) > 0 {
 		return
 	}
-	s.stuck.Store(false)
+	s.blocked.Store(false)
 	if n := s.dropped.Swap(0); n > 0 {
-		s.notice.Load().Warn("log lines were dropped, because nobody took them", "lines", n)
+		s.notices.Load().Warn("log lines were dropped, because nobody took them", "lines", n)
 	}
 }
 
 // close waits for the lines that wait, but not for long.
 func (s *logSink) close() {
-	s.end()
+	s.stop()
 	select {
 	case <-s.done:
-	case <-time.After(logFlush):
+	case <-time.After(logFlushTimeout):
 	}
 }

@@ -78,17 +78,17 @@ func TestLogSinkBlocked(t *testing.T) {
 		s := newLogSink(g)
 		began := time.Now()
 		const more = 7
-		for i := range logWaiting + 1 + more { // one is in the writer's hand
+		for i := range logQueueSize + 1 + more { // one is in the writer's hand
 			fmt.Fprintf(s, "line %d\n", i)
 		}
-		if took := time.Since(began); took != logPatience {
+		if took := time.Since(began); took != logWriteTimeout {
 			t.Errorf("writers were held up for %v", took)
 		}
 		close(g.shut)
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(g.String()), "\n")
-		if len(lines) != logWaiting+2 || lines[logWaiting] != fmt.Sprintf("line %d", logWaiting) ||
-			!strings.Contains(lines[logWaiting+1], fmt.Sprintf("lines=%d", more)) {
+		if len(lines) != logQueueSize+2 || lines[logQueueSize] != fmt.Sprintf("line %d", logQueueSize) ||
+			!strings.Contains(lines[logQueueSize+1], fmt.Sprintf("lines=%d", more)) {
 			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 		}
 		fmt.Fprintf(s, "after\n")
@@ -139,7 +139,7 @@ func TestLogSinkEnds(t *testing.T) {
 		fmt.Fprintf(s, "line\n")
 		began := time.Now()
 		s.close()
-		if took := time.Since(began); took != logFlush {
+		if took := time.Since(began); took != logFlushTimeout {
 			t.Errorf("waited for %v", took)
 		}
 		close(g.shut)

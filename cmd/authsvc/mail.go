@@ -8,9 +8,9 @@ import (
 	"authsvc/mail"
 )
 
-// connectMail gives every e-mail provider its sender. Nothing is sent or
+// configureMail gives every e-mail provider its sender. Nothing is sent or
 // dialled before there is a mail.
-func connectMail(s *config.Settings) error {
+func configureMail(s *config.Settings) error {
 	var mistakes config.Mistakes
 	for _, m := range s.Mail {
 		if m.Server == "" { // the engine reports it

@@ -44,7 +44,7 @@ func (p *program) withStore(create bool, do func(*config.Settings, *store) error
 	if err != nil {
 		return err
 	}
-	if missing, err := storeMissing(s); err != nil {
+	if missing, err := storeIsMissing(s); err != nil {
 		return err
 	} else if missing && !create {
 		return fmt.Errorf("storage %s does not exist yet", describeStorage(s))

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// refuseNew has the kernel drop requests for new connections, and reports
+// refuseSYN has the kernel drop requests for new connections, and reports
 // whether it does. Those whose handshake has begun can then be accepted before
 // the listener closes, which would reset them. The others try again after a
 // second and find nobody listening.
-func refuseNew(l net.Listener) bool {
-	return refuseNewBy(l, syscall.AttachLsf) //lint:ignore SA1019 two packages more would do the same
+func refuseSYN(l net.Listener) bool {
+	return attachSYNFilter(l, syscall.AttachLsf) //lint:ignore SA1019 two packages more would do the same
 }
 
-// attachTries is how often a filter is tried: on a busy machine the kernel's
+// attachAttempts is how often a filter is tried: on a busy machine the kernel's
 // compiler of filters gives up now and then (ENOTSUPP).
-const attachTries = 8
+const attachAttempts = 8
 
-func refuseNewBy(l net.Listener, attach func(fd int, filter []syscall.SockFilter) error) (done bool) {
+func attachSYNFilter(l net.Listener, attach func(fd int, filter []syscall.SockFilter) error) (done bool) {
 	const flags, synAck, syn = 13, 0x12, 0x02 // RFC 9293 §3.1
 	filter := []syscall.SockFilter{           // of segments, from the TCP header on
 		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
@@ -28,16 +28,16 @@ func refuseNewBy(l net.Listener, attach func(fd int, filter []syscall.SockFilter
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 18},
 	}
-	for try := 0; try < attachTries && !done; try++ {
+	for try := 0; try < attachAttempts && !done; try++ {
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
-		control(l, func(fd int) { done = attach(fd, filter) == nil })
+		controlFD(l, func(fd int) { done = attach(fd, filter) == nil })
 	}
 	return done
 }
 
-// acceptWaiting accepts the connections that are ready.
-func acceptWaiting(l net.Listener) (list []net.Conn) {
-	control(l, func(fd int) {
+// acceptQueued accepts the connections that are ready.
+func acceptQueued(l net.Listener) (list []net.Conn) {
+	controlFD(l, func(fd int) {
 		for {
 			accepted, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
 			if err == syscall.EINTR || err == syscall.ECONNABORTED { //nolint:errorlint // of a system call
@@ -56,7 +56,7 @@ func acceptWaiting(l net.Listener) (list []net.Conn) {
 	return list
 }
 
-func control(l net.Listener, do func(fd int)) {
+func controlFD(l net.Listener, do func(fd int)) {
 	s, ok := l.(syscall.Conn)
 	if !ok {
 		return

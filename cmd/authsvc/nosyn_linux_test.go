@@ -16,9 +16,9 @@ func TestFilterIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for want, failing := range map[bool]int{true: 3, false: attachTries} {
+	for want, failing := range map[bool]int{true: 3, false: attachAttempts} {
 		tries := 0
-		if got := refuseNewBy(l, func(int, []syscall.SockFilter) error {
+		if got := attachSYNFilter(l, func(int, []syscall.SockFilter) error {
 			if tries++; tries <= failing {
 				return syscall.ENOTSUP
 			}
@@ -37,9 +37,9 @@ func TestFreshConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newConnections(l, 10)
-	var s stage
-	server := &http.Server{Handler: &s, ConnState: c.note, ConnContext: c.remember}
+	c := newLimitListener(l, 10)
+	var s handlerSwitch
+	server := &http.Server{Handler: &s, ConnState: c.connState, ConnContext: c.connContext}
 	go server.Serve(c)
 	t.Cleanup(func() { server.Close() })
 	see := func(what string, open, fresh int) {

@@ -19,7 +19,7 @@ func TestProviderPages(t *testing.T) {
 	var index strings.Builder
 	index.WriteString("# Identity providers\n\nMade from the table of package `provider`. `authsvc providers` prints it, `authsvc check` says which callback URLs to register and whether discovery answers. A service that is not here is set up with `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
 	for _, e := range provider.All() {
-		l, err := listed(e)
+		l, err := describeProvider(e)
 		if err != nil {
 			t.Fatal(err)
 		}

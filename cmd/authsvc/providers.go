@@ -43,7 +43,7 @@ type listedOption struct {
 func (c *providersCommand) Run(p *program) error {
 	list := []listedProvider{}
 	for _, e := range provider.All() {
-		l, err := listed(e)
+		l, err := describeProvider(e)
 		if err != nil {
 			return err
 		}
@@ -82,9 +82,9 @@ func (l *listedProvider) keys() []string {
 	return keys
 }
 
-// listed reads what a provider does off the one that the table makes of the
+// describeProvider reads what a provider does off the one that the table makes of the
 // examples of its options.
-func listed(e provider.Entry) (listedProvider, error) {
+func describeProvider(e provider.Entry) (listedProvider, error) {
 	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
 		Docs: e.Docs, NoSecret: e.NoSecret, NoClient: e.NoClient, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}
 	examples := map[string]string{}

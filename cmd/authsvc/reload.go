@@ -22,10 +22,10 @@ const retireTime = 2 * time.Minute
 // for one of them to go.
 const maxRetiring = 16
 
-// A renewer replaces the generation on the stage when it is asked to.
-type renewer struct {
+// A reloader replaces the generation on the stage when it is asked to.
+type reloader struct {
 	*program
-	stage    *stage
+	handlers *handlerSwitch
 	store    *store
 	flags    map[string]string // of the command line, which still rank first
 	retiring chan struct{}     // has an element for each generation that is ending
@@ -34,16 +34,16 @@ type renewer struct {
 
 // run reloads once for each element of asked until ctx ends, and notes for
 // check which secrets are in force. Signals that come during a reload are one.
-func (n *renewer) run(ctx context.Context, asked <-chan os.Signal) {
-	defer n.forget(ctx)
-	tick := time.NewTicker(noteEvery)
+func (n *reloader) run(ctx context.Context, asked <-chan os.Signal) {
+	defer n.withdraw(ctx)
+	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			n.note(ctx)
+			n.heartbeat(ctx)
 			continue
 		case <-asked:
 		}
@@ -56,38 +56,38 @@ func (n *renewer) run(ctx context.Context, asked <-chan os.Signal) {
 			<-n.retiring
 			continue
 		}
-		n.note(ctx)
+		n.heartbeat(ctx)
 	}
 }
 
 // reload reads file and environment and shows what they describe. If there is
 // anything wrong with that, nothing changes and the log says all of it.
-func (n *renewer) reload(ctx context.Context) bool {
-	before := n.stage.generation()
-	next, err := n.succeed(before)
+func (n *reloader) reload(ctx context.Context) bool {
+	before := n.handlers.instance()
+	next, err := n.next(before)
 	if err != nil {
-		n.refuse(ctx, before, err)
+		n.logRefusal(ctx, before, err)
 		return false
 	}
-	n.stage.show(next)
+	n.handlers.swap(next)
 	go func() {
 		defer func() { <-n.retiring }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTime)
 		defer cancel()
 		if err := before.retire(ctx); err != nil {
-			next.front.log.Warn("what began before the reload did not end in time", "err", err)
+			next.originHandler.log.Warn("what began before the reload did not end in time", "err", err)
 		}
 	}()
-	next.front.log.Info("configuration reloaded", "providers", providerNames(next.settings))
+	next.originHandler.log.Info("configuration reloaded", "providers", providerNames(next.settings))
 	next.service.ConfigurationChanged(ctx, nil)
 	return true
 }
 
-// succeed makes the generation after the given one.
-func (n *renewer) succeed(before *generation) (*generation, error) {
-	s, err := n.judge(n.flags)
+// next makes the generation after the given one.
+func (n *reloader) next(before *instance) (*instance, error) {
+	s, err := n.loadSettings(n.flags)
 	if err == nil {
-		err = fixed(before.settings, s)
+		err = checkUnchangeable(before.settings, s)
 	}
 	if err != nil {
 		return nil, err
@@ -100,15 +100,15 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	f := newFront(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	f := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
 	f.ready = before.ready
-	f.ready.ask(service.Ready)
-	return &generation{front: f, settings: s, service: service}, nil
+	f.ready.setPing(service.Ready)
+	return &instance{originHandler: f, settings: s, service: service}, nil
 }
 
-// refuse says why a configuration does not come into force.
-func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
-	log := current.front.log
+// logRefusal says why a configuration does not come into force.
+func (n *reloader) logRefusal(ctx context.Context, current *instance, err error) {
+	log := current.originHandler.log
 	var mistakes config.Mistakes
 	if !errors.As(err, &mistakes) {
 		mistakes = config.Mistakes{{Problem: oneLine(err)}}
@@ -120,15 +120,15 @@ func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
 	current.service.ConfigurationChanged(ctx, err)
 }
 
-// fixed refuses changes that only a restart can make.
-func fixed(old, next *config.Settings) error {
+// checkUnchangeable refuses changes that only a restart can make.
+func checkUnchangeable(old, next *config.Settings) error {
 	var mistakes config.Mistakes
 	for _, c := range []struct {
 		key  string
 		same bool
 	}{
 		{"listen", old.Listen == next.Listen},
-		{"compat", same(old.Engine.Compat, next.Engine.Compat)},
+		{"compat", sameCompat(old.Engine.Compat, next.Engine.Compat)},
 		{"storage.url", old.Storage.URL == next.Storage.URL},
 		{"storage.prefix", old.Storage.Prefix == next.Storage.Prefix},
 		{"storage.naming", reflect.DeepEqual(old.Storage.Naming, next.Storage.Naming)},
@@ -144,13 +144,13 @@ func fixed(old, next *config.Settings) error {
 	return nil
 }
 
-// same compares modes; the empty one is the default.
-func same(a, b authsvc.Compat) bool {
+// sameCompat compares modes; the empty one is the default.
+func sameCompat(a, b authsvc.Compat) bool {
 	return a == b || (a == "" || a == authsvc.CompatNone) && (b == "" || b == authsvc.CompatNone)
 }
 
-// ended waits until no generation is ending, or ctx ends.
-func (n *renewer) ended(ctx context.Context) {
+// awaitRetired waits until no generation is ending, or ctx ends.
+func (n *reloader) awaitRetired(ctx context.Context) {
 	for range cap(n.retiring) {
 		select {
 		case n.retiring <- struct{}{}:
@@ -160,34 +160,34 @@ func (n *renewer) ended(ctx context.Context) {
 	}
 }
 
-// generations begins to reload when it is asked to, until Close.
-func (p *program) generations(st *store, l *live) *generations {
+// startReloading begins to reload when it is asked to, until Close.
+func (p *program) startReloading(st *store, l *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
-	g := &generations{stop: cancel, done: make(chan struct{}), renewer: &renewer{program: p, stage: &l.stage, store: st,
+	g := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &l.handlerSwitch, store: st,
 		flags: l.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
-	g.note(ctx)
+	g.heartbeat(ctx)
 	go func() {
 		defer close(g.done)
-		g.run(ctx, l.renew)
+		g.run(ctx, l.reloadSignals)
 	}()
 	return g
 }
 
-// generations are all that the engine was since the start.
-type generations struct {
-	*renewer
+// instances are all that the engine was since the start.
+type instances struct {
+	*reloader
 	stop context.CancelFunc
 	done chan struct{} // no more of them
 }
 
 // Close ends the current generation and those before it.
-func (g *generations) Close(ctx context.Context) error {
+func (g *instances) Close(ctx context.Context) error {
 	g.stop()
 	select {
 	case <-g.done:
 	case <-ctx.Done():
 	}
-	err := g.stage.generation().service.Close(ctx)
-	g.ended(ctx)
+	err := g.handlers.instance().service.Close(ctx)
+	g.awaitRetired(ctx)
 	return err
 }

@@ -44,14 +44,14 @@ type program struct {
 	sink           *logSink // of serve, from its start over all reloads; else nil
 }
 
-// errFound ends the program with exitFailed when everything was said already.
-var errFound = errors.New("found something")
+// errFindings ends the program with exitFailed when everything was said already.
+var errFindings = errors.New("found something")
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer func() { // kong ends the program after --help
 		if v := recover(); v != nil {
-			early, ok := v.(earlyExit)
+			early, ok := v.(exitCode)
 			if !ok {
 				panic(v)
 			}
@@ -60,7 +60,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	}()
 	var c commands
 	parser, err := kong.New(&c, kong.Name("authsvc"), kong.Description("Signs people in: the HTTP interface of NextAuth.js as a service."),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(earlyExit(code)) }),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		panic(err) // the struct above is malformed
@@ -70,23 +70,23 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		fmt.Fprintf(stderr, "authsvc: %v; see authsvc --help\n", err)
 		return exitUsage
 	}
-	p := &program{ctx: ctx, env: variables(environ), configPath: c.Config, stdin: stdin, stdout: stdout, stderr: stderr}
-	code = p.exit(chosen.Run(p))
+	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: c.Config, stdin: stdin, stdout: stdout, stderr: stderr}
+	code = p.report(chosen.Run(p))
 	if p.sink != nil {
 		p.sink.close()
 	}
 	return code
 }
 
-type earlyExit int
+type exitCode int
 
-// exit reports an error and chooses the code.
-func (p *program) exit(err error) int {
+// report reports an error and chooses the code.
+func (p *program) report(err error) int {
 	var mistakes config.Mistakes
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errFound):
+	case errors.Is(err, errFindings):
 		return exitFailed
 	case errors.As(err, &mistakes):
 		fmt.Fprintln(p.stderr, mistakes)
@@ -96,8 +96,8 @@ func (p *program) exit(err error) int {
 	return exitFailed
 }
 
-// variables takes NAME=value lines apart.
-func variables(environ []string) map[string]string {
+// parseEnviron takes NAME=value lines apart.
+func parseEnviron(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
 	for _, line := range environ {
 		if name, v, ok := strings.Cut(line, "="); ok {

@@ -25,7 +25,7 @@ type serveCommand struct {
 
 // Run starts the service and returns when it has stopped.
 func (c *serveCommand) Run(p *program) error {
-	flags := given(map[string]string{"listen": c.Listen, "url": c.URL})
+	flags := nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL})
 	s, err := p.load(flags)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (c *serveCommand) Run(p *program) error {
 	p.sink = newLogSink(p.stderr)
 	p.stderr = p.sink // for what is said at the end, too
 	s.Engine.Logger = p.sink.logger(s.Log)
-	logRedis(s.Engine.Logger)
+	setRedisLogger(s.Engine.Logger)
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
@@ -46,8 +46,8 @@ func (c *serveCommand) Run(p *program) error {
 	return p.serve(s, flags, listener)
 }
 
-// given leaves out flags that were not.
-func given(flags map[string]string) map[string]string {
+// nonEmpty leaves out flags that were not.
+func nonEmpty(flags map[string]string) map[string]string {
 	for name, v := range flags {
 		if v == "" {
 			delete(flags, name)
@@ -69,127 +69,127 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// quickly is how long requests wait to be accepted while the store opens;
+// acceptDelay is how long requests wait to be accepted while the store opens;
 // after that, or when it cannot be reached, they are told.
-const quickly = 5 * time.Second
+const acceptDelay = 5 * time.Second
 
-// live is a server from its first request to its last.
-type live struct {
-	stage
-	flags  map[string]string
-	log    *slog.Logger
-	conns  *connections
-	server *http.Server
-	accept func() // requests from now on
-	served chan error
-	stop   chan os.Signal // to end; a second one, at once
-	renew  chan os.Signal // to read the configuration again
+// server is a server from its first request to its last.
+type server struct {
+	handlerSwitch
+	flags          map[string]string
+	log            *slog.Logger
+	conns          *limitListener
+	http           *http.Server
+	startAccepting func() // requests from now on
+	serveErr       chan error
+	stopSignals    chan os.Signal // to end; a second one, at once
+	reloadSignals  chan os.Signal // to read the configuration again
 }
 
-func newLive(s *config.Settings, flags map[string]string, listener net.Listener) *live {
-	l := &live{flags: flags, conns: newConnections(listener, connectionLimit(fileLimit())),
-		served: make(chan error, 1), stop: make(chan os.Signal, 2), renew: make(chan os.Signal, 1)}
-	l.crowded = l.conns.crowded
-	l.log = slog.New(follower{&l.stage, s.Engine.Logger.Handler()})
-	l.server = newServer(&l.stage, l.log)
-	l.server.ConnState, l.server.ConnContext = l.conns.note, l.conns.remember
-	l.accept = sync.OnceFunc(func() { go func() { l.served <- l.server.Serve(l.conns) }() })
+func newServer(s *config.Settings, flags map[string]string, listener net.Listener) *server {
+	l := &server{flags: flags, conns: newLimitListener(listener, connectionLimit(fileLimit())),
+		serveErr: make(chan error, 1), stopSignals: make(chan os.Signal, 2), reloadSignals: make(chan os.Signal, 1)}
+	l.nearLimit = l.conns.nearLimit
+	l.log = slog.New(currentLog{&l.handlerSwitch, s.Engine.Logger.Handler()})
+	l.http = newHTTPServer(&l.handlerSwitch, l.log)
+	l.http.ConnState, l.http.ConnContext = l.conns.connState, l.conns.connContext
+	l.startAccepting = sync.OnceFunc(func() { go func() { l.serveErr <- l.http.Serve(l.conns) }() })
 	return l
 }
 
 // serve answers until a signal comes: with the engine as soon as the store is
 // open, and until then that it is not ready.
 func (p *program) serve(s *config.Settings, flags map[string]string, listener net.Listener) (err error) {
-	l := newLive(s, flags, listener)
-	signal.Notify(l.stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(l.stop)
-	signal.Notify(l.renew, syscall.SIGHUP)
-	defer signal.Stop(l.renew)
-	defer time.AfterFunc(quickly, l.accept).Stop()
+	l := newServer(s, flags, listener)
+	signal.Notify(l.stopSignals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(l.stopSignals)
+	signal.Notify(l.reloadSignals, syscall.SIGHUP)
+	defer signal.Stop(l.reloadSignals)
+	defer time.AfterFunc(acceptDelay, l.startAccepting).Stop()
 
-	st, err := p.await(s, l)
+	st, err := p.openStore(s, l)
 	if st != nil {
 		defer func() {
 			// Its server may be gone; what was acknowledged is stored.
-			if err := within(closeTime, st.close); err != nil {
+			if err := withTimeout(closeTime, st.close); err != nil {
 				l.log.Warn("the store could not be closed as it should", "err", err)
 			}
 		}()
 	}
 	if err != nil || st == nil {
-		return errors.Join(err, l.server.Close())
+		return errors.Join(err, l.http.Close())
 	}
-	return p.answer(s, st, l)
+	return p.serveWith(s, st, l)
 }
 
-// await opens the store. It returns neither store nor error if a signal to
+// openStore opens the store. It returns neither store nor error if a signal to
 // stop came first.
-func (p *program) await(s *config.Settings, l *live) (*store, error) {
+func (p *program) openStore(s *config.Settings, l *server) (*store, error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var st *store
 	opened := make(chan error, 1)
 	go func() {
 		var err error
-		st, err = awaitStore(ctx, s, l.log, l.accept)
+		st, err = openStoreWithRetry(ctx, s, l.log, l.startAccepting)
 		opened <- err
 	}()
 	select {
 	case err := <-opened:
 		return st, err
-	case sig := <-l.stop:
+	case sig := <-l.stopSignals:
 		l.log.Info("stopping before the store could be reached", "signal", sig.String())
 	}
 	cancel()
 	select {
 	case err := <-opened:
 		if st != nil {
-			err = within(closeTime, st.close)
+			err = withTimeout(closeTime, st.close)
 		} else if errors.Is(err, context.Canceled) {
 			err = nil
 		}
 		return nil, err
 	case <-time.After(drainTime):
 		return nil, errors.New("the store could not be left in time")
-	case <-l.stop:
+	case <-l.stopSignals:
 		return nil, errForced
 	}
 }
 
-// answer builds the engine over an open store and lets it answer.
-func (p *program) answer(s *config.Settings, st *store, l *live) error {
+// serveWith builds the engine over an open store and lets it answer.
+func (p *program) serveWith(s *config.Settings, st *store, l *server) error {
 	for _, w := range st.warnings {
 		l.log.Warn(w)
 	}
 	s.Engine.Adapter = st.Adapter
 	service, err := authsvc.New(s.Engine)
 	if err != nil {
-		return errors.Join(s.Explain(err), l.server.Close())
+		return errors.Join(s.Explain(err), l.http.Close())
 	}
-	f := newFront(service.BaseURL(), service, s.Engine.Logger, service.Ready)
-	l.show(&generation{front: f, settings: s, service: service})
-	g := p.generations(st, l)
-	l.accept()
+	f := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	l.swap(&instance{originHandler: f, settings: s, service: service})
+	g := p.startReloading(st, l)
+	l.startAccepting()
 	fmt.Fprintf(p.stdout, "authsvc serves %s on %s, storage %s, sign-in with %s\n",
 		f.base, l.conns.Addr(), describeStorage(s), providerNames(s))
 	select {
-	case err := <-l.served:
-		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(g))
+	case err := <-l.serveErr:
+		return errors.Join(fmt.Errorf("serving ended: %w", err), p.closeEngine(g))
 	case <-p.ctx.Done():
-	case sig := <-l.stop:
+	case sig := <-l.stopSignals:
 		l.log.Info("stopping", "signal", sig.String())
 	}
-	f.drain()
-	if err := l.farewell(); err != nil {
+	f.setUnready()
+	if err := l.drain(); err != nil {
 		return err
 	}
-	return p.shutdown(l.server, g, l.stop)
+	return p.shutdown(l.http, g, l.stopSignals)
 }
 
-// newServer bounds what one client can hold.
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
+// newHTTPServer bounds what one client can hold.
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           lastIfChunked(h),
+		Handler:           closeAfterChunked(h),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -199,11 +199,11 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// lastIfChunked ends a connection after a request with Transfer-Encoding. The
+// closeAfterChunked ends a connection after a request with Transfer-Encoding. The
 // server takes one that has a Content-Length too and does not tell; whoever
 // stands in front may see its end elsewhere, so nothing that follows on the
 // connection is to be read as a request (RFC 9112 §6.1).
-func lastIfChunked(h http.Handler) http.Handler {
+func closeAfterChunked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")

@@ -33,7 +33,7 @@ func startRunning(t *testing.T) *running {
 	}
 	r := &running{service: service, release: make(chan struct{}), answer: make(chan string, 1)}
 	arrived := make(chan struct{})
-	r.server = newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	r.server = newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
 		<-r.release
 		io.WriteString(w, "finished")
@@ -86,7 +86,7 @@ func TestSecondSignal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "second signal") {
 		t.Fatalf("shutdown: %v", err)
 	}
-	if code := p.exit(err); code != exitFailed {
+	if code := p.report(err); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // load reads the settings and has the engine judge them, without touching the
 // store or the network: what is wrong comes out all at once.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
-	s, err := p.judge(flags)
+	s, err := p.loadSettings(flags)
 	if err == nil {
 		return s, nil
 	}
@@ -27,15 +27,15 @@ func (p *program) load(flags map[string]string) (*config.Settings, error) {
 	return nil, err
 }
 
-// judge is load without a word. With mistakes, the settings have the warnings
+// loadSettings is load without a word. With mistakes, the settings have the warnings
 // that go with them.
-func (p *program) judge(flags map[string]string) (*config.Settings, error) {
+func (p *program) loadSettings(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
 	var found, later config.Mistakes
 	if errors.As(err, &found); s == nil {
 		return nil, err
 	}
-	for _, err := range []error{findStore(s), connectMail(s), validate(s)} {
+	for _, err := range []error{checkScheme(s), configureMail(s), validate(s)} {
 		var more config.Mistakes
 		switch {
 		case errors.As(err, &more):

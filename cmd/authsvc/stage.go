@@ -12,20 +12,20 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// A stage answers requests: before the store can be reached with "alive, not
+// A handlerSwitch answers requests: before the store can be reached with "alive, not
 // ready", then with one generation after the other.
-type stage struct {
-	mu      sync.RWMutex // held while a request finds its generation
-	current *generation
-	crowded func() bool // connections shall not be kept
+type handlerSwitch struct {
+	mu        sync.RWMutex // held while a request finds its generation
+	current   *instance
+	nearLimit func() bool // connections shall not be kept
 
-	draining atomic.Bool
-	asked    atomic.Int64 // when the last request came while draining, in ns since 1970
+	draining    atomic.Bool
+	lastRequest atomic.Int64 // when the last request came while draining, in ns since 1970
 }
 
-// A generation is the engine under one configuration.
-type generation struct {
-	*front
+// A instance is the engine under one configuration.
+type instance struct {
+	*originHandler
 	settings *config.Settings
 	service  *authsvc.Service
 	requests sync.WaitGroup // that it answers
@@ -33,25 +33,25 @@ type generation struct {
 
 // ServeHTTP implements [http.Handler]. A client whose connection will not be
 // kept is told with the answer, so that it sends nothing more into it.
-func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	first(r)
+func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	markRequest(r)
 	if s.draining.Load() {
-		s.asked.Store(time.Now().UnixNano())
+		s.lastRequest.Store(time.Now().UnixNano())
 		w.Header().Set("Connection", "close")
-	} else if s.crowded != nil && s.crowded() {
+	} else if s.nearLimit != nil && s.nearLimit() {
 		w.Header().Set("Connection", "close")
 	}
-	g := s.enter()
+	g := s.acquire()
 	if g == nil {
-		opening(w, r)
+		serveStarting(w, r)
 		return
 	}
 	defer g.requests.Done()
 	g.ServeHTTP(w, r)
 }
 
-// enter counts a request of the current generation; nil: there is none yet.
-func (s *stage) enter() *generation {
+// acquire counts a request of the current generation; nil: there is none yet.
+func (s *handlerSwitch) acquire() *instance {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.current != nil {
@@ -60,24 +60,24 @@ func (s *stage) enter() *generation {
 	return s.current
 }
 
-// show makes g the current generation and returns the one before, which gets
+// swap makes g the current generation and returns the one before, which gets
 // no more requests.
-func (s *stage) show(g *generation) (before *generation) {
+func (s *handlerSwitch) swap(g *instance) (before *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, s.current = s.current, g
 	return before
 }
 
-// generation returns the current one, nil before the store is open.
-func (s *stage) generation() *generation {
+// instance returns the current one, nil before the store is open.
+func (s *handlerSwitch) instance() *instance {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.current
 }
 
-// opening answers while the store is not open.
-func opening(w http.ResponseWriter, r *http.Request) {
+// serveStarting answers while the store is not open.
+func serveStarting(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz":
 		health(w, r, true)
@@ -93,7 +93,7 @@ func opening(w http.ResponseWriter, r *http.Request) {
 
 // retire waits for the requests of a generation that gets no more, and closes
 // it. What is not over when ctx ends is cut short.
-func (g *generation) retire(ctx context.Context) error {
+func (g *instance) retire(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { g.requests.Wait(); close(done) }()
 	select {

@@ -35,62 +35,62 @@ type closer interface {
 	Close(ctx context.Context) error
 }
 
-// farewell stops listening and lets the clients whose connections are open find
+// drain stops listening and lets the clients whose connections are open find
 // out by an answer, rather than by a reset of the request that they send next.
-func (l *live) farewell() error {
+func (l *server) drain() error {
 	l.draining.Store(true)
 	var waiting []net.Conn
-	if refuseNew(l.conns.Listener) {
+	if refuseSYN(l.conns.Listener) {
 		begun := time.Now()
-		if err := l.pause(func() bool { return time.Since(begun) > handshakeTime }); err != nil {
+		if err := l.waitUntil(func() bool { return time.Since(begun) > handshakeTime }); err != nil {
 			return err
 		}
-		waiting = acceptWaiting(l.conns.Listener)
+		waiting = acceptQueued(l.conns.Listener)
 	}
 	if err := l.conns.Close(); err != nil {
 		return fmt.Errorf("cannot stop listening: %w", err)
 	}
 	select {
-	case <-l.served: //nolint:errcheck // the last one that it accepted is counted
-	case <-l.stop:
+	case <-l.serveErr: //nolint:errcheck // the last one that it accepted is counted
+	case <-l.stopSignals:
 		return errForced
 	}
-	_ = l.server.Serve(&last{l.conns, waiting}) // which ends after them
+	_ = l.http.Serve(&drainListener{l.conns, waiting}) // which ends after them
 	begun := time.Now()
-	l.asked.Store(begun.UnixNano())
-	return l.pause(func() bool {
+	l.lastRequest.Store(begun.UnixNano())
+	return l.waitUntil(func() bool {
 		open, fresh := l.conns.count()
-		asked := time.Unix(0, l.asked.Load())
+		asked := time.Unix(0, l.lastRequest.Load())
 		// A server that shuts down drops a request that it has not begun to
 		// answer.
 		return open == 0 || fresh == 0 && time.Since(asked) > quietTime || time.Since(begun) > lingerTime
 	})
 }
 
-// last is a listener that has these connections, and no others.
-type last struct {
-	*connections
-	waiting []net.Conn
+// drainListener is a listener that has these connections, and no others.
+type drainListener struct {
+	*limitListener
+	pending []net.Conn
 }
 
 // Accept implements [net.Listener].
-func (l *last) Accept() (net.Conn, error) {
-	if len(l.waiting) == 0 {
+func (l *drainListener) Accept() (net.Conn, error) {
+	if len(l.pending) == 0 {
 		return nil, net.ErrClosed
 	}
-	first := l.waiting[0]
-	l.waiting = l.waiting[1:]
-	return l.hold(first), nil
+	first := l.pending[0]
+	l.pending = l.pending[1:]
+	return l.admit(first), nil
 }
 
 // Close implements [net.Listener].
-func (l *last) Close() error { return nil }
+func (l *drainListener) Close() error { return nil }
 
-// pause waits until something is so, or for the second signal.
-func (l *live) pause(is func() bool) error {
+// waitUntil waits until something is so, or for the second signal.
+func (l *server) waitUntil(is func() bool) error {
 	for !is() {
 		select {
-		case <-l.stop:
+		case <-l.stopSignals:
 			return errForced
 		case <-time.After(quietTime / 10):
 		}
@@ -119,14 +119,14 @@ func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.S
 	}
 }
 
-func (p *program) close(engine closer) error {
+func (p *program) closeEngine(engine closer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
 	return engine.Close(ctx)
 }
 
-// within runs what may hang, and leaves it behind after d.
-func within(d time.Duration, run func() error) error {
+// withTimeout runs what may hang, and leaves it behind after d.
+func withTimeout(d time.Duration, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
 	select {

@@ -42,14 +42,14 @@ func (c migrateTokens) rewrite(p *program, service *authsvc.Service) error {
 		return nil
 	})
 	verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
-	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countedAccounts(written), left)
+	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countAccounts(written), left)
 	if err == nil && left > 0 {
-		return errFound
+		return errFindings
 	}
 	return err
 }
 
-func countedAccounts(n int) string {
+func countAccounts(n int) string {
 	if n == 1 {
 		return "1 account"
 	}
