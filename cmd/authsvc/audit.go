@@ -17,7 +17,7 @@ type auditCommand struct {
 	JSON  bool   `name:"json" help:"One JSON object a line."`
 }
 
-// auditPageSize is how many events are read at once.
+// auditPageSize is how many events are read at a time.
 const auditPageSize = 500
 
 // Run prints events of the store, the oldest first.
@@ -61,8 +61,8 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) 
 	}
 }
 
-// printRecord prints one event. What is stored is not trusted to be plain: other
-// programs may write there.
+// printRecord prints one event without control characters, since other programs
+// may write to the store.
 func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 	if c.JSON {
 		raw, err := json.Marshal(r)
@@ -83,7 +83,7 @@ func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 	return err
 }
 
-// quoteIfNeeded marks where a value ends that has blanks.
+// quoteIfNeeded quotes a value that would otherwise not show where it ends.
 func quoteIfNeeded(s string) string {
 	if strings.ContainsAny(s, " =\"") {
 		return fmt.Sprintf("%q", s)

@@ -17,11 +17,11 @@ type checkCommand struct {
 	Offline bool `help:"Do not ask identity providers and mail servers."`
 }
 
-// checkTimeout is how long one service may take to answer.
+// checkTimeout is how long each service may take to answer.
 const checkTimeout = 20 * time.Second
 
-// Run prints a line for each part, and the callback URLs to register. It
-// changes nothing.
+// Run prints a line for each part, with the callback URLs to register. It changes
+// nothing.
 func (c *checkCommand) Run(p *program) error {
 	s, err := p.load(nil)
 	var mistakes config.Mistakes
@@ -49,7 +49,7 @@ func (c *checkCommand) Run(p *program) error {
 	return nil
 }
 
-// A checker prints what it finds.
+// A checker checks each part and prints the results.
 type checker struct {
 	*program
 	settings *config.Settings
@@ -68,8 +68,8 @@ func (k *checker) report(part, text string, err error) {
 // oneLine joins the lines of an error.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// checkStorage asks the store and its schema. A store that opening would create is
-// left alone: it has to belong to whoever runs the service.
+// checkStorage checks the store and its schema. It does not create a store, which
+// has to belong to the user that runs the service.
 func (k *checker) checkStorage() {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
@@ -90,9 +90,9 @@ func (k *checker) checkStorage() {
 	k.reportWarnings(st.warnings)
 }
 
-// checkSecrets asks at which step of a rotation the running replicas are; the
-// function that it returns says so.
-func (k *checker) checkSecrets(ctx context.Context, st *store) (say func()) {
+// checkSecrets asks the store at which step of a rotation the running replicas
+// are; the function that it returns prints that.
+func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	r, err := loadRotation(ctx, st.Adapter, k.settings.Engine.Secrets)
 	text := ""
 	if err == nil {
@@ -105,7 +105,7 @@ func (k *checker) checkSecrets(ctx context.Context, st *store) (say func()) {
 	}
 }
 
-// reportWarnings prints what serve warns about.
+// reportWarnings prints what serve would warn about.
 func (k *checker) reportWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(k.stdout, "note  ", w)
@@ -128,7 +128,7 @@ func (k *checker) storageStatus(ctx context.Context, st *store) (text string, er
 	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.checkEngine(ctx, st.Adapter), k.checkAddresses(st))
 }
 
-// checkEngine reports whether the engine would start over a store.
+// checkEngine returns why the engine would not start over a store.
 func (k *checker) checkEngine(ctx context.Context, a authsvc.Adapter) error {
 	service, err := prepareEngine(k.settings, a)
 	if err == nil {
@@ -137,7 +137,7 @@ func (k *checker) checkEngine(ctx context.Context, a authsvc.Adapter) error {
 	return err
 }
 
-// storeIsMissing reports whether opening would create the store.
+// storeIsMissing reports whether opening the store would create it.
 func storeIsMissing(s *config.Settings) (bool, error) {
 	exists := drivers()[storageScheme(s)].exists
 	if exists == nil {
@@ -151,7 +151,7 @@ func schemaText(s tables.Status) string {
 	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
 }
 
-// checkProviders prints every callback URL and asks who can be asked.
+// checkProviders prints every callback URL, and checks what can be checked.
 func (k *checker) checkProviders(offline bool) {
 	var wrong map[string]error
 	if !offline {
@@ -168,7 +168,7 @@ func (k *checker) checkProviders(offline bool) {
 				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
 			k.report(id, callback, wrong[id])
-		case *authsvc.OAuth1, *authsvc.OpenID2: // they announce nothing
+		case *authsvc.OAuth1, *authsvc.OpenID2: // they have no discovery
 			k.report(id, callback, nil)
 		case *authsvc.Email:
 			k.checkMail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
@@ -189,4 +189,31 @@ func (k *checker) checkMail(id, callback, key string, offline bool) {
 		defer cancel()
 		k.report(id, callback+", mail through "+mailHost(m), checkMail(ctx, m))
 	}
+}
+
+// maxShownUsers is how many user ids check prints.
+const maxShownUsers = 5
+
+// checkAddresses returns which users their own address does not find. It reads all
+// users.
+func (k *checker) checkAddresses(st *store) error {
+	if st.Adapter == nil {
+		return nil
+	}
+	var ids []string
+	n := 0
+	err := authsvc.OddAddresses(k.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
+		if n++; n <= maxShownUsers {
+			ids = append(ids, odd.UserID)
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	if n > maxShownUsers {
+		ids = append(ids, "…")
+	}
+	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate emails --dry-run`",
+		map[bool]string{true: "1 address is", false: countAddresses(n) + " are"}[n == 1], strings.Join(ids, ", "))
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Bounds of the open connections: an idle one costs about 20 KB of memory, and
-// files have to be left for the store and for calls to identity providers.
+// Bounds of the open connections: an idle one takes about 20 KB of memory, and
+// the store and calls to identity providers need files too.
 const (
 	maxConnections = 8192
 	reservedFiles  = 32 // at least; a quarter if that is more
@@ -23,20 +23,19 @@ func connectionLimit(files uint64) int {
 	if files == 0 {
 		return maxConnections
 	}
-	spared := max(reservedFiles, files/4)
-	if files <= 2*spared {
-		spared = files / 2
+	reserved := max(reservedFiles, files/4)
+	if files <= 2*reserved {
+		reserved = files / 2
 	}
-	return int(max(1, min(maxConnections, files-spared)))
+	return int(max(1, min(maxConnections, files-reserved)))
 }
 
-// minIdleTime is how long a connection is left alone that is idle, though others
-// wait for its place: its request may be on the way.
+// minIdleTime is how long a connection is idle before it is closed for another
+// one: its next request may be on the way.
 const minIdleTime = time.Second
 
-// limitListener is a listener that bounds how many connections are open. When
-// there is no room, the one that has been idle longest is closed; when all are
-// at work, new ones wait.
+// A limitListener bounds how many connections are open. At the limit, the one
+// that has been idle longest is closed; when all are active, new ones wait.
 type limitListener struct {
 	net.Listener
 	max int
@@ -44,8 +43,8 @@ type limitListener struct {
 	mu        sync.Mutex
 	changed   sync.Cond
 	open      int
-	fresh     int        // of these have brought no request yet
-	idleConns *list.List // of *connection, the longest first
+	unused    int        // how many have brought no request yet
+	idleConns *list.List // of *limitConn, the longest idle first
 	closed    bool
 }
 
@@ -64,8 +63,8 @@ func (c *limitListener) Accept() (net.Conn, error) {
 	return c.admit(conn), nil
 }
 
-// admit waits for room for a connection, and counts it. A listener that is
-// closed meanwhile keeps what it accepted.
+// admit waits until a connection is within the limit, and counts it. A listener
+// that is closed meanwhile keeps what it accepted.
 func (c *limitListener) admit(conn net.Conn) *limitConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +99,7 @@ func (c *limitListener) evict(e *list.Element) {
 	conn.Conn.Close()
 }
 
-// release makes room, once for a connection. The caller holds mu.
+// release stops counting a connection, once. The caller holds mu.
 func (c *limitListener) release(conn *limitConn) {
 	c.markActive(conn)
 	c.markUsed(conn)
@@ -119,25 +118,26 @@ func (c *limitListener) markActive(conn *limitConn) {
 	}
 }
 
-// markUsed notes that a connection is no longer fresh. The caller holds mu.
+// markUsed records that a connection has brought a request. The caller holds mu.
 func (c *limitListener) markUsed(conn *limitConn) {
-	if conn.fresh.CompareAndSwap(true, false) {
-		c.fresh--
+	if conn.unused.CompareAndSwap(true, false) {
+		c.unused--
 	}
 }
 
-type connectionKey struct{}
+type connKey struct{}
 
-// connContext lets a request find its connection, as the ConnContext of an
-// [http.Server].
+// connContext is the ConnContext of an [http.Server]; it lets a request find its
+// connection.
 func (c *limitListener) connContext(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, nc)
+	return context.WithValue(ctx, connKey{}, nc)
 }
 
-// markRequest notes that a connection has brought a request that will be answered.
+// markRequest records that the connection of r has brought a request that will be
+// answered.
 func markRequest(r *http.Request) {
-	conn, ok := r.Context().Value(connectionKey{}).(*limitConn)
-	if !ok || !conn.fresh.Load() { // most are not: no lock for those
+	conn, ok := r.Context().Value(connKey{}).(*limitConn)
+	if !ok || !conn.unused.Load() { // most are not: no lock for those
 		return
 	}
 	conn.listener.mu.Lock()
@@ -145,8 +145,8 @@ func markRequest(r *http.Request) {
 	conn.listener.markUsed(conn)
 }
 
-// connState follows a connection, as the ConnState of an [http.Server]. One that has
-// not sent a byte yet counts as idle.
+// connState is the ConnState of an [http.Server]. A connection that has not sent
+// a byte yet counts as idle.
 func (c *limitListener) connState(nc net.Conn, state http.ConnState) {
 	conn, ok := nc.(*limitConn)
 	if !ok {
@@ -158,8 +158,8 @@ func (c *limitListener) connState(nc net.Conn, state http.ConnState) {
 	case conn.released:
 	case state == http.StateNew, state == http.StateIdle:
 		if state == http.StateNew {
-			conn.fresh.Store(true)
-			c.fresh++
+			conn.unused.Store(true)
+			c.unused++
 		}
 		if conn.idleElem == nil {
 			conn.idleElem, conn.idleSince = c.idleConns.PushBack(conn), time.Now()
@@ -170,7 +170,8 @@ func (c *limitListener) connState(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// nearLimit reports that room is short: connections are then not kept.
+// nearLimit reports whether so many connections are open that none should be
+// kept after its request.
 func (c *limitListener) nearLimit() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,14 +180,13 @@ func (c *limitListener) nearLimit() bool {
 
 // count returns how many connections are open, and how many of these have
 // brought no request.
-func (c *limitListener) count() (open, fresh int) {
+func (c *limitListener) count() (open, unused int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open, c.fresh
+	return c.open, c.unused
 }
 
-// Close implements [net.Listener]: no more connections; those that are open
-// stay.
+// Close implements [net.Listener]. Open connections stay open.
 func (c *limitListener) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -195,13 +195,14 @@ func (c *limitListener) Close() error {
 	return c.Listener.Close()
 }
 
-// A limitConn makes room when it is closed. Its fields are guarded by all.mu.
+// A limitConn counts towards the limit until it is closed. Its fields are guarded
+// by listener.mu.
 type limitConn struct {
 	net.Conn
 	listener  *limitListener
-	idleElem  *list.Element // in all.idle, nil while it is at work
-	idleSince time.Time     // when it got there
-	fresh     atomic.Bool   // has brought no request; written under all.mu
+	idleElem  *list.Element // in listener.idleConns, nil while it is active
+	idleSince time.Time     // when it became idle
+	unused    atomic.Bool   // has brought no request; written under listener.mu
 	released  bool
 }
 

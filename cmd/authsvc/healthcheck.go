@@ -37,7 +37,7 @@ func (c *healthcheckCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{}} // a proxy of the environment has no part in this
+	client := &http.Client{Transport: &http.Transport{}} // without the proxy of the environment
 	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("no answer: %w", err)

@@ -2,30 +2,48 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/plainlog"
 )
+
+// newLogger returns a logger to w with the level and format of the settings.
+func newLogger(w io.Writer, l config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil { // the loader accepts nothing else
+		level = slog.LevelInfo
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
+	}
+	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
+}
 
 // Bounds of a log that nobody reads.
 const (
-	logQueueSize    = 1024                   // lines that wait
-	logWriteTimeout = 100 * time.Millisecond // that one line holds its writer up
-	logFlushTimeout = time.Second            // at the end
+	logQueueSize    = 1024                   // lines that wait to be written
+	logWriteTimeout = 100 * time.Millisecond // how long one line may block its caller
+	logFlushTimeout = time.Second            // how long close waits
 )
 
-// A logSink keeps a log that nobody reads, such as a full pipe, from stopping
-// the service. As long as lines are taken, Write returns when its line is, so
-// that a crash loses none. When one is not taken within logWriteTimeout, lines wait
-// in a bounded queue and nobody waits for them; what does not fit is dropped
-// and counted, and the count is logged when lines are taken again.
+// A logSink keeps a log that nobody reads, such as a full pipe, from blocking the
+// service. As long as lines are read, Write returns when its line is written, so
+// that a crash loses none. When one takes longer than logWriteTimeout, lines go
+// to a bounded queue and Write returns at once; what does not fit is dropped and
+// counted, and the count is logged when lines are read again.
 type logSink struct {
 	out      io.Writer
-	notices  atomic.Pointer[slog.Logger] // writes to to
+	notices  atomic.Pointer[slog.Logger] // writes to out
 	lines    chan logLine
 	blocked  atomic.Bool
 	dropped  atomic.Int64
@@ -39,23 +57,23 @@ type logLine struct {
 	done chan struct{}
 }
 
-// newLogSink starts a sink.
-func newLogSink(to io.Writer) *logSink {
-	s := &logSink{out: to, lines: make(chan logLine, logQueueSize), stopping: make(chan struct{}), done: make(chan struct{})}
+// newLogSink returns a sink that writes to out until close.
+func newLogSink(out io.Writer) *logSink {
+	s := &logSink{out: out, lines: make(chan logLine, logQueueSize), stopping: make(chan struct{}), done: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
-	s.notices.Store(newLogger(to, config.Log{}))
+	s.notices.Store(newLogger(out, config.Log{}))
 	go s.run()
 	return s
 }
 
-// logger makes a logger that writes to the sink. The sink's own line looks
-// like those of the last one.
+// logger returns a logger that writes to the sink. The sink's own lines have the
+// format of the latest one.
 func (s *logSink) logger(l config.Log) *slog.Logger {
 	s.notices.Store(newLogger(s.out, l))
 	return newLogger(s, l)
 }
 
-// Write implements [io.Writer]. It takes one line and never fails.
+// Write implements [io.Writer]. It accepts one line and never fails.
 func (s *logSink) Write(p []byte) (int, error) {
 	l := logLine{bytes.Clone(p), make(chan struct{})}
 	select {
@@ -77,7 +95,7 @@ func (s *logSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// run hands lines over until the end, and then those that wait.
+// run writes lines until close, and then those that wait.
 func (s *logSink) run() {
 	defer close(s.done)
 	for {
@@ -98,7 +116,7 @@ func (s *logSink) run() {
 	}
 }
 
-// writeLine writes a line. One that fails is dropped: a disk may be full for a
+// writeLine writes one line, or drops it if that fails: a disk may be full for a
 // while.
 func (s *logSink) writeLine(l logLine) {
 	if _, err := s.out.Write(l.text); err != nil {
@@ -116,7 +134,7 @@ func (s *logSink) writeLine(l logLine) {
 	}
 }
 
-// close waits for the lines that wait, but not for long.
+// close writes the lines that wait, but not for longer than logFlushTimeout.
 func (s *logSink) close() {
 	s.stop()
 	select {
@@ -124,3 +142,15 @@ func (s *logSink) close() {
 	case <-time.After(logFlushTimeout):
 	}
 }
+
+// A redisLogger is the logger of the Redis client, which has one for the whole
+// program.
+type redisLogger struct{ log *slog.Logger }
+
+// Printf implements the client's logger. Its messages are about connections and
+// hold no passwords.
+func (r redisLogger) Printf(ctx context.Context, format string, v ...any) {
+	r.log.DebugContext(ctx, "redis client", "said", fmt.Sprintf(format, v...))
+}
+
+func setRedisLogger(log *slog.Logger) { goredis.SetLogger(redisLogger{log}) }

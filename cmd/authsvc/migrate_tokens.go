@@ -12,7 +12,7 @@ type migrateTokens struct {
 }
 
 // Run has the engine rewrite the stored tokens of providers, and names the
-// accounts in which it leaves some.
+// accounts in which some are left as they are.
 func (c migrateTokens) Run(p *program) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {

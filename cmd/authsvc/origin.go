@@ -13,58 +13,58 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// originHandler stands before the engine when it owns the whole origin. It answers
+// An originHandler serves a whole origin: it passes requests to the engine, answers
 //
 //	GET /healthz  200 as long as the process answers
 //	GET /readyz   200 if [authsvc.Service.Ready] finds nothing and no stop was asked for, else 503
 //	GET /         the sign-in page
-//	GET /favicon.ico  204: no picture, which browsers remember
+//	GET /favicon.ico  204: no icon, which browsers remember
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
-// two health paths, since probes address machines.
+// two health paths, since probes address machines by IP.
 type originHandler struct {
 	origin   string // scheme://host[:port]
 	base     string // of the engine's routes
 	service  http.Handler
 	log      *slog.Logger
 	ready    *readiness
-	warnHost sync.Once // says why a host is refused, once
+	warnHost sync.Once // logs why a host is refused
 }
 
 func newOriginHandler(base string, service http.Handler, log *slog.Logger, ready func(context.Context) error) *originHandler {
-	f := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
-	f.ready.setPing(ready)
-	return f
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
+	h.ready.setPing(ready)
+	return h
 }
 
 // setUnready makes the service unready, so that load balancers look elsewhere.
-func (f *originHandler) setUnready() { f.ready.draining.Store(true) }
+func (h *originHandler) setUnready() { h.ready.draining.Store(true) }
 
 // ServeHTTP implements [http.Handler].
-func (f *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
 		health(w, r, true)
 	case r.URL.Path == "/readyz":
-		health(w, r, f.ready.check(r.Context(), f.log))
-	case !f.matchesHost(r.Host):
-		f.rejectHost(w, r)
+		health(w, r, h.ready.check(r.Context(), h.log))
+	case !h.matchesHost(r.Host):
+		h.rejectHost(w, r)
 	case r.URL.Path == "/favicon.ico" && isRead(r):
 		w.Header().Set("Cache-Control", "public, max-age=86400")
 		w.WriteHeader(http.StatusNoContent)
 	case r.URL.Path == "/" && isRead(r):
 		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, r, f.base+"/signin", http.StatusFound) // #nosec G710 -- the configured address
+		http.Redirect(w, r, h.base+"/signin", http.StatusFound) // #nosec G710 -- the configured address
 	default:
-		f.service.ServeHTTP(w, r)
+		h.service.ServeHTTP(w, r)
 	}
 }
 
-// matchesHost reports whether the host of a request is ours.
-func (f *originHandler) matchesHost(host string) bool {
-	scheme, _, _ := strings.Cut(f.origin, "://")
+// matchesHost reports whether the host of a request is that of the origin.
+func (h *originHandler) matchesHost(host string) bool {
+	scheme, _, _ := strings.Cut(h.origin, "://")
 	origin, ok := weburl.ExactOrigin(scheme + "://" + host)
-	return ok && origin == f.origin
+	return ok && origin == h.origin
 }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
@@ -88,25 +88,25 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 
 // rejectHost refuses a request for another host. A proxy that replaces the
 // Host header is the usual cause, so the log says what to do about it.
-func (f *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
-	f.warnHost.Do(func() {
-		f.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
-			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(f.origin, "https://"), "http://"))
+func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
+	h.warnHost.Do(func() {
+		h.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
+			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"))
 	})
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
 }
 
-// truncate bounds what strangers can write into the log.
+// truncate bounds what a client can write into the log.
 func truncate(s string) string { return s[:min(len(s), 100)] }
 
-// pingInterval is how long one answer of the store counts: probing costs it
-// nothing more, whoever probes.
+// pingInterval is how long one answer of the store is reused, so that probes cost
+// it little, however many there are.
 const pingInterval = time.Second
 
-// pingTimeout is how long the store may take.
+// pingTimeout is how long the store may take to answer.
 const pingTimeout = 2 * time.Second
 
-// readiness remembers whether the store answered.
+// A readiness caches whether the store answers.
 type readiness struct {
 	ping     func(context.Context) error
 	draining atomic.Bool
@@ -116,11 +116,11 @@ type readiness struct {
 	ok      bool
 }
 
-// setPing has f answer from now on.
-func (r *readiness) setPing(f func(context.Context) error) {
+// setPing replaces what asks the store.
+func (r *readiness) setPing(ping func(context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ping = f
+	r.ping = ping
 }
 
 func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
@@ -132,7 +132,7 @@ func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
 	if time.Since(r.askedAt) < pingInterval {
 		return r.ok
 	}
-	// The answer is for all who ask, so it outlives this request.
+	// The answer is reused, so it must not end with this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	err := r.ping(ctx)

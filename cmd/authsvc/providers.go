@@ -15,7 +15,7 @@ type providersCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// listedProvider is the JSON form of a line of the table.
+// A listedProvider is the JSON form of an entry of the table.
 type listedProvider struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
@@ -63,7 +63,7 @@ func (c *providersCommand) Run(p *program) error {
 	return w.Flush()
 }
 
-// keys are what has to be given, and in brackets what may be.
+// keys returns the required keys, and in brackets the optional ones.
 func (l *listedProvider) keys() []string {
 	var keys []string
 	if !l.NoClient {
@@ -82,8 +82,8 @@ func (l *listedProvider) keys() []string {
 	return keys
 }
 
-// describeProvider reads what a provider does off the one that the table makes of the
-// examples of its options.
+// describeProvider returns the JSON form of an entry. PKCE and scope are those of
+// a provider made with the examples of its options.
 func describeProvider(e provider.Entry) (listedProvider, error) {
 	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
 		Docs: e.Docs, NoSecret: e.NoSecret, NoClient: e.NoClient, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}

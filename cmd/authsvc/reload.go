@@ -14,28 +14,29 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// retireTime bounds how long a generation lives on for its requests, which end
-// by the deadlines of the server, and for the mail in hand.
+// retireTime bounds how long a replaced instance lives on for its requests, which
+// end by the deadlines of the server, and for mail that is being sent.
 const retireTime = 2 * time.Minute
 
-// maxRetiring is how many generations may be ending at a time. A reload waits
-// for one of them to go.
+// maxRetiring is how many replaced instances may be ending at a time. A reload
+// waits for one of them to go.
 const maxRetiring = 16
 
-// A reloader replaces the generation on the stage when it is asked to.
+// A reloader replaces the current instance when it is asked to.
 type reloader struct {
 	*program
 	handlers *handlerSwitch
 	store    *store
-	flags    map[string]string // of the command line, which still rank first
-	retiring chan struct{}     // has an element for each generation that is ending
+	flags    map[string]string // of the command line, which override the file
+	retiring chan struct{}     // has an element for each instance that is ending
 	id       string            // of this process among the replicas
 }
 
-// run reloads once for each element of asked until ctx ends, and notes for
-// check which secrets are in force. Signals that come during a reload are one.
-func (n *reloader) run(ctx context.Context, asked <-chan os.Signal) {
-	defer n.withdraw(ctx)
+// run reloads once for each element of asked until ctx ends, and records for
+// check which secrets are in force. Signals that come during a reload count as
+// one.
+func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
+	defer r.withdraw(ctx)
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
@@ -43,56 +44,56 @@ func (n *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			n.heartbeat(ctx)
+			r.heartbeat(ctx)
 			continue
 		case <-asked:
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case n.retiring <- struct{}{}:
+		case r.retiring <- struct{}{}:
 		}
-		if !n.reload(ctx) {
-			<-n.retiring
+		if !r.reload(ctx) {
+			<-r.retiring
 			continue
 		}
-		n.heartbeat(ctx)
+		r.heartbeat(ctx)
 	}
 }
 
-// reload reads file and environment and shows what they describe. If there is
-// anything wrong with that, nothing changes and the log says all of it.
-func (n *reloader) reload(ctx context.Context) bool {
-	before := n.handlers.instance()
-	next, err := n.next(before)
+// reload reads file and environment and puts them in force. If anything is wrong
+// with them, nothing changes and the log says all of it.
+func (r *reloader) reload(ctx context.Context) bool {
+	before := r.handlers.instance()
+	next, err := r.next(before)
 	if err != nil {
-		n.logRefusal(ctx, before, err)
+		r.logRefusal(ctx, before, err)
 		return false
 	}
-	n.handlers.swap(next)
+	r.handlers.swap(next)
 	go func() {
-		defer func() { <-n.retiring }()
+		defer func() { <-r.retiring }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTime)
 		defer cancel()
 		if err := before.retire(ctx); err != nil {
-			next.originHandler.log.Warn("what began before the reload did not end in time", "err", err)
+			next.log.Warn("what began before the reload did not end in time", "err", err)
 		}
 	}()
-	next.originHandler.log.Info("configuration reloaded", "providers", providerNames(next.settings))
+	next.log.Info("configuration reloaded", "providers", providerNames(next.settings))
 	next.service.ConfigurationChanged(ctx, nil)
 	return true
 }
 
-// next makes the generation after the given one.
-func (n *reloader) next(before *instance) (*instance, error) {
-	s, err := n.loadSettings(n.flags)
+// next returns the instance that follows the given one.
+func (r *reloader) next(before *instance) (*instance, error) {
+	s, err := r.loadSettings(r.flags)
 	if err == nil {
 		err = checkUnchangeable(before.settings, s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.Engine.Logger, s.Engine.Adapter = n.sink.logger(s.Log), n.store.Adapter
+	s.Engine.Logger, s.Engine.Adapter = r.sink.logger(s.Log), r.store.Adapter
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
@@ -100,15 +101,15 @@ func (n *reloader) next(before *instance) (*instance, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	f := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
-	f.ready = before.ready
-	f.ready.setPing(service.Ready)
-	return &instance{originHandler: f, settings: s, service: service}, nil
+	h := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	h.ready = before.ready
+	h.ready.setPing(service.Ready)
+	return &instance{originHandler: h, settings: s, service: service}, nil
 }
 
-// logRefusal says why a configuration does not come into force.
-func (n *reloader) logRefusal(ctx context.Context, current *instance, err error) {
-	log := current.originHandler.log
+// logRefusal logs why a configuration is not put in force.
+func (r *reloader) logRefusal(ctx context.Context, current *instance, err error) {
+	log := current.log
 	var mistakes config.Mistakes
 	if !errors.As(err, &mistakes) {
 		mistakes = config.Mistakes{{Problem: oneLine(err)}}
@@ -149,45 +150,45 @@ func sameCompat(a, b authsvc.Compat) bool {
 	return a == b || (a == "" || a == authsvc.CompatNone) && (b == "" || b == authsvc.CompatNone)
 }
 
-// awaitRetired waits until no generation is ending, or ctx ends.
-func (n *reloader) awaitRetired(ctx context.Context) {
-	for range cap(n.retiring) {
+// awaitRetired waits until no instance is ending, or ctx ends.
+func (r *reloader) awaitRetired(ctx context.Context) {
+	for range cap(r.retiring) {
 		select {
-		case n.retiring <- struct{}{}:
+		case r.retiring <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// startReloading begins to reload when it is asked to, until Close.
-func (p *program) startReloading(st *store, l *server) *instances {
+// startReloading reloads on every signal of the server until Close.
+func (p *program) startReloading(st *store, srv *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
-	g := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &l.handlerSwitch, store: st,
-		flags: l.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
-	g.heartbeat(ctx)
+	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st,
+		flags: srv.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
+	all.heartbeat(ctx)
 	go func() {
-		defer close(g.done)
-		g.run(ctx, l.reloadSignals)
+		defer close(all.done)
+		all.run(ctx, srv.reloadSignals)
 	}()
-	return g
+	return all
 }
 
-// instances are all that the engine was since the start.
+// instances are the current instance and those that are ending.
 type instances struct {
 	*reloader
 	stop context.CancelFunc
-	done chan struct{} // no more of them
+	done chan struct{} // closed when there are no more reloads
 }
 
-// Close ends the current generation and those before it.
-func (g *instances) Close(ctx context.Context) error {
-	g.stop()
+// Close ends all instances.
+func (all *instances) Close(ctx context.Context) error {
+	all.stop()
 	select {
-	case <-g.done:
+	case <-all.done:
 	case <-ctx.Done():
 	}
-	err := g.handlers.instance().service.Close(ctx)
-	g.awaitRetired(ctx)
+	err := all.handlers.instance().service.Close(ctx)
+	all.awaitRetired(ctx)
 	return err
 }

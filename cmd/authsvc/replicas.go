@@ -16,26 +16,27 @@ import (
 	"authsvc"
 )
 
-// Replicas note in the store which secrets they have, so that check can say how
-// far a rotation is. The notes are one value, which one replica at a time writes.
+// Replicas record in the store which secrets they have, so that check can say how
+// far a rotation is. The records are one value, which one replica at a time
+// writes.
 const (
 	metaReplicas      = "replicas"
 	metaSince         = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
 	heartbeatInterval = time.Minute
-	replicaTTL        = 3 * heartbeatInterval // after that the replica is taken for gone
+	replicaTTL        = 3 * heartbeatInterval // after that the replica counts as gone
 	heartbeatTimeout  = 2 * time.Second
-	heartbeatLease    = 2 * heartbeatTimeout // after that the replica that had its turn is taken for gone
+	heartbeatLease    = 2 * heartbeatTimeout // after that another replica may write
 	leaseRetryDelay   = 20 * time.Millisecond
 )
 
-// A replica is what one process notes: the ids of its secrets, in their order.
+// A replica is what one process records: the ids of its secrets, in their order.
 type replica struct {
 	ID          string   `json:"id"`
 	HeartbeatAt int64    `json:"at"` // seconds since 1970
 	Keys        []string `json:"keys"`
 }
 
-// keyID names a secret, and tells nothing about it.
+// keyID returns a name of a secret that reveals nothing about it.
 func keyID(secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("authsvc: id of a secret in a fleet"))
@@ -50,29 +51,30 @@ func keyIDs(secrets []string) []string {
 	return ids
 }
 
-// heartbeat keeps this replica's note fresh.
-func (n *reloader) heartbeat(ctx context.Context) {
-	g := n.handlers.instance()
-	n.writeHeartbeat(ctx, &replica{ID: n.id, HeartbeatAt: time.Now().Unix(), Keys: keyIDs(g.settings.Engine.Secrets)})
+// heartbeat records the secrets of this replica.
+func (r *reloader) heartbeat(ctx context.Context) {
+	in := r.handlers.instance()
+	r.writeHeartbeat(ctx, &replica{ID: r.id, HeartbeatAt: time.Now().Unix(), Keys: keyIDs(in.settings.Engine.Secrets)})
 }
 
-// withdraw takes it back at a clean end.
-func (n *reloader) withdraw(ctx context.Context) { n.writeHeartbeat(context.WithoutCancel(ctx), nil) }
+// withdraw removes the record of this replica at a clean end.
+func (r *reloader) withdraw(ctx context.Context) { r.writeHeartbeat(context.WithoutCancel(ctx), nil) }
 
-// writeHeartbeat replaces this replica's note by mine, which may be nil.
-func (n *reloader) writeHeartbeat(ctx context.Context, mine *replica) {
-	if n.store.Adapter == nil {
+// writeHeartbeat replaces the record of this replica by own, which may be nil.
+func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
+	if r.store.Adapter == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, heartbeatTimeout)
 	defer cancel()
-	err := putHeartbeat(ctx, n.store.Adapter, n.id, mine, time.Now())
+	err := putHeartbeat(ctx, r.store.Adapter, r.id, own, time.Now())
 	if err != nil && ctx.Err() == nil {
-		n.handlers.instance().originHandler.log.Debug("the secrets of this replica could not be noted for check", "err", err)
+		r.handlers.instance().log.Debug("the secrets of this replica could not be noted for check", "err", err)
 	}
 }
 
-func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, mine *replica, now time.Time) error {
+// putHeartbeat replaces the record of the replica id by own, which may be nil.
+func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, own *replica, now time.Time) error {
 	for {
 		err := a.Lease(ctx, metaReplicas, id, time.Now(), time.Now().Add(heartbeatLease))
 		if err == nil {
@@ -88,45 +90,45 @@ func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, mine *repli
 		}
 	}
 	defer a.Release(context.WithoutCancel(ctx), metaReplicas, id) //nolint:errcheck // it lapses
-	fleet, err := liveReplicas(ctx, a, now)
+	all, err := liveReplicas(ctx, a, now)
 	if err != nil {
 		return err
 	}
-	fleet = slices.DeleteFunc(fleet, func(r replica) bool { return r.ID == id })
-	if mine != nil {
-		fleet = append(fleet, *mine)
-		for _, key := range mine.Keys {
+	all = slices.DeleteFunc(all, func(r replica) bool { return r.ID == id })
+	if own != nil {
+		all = append(all, *own)
+		for _, key := range own.Keys {
 			if _, err := a.PutMeta(ctx, metaSince+key, fmt.Sprint(now.UnixMilli())); err != nil {
 				return err
 			}
 		}
 	}
-	raw, err := json.Marshal(fleet)
+	raw, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
 	return a.SetMeta(ctx, metaReplicas, string(raw))
 }
 
-// liveReplicas returns the replicas that noted something lately.
-func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (fleet []replica, err error) {
+// liveReplicas returns the replicas that have recorded something lately.
+func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []replica, err error) {
 	raw, err := a.GetMeta(ctx, metaReplicas)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil || json.Unmarshal([]byte(raw), &fleet) != nil { // what cannot be read is written anew
+	if err != nil || json.Unmarshal([]byte(raw), &all) != nil { // what cannot be read is overwritten
 		return nil, err
 	}
-	return slices.DeleteFunc(fleet, func(r replica) bool {
+	return slices.DeleteFunc(all, func(r replica) bool {
 		return len(r.Keys) == 0 || now.Sub(time.Unix(r.HeartbeatAt, 0)).Abs() > replicaTTL
 	}), nil
 }
 
-// A rotation is what the replicas know of the secrets, and this configuration.
+// A rotation is which secrets the replicas have, and this configuration.
 type rotation struct {
 	keys     []string
 	replicas []replica
-	newest   string // of the secrets that replicas have; "" if that is not known
+	newest   string // the id of the latest secret that a replica has; "" if unknown
 }
 
 func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
@@ -149,22 +151,23 @@ func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r r
 	return r, nil
 }
 
-// count is how many replicas are so.
-func (r *rotation) count(is func(replica) bool) (n int) {
+// count returns how many replicas match.
+func (r *rotation) count(match func(replica) bool) (n int) {
 	for _, replica := range r.replicas {
-		if is(replica) {
+		if match(replica) {
 			n++
 		}
 	}
 	return n
 }
 
+// countHolding returns how many replicas have a secret.
 func (r *rotation) countHolding(key string) int {
 	return r.count(func(one replica) bool { return slices.Contains(one.Keys, key) })
 }
 
-// step says how far the rotation is, or what would sign people out; "" when
-// there is nothing to say.
+// step returns how far the rotation is, "" when there are no replicas. An error is
+// what would sign people out.
 func (r *rotation) step() (string, error) {
 	n := len(r.replicas)
 	if n == 0 {
@@ -184,7 +187,7 @@ func (r *rotation) step() (string, error) {
 	return r.progress(n), nil
 }
 
-// progress is step where nothing is wrong.
+// progress returns how far a rotation is that would sign nobody out.
 func (r *rotation) progress(n int) string {
 	known, first := r.countHolding(r.newest), r.count(func(one replica) bool { return one.Keys[0] == r.newest })
 	old := r.count(func(one replica) bool { return len(one.Keys) > 1 })

@@ -3,32 +3,31 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/plainlog"
 )
 
-// load reads the settings and has the engine judge them, without touching the
-// store or the network: what is wrong comes out all at once.
+// load loads the settings and has the engine check them, without touching the
+// store or the network, so that all mistakes are reported at once. With
+// mistakes, it prints the warnings: one of them may be the cause.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
 	s, err := p.loadSettings(flags)
 	if err == nil {
 		return s, nil
 	}
 	if s != nil {
-		for _, w := range s.Warnings { // one of them may be the cause
+		for _, w := range s.Warnings {
 			fmt.Fprintln(p.stderr, "warning:", w)
 		}
 	}
 	return nil, err
 }
 
-// loadSettings is load without a word. With mistakes, the settings have the warnings
-// that go with them.
+// loadSettings is load without output. Settings with mistakes are returned too, for
+// their warnings.
 func (p *program) loadSettings(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
 	var found, later config.Mistakes
@@ -56,8 +55,8 @@ func validate(s *config.Settings) error {
 	return err
 }
 
-// prepareEngine is the engine over a store, or over none if the settings say so. It
-// is not started.
+// prepareEngine returns the engine over a store, or over none if the settings say
+// so, without starting it.
 func prepareEngine(s *config.Settings, a authsvc.Adapter) (*authsvc.Service, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -69,17 +68,4 @@ func prepareEngine(s *config.Settings, a authsvc.Adapter) (*authsvc.Service, err
 		return nil, s.Explain(err)
 	}
 	return service, nil
-}
-
-// newLogger logs to w as the settings say.
-func newLogger(w io.Writer, l config.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.Level)); err != nil { // the loader accepts nothing else
-		level = slog.LevelInfo
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if l.Format == "json" {
-		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
-	}
-	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"authsvc"
 	"authsvc/adapter/memory"
@@ -28,7 +30,7 @@ type store struct {
 	warnings        []string
 }
 
-// schema is what a store with tables can do about them.
+// A schema is the tables of a store.
 type schema interface {
 	Status(ctx context.Context) (tables.Status, error)
 	Migrate(ctx context.Context, d tables.Direction) error
@@ -36,16 +38,17 @@ type schema interface {
 
 // A driver opens the stores of one scheme of storage.url.
 type driver struct {
-	name string // of the kind of store, for people; "" means the URL, which is no secret
+	name string // of the kind of store, for people; "" means the URL, which is then not a secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
-	fix  string // when it cannot be opened
-	// exists reports whether opening would create the store; nil: it never does.
+	fix  string // what to do when it cannot be opened
+	// exists reports whether the store exists, so that opening would not create
+	// it; nil: it never would.
 	exists func(url string) (bool, error)
-	// unreachable reports that an error may pass by itself; nil: it never does.
+	// unreachable reports whether an error may go away by itself; nil: never.
 	unreachable func(error) bool
 }
 
-// drivers is the table of schemes.
+// drivers returns the table of schemes.
 func drivers() map[string]driver {
 	const database = "check host, port, user, password and database in storage.url"
 	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, fix: database}
@@ -69,7 +72,7 @@ func storageScheme(s *config.Settings) string {
 	return scheme
 }
 
-// checkScheme makes sure that there are drivers.
+// checkScheme makes sure that there is a driver for storage.url.
 func checkScheme(s *config.Settings) error {
 	if _, ok := drivers()[storageScheme(s)]; !ok {
 		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none")}
@@ -90,21 +93,21 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	if c.Sessions == "" {
 		return st, nil
 	}
-	beside, err := st.withRedis(ctx, c)
+	combined, err := st.withRedis(ctx, c)
 	if err != nil {
 		return nil, errors.Join(openError{config.Mistakes{s.Mistake("session.store", "cannot be used: "+oneLine(err), redisFix)},
 			redis.Unreachable(err)}, st.close())
 	}
 	if c.PlainTokens && s.Engine.Session.Strategy != "jwt" {
-		beside.warnings = append(beside.warnings, "with session.store, the sessions that NextAuth keeps in "+describeStorage(s)+
+		combined.warnings = append(combined.warnings, "with session.store, the sessions that NextAuth keeps in "+describeStorage(s)+
 			" are not looked for, and it does not see those of authsvc: whoever is signed in has to sign in again; leave session.store out to share sessions")
 	}
-	return beside, nil
+	return combined, nil
 }
 
 const redisFix = "check host, port, password and number of the Redis"
 
-// withRedis adds a Redis that keeps what is short-lived.
+// withRedis adds a Redis that keeps short-lived records.
 func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error) {
 	r, err := redis.Open(ctx, s.Sessions, redis.Options{Prefix: s.Prefix})
 	if err != nil {
@@ -114,18 +117,49 @@ func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error
 		close: func() error { return errors.Join(r.Close(), st.close()) }}, nil
 }
 
-// openError is why a store was not opened.
+// An openError is why a store was not opened.
 type openError struct {
 	config.Mistakes
-	retryable bool // it may pass by itself
+	retryable bool // it may go away by itself
 }
 
 func (n openError) Unwrap() error { return n.Mistakes }
 
-// isRetryable reports whether an error of openStore may pass by itself.
+// isRetryable reports whether an error of openStore may go away by itself.
 func isRetryable(err error) bool {
 	var n openError
 	return errors.As(err, &n) && n.retryable
+}
+
+// Delays between attempts to reach the store, and between the log lines about
+// them.
+const (
+	minRetryDelay    = 250 * time.Millisecond
+	maxRetryDelay    = 5 * time.Second
+	retryLogInterval = 30 * time.Second
+)
+
+// openStoreWithRetry opens the store. If it cannot be reached yet, it calls
+// onRetry and tries again until ctx ends; a store that will not work as
+// configured is an error at once.
+func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logger, onRetry func()) (*store, error) {
+	var logged time.Time
+	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
+		st, err := openStore(ctx, s, s.Storage.Migrate)
+		if err == nil || !isRetryable(err) {
+			return st, err
+		}
+		onRetry()
+		if time.Since(logged) > retryLogInterval {
+			logged = time.Now()
+			log.Error("the store cannot be reached; trying again until it can, and not ready until then", "storage", describeStorage(s), "err", oneLine(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(delay):
+		}
+	}
 }
 
 func naming(s config.Storage) sqlite.Naming {
@@ -181,7 +215,7 @@ func openRedis(ctx context.Context, s config.Storage) (*store, error) {
 	return &store{Adapter: db, close: db.Close, warnings: db.Warnings()}, nil
 }
 
-// loadWarnings asks tables that others made what does not work well in them.
+// loadWarnings sets the warnings about tables that another program made.
 func loadWarnings(ctx context.Context, st *store, ask func(context.Context) ([]string, error)) (*store, error) {
 	var err error
 	if st.warnings, err = ask(ctx); err != nil {
@@ -198,7 +232,7 @@ func openNone(context.Context, config.Storage) (*store, error) {
 	return &store{close: func() error { return nil }}, nil
 }
 
-// describeStorage names the store without a password.
+// describeStorage returns a name of the store without a password.
 func describeStorage(s *config.Settings) string {
 	return cmp.Or(drivers()[storageScheme(s)].name, s.Storage.URL)
 }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// refuseSYN has the kernel drop requests for new connections, and reports
-// whether it does. Those whose handshake has begun can then be accepted before
-// the listener closes, which would reset them. The others try again after a
-// second and find nobody listening.
+// refuseSYN has the kernel drop SYN segments, and reports whether it does.
+// Connections whose handshake has begun can then be accepted before the listener
+// closes, which would reset them. Other clients send SYN again after a second and
+// find nobody listening.
 func refuseSYN(l net.Listener) bool {
-	return attachSYNFilter(l, syscall.AttachLsf) //lint:ignore SA1019 two packages more would do the same
+	return attachSYNFilter(l, syscall.AttachLsf) //lint:ignore SA1019 its replacement takes two more packages
 }
 
-// attachAttempts is how often a filter is tried: on a busy machine the kernel's
-// compiler of filters gives up now and then (ENOTSUPP).
+// attachAttempts is how often attaching the filter is tried: on a busy machine the
+// kernel's filter compiler sometimes gives up (ENOTSUPP).
 const attachAttempts = 8
 
 func attachSYNFilter(l net.Listener, attach func(fd int, filter []syscall.SockFilter) error) (done bool) {
 	const flags, synAck, syn = 13, 0x12, 0x02 // RFC 9293 §3.1
-	filter := []syscall.SockFilter{           // of segments, from the TCP header on
+	filter := []syscall.SockFilter{           // sees segments from the TCP header on
 		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
 		{Code: syscall.BPF_ALU | syscall.BPF_AND | syscall.BPF_K, K: synAck},
 		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: syn},
@@ -35,8 +35,8 @@ func attachSYNFilter(l net.Listener, attach func(fd int, filter []syscall.SockFi
 	return done
 }
 
-// acceptQueued accepts the connections that are ready.
-func acceptQueued(l net.Listener) (list []net.Conn) {
+// acceptQueued accepts the connections in the accept queue.
+func acceptQueued(l net.Listener) (queued []net.Conn) {
 	controlFD(l, func(fd int) {
 		for {
 			accepted, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
@@ -48,12 +48,12 @@ func acceptQueued(l net.Listener) (list []net.Conn) {
 			}
 			f := os.NewFile(uintptr(accepted), "")
 			if c, err := net.FileConn(f); err == nil {
-				list = append(list, c)
+				queued = append(queued, c)
 			}
 			f.Close()
 		}
 	})
-	return list
+	return queued
 }
 
 func controlFD(l net.Listener, do func(fd int)) {
@@ -62,6 +62,6 @@ func controlFD(l net.Listener, do func(fd int)) {
 		return
 	}
 	if raw, err := s.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { do(int(fd)) }) // a closed listener has nothing to do
+		_ = raw.Control(func(fd uintptr) { do(int(fd)) }) // a closed listener has no queue
 	}
 }

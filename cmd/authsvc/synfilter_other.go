@@ -6,9 +6,9 @@ import (
 	"net"
 )
 
-// refuseNew is not possible here: a connection that was made but not accepted
-// when the listener closes is reset.
-func refuseNew(net.Listener) bool { return false }
+// refuseSYN does nothing here: connections that were not accepted when the
+// listener closes are reset.
+func refuseSYN(net.Listener) bool { return false }
 
-// acceptWaiting accepts nothing without refuseNew.
-func acceptWaiting(net.Listener) []net.Conn { return nil }
+// acceptQueued returns nothing without refuseSYN.
+func acceptQueued(net.Listener) []net.Conn { return nil }
