@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// statusOf asks the service; 0 means that nobody answers.
-func statusOf(t *testing.T, url string) (int, string) {
+// getStatus returns status and body of a GET; 0 means that nobody answers.
+func getStatus(t *testing.T, url string) (int, string) {
 	t.Helper()
 	res, err := http.Get(url)
 	if err != nil {
@@ -39,28 +39,28 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// output is what a process writes, to be read meanwhile.
-type output struct {
+// A syncBuffer is the output of a process, which can be read meanwhile.
+type syncBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (o *output) Write(p []byte) (int, error) {
+func (o *syncBuffer) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(p)
 }
 
-func (o *output) String() string {
+func (o *syncBuffer) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// A store that cannot be reached at the start is waited for: alive, not
-// ready. When it comes the service answers; when it goes it is not ready
-// again, and when it is back it is.
-func TestStoreComesLater(t *testing.T) {
+// TestServeWaitsForStore: until the store can be reached, the service is alive and
+// not ready. Then it answers; when the store goes it is not ready, and when the
+// store is back it is ready again.
+func TestServeWaitsForStore(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]func(testing.TB) *servertest.Server{
 		"postgres": servertest.OwnPostgres,
@@ -81,7 +81,7 @@ func TestStoreComesLater(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0])
 			cmd.Args = []string{"authsvc", "serve"} // TestMain makes it the program
-			out := &output{}
+			out := &syncBuffer{}
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AUTHSVC_STORAGE_URL=" + server.URL}
 			if err := cmd.Start(); err != nil {
@@ -95,12 +95,12 @@ func TestStoreComesLater(t *testing.T) {
 					t.Errorf("%v\n%s", err, out)
 				}
 			}()
-			status := func(path string) int { code, _ := statusOf(t, base+path); return code }
+			status := func(path string) int { code, _ := getStatus(t, base+path); return code }
 			eventually(t, "alive", func() bool { return status("/healthz") == http.StatusOK })
 			if ready, page := status("/readyz"), status("/api/auth/signin"); ready != http.StatusServiceUnavailable || page != http.StatusServiceUnavailable {
 				t.Errorf("without a store: ready %d, page %d", ready, page)
 			}
-			eventually(t, "said", func() bool { return strings.Contains(out.String(), "the store cannot be reached; trying again") })
+			eventually(t, "logged", func() bool { return strings.Contains(out.String(), "the store cannot be reached; trying again") })
 			server.Start()
 			eventually(t, "ready", func() bool { return status("/readyz") == http.StatusOK })
 			if page := status("/api/auth/signin"); page != http.StatusOK {

@@ -11,26 +11,26 @@ import (
 // state and no cookie; and nothing for operators is on the public port.
 func TestDebugLog(t *testing.T) {
 	t.Parallel()
-	op, addr := openProvider(t), freeAddress(t)
+	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
-	l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op, "log: {level: debug}"))
+	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op, "log: {level: debug}"))
 	l.start()
 	person := newPerson(origin, op, nil)
-	at, err := person.leave(t.Context())
+	at, err := person.startSignIn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := person.comeBack(t.Context(), at); err != nil {
+	if err := person.finishSignIn(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
-	if err := person.comeBack(t.Context(), at); err == nil {
+	if err := person.finishSignIn(t.Context(), at); err == nil {
 		t.Error("a code was taken twice")
 	}
 	u, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := []string{lifeSecret, "life-client-secret", u.Query().Get("code"), u.Query().Get("state")}
+	secrets := []string{testSecret, "life-client-secret", u.Query().Get("code"), u.Query().Get("state")}
 	base, err := url.Parse(person.base)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestDebugLog(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/vars", "/api/auth/metrics", "/api/auth/debug"} {
-		if code, _ := statusOf(t, origin+path); code != http.StatusNotFound {
+		if code, _ := getStatus(t, origin+path); code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, code)
 		}
 	}

@@ -22,39 +22,39 @@ import (
 	"authsvc/internal/idp"
 )
 
-const lifeSecret = "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"
+const testSecret = "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"
 
-// A life is one process of the program, from its start to its end.
-type life struct {
+// A process is one run of the program.
+type process struct {
 	t    *testing.T
 	addr string
 	dir  string
 	cmd  *exec.Cmd
-	out  *output
+	out  *syncBuffer
 	done chan struct{}
 	err  error // of the process, once done is closed
 }
 
-// prepare makes a process that serves a configuration, without starting it.
-// "listen" is added to the configuration.
-func prepare(t *testing.T, dir, addr, config string, env ...string) *life {
+// newProcess returns a process that serves a configuration, without starting it.
+// It adds listen to the configuration.
+func newProcess(t *testing.T, dir, addr, config string, env ...string) *process {
 	t.Helper()
-	l := &life{t: t, addr: addr, dir: dir, out: &output{}, done: make(chan struct{})}
-	l.write(config)
+	l := &process{t: t, addr: addr, dir: dir, out: &syncBuffer{}, done: make(chan struct{})}
+	l.writeConfig(config)
 	l.cmd = exec.Command(os.Args[0])
-	l.cmd.Args = []string{"authsvc", "serve", "--config", addrFile(addr)} // TestMain makes it the program
+	l.cmd.Args = []string{"authsvc", "serve", "--config", configFile(addr)} // TestMain makes it the program
 	l.cmd.Dir, l.cmd.Stdout, l.cmd.Stderr = dir, l.out, l.out
 	l.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}, env...)
 	return l
 }
 
-// addrFile is the configuration of the process at an address.
-func addrFile(addr string) string { return strings.ReplaceAll(addr, ":", "_") + ".yaml" }
+// configFile returns the name of the configuration of the process at an address.
+func configFile(addr string) string { return strings.ReplaceAll(addr, ":", "_") + ".yaml" }
 
-// write replaces the configuration in one step.
-func (l *life) write(config string) {
+// writeConfig replaces the configuration atomically.
+func (l *process) writeConfig(config string) {
 	l.t.Helper()
-	file := filepath.Join(l.dir, addrFile(l.addr))
+	file := filepath.Join(l.dir, configFile(l.addr))
 	if err := os.WriteFile(file+".new", []byte(config+"\nlisten: "+l.addr+"\n"), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (l *life) write(config string) {
 }
 
 // start runs the process until it is ready. It is killed with the test.
-func (l *life) start() {
+func (l *process) start() {
 	l.t.Helper()
 	if err := l.cmd.Start(); err != nil {
 		l.t.Fatal(err)
@@ -84,20 +84,20 @@ func (l *life) start() {
 			l.t.Fatalf("the service ended: %v\n%s", l.err, l.out)
 		default:
 		}
-		code, _ := statusOf(l.t, "http://"+l.addr+"/readyz")
+		code, _ := getStatus(l.t, "http://"+l.addr+"/readyz")
 		return code == http.StatusOK
 	})
 }
 
-func (l *life) signal(s syscall.Signal) {
+func (l *process) signal(s syscall.Signal) {
 	l.t.Helper()
 	if err := l.cmd.Process.Signal(s); err != nil {
 		l.t.Error(err)
 	}
 }
 
-// ended waits for the process and returns its exit code.
-func (l *life) ended(within time.Duration) int {
+// waitForExit waits until the process has ended and returns its exit code.
+func (l *process) waitForExit(within time.Duration) int {
 	l.t.Helper()
 	select {
 	case <-l.done:
@@ -107,31 +107,31 @@ func (l *life) ended(within time.Duration) int {
 	return l.cmd.ProcessState.ExitCode()
 }
 
-// terminate stops the process and wants a clean end.
-func (l *life) terminate() {
+// terminate stops the process and fails the test unless it ends cleanly.
+func (l *process) terminate() {
 	l.t.Helper()
 	l.signal(syscall.SIGTERM)
-	if code := l.ended(20 * time.Second); code != 0 {
+	if code := l.waitForExit(20 * time.Second); code != 0 {
 		l.t.Errorf("exit code %d after SIGTERM\n%s", code, l.out)
 	}
 }
 
-// says waits for a text in the output.
-func (l *life) says(text string, times int) {
+// waitForLog waits until the output has a text at least that many times.
+func (l *process) waitForLog(text string, times int) {
 	l.t.Helper()
-	eventually(l.t, "saying "+text, func() bool { return strings.Count(l.out.String(), text) >= times })
+	eventually(l.t, "logging "+text, func() bool { return strings.Count(l.out.String(), text) >= times })
 }
 
 // reload writes a configuration and waits until it is in force.
-func (l *life) reload(config string) {
+func (l *process) reload(config string) {
 	l.t.Helper()
 	before := strings.Count(l.out.String(), "configuration.changed")
-	l.write(config)
+	l.writeConfig(config)
 	l.signal(syscall.SIGHUP)
-	l.says("configuration.changed", before+1)
+	l.waitForLog("configuration.changed", before+1)
 }
 
-func openProvider(t *testing.T) *idp.Server {
+func startProvider(t *testing.T) *idp.Server {
 	t.Helper()
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "life-client-secret"}}})
 	if err != nil {
@@ -141,9 +141,9 @@ func openProvider(t *testing.T) *idp.Server {
 	return op
 }
 
-// lifeConfig signs people in at op, without limits; more lines follow.
-func lifeConfig(origin string, op *idp.Server, more ...string) string {
-	return "url: " + origin + "\nsecret: " + lifeSecret + "\nrate_limit: {enabled: false}\n" +
+// testConfig returns a configuration with the provider op and without rate limits.
+func testConfig(origin string, op *idp.Server, more ...string) string {
+	return "url: " + origin + "\nsecret: " + testSecret + "\nrate_limit: {enabled: false}\n" +
 		"providers:\n  - {id: op, type: oidc, name: Op, issuer: \"" + op.Issuer() + "\", client_id: app, client_secret: life-client-secret}\n" +
 		strings.Join(more, "\n") + "\n"
 }
@@ -186,8 +186,9 @@ func (p *person) do(ctx context.Context, method, to string, form url.Values) (in
 	return res.StatusCode, res.Header.Get("Location"), raw, err
 }
 
-// leave begins a sign-in and returns where the provider sends the person back.
-func (p *person) leave(ctx context.Context) (string, error) {
+// startSignIn begins a sign-in and returns the URL to which the provider sends the
+// person back.
+func (p *person) startSignIn(ctx context.Context) (string, error) {
 	var csrf struct {
 		Token string `json:"csrfToken"`
 	}
@@ -207,8 +208,8 @@ func (p *person) leave(ctx context.Context) (string, error) {
 	return answer.URL(), nil
 }
 
-// comeBack ends a sign-in, and sees that there is a session.
-func (p *person) comeBack(ctx context.Context, at string) error {
+// finishSignIn ends a sign-in, and checks that there is a session.
+func (p *person) finishSignIn(ctx context.Context, at string) error {
 	status, to, raw, err := p.do(ctx, "GET", at, nil)
 	if err != nil || status != http.StatusFound || strings.Contains(to, "error") {
 		return fmt.Errorf("callback: %d %s %.200s %w", status, to, raw, err)
@@ -216,7 +217,7 @@ func (p *person) comeBack(ctx context.Context, at string) error {
 	return p.signedIn(ctx)
 }
 
-// signedIn sees that there is a session.
+// signedIn checks that there is a session.
 func (p *person) signedIn(ctx context.Context) error {
 	status, _, raw, err := p.do(ctx, "GET", p.base+"/session", nil)
 	if err != nil || status != http.StatusOK || !strings.Contains(string(raw), "grace@example.com") {
@@ -226,15 +227,15 @@ func (p *person) signedIn(ctx context.Context) error {
 }
 
 func (p *person) signIn(ctx context.Context) error {
-	at, err := p.leave(ctx)
+	at, err := p.startSignIn(ctx)
 	if err != nil {
 		return err
 	}
-	return p.comeBack(ctx, at)
+	return p.finishSignIn(ctx, at)
 }
 
-// A crowd does the same over and over, many at a time, and counts.
-type crowd struct {
+// A load runs the same step again and again, several at a time, and counts.
+type load struct {
 	mu     sync.Mutex
 	done   int
 	failed []error
@@ -242,22 +243,22 @@ type crowd struct {
 	all    sync.WaitGroup
 }
 
-// undialled reports that no connection was made, so that nothing was sent.
-func undialled(err error) bool {
+// isDialError reports whether no connection was made, so that nothing was sent.
+func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// gather starts n people. Who can make no connection any more goes home.
-func gather(t *testing.T, n int, step func(ctx context.Context, i int) error) *crowd {
+// startLoad runs step in n goroutines, each until it can make no connection.
+func startLoad(t *testing.T, n int, step func(ctx context.Context, i int) error) *load {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &crowd{cancel: cancel}
+	c := &load{cancel: cancel}
 	t.Cleanup(c.stop)
 	for i := range n {
 		c.all.Go(func() {
 			for ctx.Err() == nil {
 				err := step(context.WithoutCancel(ctx), i)
-				if undialled(err) {
+				if isDialError(err) {
 					return
 				}
 				c.mu.Lock()
@@ -273,17 +274,17 @@ func gather(t *testing.T, n int, step func(ctx context.Context, i int) error) *c
 	return c
 }
 
-// stop ends it after the steps under way.
-func (c *crowd) stop() { c.cancel(); c.all.Wait() }
+// stop waits for the steps under way.
+func (c *load) stop() { c.cancel(); c.all.Wait() }
 
-func (c *crowd) count() int {
+func (c *load) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done
 }
 
-// faultless stops and fails the test if a step failed, or none was done.
-func (c *crowd) faultless(t *testing.T) {
+// stopWithoutErrors stops, and fails the test if a step failed or none was done.
+func (c *load) stopWithoutErrors(t *testing.T) {
 	t.Helper()
 	c.stop()
 	if len(c.failed) > 0 {

@@ -22,15 +22,15 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// A gated writer takes nothing while it is shut.
-type gated struct {
+// A gatedWriter blocks while it is shut.
+type gatedWriter struct {
 	mu   sync.Mutex
 	shut chan struct{} // closed to open it
 	fail bool
 	b    bytes.Buffer
 }
 
-func (g *gated) Write(p []byte) (int, error) {
+func (g *gatedWriter) Write(p []byte) (int, error) {
 	if g.shut != nil {
 		<-g.shut
 	}
@@ -42,21 +42,23 @@ func (g *gated) Write(p []byte) (int, error) {
 	return g.b.Write(p)
 }
 
-func (g *gated) String() string {
+func (g *gatedWriter) String() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.b.String()
 }
 
-func (g *gated) breaks(fail bool) {
+func (g *gatedWriter) setFail(fail bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fail = fail
 }
 
-func TestLogSinkIsSynchronousWhileRead(t *testing.T) {
+// TestLogSinkSynchronous: while the log is read, Write returns when its line is
+// written.
+func TestLogSinkSynchronous(t *testing.T) {
 	t.Parallel()
-	g := &gated{}
+	g := &gatedWriter{}
 	s := newLogSink(g)
 	for i := range 100 {
 		line := fmt.Sprintf("line %d\n", i)
@@ -70,11 +72,12 @@ func TestLogSinkIsSynchronousWhileRead(t *testing.T) {
 	s.close()
 }
 
-// A log that is blocked costs one writer a moment; the rest is counted.
+// TestLogSinkBlocked: a log that is blocked delays one writer for a moment; lines
+// that do not fit are counted.
 func TestLogSinkBlocked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &gated{shut: make(chan struct{})}
+		g := &gatedWriter{shut: make(chan struct{})}
 		s := newLogSink(g)
 		began := time.Now()
 		const more = 7
@@ -99,13 +102,14 @@ func TestLogSinkBlocked(t *testing.T) {
 	})
 }
 
-func TestLogSinkFails(t *testing.T) {
+// TestLogSinkWriteError: lines that cannot be written are counted.
+func TestLogSinkWriteError(t *testing.T) {
 	t.Parallel()
-	g := &gated{fail: true}
+	g := &gatedWriter{fail: true}
 	s := newLogSink(g)
 	fmt.Fprintf(s, "lost\n")
 	fmt.Fprintf(s, "lost too\n")
-	g.breaks(false)
+	g.setFail(false)
 	fmt.Fprintf(s, "kept\n")
 	s.close()
 	if got := g.String(); !strings.HasPrefix(got, "kept\n") || !strings.Contains(got, "lines=2") {
@@ -117,12 +121,12 @@ func TestLogSinkFails(t *testing.T) {
 // a reload that changed it.
 func TestLogSinkNotice(t *testing.T) {
 	t.Parallel()
-	g := &gated{fail: true}
+	g := &gatedWriter{fail: true}
 	s := newLogSink(g)
 	s.logger(config.Log{Format: "text"})
 	log := s.logger(config.Log{Format: "json"})
 	log.Info("lost")
-	g.breaks(false)
+	g.setFail(false)
 	log.Info("kept")
 	s.close()
 	if lines := strings.Split(g.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "{") || !strings.HasPrefix(lines[1], "{") {
@@ -130,11 +134,11 @@ func TestLogSinkNotice(t *testing.T) {
 	}
 }
 
-// The end waits for what is written, and not for ever.
-func TestLogSinkEnds(t *testing.T) {
+// TestLogSinkClose: close waits for what is being written, and not for ever.
+func TestLogSinkClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &gated{shut: make(chan struct{})}
+		g := &gatedWriter{shut: make(chan struct{})}
 		s := newLogSink(g)
 		fmt.Fprintf(s, "line\n")
 		began := time.Now()
@@ -171,10 +175,10 @@ func TestServeWithBlockedLog(t *testing.T) {
 				}
 				readUntil(t, read, "configuration.changed")
 			}
-			refuse(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
+			makeRefusals(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
 			readUntil(t, read, "log lines were dropped")
 			read.Close()
-			refuse(t, base, 10)
+			makeRefusals(t, base, 10)
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +189,7 @@ func TestServeWithBlockedLog(t *testing.T) {
 	}
 }
 
-// readUntil reads a log until it says something.
+// readUntil reads a log until it has a text.
 func readUntil(t *testing.T, log io.Reader, want string) {
 	t.Helper()
 	found := make(chan bool, 1)
@@ -211,9 +215,9 @@ func readUntil(t *testing.T, log io.Reader, want string) {
 	}
 }
 
-// TestServeIsForcedWithBlockedLog: a second signal ends it at once although
-// nobody reads what it says last.
-func TestServeIsForcedWithBlockedLog(t *testing.T) {
+// TestSecondSignalWithBlockedLog: a second signal ends it at once although nobody
+// reads its last lines.
+func TestSecondSignalWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -222,7 +226,7 @@ func TestServeIsForcedWithBlockedLog(t *testing.T) {
 	defer read.Close()
 	base, cmd := startServe(t, write)
 	write.Close()
-	refuse(t, base, 1000)
+	makeRefusals(t, base, 1000)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -248,8 +252,8 @@ func TestServeIsForcedWithBlockedLog(t *testing.T) {
 	}
 }
 
-// TestServeStopsWithBlockedLog: SIGTERM ends it although nobody reads.
-func TestServeStopsWithBlockedLog(t *testing.T) {
+// TestStopWithBlockedLog: SIGTERM ends it although nobody reads.
+func TestStopWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -258,7 +262,7 @@ func TestServeStopsWithBlockedLog(t *testing.T) {
 	defer read.Close()
 	base, cmd := startServe(t, write)
 	write.Close()
-	refuse(t, base, 300)
+	makeRefusals(t, base, 300)
 	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -303,8 +307,8 @@ func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	return "http://" + addr, cmd
 }
 
-// refuse has serve refuse n sign-ins, each of which is two lines in its log.
-func refuse(t *testing.T, base string, n int) {
+// makeRefusals has serve refuse n sign-ins, each of which logs two lines.
+func makeRefusals(t *testing.T, base string, n int) {
 	t.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

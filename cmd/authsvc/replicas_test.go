@@ -11,9 +11,9 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestRotationSteps: two replicas go through a rotation, and check says where
+// TestRotationStep: two replicas go through a rotation, and check says where
 // they are; a and b are secrets, b is the newer one.
-func TestRotationSteps(t *testing.T) {
+func TestRotationStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		own   string
@@ -64,8 +64,8 @@ func TestRotationSteps(t *testing.T) {
 	}
 }
 
-// TestReplicasNoteAtOnce: none is missing from the notes afterwards.
-func TestReplicasNoteAtOnce(t *testing.T) {
+// TestConcurrentHeartbeats: none is missing afterwards.
+func TestConcurrentHeartbeats(t *testing.T) {
 	t.Parallel()
 	const replicas = 16
 	store, now := memory.New(), time.Now()
@@ -85,7 +85,7 @@ func TestReplicasNoteAtOnce(t *testing.T) {
 	}
 }
 
-// slowMeta takes a moment to answer what a note is made from.
+// slowMeta is slow to return the records.
 type slowMeta struct{ authsvc.Adapter }
 
 func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
@@ -94,8 +94,8 @@ func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
 	return value, err
 }
 
-// TestReplicasAreForgotten: those that are gone, cleanly or not, do not count.
-func TestReplicasAreForgotten(t *testing.T) {
+// TestReplicaTTL: those that are gone, cleanly or not, do not count.
+func TestReplicaTTL(t *testing.T) {
 	t.Parallel()
 	ctx, store, now := context.Background(), memory.New(), time.Now()
 	for i, ago := range []time.Duration{replicaTTL + time.Second, heartbeatInterval, 0} {

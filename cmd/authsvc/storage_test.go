@@ -9,9 +9,9 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestCompatBesideRedis: whoever moves from NextAuth and keeps sessions in a
+// TestCompatWithRedis: whoever moves from NextAuth and keeps sessions in a
 // Redis of their own is told that nobody stays signed in.
-func TestCompatBesideRedis(t *testing.T) {
+func TestCompatWithRedis(t *testing.T) {
 	t.Parallel()
 	server, prefix := servertest.Redis(t)
 	for name, c := range map[string]struct {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestFilterIsTriedAgain: a kernel that is too busy for a filter is asked again;
+// TestAttachSYNFilter: a kernel that is too busy for a filter is asked again;
 // without one, connections that wait are reset when the listener closes.
-func TestFilterIsTriedAgain(t *testing.T) {
+func TestAttachSYNFilter(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -29,9 +29,9 @@ func TestFilterIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestFreshConnections: who has connected and asked for nothing yet is waited
+// TestUnusedConnections: who has connected and asked for nothing yet is waited
 // for at a stop, since a server that shuts down drops a first request.
-func TestFreshConnections(t *testing.T) {
+func TestUnusedConnections(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,9 +49,9 @@ func TestFreshConnections(t *testing.T) {
 			return o == open && f == fresh
 		})
 	}
-	one := dialled(t, l)
+	one := dial(t, l)
 	see("a connection", 1, 1)
-	two := dialled(t, l)
+	two := dial(t, l)
 	see("two", 2, 2)
 	if _, err := one.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestFreshConnections(t *testing.T) {
 	see("the other has gone", 1, 0)
 }
 
-func dialled(t *testing.T, l net.Listener) net.Conn {
+func dial(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
