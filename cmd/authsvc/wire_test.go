@@ -19,7 +19,6 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
-	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/wire"
 )
@@ -137,15 +136,6 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 			return "", fmt.Errorf("unknown command %q", args)
 		},
 	}, parts["transcript"])
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := freeport.Pick(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // startTranscriptServer serves the configuration until the test ends, and then
