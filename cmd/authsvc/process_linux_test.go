@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// filesOf counts the open files of a process.
-func filesOf(t *testing.T, l *life) int {
+// openFiles counts the open files of a process.
+func openFiles(t *testing.T, l *process) int {
 	t.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.cmd.Process.Pid))
 	if err != nil {
@@ -17,8 +17,8 @@ func filesOf(t *testing.T, l *life) int {
 	return len(list)
 }
 
-// memoryOf is what a process has in memory, such as "12345 kB".
-func memoryOf(t *testing.T, l *life) string {
+// residentMemory is what a process has in memory, such as "12345 kB".
+func residentMemory(t *testing.T, l *process) string {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.cmd.Process.Pid))
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// pinged is a store that counts how often it is asked, and fails on demand.
-type pinged struct {
+// A pingStore counts pings, and fails on demand.
+type pingStore struct {
 	*memory.Adapter
-	asked int
+	pings int
 	err   error
 }
 
-func (p *pinged) Ping(context.Context) error {
-	p.asked++
+func (p *pingStore) Ping(context.Context) error {
+	p.pings++
 	return p.err
 }
 
-func testFront(url string, store *pinged) *front {
+func newTestHandler(url string, store *pingStore) *originHandler {
 	log := slog.New(slog.DiscardHandler)
-	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{lifeSecret},
+	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 	if err != nil {
 		panic(err)
@@ -37,12 +37,12 @@ func testFront(url string, store *pinged) *front {
 	url = prepared.BaseURL()
 	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	if store == nil {
-		return newFront(url, engine, log, func(context.Context) error { return nil })
+		return newOriginHandler(url, engine, log, func(context.Context) error { return nil })
 	}
-	return newFront(url, engine, log, store.Ping)
+	return newOriginHandler(url, engine, log, store.Ping)
 }
 
-func ask(f *front, method, host, target string) *httptest.ResponseRecorder {
+func serveRequest(f *originHandler, method, host, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = host
 	w := httptest.NewRecorder()
@@ -50,8 +50,8 @@ func ask(f *front, method, host, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestFront: which request goes where. 418 is the engine.
-func TestFront(t *testing.T) {
+// TestOriginHandler: which request goes where. 418 is the engine.
+func TestOriginHandler(t *testing.T) {
 	t.Parallel()
 	const https, http8080 = "https://App.example.com/auth", "http://localhost:8080"
 	for _, c := range []struct {
@@ -84,51 +84,51 @@ func TestFront(t *testing.T) {
 		{http8080, "GET", "localhost", "/", 421, ""},
 		{"http://localhost", "GET", "localhost:80", "/api/auth", 418, ""},
 	} {
-		w := ask(testFront(c.url, nil), c.method, c.host, c.target)
+		w := serveRequest(newTestHandler(c.url, nil), c.method, c.host, c.target)
 		if w.Code != c.status || w.Header().Get("Location") != c.location {
 			t.Errorf("%s %s with Host %q: %d %s, want %d %s", c.method, c.target, c.host, w.Code, w.Header().Get("Location"), c.status, c.location)
 		}
 	}
 }
 
-// TestReadiness: it follows the store, which is asked once a second at most,
-// and ends when the service is to stop. Liveness follows nothing.
+// TestReadiness: it follows the store, which is asked once a second at most, and
+// ends when the service is to stop. Liveness depends on nothing.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &pinged{Adapter: memory.New()}
-		f := testFront("https://app.example.com", store)
+		store := &pingStore{Adapter: memory.New()}
+		f := newTestHandler("https://app.example.com", store)
 		expect := func(what string, ready, asked int) {
 			t.Helper()
-			if got := ask(f, "GET", "x", "/readyz").Code; got != ready || store.asked != asked {
-				t.Errorf("%s: %d after %d pings, want %d after %d", what, got, store.asked, ready, asked)
+			if got := serveRequest(f, "GET", "x", "/readyz").Code; got != ready || store.pings != asked {
+				t.Errorf("%s: %d after %d pings, want %d after %d", what, got, store.pings, ready, asked)
 			}
-			if got := ask(f, "GET", "x", "/healthz").Code; got != 200 {
+			if got := serveRequest(f, "GET", "x", "/healthz").Code; got != 200 {
 				t.Errorf("%s: not alive, %d", what, got)
 			}
 		}
 		expect("first", 200, 1)
 		store.err = errors.New("down")
 		expect("remembered", 200, 1)
-		time.Sleep(pingEvery)
+		time.Sleep(pingInterval)
 		expect("down", 503, 2)
 		store.err = nil
 		expect("remembered", 503, 2)
-		time.Sleep(pingEvery)
+		time.Sleep(pingInterval)
 		expect("up", 200, 3)
-		f.drain()
+		f.setUnready()
 		expect("stopping", 503, 3)
 	})
 }
 
-// TestForeignHostLogged: once, shortened, without its path.
-func TestForeignHostLogged(t *testing.T) {
+// TestRejectHostLogsOnce: once, shortened, without its path.
+func TestRejectHostLogsOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	f := testFront("https://app.example.com", nil)
+	f := newTestHandler("https://app.example.com", nil)
 	f.log = slog.New(slog.NewTextHandler(&log, nil))
 	for range 3 {
-		ask(f, "GET", strings.Repeat("a", 5000), "/auth/callback/x?code=private")
+		serveRequest(f, "GET", strings.Repeat("a", 5000), "/auth/callback/x?code=private")
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || len(got) > 600 || strings.Contains(got, "private") {
 		t.Errorf("log is %q", got)

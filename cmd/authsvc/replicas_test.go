@@ -11,9 +11,9 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestRotationSteps: two replicas go through a rotation, and check says where
+// TestRotationStep: two replicas go through a rotation, and check says where
 // they are; a and b are secrets, b is the newer one.
-func TestRotationSteps(t *testing.T) {
+func TestRotationStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		own   string
@@ -45,11 +45,11 @@ func TestRotationSteps(t *testing.T) {
 			}
 			for i, list := range c.fleet {
 				id := string(rune('0' + i))
-				if err := putNote(ctx, store, id, &replica{ID: id, At: now.Unix(), Keys: keyIDs(strings.Split(list, ""))}, now); err != nil {
+				if err := putHeartbeat(ctx, store, id, &replica{ID: id, HeartbeatAt: now.Unix(), Keys: keyIDs(strings.Split(list, ""))}, now); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r, err := rotationOf(ctx, store, strings.Split(c.own, ""))
+			r, err := loadRotation(ctx, store, strings.Split(c.own, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +64,8 @@ func TestRotationSteps(t *testing.T) {
 	}
 }
 
-// TestReplicasNoteAtOnce: none is missing from the notes afterwards.
-func TestReplicasNoteAtOnce(t *testing.T) {
+// TestConcurrentHeartbeats: none is missing afterwards.
+func TestConcurrentHeartbeats(t *testing.T) {
 	t.Parallel()
 	const replicas = 16
 	store, now := memory.New(), time.Now()
@@ -74,18 +74,18 @@ func TestReplicasNoteAtOnce(t *testing.T) {
 	for i := range replicas {
 		all.Go(func() {
 			id := string(rune('a' + i))
-			if err := putNote(t.Context(), slow, id, &replica{ID: id, At: now.Unix(), Keys: []string{"k"}}, now); err != nil {
+			if err := putHeartbeat(t.Context(), slow, id, &replica{ID: id, HeartbeatAt: now.Unix(), Keys: []string{"k"}}, now); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if fleet, err := fleetOf(t.Context(), store, now); err != nil || len(fleet) != replicas {
+	if fleet, err := liveReplicas(t.Context(), store, now); err != nil || len(fleet) != replicas {
 		t.Errorf("%d of %d replicas, %v", len(fleet), replicas, err)
 	}
 }
 
-// slowMeta takes a moment to answer what a note is made from.
+// slowMeta is slow to return the records.
 type slowMeta struct{ authsvc.Adapter }
 
 func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
@@ -94,24 +94,24 @@ func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
 	return value, err
 }
 
-// TestReplicasAreForgotten: those that are gone, cleanly or not, do not count.
-func TestReplicasAreForgotten(t *testing.T) {
+// TestReplicaTTL: those that are gone, cleanly or not, do not count.
+func TestReplicaTTL(t *testing.T) {
 	t.Parallel()
 	ctx, store, now := context.Background(), memory.New(), time.Now()
-	for i, ago := range []time.Duration{noteCounts + time.Second, noteEvery, 0} {
+	for i, ago := range []time.Duration{replicaTTL + time.Second, heartbeatInterval, 0} {
 		id := string(rune('0' + i))
 		at := now.Add(-ago)
-		if err := putNote(ctx, store, id, &replica{ID: id, At: at.Unix(), Keys: []string{"k"}}, at); err != nil {
+		if err := putHeartbeat(ctx, store, id, &replica{ID: id, HeartbeatAt: at.Unix(), Keys: []string{"k"}}, at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if fleet, err := fleetOf(ctx, store, now); err != nil || len(fleet) != 2 {
+	if fleet, err := liveReplicas(ctx, store, now); err != nil || len(fleet) != 2 {
 		t.Errorf("%v, %v", fleet, err)
 	}
-	if err := putNote(ctx, store, "2", nil, now); err != nil {
+	if err := putHeartbeat(ctx, store, "2", nil, now); err != nil {
 		t.Fatal(err)
 	}
-	if fleet, err := fleetOf(ctx, store, now); err != nil || len(fleet) != 1 || fleet[0].ID != "1" {
+	if fleet, err := liveReplicas(ctx, store, now); err != nil || len(fleet) != 1 || fleet[0].ID != "1" {
 		t.Errorf("%v, %v", fleet, err)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,143 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/test/freeport"
 )
-
-// A gated writer takes nothing while it is shut.
-type gated struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed to open it
-	fail bool
-	b    bytes.Buffer
-}
-
-func (g *gated) Write(p []byte) (int, error) {
-	if g.shut != nil {
-		<-g.shut
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.fail {
-		return 0, errors.New("no space left on device")
-	}
-	return g.b.Write(p)
-}
-
-func (g *gated) String() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.b.String()
-}
-
-func (g *gated) breaks(fail bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.fail = fail
-}
-
-func TestLogSinkIsSynchronousWhileRead(t *testing.T) {
-	t.Parallel()
-	g := &gated{}
-	s := newLogSink(g)
-	for i := range 100 {
-		line := fmt.Sprintf("line %d\n", i)
-		if n, err := s.Write([]byte(line)); n != len(line) || err != nil {
-			t.Fatal(n, err)
-		}
-		if !strings.HasSuffix(g.String(), line) {
-			t.Fatalf("%q is not there when Write returns", line)
-		}
-	}
-	s.close()
-}
-
-// A log that is blocked costs one writer a moment; the rest is counted.
-func TestLogSinkBlocked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := &gated{shut: make(chan struct{})}
-		s := newLogSink(g)
-		began := time.Now()
-		const more = 7
-		for i := range logWaiting + 1 + more { // one is in the writer's hand
-			fmt.Fprintf(s, "line %d\n", i)
-		}
-		if took := time.Since(began); took != logPatience {
-			t.Errorf("writers were held up for %v", took)
-		}
-		close(g.shut)
-		synctest.Wait()
-		lines := strings.Split(strings.TrimSpace(g.String()), "\n")
-		if len(lines) != logWaiting+2 || lines[logWaiting] != fmt.Sprintf("line %d", logWaiting) ||
-			!strings.Contains(lines[logWaiting+1], fmt.Sprintf("lines=%d", more)) {
-			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
-		}
-		fmt.Fprintf(s, "after\n")
-		if !strings.HasSuffix(g.String(), "\nafter\n") {
-			t.Error("not synchronous again")
-		}
-		s.close()
-	})
-}
-
-func TestLogSinkFails(t *testing.T) {
-	t.Parallel()
-	g := &gated{fail: true}
-	s := newLogSink(g)
-	fmt.Fprintf(s, "lost\n")
-	fmt.Fprintf(s, "lost too\n")
-	g.breaks(false)
-	fmt.Fprintf(s, "kept\n")
-	s.close()
-	if got := g.String(); !strings.HasPrefix(got, "kept\n") || !strings.Contains(got, "lines=2") {
-		t.Errorf("%q", got)
-	}
-}
-
-// TestLogSinkNotice: the sink's own line has the format of the log, also after
-// a reload that changed it.
-func TestLogSinkNotice(t *testing.T) {
-	t.Parallel()
-	g := &gated{fail: true}
-	s := newLogSink(g)
-	s.logger(config.Log{Format: "text"})
-	log := s.logger(config.Log{Format: "json"})
-	log.Info("lost")
-	g.breaks(false)
-	log.Info("kept")
-	s.close()
-	if lines := strings.Split(g.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "{") || !strings.HasPrefix(lines[1], "{") {
-		t.Errorf("%q", g.String())
-	}
-}
-
-// The end waits for what is written, and not for ever.
-func TestLogSinkEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := &gated{shut: make(chan struct{})}
-		s := newLogSink(g)
-		fmt.Fprintf(s, "line\n")
-		began := time.Now()
-		s.close()
-		if took := time.Since(began); took != logFlush {
-			t.Errorf("waited for %v", took)
-		}
-		close(g.shut)
-		synctest.Wait()
-		if g.String() != "line\n" {
-			t.Error("lost")
-		}
-	})
-}
 
 // TestServeWithBlockedLog: serve answers while nobody reads its log, which is a
 // real pipe, when it is read again it says what is missing, and when the
@@ -171,10 +39,10 @@ func TestServeWithBlockedLog(t *testing.T) {
 				}
 				readUntil(t, read, "configuration.changed")
 			}
-			refuse(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
+			makeRefusals(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
 			readUntil(t, read, "log lines were dropped")
 			read.Close()
-			refuse(t, base, 10)
+			makeRefusals(t, base, 10)
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +53,7 @@ func TestServeWithBlockedLog(t *testing.T) {
 	}
 }
 
-// readUntil reads a log until it says something.
+// readUntil reads a log until it has a text.
 func readUntil(t *testing.T, log io.Reader, want string) {
 	t.Helper()
 	found := make(chan bool, 1)
@@ -211,9 +79,9 @@ func readUntil(t *testing.T, log io.Reader, want string) {
 	}
 }
 
-// TestServeIsForcedWithBlockedLog: a second signal ends it at once although
-// nobody reads what it says last.
-func TestServeIsForcedWithBlockedLog(t *testing.T) {
+// TestSecondSignalWithBlockedLog: a second signal ends it at once although nobody
+// reads its last lines.
+func TestSecondSignalWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -222,7 +90,7 @@ func TestServeIsForcedWithBlockedLog(t *testing.T) {
 	defer read.Close()
 	base, cmd := startServe(t, write)
 	write.Close()
-	refuse(t, base, 1000)
+	makeRefusals(t, base, 1000)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -248,8 +116,8 @@ func TestServeIsForcedWithBlockedLog(t *testing.T) {
 	}
 }
 
-// TestServeStopsWithBlockedLog: SIGTERM ends it although nobody reads.
-func TestServeStopsWithBlockedLog(t *testing.T) {
+// TestStopWithBlockedLog: SIGTERM ends it although nobody reads.
+func TestStopWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -258,7 +126,7 @@ func TestServeStopsWithBlockedLog(t *testing.T) {
 	defer read.Close()
 	base, cmd := startServe(t, write)
 	write.Close()
-	refuse(t, base, 300)
+	makeRefusals(t, base, 300)
 	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -303,8 +171,8 @@ func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	return "http://" + addr, cmd
 }
 
-// refuse has serve refuse n sign-ins, each of which is two lines in its log.
-func refuse(t *testing.T, base string, n int) {
+// makeRefusals has serve refuse n sign-ins, each of which logs two lines.
+func makeRefusals(t *testing.T, base string, n int) {
 	t.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

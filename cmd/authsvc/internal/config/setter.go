@@ -11,35 +11,36 @@ import (
 	"authsvc"
 )
 
-// A target takes a value: kind says what it wants, for people, and set stores
-// it or says what is wrong. Messages quote only raw, what the file says,
-// and targets of secrets quote nothing.
-type target struct {
+// A setter stores the value of a key: kind names what it accepts, for people,
+// fix says how to write it, and set stores it or returns what is wrong with it.
+// Messages quote only raw, what the file says; setters of secrets quote
+// nothing.
+type setter struct {
 	kind string
-	mend string
+	fix  string
 	set  func(v value) (problem string)
 }
 
-// ofText makes a target of scalars.
-func ofText(kind, mend string, set func(text string) bool) target {
-	return target{kind, mend, func(v value) string {
+// scalarSetter returns a setter that accepts scalars.
+func scalarSetter(kind, fix string, set func(text string) bool) setter {
+	return setter{kind, fix, func(v value) string {
 		switch {
 		case v.shape != scalar:
 			return "is no " + kind
 		case !set(v.text):
-			return printable(v.raw) + " is no " + kind
+			return quote(v.raw) + " is no " + kind
 		}
 		return ""
 	}}
 }
 
-func text[T ~string](p *T) target {
-	return ofText("text", "write one value", func(s string) bool { *p = T(s); return true })
+func text[T ~string](p *T) setter {
+	return scalarSetter("text", "write one value", func(s string) bool { *p = T(s); return true })
 }
 
 // secretText is a text that is never quoted.
-func secretText(p *string) target {
-	return target{"secret", "write one value", func(v value) string {
+func secretText(p *string) setter {
+	return setter{"secret", "write one value", func(v value) string {
 		if v.shape != scalar {
 			return "is no text"
 		}
@@ -48,9 +49,9 @@ func secretText(p *string) target {
 	}}
 }
 
-// secretList takes one secret, a list, or lines of them.
-func secretList(p *[]string) target {
-	return target{"secret or list of secrets", "write one value, or a list whose first entry seals", func(v value) string {
+// secretList accepts one secret, a list, or lines of them.
+func secretList(p *[]string) setter {
+	return setter{"secret or list of secrets", "write one value, or a list whose first entry seals", func(v value) string {
 		*p = nil
 		if v.shape == scalar {
 			for line := range strings.Lines(v.text) { // spaces may be part of a secret
@@ -70,10 +71,10 @@ func secretList(p *[]string) target {
 	}}
 }
 
-func word(p *string, words ...string) target {
-	kind := strings.Join(words, ", ")
-	return target{kind, "use " + kind, func(v value) string {
-		for _, w := range words {
+func enumVar(p *string, values ...string) setter {
+	kind := strings.Join(values, ", ")
+	return setter{kind, "use " + kind, func(v value) string {
+		for _, w := range values {
 			if v.shape == scalar && v.text == w {
 				*p = w
 				return ""
@@ -82,39 +83,40 @@ func word(p *string, words ...string) target {
 		if v.shape != scalar {
 			return "is no text"
 		}
-		return printable(v.raw) + " is not known"
+		return quote(v.raw) + " is not known"
 	}}
 }
 
-func truth(p *bool) target {
-	return ofText("boolean", "write true or false", func(s string) bool {
+func boolVar(p *bool) setter {
+	return scalarSetter("boolean", "write true or false", func(s string) bool {
 		*p = s == "true"
 		return s == "true" || s == "false"
 	})
 }
 
-// untruth stores the opposite.
-func untruth(p *bool) target {
-	return ofText("boolean", "write true or false", func(s string) bool {
+// notBoolVar is boolVar for a key that switches something off where the engine
+// has a field that switches it on, or the reverse.
+func notBoolVar(p *bool) setter {
+	return scalarSetter("boolean", "write true or false", func(s string) bool {
 		*p = s == "false"
 		return s == "true" || s == "false"
 	})
 }
 
-const durationMend = "write a number and a unit, such as 30d, 720h or 10m"
+const durationFix = "write a number and a unit, such as 30d, 720h or 10m"
 
-// duration takes what time.ParseDuration takes, and days (24 h).
-func duration(p *time.Duration) target {
-	return ofText("duration", durationMend, func(s string) (ok bool) {
+// duration accepts what [time.ParseDuration] does, and days (24 h).
+func duration(p *time.Duration) setter {
+	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		*p, ok = parseDuration(s)
 		return ok && *p > 0
 	})
 }
 
-// pause is a duration whose zero means "every time", which the engine spells
-// as a negative one.
-func pause(p *time.Duration) target {
-	return ofText("duration", durationMend, func(s string) (ok bool) {
+// zeroableDuration is a duration whose zero means "every time", which the engine
+// spells as a negative one.
+func zeroableDuration(p *time.Duration) setter {
+	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		if *p, ok = parseDuration(s); *p == 0 {
 			*p = -1
 		}
@@ -122,11 +124,11 @@ func pause(p *time.Duration) target {
 	})
 }
 
-// Duration reads what a key of that type takes, such as 30d or 10m.
+// Duration parses what a key of that type accepts, such as 30d or 10m.
 func Duration(s string) (time.Duration, error) {
 	d, ok := parseDuration(s)
 	if !ok {
-		return 0, errors.New(durationMend)
+		return 0, errors.New(durationFix)
 	}
 	return d, nil
 }
@@ -149,8 +151,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return d + time.Duration(days)*24*time.Hour, true
 }
 
-func rate(p *authsvc.Rate) target {
-	return ofText("rate", "write a count and a period, such as 10/s, 30/min, 5/h or 100/d", func(s string) bool {
+func rate(p *authsvc.Rate) setter {
+	return scalarSetter("rate", "write a count and a period, such as 10/s, 30/min, 5/h or 100/d", func(s string) bool {
 		n, per, _ := strings.Cut(s, "/")
 		count, err := strconv.Atoi(strings.TrimSpace(n))
 		units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
@@ -159,9 +161,9 @@ func rate(p *authsvc.Rate) target {
 	})
 }
 
-// texts takes a list, or one text with commas.
-func texts(p *[]string) target {
-	return target{"list of texts", "write [one, two]", func(v value) string {
+// texts accepts a list, or one text with commas.
+func texts(p *[]string) setter {
+	return setter{"list of texts", "write [one, two]", func(v value) string {
 		*p = nil
 		for _, item := range v.list() {
 			if item.shape != scalar {
@@ -173,8 +175,8 @@ func texts(p *[]string) target {
 	}}
 }
 
-func networks(p *[]netip.Prefix) target {
-	return target{"list of networks", "write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]", func(v value) string {
+func networks(p *[]netip.Prefix) setter {
+	return setter{"list of networks", "write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]", func(v value) string {
 		*p = nil
 		for _, item := range v.list() {
 			if item.shape != scalar {
@@ -182,7 +184,7 @@ func networks(p *[]netip.Prefix) target {
 			}
 			n, ok := parseNetwork(item.text)
 			if !ok {
-				return "holds " + printable(item.raw) + ", which is no network"
+				return "holds " + quote(item.raw) + ", which is no network"
 			}
 			*p = append(*p, n)
 		}
@@ -190,8 +192,8 @@ func networks(p *[]netip.Prefix) target {
 	}}
 }
 
-// parseNetwork reads a CIDR or a single address. Bits beyond the length are
-// refused: whoever wrote them meant something else.
+// parseNetwork parses a CIDR or a single address. It refuses bits beyond the
+// length: whoever wrote them meant something else.
 func parseNetwork(s string) (netip.Prefix, bool) {
 	if ip, err := netip.ParseAddr(s); err == nil && ip.Zone() == "" {
 		return netip.PrefixFrom(ip, ip.BitLen()), true
@@ -200,15 +202,15 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 	return n, err == nil && n == n.Masked()
 }
 
-func textMap(p *map[string]string) target {
-	return target{"mapping of texts", "write {name: value}", func(v value) string {
+func textMap(p *map[string]string) setter {
+	return setter{"mapping of texts", "write {name: value}", func(v value) string {
 		if v.shape != mapping {
 			return "is no mapping"
 		}
 		*p = map[string]string{}
 		for _, m := range v.members {
 			if m.value.shape != scalar {
-				return fmt.Sprintf("has no text at %s", printable(m.key))
+				return fmt.Sprintf("has no text at %s", quote(m.key))
 			}
 			(*p)[m.key] = m.value.text
 		}

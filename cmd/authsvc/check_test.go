@@ -10,8 +10,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestCheckKey: check says whether the provider takes what the key signs.
-func TestCheckKey(t *testing.T) {
+// TestCheckPrivateKey: check says whether the provider takes what the key signs.
+func TestCheckPrivateKey(t *testing.T) {
 	t.Parallel()
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app"}}})
 	if err != nil {
@@ -24,7 +24,7 @@ func TestCheckKey(t *testing.T) {
 		op.SetFault(idp.Fault{Discovery: func(m map[string]any) {
 			m["token_endpoint_auth_signing_alg_values_supported"] = []string{announced}
 		}})
-		service, err := authsvc.Prepare(authsvc.Config{URL: "http://localhost", Secrets: []string{lifeSecret}, Providers: []authsvc.Provider{
+		service, err := authsvc.Prepare(authsvc.Config{URL: "http://localhost", Secrets: []string{testSecret}, Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: op.Issuer(), AuthMethod: "private_key_jwt", Client: authsvc.Client{ID: "app", PrivateKey: key}}}})
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ type migrateTokens struct {
 }
 
 // Run has the engine rewrite the stored tokens of providers, and names the
-// accounts in which it leaves some.
+// accounts in which some are left as they are.
 func (c migrateTokens) Run(p *program) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
@@ -42,14 +42,14 @@ func (c migrateTokens) rewrite(p *program, service *authsvc.Service) error {
 		return nil
 	})
 	verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
-	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countedAccounts(written), left)
+	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countAccounts(written), left)
 	if err == nil && left > 0 {
-		return errFound
+		return errFindings
 	}
 	return err
 }
 
-func countedAccounts(n int) string {
+func countAccounts(n int) string {
 	if n == 1 {
 		return "1 account"
 	}

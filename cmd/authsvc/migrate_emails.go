@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
@@ -14,8 +13,8 @@ type migrateEmails struct {
 }
 
 // Run rewrites addresses of users that are not in the form in which they are
-// looked up, and names those that it cannot decide about. It prints ids and no
-// addresses: what it prints may end in a log.
+// looked up, and names the users whose address it cannot rewrite. It prints ids
+// and no addresses, because its output may end in a log.
 func (c migrateEmails) Run(p *program) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
@@ -36,15 +35,15 @@ func (c migrateEmails) Run(p *program) error {
 			return nil
 		})
 		verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
-		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, countedAddresses(written), left)
+		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, countAddresses(written), left)
 		if err == nil && left > 0 {
-			return errFound
+			return errFindings
 		}
 		return err
 	})
 }
 
-// rewrite returns why an address is left as it is, "" if it is not.
+// rewrite rewrites one address, or returns why it is left as it is.
 func (c migrateEmails) rewrite(p *program, st *store, odd authsvc.OddAddress) (why string, err error) {
 	switch {
 	case odd.Normal == "":
@@ -61,36 +60,9 @@ func (c migrateEmails) rewrite(p *program, st *store, odd authsvc.OddAddress) (w
 	return "", err
 }
 
-func countedAddresses(n int) string {
+func countAddresses(n int) string {
 	if n == 1 {
 		return "1 address"
 	}
 	return fmt.Sprintf("%d addresses", n)
-}
-
-// shownOdd is how many ids of users check prints.
-const shownOdd = 5
-
-// users looks for those whom their own address does not find. It takes as long
-// as reading all of them does.
-func (k *checker) users(st *store) error {
-	if st.Adapter == nil {
-		return nil
-	}
-	var ids []string
-	n := 0
-	err := authsvc.OddAddresses(k.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
-		if n++; n <= shownOdd {
-			ids = append(ids, odd.UserID)
-		}
-		return nil
-	})
-	if err != nil || n == 0 {
-		return err
-	}
-	if n > shownOdd {
-		ids = append(ids, "…")
-	}
-	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate emails --dry-run`",
-		map[bool]string{true: "1 address is", false: countedAddresses(n) + " are"}[n == 1], strings.Join(ids, ", "))
 }
