@@ -8,18 +8,15 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/adapter/sqlite"
 	"authsvc/internal/test/arena"
 )
 
@@ -171,8 +168,6 @@ func BenchmarkSession(b *testing.B) {
 	own, mine := benchService(b, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
 	b.Run("jwt-own", func(b *testing.B) { serveLoop(b, own, mine) })
 	d, rd := benchService(b, nil)
-	f, rf := benchService(b, onSQLite(b))
-	b.Run("database-sqlite", func(b *testing.B) { serveLoop(b, f, rf) })
 	b.Run("database-memory", func(b *testing.B) { serveLoop(b, d, rd) })
 }
 
@@ -191,42 +186,4 @@ func authorizeAda(_ context.Context, f map[string]string) (authsvc.User, error) 
 		return authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}, nil
 	}
 	return authsvc.User{}, authsvc.ErrAccessDenied
-}
-
-// onSQLite puts the service on a new SQLite file.
-func onSQLite(tb testing.TB) func(*authsvc.Config) {
-	return func(c *authsvc.Config) {
-		store, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "bench.db"), sqlite.Options{Migrate: true})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { store.Close() })
-		if _, err := store.CreateUser(tb.Context(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}); err != nil {
-			tb.Fatal(err)
-		}
-		c.Adapter = store
-	}
-}
-
-// BenchmarkEmailSignIn goes all the way: token, form, mail out of the queue,
-// link, session in SQLite.
-func BenchmarkEmailSignIn(b *testing.B) {
-	sent := make(chan authsvc.Message, 1)
-	s, _ := benchService(b, func(c *authsvc.Config) {
-		onSQLite(b)(c)
-		c.Providers = append(c.Providers, &authsvc.Email{From: "a@app.test", Send: func(_ context.Context, m authsvc.Message) error {
-			sent <- m
-			return nil
-		}})
-	})
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		n++
-		br := &arena.Browser{T: b, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:1"}
-		br.Post("/api/auth/signin/email", "email", fmt.Sprintf("user%d@app.test", n))
-		if a := br.Get(arena.Link(b, <-sent)); a.StatusCode != http.StatusFound || br.Email() == "" {
-			b.Fatalf("sign-in %d: %d %s", n, a.StatusCode, a.Location())
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package authsvc_test
+package engine_test
 
 import (
 	"context"
