@@ -50,34 +50,16 @@ func benchService(tb testing.TB, tune func(*authsvc.Config)) (*authsvc.Service, 
 	return s, signedIn(tb, s)
 }
 
+// signedIn is a request for the session of somebody who has signed in.
 func signedIn(tb testing.TB, s http.Handler) *http.Request {
 	tb.Helper()
-	jar := map[string]string{}
-	send := func(r *http.Request) *http.Response {
-		for name, v := range jar {
-			r.AddCookie(&http.Cookie{Name: name, Value: v})
-		}
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		for _, c := range w.Result().Cookies() {
-			jar[c.Name] = c.Value
-		}
-		return w.Result()
+	b := &arena.Browser{T: tb, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:4711"}
+	if a := b.Login("ada"); a.StatusCode != http.StatusFound || strings.Contains(a.Location(), "error") {
+		tb.Fatalf("sign-in: %s %s", a.Status, a.Location())
 	}
-	var v struct{ CSRFToken string }
-	if err := json.NewDecoder(send(httptest.NewRequest("GET", arena.Origin+"/api/auth/csrf", nil)).Body).Decode(&v); err != nil {
-		tb.Fatal(err)
-	}
-	r := httptest.NewRequest("POST", arena.Origin+"/api/auth/callback/credentials", strings.NewReader("username=ada&password=right&csrfToken="+v.CSRFToken))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if res := send(r); res.StatusCode != http.StatusFound || strings.Contains(res.Header.Get("Location"), "error") {
-		tb.Fatalf("sign-in: %s %s", res.Status, res.Header.Get("Location"))
-	}
-	r = httptest.NewRequest("GET", arena.Origin+"/api/auth/session", nil)
-	for name, v := range jar {
-		if strings.Contains(name, "session") {
-			r.AddCookie(&http.Cookie{Name: name, Value: v})
-		}
+	r := httptest.NewRequest("GET", arena.Origin+"/api/auth/session", nil)
+	for _, name := range b.SessionCookies() {
+		r.AddCookie(&http.Cookie{Name: name, Value: b.Cookies[name]})
 	}
 	return r
 }

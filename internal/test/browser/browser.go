@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -44,24 +45,75 @@ type Browser struct {
 	Base   string // scheme://host:port
 }
 
-// New returns one without cookies. Browsers share the transport, nil
-// for a new one.
+// New returns one without cookies. Browsers share the transport, nil for a new
+// one; [Handler] is one without a network.
 func New(base string, transport http.RoundTripper) *Browser {
+	if transport == nil {
+		transport = &http.Transport{}
+	}
+	return &Browser{Base: base, Client: &http.Client{Jar: newJar(), Timeout: 30 * time.Second, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+func newJar() http.CookieJar {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		panic(err) // New fails with options only
 	}
-	if transport == nil {
-		transport = &http.Transport{}
-	}
-	return &Browser{Base: base, Client: &http.Client{Jar: jar, Timeout: 30 * time.Second, Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return jar
 }
 
-func (b *Browser) do(r *http.Request, err error) (*Answer, error) {
+// Follow makes it follow redirects.
+func (b *Browser) Follow() *Browser {
+	b.Client.CheckRedirect = nil
+	return b
+}
+
+// Fresh is another browser, without cookies, on the same connections.
+func (b *Browser) Fresh() *Browser {
+	client := *b.Client
+	client.Jar = newJar()
+	return &Browser{&client, b.Base}
+}
+
+// Clone is another browser with the cookies that this one would send to Base.
+func (b *Browser) Clone() (*Browser, error) {
+	u, err := url.Parse(b.Base + "/")
 	if err != nil {
 		return nil, err
 	}
+	list := b.Client.Jar.Cookies(u)
+	for _, c := range list {
+		c.Path, c.Secure = "/", u.Scheme == "https" // a jar returns names and values only
+	}
+	other := b.Fresh()
+	other.Client.Jar.SetCookies(u, list)
+	return other, nil
+}
+
+// A handler answers without a network.
+type handler struct{ http.Handler }
+
+// Handler is a transport on which h answers every request.
+func Handler(h http.Handler) http.RoundTripper { return handler{h} }
+
+func (h handler) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := r.Clone(r.Context())
+	if in.RequestURI, in.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1234"; in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, in)
+	res := w.Result()
+	res.Request = r
+	return res, nil
+}
+
+// Do sends a request with the browser's cookies and keeps what comes back.
+func (b *Browser) Do(r *http.Request) (*Answer, error) {
 	res, err := b.Client.Do(r)
 	if err != nil {
 		return nil, err
@@ -73,7 +125,11 @@ func (b *Browser) do(r *http.Request, err error) (*Answer, error) {
 
 // Get opens a path of Base or an absolute address.
 func (b *Browser) Get(path string) (*Answer, error) {
-	return b.do(http.NewRequest(http.MethodGet, b.abs(path), nil))
+	r, err := http.NewRequest(http.MethodGet, b.abs(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	return b.Do(r)
 }
 
 func (b *Browser) abs(path string) string {
@@ -93,11 +149,17 @@ func (b *Browser) Post(path string, fields ...string) (*Answer, error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Add(fields[i], fields[i+1])
 	}
+	return b.Form(path, form)
+}
+
+// Form is a POST that leaves the CSRF token to the caller.
+func (b *Browser) Form(path string, form url.Values) (*Answer, error) {
 	r, err := http.NewRequest(http.MethodPost, b.abs(path), strings.NewReader(form.Encode()))
-	if err == nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if err != nil {
+		return nil, err
 	}
-	return b.do(r, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return b.Do(r)
 }
 
 func (b *Browser) json(path string, into any) error {
