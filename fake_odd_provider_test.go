@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // odd is an identity provider in memory that departs from the standards. It
@@ -139,7 +140,7 @@ func startOdd(t *testing.T, o *odd, tune func(*authsvc.OAuth)) *arena.World {
 }
 
 // signInOdd goes through the flow; the callback gets more parameters.
-func signInOdd(w *arena.World, b *arena.Browser, more ...string) *arena.Answer {
+func signInOdd(w *arena.World, b *arena.Browser, more ...string) *browser.Answer {
 	w.T.Helper()
 	state := arena.MustURL(w.T, b.Begin("odd")).Query().Get("state")
 	q := url.Values{"code": {"the-code"}, "state": {state}}

@@ -9,7 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // unusableIDs would make one person of many, or are no text to stores.
@@ -46,7 +46,7 @@ func TestUnusableIDs(t *testing.T) {
 			})
 			b := w.Browser()
 			back := b.Approve(w.OP, b.Begin("old"), "grace")
-			if a := w.MustRefuse(t, func() *arena.Answer { return b.Get(back) }); !strings.Contains(a.Location(), "error=OAuthCallback") {
+			if a := w.MustRefuse(t, func() *browser.Answer { return b.Get(back) }); !strings.Contains(a.Location(), "error=OAuthCallback") {
 				t.Errorf("%d %s", a.StatusCode, a.Location())
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
@@ -39,7 +40,7 @@ func logoutToken(w *arena.World, t testing.TB, sub string, set map[string]any) s
 
 // told is what the provider's server gets for a logout token: no cookies, no
 // arena.Origin.
-func told(w *arena.World, t testing.TB, provider string, form url.Values, kind ...string) *arena.Answer {
+func told(w *arena.World, t testing.TB, provider string, form url.Values, kind ...string) *browser.Answer {
 	t.Helper()
 	b := w.Browser()
 	r := httptest.NewRequest(http.MethodPost, b.Abs("/api/auth/backchannel-logout/"+provider), strings.NewReader(form.Encode()))

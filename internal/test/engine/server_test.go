@@ -1,14 +1,11 @@
-package authsvc_test
+package engine_test
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +16,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/mail"
 )
 
@@ -30,34 +28,33 @@ func TestWholeFlows(t *testing.T) {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
 			server, op, box := serve(t, strategy)
-			v := newVisitor(t, server.URL)
+			b := visitor{t, browser.New(server.URL, nil).Follow()}
 
-			var to struct{ URL string }
-			v.post("/api/auth/signin/op", url.Values{"callbackUrl": {"/in"}, "json": {"true"}}, &to)
-			answer, err := op.Approve(to.URL, "grace")
+			to := b.post("/api/auth/signin/op", "callbackUrl", "/in")
+			answer, err := op.Approve(to, "grace")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if at := v.follow(answer.URL()); at != server.URL+"/in" || v.email() != "grace@example.com" {
-				t.Errorf("OpenID Connect: at %s as %q", at, v.email())
+			if at := b.open(answer.URL()); at != server.URL+"/in" || b.email() != "grace@example.com" {
+				t.Errorf("OpenID Connect: at %s as %q", at, b.email())
 			}
-			v.post("/api/auth/signout", url.Values{"json": {"true"}}, &to)
-			if got := v.email(); got != "" {
+			b.post("/api/auth/signout")
+			if got := b.email(); got != "" {
 				t.Errorf("after sign-out: %q", got)
 			}
 
-			v.post("/api/auth/signin/email", url.Values{"email": {"Grace@Example.com"}, "callbackUrl": {"/mail"}, "json": {"true"}}, &to)
-			if !strings.Contains(to.URL, "/verify-request") {
-				t.Errorf("signin/email: %s", to.URL)
+			to = b.post("/api/auth/signin/email", "email", "Grace@Example.com", "callbackUrl", "/mail")
+			if !strings.Contains(to, "/verify-request") {
+				t.Errorf("signin/email: %s", to)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			m, err := box.Wait(ctx, func(m mailbox.Message) bool { return m.To[0] == "grace@example.com" })
+			link, err := box.LinkTo(ctx, "grace@example.com")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if at := v.follow(m.Link()); at != server.URL+"/mail" || v.email() != "grace@example.com" {
-				t.Errorf("link: at %s as %q", at, v.email())
+			if at := b.open(link); at != server.URL+"/mail" || b.email() != "grace@example.com" {
+				t.Errorf("link: at %s as %q", at, b.email())
 			}
 		})
 	}
@@ -108,62 +105,37 @@ func serve(t *testing.T, strategy string) (*httptest.Server, *idp.Server, *mailb
 	return server, op, box
 }
 
+// A visitor follows redirects, and nothing that it does may fail.
 type visitor struct {
-	t      *testing.T
-	c      *http.Client
-	origin string
+	t *testing.T
+	*browser.Browser
 }
 
-func newVisitor(t *testing.T, origin string) *visitor {
-	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &visitor{t, &http.Client{Jar: jar, Timeout: 20 * time.Second}, origin}
-}
-
-// follow opens an address and returns where it ended.
-func (v *visitor) follow(address string) string {
+// open returns the address where an address has led.
+func (v visitor) open(address string) string {
 	v.t.Helper()
-	res, err := v.c.Get(address)
+	a, err := v.Get(address)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	res.Body.Close()
-	return res.Request.URL.String()
+	return a.Request.URL.String()
 }
 
-func (v *visitor) json(path string, into any) {
+// post returns the address in the JSON that answers a form.
+func (v visitor) post(path string, fields ...string) string {
 	v.t.Helper()
-	res, err := v.c.Get(v.origin + path)
+	a, err := v.Post(path, append(fields, "json", "true")...)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		v.t.Fatal(err)
-	}
+	return a.URL(v.t)
 }
 
-func (v *visitor) email() string {
+func (v visitor) email() string {
 	v.t.Helper()
-	var s struct{ User struct{ Email string } }
-	v.json("/api/auth/session", &s)
-	return s.User.Email
-}
-
-func (v *visitor) post(path string, form url.Values, into any) {
-	v.t.Helper()
-	var token struct{ CSRFToken string }
-	v.json("/api/auth/csrf", &token)
-	form.Set("csrfToken", token.CSRFToken)
-	res, err := v.c.PostForm(v.origin+path, form)
+	email, err := v.Email()
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		v.t.Fatalf("%s: %d %v", path, res.StatusCode, err)
-	}
+	return email
 }

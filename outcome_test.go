@@ -9,6 +9,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // TestScriptsGetJSON: a script gets {url} whatever is wrong with its request,
@@ -33,7 +34,7 @@ func TestScriptsGetJSON(t *testing.T) {
 			if plain.StatusCode < 400 || !strings.HasPrefix(plain.Header.Get("Content-Type"), "text/plain") {
 				t.Errorf("%s %s: twin: %d %s", mode, name, plain.StatusCode, plain.Header.Get("Content-Type"))
 			}
-			for _, a := range []*arena.Answer{script, header} {
+			for _, a := range []*browser.Answer{script, header} {
 				if a.StatusCode != plain.StatusCode || a.Header.Get("Allow") != plain.Header.Get("Allow") || !strings.HasPrefix(a.URL(t), arena.Origin+"/") {
 					t.Errorf("%s %s: %d %q", mode, name, a.StatusCode, a.Text)
 				}

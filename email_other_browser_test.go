@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // ask requests a link and returns it as mailed.
@@ -26,7 +27,7 @@ func TestLinkElsewhere(t *testing.T) {
 			if a := victim.Get(l); a.StatusCode != 200 || !strings.Contains(a.Text, "evil@app.test") || w.Person(t, victim) != was {
 				t.Errorf("%d %s", a.StatusCode, a.Location())
 			}
-			w.MustRefuse(t, func() *arena.Answer {
+			w.MustRefuse(t, func() *browser.Answer {
 				q := arena.MustURL(t, l).Query()
 				return victim.Form("/api/auth/callback/email", q)
 			})

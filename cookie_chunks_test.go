@@ -7,6 +7,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // TestSmallSessionOverChunks: whoever signs in with a small session while
@@ -33,10 +34,10 @@ func TestSmallSessionOverChunks(t *testing.T) {
 					tune(c)
 				}
 			})
-			for ways, signIn := range map[string]func(b *arena.Browser) *arena.Answer{
-				"OAuth":       func(b *arena.Browser) *arena.Answer { return b.SignIn(w.OP, "ada") },
-				"mail":        func(b *arena.Browser) *arena.Answer { return b.SignInByMail(w, "ada@example.com") },
-				"credentials": func(b *arena.Browser) *arena.Answer { return b.Login("ada") },
+			for ways, signIn := range map[string]func(b *arena.Browser) *browser.Answer{
+				"OAuth":       func(b *arena.Browser) *browser.Answer { return b.SignIn(w.OP, "ada") },
+				"mail":        func(b *arena.Browser) *browser.Answer { return b.SignInByMail(w, "ada@example.com") },
+				"credentials": func(b *arena.Browser) *browser.Answer { return b.Login("ada") },
 			} {
 				b := w.Browser()
 				pad = strings.Repeat("x", 9000)
