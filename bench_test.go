@@ -8,18 +8,15 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/adapter/sqlite"
 	"authsvc/internal/test/arena"
 )
 
@@ -53,34 +50,16 @@ func benchService(tb testing.TB, tune func(*authsvc.Config)) (*authsvc.Service, 
 	return s, signedIn(tb, s)
 }
 
+// signedIn is a request for the session of somebody who has signed in.
 func signedIn(tb testing.TB, s http.Handler) *http.Request {
 	tb.Helper()
-	jar := map[string]string{}
-	send := func(r *http.Request) *http.Response {
-		for name, v := range jar {
-			r.AddCookie(&http.Cookie{Name: name, Value: v})
-		}
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		for _, c := range w.Result().Cookies() {
-			jar[c.Name] = c.Value
-		}
-		return w.Result()
+	b := &arena.Browser{T: tb, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:4711"}
+	if a := b.Login("ada"); a.StatusCode != http.StatusFound || strings.Contains(a.Location(), "error") {
+		tb.Fatalf("sign-in: %s %s", a.Status, a.Location())
 	}
-	var v struct{ CSRFToken string }
-	if err := json.NewDecoder(send(httptest.NewRequest("GET", arena.Origin+"/api/auth/csrf", nil)).Body).Decode(&v); err != nil {
-		tb.Fatal(err)
-	}
-	r := httptest.NewRequest("POST", arena.Origin+"/api/auth/callback/credentials", strings.NewReader("username=ada&password=right&csrfToken="+v.CSRFToken))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if res := send(r); res.StatusCode != http.StatusFound || strings.Contains(res.Header.Get("Location"), "error") {
-		tb.Fatalf("sign-in: %s %s", res.Status, res.Header.Get("Location"))
-	}
-	r = httptest.NewRequest("GET", arena.Origin+"/api/auth/session", nil)
-	for name, v := range jar {
-		if strings.Contains(name, "session") {
-			r.AddCookie(&http.Cookie{Name: name, Value: v})
-		}
+	r := httptest.NewRequest("GET", arena.Origin+"/api/auth/session", nil)
+	for _, name := range b.SessionCookies() {
+		r.AddCookie(&http.Cookie{Name: name, Value: b.Cookies[name]})
 	}
 	return r
 }
@@ -171,8 +150,6 @@ func BenchmarkSession(b *testing.B) {
 	own, mine := benchService(b, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
 	b.Run("jwt-own", func(b *testing.B) { serveLoop(b, own, mine) })
 	d, rd := benchService(b, nil)
-	f, rf := benchService(b, onSQLite(b))
-	b.Run("database-sqlite", func(b *testing.B) { serveLoop(b, f, rf) })
 	b.Run("database-memory", func(b *testing.B) { serveLoop(b, d, rd) })
 }
 
@@ -191,42 +168,4 @@ func authorizeAda(_ context.Context, f map[string]string) (authsvc.User, error) 
 		return authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}, nil
 	}
 	return authsvc.User{}, authsvc.ErrAccessDenied
-}
-
-// onSQLite puts the service on a new SQLite file.
-func onSQLite(tb testing.TB) func(*authsvc.Config) {
-	return func(c *authsvc.Config) {
-		store, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "bench.db"), sqlite.Options{Migrate: true})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { store.Close() })
-		if _, err := store.CreateUser(tb.Context(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}); err != nil {
-			tb.Fatal(err)
-		}
-		c.Adapter = store
-	}
-}
-
-// BenchmarkEmailSignIn goes all the way: token, form, mail out of the queue,
-// link, session in SQLite.
-func BenchmarkEmailSignIn(b *testing.B) {
-	sent := make(chan authsvc.Message, 1)
-	s, _ := benchService(b, func(c *authsvc.Config) {
-		onSQLite(b)(c)
-		c.Providers = append(c.Providers, &authsvc.Email{From: "a@app.test", Send: func(_ context.Context, m authsvc.Message) error {
-			sent <- m
-			return nil
-		}})
-	})
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		n++
-		br := &arena.Browser{T: b, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:1"}
-		br.Post("/api/auth/signin/email", "email", fmt.Sprintf("user%d@app.test", n))
-		if a := br.Get(arena.Link(b, <-sent)); a.StatusCode != http.StatusFound || br.Email() == "" {
-			b.Fatalf("sign-in %d: %d %s", n, a.StatusCode, a.Location())
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // TestLongCallbackURL: whatever passes leads there in the end, also through a
@@ -57,7 +58,7 @@ func TestLongCallbackURL(t *testing.T) {
 }
 
 // fitting is an answer whose cookies browsers keep.
-func fitting(t *testing.T, a *arena.Answer) *arena.Answer {
+func fitting(t *testing.T, a *browser.Answer) *browser.Answer {
 	t.Helper()
 	for _, line := range a.Header["Set-Cookie"] {
 		if pair, _, _ := strings.Cut(line, ";"); len(pair) > 4096+1 { // and the =

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/emailaddr", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/emailaddr", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)
@@ -47,13 +48,45 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-func deps(t *testing.T, pkg string) []string {
+func deps(t *testing.T, pkg string) []string { return list(t, "-deps", pkg) }
+
+func list(t *testing.T, args ...string) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg).Output()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Fields(string(out))
+}
+
+// TestEmbeddersModules names the modules that are in the go.sum of a program
+// with the engine and its providers. The go command counts those that their
+// tests import; internal/test/engine is for tests that need more.
+func TestEmbeddersModules(t *testing.T) {
+	t.Parallel()
+	allowed := map[string]string{
+		"authsvc":                       "this one",
+		"github.com/go-jose/go-jose/v4": "signatures",
+		"golang.org/x/net":              "the public suffix list, HTML",
+		"golang.org/x/sync":             "semaphores",
+		"golang.org/x/text":             "Unicode of addresses",
+
+		"github.com/google/go-cmp":    "differences in tests",
+		"github.com/wneessen/go-mail": "mail, in the README's example",
+		"go.yaml.in/yaml/v3":          "configurations of transcripts",
+		"golang.org/x/crypto":         "of go-mail",
+		"golang.org/x/tools":          "txtar, of transcripts",
+	}
+	unused := maps.Clone(allowed)
+	for _, module := range list(t, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "authsvc", "authsvc/provider") {
+		if delete(unused, module); allowed[module] == "" {
+			t.Errorf("tests of the engine or of its providers import %s: whoever embeds them needs that", module)
+			allowed[module] = "said once"
+		}
+	}
+	for module := range unused {
+		t.Errorf("nothing imports %s any more", module)
+	}
 }
 
 // TestHouseRules walks the source for what the layout promises.

@@ -9,6 +9,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // oauth1Client is the client of a provider with OAuth 1.0a.
@@ -52,8 +53,8 @@ func TestOAuth1Linking(t *testing.T) {
 	back := b.Approve(w.OP, b.Begin("old", "link", "true"), "katherine")
 	stolen := b.Clone()
 	b.Post("/api/auth/signout")
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(back) })
-	w.MustRefuse(t, func() *arena.Answer { return stolen.Get(back) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(back) })
+	w.MustRefuse(t, func() *browser.Answer { return stolen.Get(back) })
 }
 
 // TestOAuth1Functions: the hatches are fenced as those of OAuth are, and sign

@@ -13,6 +13,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // readOnly is a store that can be read and takes no changes of sessions.
@@ -103,7 +104,7 @@ func TestUpdateThatDoesNotFit(t *testing.T) {
 	})
 	b := w.Browser()
 	b.Login("ada")
-	update := func(bio string) *arena.Answer {
+	update := func(bio string) *browser.Answer {
 		return b.Raw("/api/auth/session", "application/json", `{"csrfToken":"`+b.CSRF()+`","data":{"bio":"`+bio+`"}}`)
 	}
 	if a := update(strings.Repeat("x", 40_000)); a.StatusCode != http.StatusRequestEntityTooLarge || a.Text != "{}" || len(a.Cookies()) != 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/test/browser"
 )
 
 // badHost is where a provider misbehaves.
@@ -46,7 +47,7 @@ func TestApart(t *testing.T) {
 				waiting.Go(func() {
 					w := httptest.NewRecorder()
 					a.service.ServeHTTP(w, ask)
-					if word := errorOf(t, w.Result()); word != "OAuthSignin" {
+					if word := errorOf(t, &browser.Answer{Response: w.Result(), Text: w.Body.String()}); word != "OAuthSignin" {
 						t.Errorf("at the bad one: %q", word)
 					}
 				})
@@ -65,7 +66,7 @@ func TestApart(t *testing.T) {
 func (a *attempt) beginRequest(id string) *http.Request {
 	a.t.Helper()
 	r := a.request(http.MethodPost, "/api/auth/signin/"+id, url.Values{"csrfToken": {a.csrf()}})
-	for _, c := range a.jar.Cookies(r.URL) {
+	for _, c := range a.browser.Client.Jar.Cookies(r.URL) {
 		r.AddCookie(c)
 	}
 	return r

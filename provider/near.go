@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"authsvc/internal/levenshtein"
 )
 
 // Nearest returns at most three ids of the table that look like id, the most
@@ -34,28 +36,11 @@ func Nearest(id string) []string {
 	return ids
 }
 
-// unlikeness is how many letters have to be added, removed or replaced
-// (Levenshtein); a word that begins with the other one counts as one letter
-// away.
+// unlikeness is the Levenshtein distance, but a word that begins with the other
+// one counts as one letter away.
 func unlikeness(a, b string) int {
 	if len(a) >= 3 && strings.HasPrefix(b, a) || len(b) >= 3 && strings.HasPrefix(a, b) {
 		return min(1, len(a)+len(b)-2*min(len(a), len(b)))
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return levenshtein.Distance(a, b)
 }

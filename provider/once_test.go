@@ -3,11 +3,11 @@ package provider_test
 import (
 	"maps"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"testing"
 
+	"authsvc/internal/test/browser"
 	"authsvc/provider"
 )
 
@@ -23,46 +23,24 @@ func attemptAt(t *testing.T, id string) *attempt {
 	return newAttempt(t, e, firstCase(t, id))
 }
 
-// copyOf is another browser with the same cookies.
-func copyOf(t *testing.T, jar http.CookieJar) http.CookieJar {
+// clone is another browser with the same cookies.
+func clone(t *testing.T, b *browser.Browser) *browser.Browser {
 	t.Helper()
-	other, err := cookiejar.New(nil)
+	other, err := b.Clone()
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(origin + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other.SetCookies(u, secured(jar.Cookies(u)))
 	return other
-}
-
-// secured gives cookies what the __Host- prefix asks for.
-func secured(list []*http.Cookie) []*http.Cookie {
-	for _, c := range list {
-		c.Path, c.Secure = "/", true
-	}
-	return list
-}
-
-func noCookies(t *testing.T) http.CookieJar {
-	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return jar
 }
 
 // address sets last to where the provider would send the person, who does not
 // go there.
 func (a *attempt) address() {
 	a.t.Helper()
-	jar := a.jar
-	a.jar = noCookies(a.t)
+	person := a.browser
+	a.browser = person.Fresh()
 	a.comeBack(nil)
-	a.jar = jar
+	a.browser = person
 }
 
 // mixed is an answer with the state of another attempt.
@@ -89,14 +67,14 @@ func TestOnce(t *testing.T) {
 			t.Parallel()
 			a := attemptAt(t, id)
 			a.start()
-			before := copyOf(t, a.jar)
+			before := clone(t, a.browser)
 			if word := a.comeBack(nil); word != "" || a.stored == nil {
 				t.Fatalf("twin: %s\n%s", word, a.log)
 			}
 			a.stored = nil
-			after := a.jar
-			for _, jar := range []http.CookieJar{before, after} {
-				a.jar = jar
+			after := a.browser
+			for _, b := range []*browser.Browser{before, after} {
+				a.browser = b
 				if word := errorOf(t, a.do(http.MethodGet, a.last, nil)); word != "OAuthCallback" || a.stored != nil {
 					t.Errorf("again: %q, %v", word, a.stored)
 				}
@@ -118,8 +96,8 @@ func TestForeignBrowser(t *testing.T) {
 			a := attemptAt(t, id)
 			a.start()
 			a.address()
-			mine, back := a.jar, a.last
-			a.jar = noCookies(t)
+			mine, back := a.browser, a.last
+			a.browser = mine.Fresh()
 			if word := errorOf(t, a.do(http.MethodGet, back, nil)); word != "OAuthCallback" || a.stored != nil || a.called["token"] != 0 {
 				t.Errorf("without an attempt: %q, %v", word, a.stored)
 			}
@@ -131,7 +109,7 @@ func TestForeignBrowser(t *testing.T) {
 					t.Errorf("with its own attempt, %s: %q, %v", name, word, a.stored)
 				}
 			}
-			a.jar, a.called = mine, map[string]int{}
+			a.browser, a.called = mine, map[string]int{}
 			if word := errorOf(t, a.do(http.MethodGet, back, nil)); word != "" || a.stored == nil {
 				t.Errorf("twin: %q\n%s", word, a.log)
 			}
@@ -152,18 +130,18 @@ func TestTwice(t *testing.T) {
 				t.Parallel()
 				a := attemptAt(t, id)
 				a.start()
-				jar := a.jar
+				person := a.browser
 				a.address()
 				u, err := url.Parse(a.last)
 				if err != nil {
 					t.Fatal(err)
 				}
 				doubled := a.last + "&" + url.Values{name: u.Query()[name]}.Encode()
-				a.jar = copyOf(t, jar)
+				a.browser = clone(t, person)
 				if word := errorOf(t, a.do(http.MethodGet, doubled, nil)); word != "OAuthCallback" || a.stored != nil || a.called["token"] != 0 {
 					t.Errorf("%q, %v", word, a.stored)
 				}
-				a.jar = jar
+				a.browser = person
 				if word := errorOf(t, a.do(http.MethodGet, a.last, nil)); word != "" || a.stored == nil {
 					t.Errorf("twin: %q\n%s", word, a.log)
 				}
@@ -236,7 +214,7 @@ func TestTokensKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range a.jar.Cookies(u) {
+	for _, c := range a.browser.Client.Jar.Cookies(u) {
 		if strings.Contains(c.Value, requestSecretGiven) || strings.Contains(c.Value, requestTokenGiven) {
 			t.Errorf("cookie %s is readable", c.Name)
 		}

@@ -2,13 +2,10 @@ package provider_test
 
 import (
 	"context"
-	"encoding/json"
 	"html"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
@@ -18,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/test/browser"
 	"authsvc/provider"
 )
 
@@ -26,7 +24,7 @@ type attempt struct {
 	*emulator
 	id      string // of the provider, as part of routes
 	service *authsvc.Service
-	jar     http.CookieJar
+	browser *browser.Browser
 	stored  *outcome // who was signed in
 	kept    string   // the access token of the account
 	log     *journal
@@ -54,10 +52,6 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...auth
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.jar, err = cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	a.service, err = authsvc.New(authsvc.Config{
 		URL: origin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: a.store,
 		Providers: append(more, p), Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
@@ -73,6 +67,7 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...auth
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.service.Close(context.WithoutCancel(t.Context())) })
+	a.browser = browser.New(origin, browser.Handler(a.service))
 	return a
 }
 
@@ -86,10 +81,7 @@ func (a *attempt) again(t *testing.T, rec *recording) {
 	a.asked, a.called, a.idToken, a.access, a.stored = nil, map[string]int{}, "", "", nil
 	a.issued, a.asserted = nil, nil
 	a.log.reset()
-	var err error
-	if a.jar, err = cookiejar.New(nil); err != nil {
-		t.Fatal(err)
-	}
+	a.browser = a.browser.Fresh()
 }
 
 // journal keeps the log.
@@ -129,7 +121,7 @@ func (a *attempt) start() {
 // begin returns where the sign-in leads.
 func (a *attempt) begin() *url.URL {
 	a.t.Helper()
-	to, err := a.do(http.MethodPost, "/api/auth/signin/"+a.id, url.Values{"csrfToken": {a.csrf()}}).Location()
+	to, err := a.do(http.MethodPost, "/api/auth/signin/"+a.id, url.Values{"csrfToken": {a.csrf()}}).Response.Location()
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -139,13 +131,11 @@ func (a *attempt) begin() *url.URL {
 // csrf gets the token that a form needs.
 func (a *attempt) csrf() string {
 	a.t.Helper()
-	var csrf struct {
-		CSRFToken string `json:"csrfToken"`
-	}
-	if err := json.NewDecoder(a.do(http.MethodGet, "/api/auth/csrf", nil).Body).Decode(&csrf); err != nil {
+	token, err := a.browser.CSRF()
+	if err != nil {
 		a.t.Fatal(err)
 	}
-	return csrf.CSRFToken
+	return token
 }
 
 // authorize is what the provider makes of the authorization request.
@@ -238,7 +228,7 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"
 
 // formPost comes from the provider's site, without cookies; the page that
 // answers is submitted again.
-func (a *attempt) formPost(path string, v url.Values) *http.Response {
+func (a *attempt) formPost(path string, v url.Values) *browser.Answer {
 	a.t.Helper()
 	from, err := url.Parse(a.rec.Authorize.URL)
 	if err != nil {
@@ -265,26 +255,24 @@ func (a *attempt) request(method, path string, form url.Values) *http.Request {
 }
 
 // do is what the person's browser does.
-func (a *attempt) do(method, path string, form url.Values) *http.Response {
+func (a *attempt) do(method, path string, form url.Values) *browser.Answer {
+	a.t.Helper()
 	r := a.request(method, path, form)
+	r.RequestURI = "" // a client's request has none
 	maps.Copy(r.Header, a.header)
-	for _, c := range a.jar.Cookies(r.URL) {
-		r.AddCookie(c)
+	resp, err := a.browser.Do(r)
+	if err != nil {
+		a.t.Fatal(err)
 	}
-	w := httptest.NewRecorder()
-	a.service.ServeHTTP(w, r)
-	resp := w.Result()
-	a.jar.SetCookies(r.URL, resp.Cookies())
 	return resp
 }
 
 // errorOf is the error word of the page that an answer leads to, "" for none.
-func errorOf(t *testing.T, resp *http.Response) string {
+func errorOf(t *testing.T, resp *browser.Answer) string {
 	t.Helper()
-	to, err := resp.Location()
+	to, err := resp.Response.Location()
 	if err != nil {
-		body, _ := io.ReadAll(resp.Body)
-		t.Fatalf("status %d: %s", resp.StatusCode, body)
+		t.Fatalf("status %d: %s", resp.StatusCode, resp.Text)
 	}
 	return to.Query().Get("error")
 }

@@ -17,6 +17,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -35,14 +36,14 @@ func abuseLimited(c *authsvc.Config) { c.RateLimit.Disabled = false }
 func abuseClient(i int) string { return fmt.Sprintf("10.%d.%d.%d:1", i>>16&255, i>>8&255, i&255) }
 
 // abuseRoutes are the POSTs that guess or spam, as the i-th attempt of many.
-var abuseRoutes = map[string]func(b *arena.Browser, i int, more ...string) *arena.Answer{
-	"/signin/email": func(b *arena.Browser, i int, more ...string) *arena.Answer {
+var abuseRoutes = map[string]func(b *arena.Browser, i int, more ...string) *browser.Answer{
+	"/signin/email": func(b *arena.Browser, i int, more ...string) *browser.Answer {
 		return b.Post("/api/auth/signin/email", append(more, "email", fmt.Sprintf("someone%d@app.test", i))...)
 	},
-	"/callback/credentials": func(b *arena.Browser, i int, more ...string) *arena.Answer {
+	"/callback/credentials": func(b *arena.Browser, i int, more ...string) *browser.Answer {
 		return b.Post("/api/auth/callback/credentials", append(more, "username", fmt.Sprint("someone", i), "password", "wrong")...)
 	},
-	"/callback/email": func(b *arena.Browser, i int, more ...string) *arena.Answer {
+	"/callback/email": func(b *arena.Browser, i int, more ...string) *browser.Answer {
 		return b.Post("/api/auth/callback/email", append(more, "email", "ada@app.test", "token", fmt.Sprintf("%043d", i))...)
 	},
 }
@@ -94,7 +95,7 @@ func abuse01(t *T) {
 }
 
 // abuseFlood returns how many of n attempts were not refused by a limit.
-func abuseFlood(t *T, w *arena.World, n int, address func(i int) string, attempt func(*arena.Browser, int, ...string) *arena.Answer) (passed int) {
+func abuseFlood(t *T, w *arena.World, n int, address func(i int) string, attempt func(*arena.Browser, int, ...string) *browser.Answer) (passed int) {
 	t.Helper()
 	b := w.Browser()
 	token := b.CSRF()
@@ -290,9 +291,9 @@ func abuse04(t *T) {
 		dir := t.TempDir()
 		env := kind.Env(t, dir)
 		config := strings.Replace(process.NewNeighbours(t).YAML(""), "rate_limit: {enabled: false}\n", "", 1)
-		var visitors []*arena.Visitor
+		var visitors []*browser.Browser
 		for range replicas {
-			visitors = append(visitors, arena.NewVisitor(process.Serve(t, config, env...).URL, nil))
+			visitors = append(visitors, browser.New(process.Serve(t, config, env...).URL, nil))
 		}
 		began, passed := time.Now(), 0
 		for i := range 120 {
@@ -341,7 +342,7 @@ func abuse05(t *T) {
 				}
 				w.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
 				b := w.Browser()
-				for _, a := range []*arena.Answer{b.Login("ada"), b.Post("/api/auth/signin/email", "email", "ada@app.test")} {
+				for _, a := range []*browser.Answer{b.Login("ada"), b.Post("/api/auth/signin/email", "email", "ada@app.test")} {
 					if a.Location() == arena.Origin || strings.Contains(a.Location(), "verify-request") || len(b.SessionCookies()) != 0 {
 						t.Errorf("with a broken store: %d %s", a.StatusCode, a.Location())
 					}

@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 func account14(t *T) {
@@ -43,8 +44,8 @@ func account14(t *T) {
 				t.Errorf("%s", a.Location())
 			}
 			link := emailAsk(t, w, b, "new@app.test")
-			w.MustRefuse(t, func() *arena.Answer { return b.Get(link) })
-			w.MustRefuse(t, func() *arena.Answer { return b.Login("ada") })
+			w.MustRefuse(t, func() *browser.Answer { return b.Get(link) })
+			w.MustRefuse(t, func() *browser.Answer { return b.Login("ada") })
 		})
 	}
 	t.Run("allowed redirect", func(t *T) {
@@ -94,7 +95,7 @@ func account14Slow(t *T, attentive bool) {
 		b := w.Browser()
 		link := emailAsk(t, w, b, "new@app.test")
 		began := time.Now()
-		w.MustRefuse(t, func() *arena.Answer { return b.Get(link) })
+		w.MustRefuse(t, func() *browser.Answer { return b.Get(link) })
 		if took := time.Since(began); took > 41*time.Second {
 			t.Errorf("it took %v", took)
 		}

@@ -8,6 +8,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 func account01(t *T) {
@@ -211,12 +212,12 @@ func account06(t *T) {
 	if emailConfirm(t, b, emailAsk(t, w, b, "b@app.test")); b.Email() != "b@app.test" {
 		t.Fatalf("now %q", b.Email())
 	}
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(linking) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(linking) })
 	out := w.Browser()
 	out.SignInByMail(w, "c@app.test")
 	linking = out.Approve(w.OP, out.Begin("op", "link", "true"), "ada")
 	out.Post("/api/auth/signout")
-	w.MustRefuse(t, func() *arena.Answer { return out.Get(linking) })
+	w.MustRefuse(t, func() *browser.Answer { return out.Get(linking) })
 	if accountOwner(t, w, "op", "ada") != "" {
 		t.Error("linked to somebody")
 	}
@@ -225,10 +226,10 @@ func account06(t *T) {
 	if who := accountOwner(t, w, "op", "grace"); who == me || who == "" {
 		t.Errorf("a plain sign-in linked to %q", who)
 	}
-	if a := w.MustRefuse(t, func() *arena.Answer { return out.Post("/api/auth/signin/op", "link", "true") }); !strings.Contains(a.Location(), "SessionRequired") {
+	if a := w.MustRefuse(t, func() *browser.Answer { return out.Post("/api/auth/signin/op", "link", "true") }); !strings.Contains(a.Location(), "SessionRequired") {
 		t.Errorf("link without a session: %s", a.Location())
 	}
-	w.MustRefuse(t, func() *arena.Answer { return b.Post("/api/auth/signin/op", "link", "true", "csrfToken", "") })
+	w.MustRefuse(t, func() *browser.Answer { return b.Post("/api/auth/signin/op", "link", "true", "csrfToken", "") })
 	if a := b.Get("/api/auth/signin/op?link=true"); strings.HasPrefix(a.Location(), w.OP.Issuer()) {
 		t.Error("a GET starts linking")
 	}

@@ -8,6 +8,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 // accountStrict runs f with each strategy, in mode none and, with first_proof
@@ -74,7 +75,7 @@ func account09(t *T) {
 		pending := attacker.Approve(w.OP, attacker.Begin("op", "link", "true"), "grace")
 		owner.SignInByMail(w, "alan@example.com")
 		me := w.Person(t, owner)
-		w.MustRefuseLate(t, func() *arena.Answer { return attacker.Get(pending) })
+		w.MustRefuseLate(t, func() *browser.Answer { return attacker.Get(pending) })
 		if list, err := w.Store.ListAccounts(t.Context(), me); err != nil || len(list) != 0 {
 			t.Errorf("left: %v %v", list, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 const (
@@ -64,16 +65,16 @@ func accountWorld(t *T, tune func(*authsvc.Config)) (w *arena.World, evil *idp.S
 }
 
 // accountVia is a sign-in at a provider as a person there.
-func accountVia(b *arena.Browser, op *idp.Server, provider, sub string, fields ...string) *arena.Answer {
+func accountVia(b *arena.Browser, op *idp.Server, provider, sub string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Get(b.Approve(op, b.Begin(provider, fields...), sub))
 }
 
 // accountRefused is accountVia that is refused at the end.
-func accountRefused(t *T, w *arena.World, b *arena.Browser, op *idp.Server, provider, sub string, fields ...string) *arena.Answer {
+func accountRefused(t *T, w *arena.World, b *arena.Browser, op *idp.Server, provider, sub string, fields ...string) *browser.Answer {
 	t.Helper()
 	back := b.Approve(op, b.Begin(provider, fields...), sub)
-	return w.MustRefuseLate(t, func() *arena.Answer { return b.Get(back) })
+	return w.MustRefuseLate(t, func() *browser.Answer { return b.Get(back) })
 }
 
 // accountOwner is the id of the user with an account, "" if nobody has it.

@@ -24,6 +24,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/process"
 )
@@ -194,7 +195,7 @@ func audit04(t *T) {
 	defer read.Close()
 	base, cmd := auditStart(t, write)
 	write.Close()
-	v := arena.NewVisitor(base, nil)
+	v := browser.New(base, nil)
 	slowest := time.Duration(0)
 	requests := t.Scale("requests with a full pipe", 900, 1500, 20_000) // it holds about 400 lines, and the queue 1024
 	for range requests {
@@ -263,7 +264,7 @@ func auditStart(t *T, log *os.File) (base string, cmd *exec.Cmd) {
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	smtpfaultUntil(t, func() bool {
-		a, err := arena.NewVisitor(base, nil).Get("/readyz")
+		a, err := browser.New(base, nil).Get("/readyz")
 		return err == nil && a.StatusCode == http.StatusOK
 	})
 	return base, cmd

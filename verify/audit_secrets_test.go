@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -193,7 +194,7 @@ func auditServe(t *T) {
 	k := &auditCanaries{seen: map[string]string{}}
 	k.add("secret", arena.Secret)
 	k.add("client secret", arena.ClientSecret)
-	v := arena.NewVisitor(p.URL, nil)
+	v := browser.New(p.URL, nil)
 	link, err := v.AskForLink(t.Context(), n.Box, "ada@app.test")
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-
 	"net/url"
 	"regexp"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -216,7 +216,7 @@ func auditReload(t *T) {
 			t.Errorf("%s is told %d times", c[1], n)
 		}
 	}
-	if a, err := arena.NewVisitor(p.URL, nil).Get("/readyz"); err != nil || a.StatusCode != 200 {
+	if a, err := browser.New(p.URL, nil).Get("/readyz"); err != nil || a.StatusCode != 200 {
 		t.Errorf("twin: the service: %v %v", a, err)
 	}
 }

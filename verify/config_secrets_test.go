@@ -16,6 +16,7 @@ import (
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -147,8 +148,8 @@ func config04(t *T) {
 	n.OP.SetFault(idp.Fault{TokenAnswer: func(a map[string]any) {
 		canaries["access token"], canaries["ID token"] = a["access_token"].(string), a["id_token"].(string)
 	}})
-	v := arena.NewVisitor(arena.Origin, overPlain{p.Addr})
-	must := func(a *arena.Answer, err error) *arena.Answer {
+	v := browser.New(arena.Origin, overPlain{p.Addr})
+	must := func(a *browser.Answer, err error) *browser.Answer {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -173,13 +174,13 @@ func config04(t *T) {
 		}
 	}
 	must(v.Get("/api/auth/callback/op?code=" + canaries["code"] + "&state=wrong"))
-	mail := arena.NewVisitor(arena.Origin, overPlain{p.Addr})
+	mail := browser.New(arena.Origin, overPlain{p.Addr})
 	link, err := mail.AskForLink(t.Context(), n.Box, "mail@app.test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	canaries["link token"] = arena.MustURL(t, link).Query().Get("token")
-	must(arena.NewVisitor(arena.Origin, overPlain{p.Addr}).Get(link))
+	must(browser.New(arena.Origin, overPlain{p.Addr}).Get(link))
 	if err := mail.Open(link); err != nil {
 		t.Fatal(err)
 	}

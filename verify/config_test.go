@@ -3,7 +3,7 @@ package verify
 import (
 	"net/http"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -21,7 +21,7 @@ var configChecks = checks{
 
 func config05(t *T) {
 	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
-	v := arena.NewVisitor(p.URL, nil)
+	v := browser.New(p.URL, nil)
 	for path, want := range map[string]int{
 		"/debug/pprof/": http.StatusNotFound, "/debug/vars": http.StatusNotFound, "/metrics": http.StatusNotFound,
 		"/debug/pprof/heap": http.StatusNotFound, "/debug/pprof/cmdline": http.StatusNotFound, "/debug": http.StatusNotFound, "/config": http.StatusNotFound, "/.env": http.StatusNotFound,

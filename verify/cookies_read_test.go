@@ -11,11 +11,12 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
 // cookiesAsk asks GET session with Cookie header lines as written.
-func cookiesAsk(w *arena.World, lines ...string) *arena.Answer {
+func cookiesAsk(w *arena.World, lines ...string) *browser.Answer {
 	b := w.Browser()
 	b.Header["Cookie"] = lines
 	return b.Get("/api/auth/session")
@@ -104,7 +105,7 @@ func cookies04(t *T) {
 				planted := victim.Clone()
 				delete(planted.Cookies, w.CSRFCookie())
 				planted.Cookies[name] = pair
-				w.NoEffect(t, victim, func() *arena.Answer {
+				w.NoEffect(t, victim, func() *browser.Answer {
 					return planted.Clone().Form("/api/auth/signout", url.Values{"csrfToken": {token}}, site...)
 				})
 			}
@@ -112,7 +113,7 @@ func cookies04(t *T) {
 		if t.Mode == modeNone { // elsewhere the pair is bound to no session, as csrf-05 says
 			planted := victim.Clone()
 			planted.Cookies[w.CSRFCookie()] = pair
-			w.NoEffect(t, victim, func() *arena.Answer {
+			w.NoEffect(t, victim, func() *browser.Answer {
 				return planted.Form("/api/auth/signout", url.Values{"csrfToken": {token}})
 			})
 		}
@@ -155,13 +156,13 @@ func cookies05(t *T) {
 	cookiesAda(t, w, "$Version is another cookie", "$Version=1; "+s+"="+mine+"; $Path=/")
 	token := victim.CSRF()
 	pair := victim.Cookies[w.CSRFCookie()]
-	post := func(line string) *arena.Answer {
+	post := func(line string) *browser.Answer {
 		b := w.Browser()
 		b.Header["Cookie"] = []string{s + "=" + mine + "; " + line}
 		return b.Form("/api/auth/signout", url.Values{"csrfToken": {token}})
 	}
 	for _, line := range cookiesAlike(w.CSRFCookie(), pair) {
-		w.NoEffect(t, victim, func() *arena.Answer { return post(line) })
+		w.NoEffect(t, victim, func() *browser.Answer { return post(line) })
 	}
 	if a := post(w.CSRFCookie() + "=" + pair); a.Location() != arena.Origin {
 		t.Errorf("twin: %d %s", a.StatusCode, a.Location())
@@ -190,7 +191,7 @@ func cookies06(t *T) {
 				dressed.Cookies[plain(name)] = v
 			}
 		}
-		w.NoEffect(t, victim, func() *arena.Answer { return dressed.Get(pending) })
+		w.NoEffect(t, victim, func() *browser.Answer { return dressed.Get(pending) })
 		b := w.Browser()
 		b.Cookies[plain(s[:strings.LastIndex(s, ".")])+".callback-url"] = "%2Fplanted"
 		if a := b.Post("/api/auth/signout"); a.Location() != arena.Origin {
@@ -369,7 +370,7 @@ func cookies12(t *T) {
 	if t.Figure("431 after %v", fastest.Round(100*time.Microsecond)); fastest > 50*time.Millisecond {
 		t.Errorf("431 after %v", fastest)
 	}
-	if a, err := arena.NewVisitor(p.URL, nil).Get("/api/auth/signin"); err != nil || a.StatusCode != 200 {
+	if a, err := browser.New(p.URL, nil).Get("/api/auth/signin"); err != nil || a.StatusCode != 200 {
 		t.Errorf("twin: %v %v", a, err)
 	}
 	w := t.EnterOffline(cookiesFat(new(int)))
@@ -393,7 +394,7 @@ func cookies13(t *T) {
 		for _, path := range []string{"/api/auth/signin/email", "/api/auth/signout"} {
 			evicted := victim.Clone()
 			delete(evicted.Cookies, w.CSRFCookie())
-			a := w.NoEffect(t, victim, func() *arena.Answer {
+			a := w.NoEffect(t, victim, func() *browser.Answer {
 				return evicted.Form(path, url.Values{"csrfToken": {token}, "email": {"v@app.test"}}, site...)
 			})
 			fresh, _, _ := strings.Cut(evicted.Cookies[w.CSRFCookie()], map[bool]string{true: ".", false: "%"}[t.Mode == modeNone])

@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var cookiesChecks = checks{
@@ -58,7 +59,7 @@ func cookiesKinds(c *authsvc.Config) {
 func cookiesEvery(t *T, w *arena.World) []string {
 	var lines []string
 	b := w.Browser()
-	keep := func(a *arena.Answer) *arena.Answer { lines = append(lines, a.Header["Set-Cookie"]...); return a }
+	keep := func(a *browser.Answer) *browser.Answer { lines = append(lines, a.Header["Set-Cookie"]...); return a }
 	for _, path := range []string{"", "/signin", "/signin?callbackUrl=/x", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/error/Callback", "/verify-request", "/nope",
 		"/callback/op?state=x&code=y", "/callback/op?error=x", "/callback/old?oauth_token=x", "/callback/email?token=" + strings.Repeat("x", 43) + "&email=a@b.test"} {
 		keep(b.Get("/api/auth" + path))
@@ -170,7 +171,7 @@ func cookies14(t *T) {
 			if late {
 				want = "error=OAuthCallback"
 			}
-			a := w.MustRefuse(bubble, func() *arena.Answer { return b.Get("/api/auth/callback/plain?error=access_denied&state=" + state) })
+			a := w.MustRefuse(bubble, func() *browser.Answer { return b.Get("/api/auth/callback/plain?error=access_denied&state=" + state) })
 			if !strings.Contains(a.Location(), want) {
 				bubble.Errorf("after %v: %s", wait, a.Location())
 			}
@@ -189,19 +190,19 @@ func cookiesOffline() *authsvc.OAuth {
 }
 
 func cookies15(t *T) {
-	get := func(_ *arena.World, b *arena.Browser, callback string) *arena.Answer { return b.Get(callback) }
-	for name, run := range map[string]func(w *arena.World, b *arena.Browser, callback string) *arena.Answer{
+	get := func(_ *arena.World, b *arena.Browser, callback string) *browser.Answer { return b.Get(callback) }
+	for name, run := range map[string]func(w *arena.World, b *arena.Browser, callback string) *browser.Answer{
 		"success":   get,
 		"IdP error": get,
 		"veto":      get,
-		"bad state": func(_ *arena.World, b *arena.Browser, callback string) *arena.Answer {
+		"bad state": func(_ *arena.World, b *arena.Browser, callback string) *browser.Answer {
 			u := arena.MustURL(t, callback)
 			q := u.Query()
 			q.Set("state", q.Get("state")+"x")
 			u.RawQuery = q.Encode()
 			return b.Get(u.String())
 		},
-		"token 500": func(w *arena.World, b *arena.Browser, callback string) *arena.Answer {
+		"token 500": func(w *arena.World, b *arena.Browser, callback string) *browser.Answer {
 			w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 500}})
 			return b.Get(callback)
 		},
@@ -259,7 +260,7 @@ func cookies16(t *T) {
 	values = append(append(values, redirectEvery(allow, stride)...), redirectEvery(refuse, stride)...)
 	clean := []string{"HttpOnly", "Path=/", "SameSite=Lax", "Secure"}
 	for _, v := range values {
-		for _, a := range []*arena.Answer{
+		for _, a := range []*browser.Answer{
 			w.Browser().Get("/api/auth/signin?callbackUrl=" + url.QueryEscape(v)),
 			w.Browser().Post("/api/auth/signout", "callbackUrl", v),
 		} {

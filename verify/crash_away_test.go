@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
@@ -21,7 +22,7 @@ type crashSite struct {
 	server *servertest.Server
 	p      *process.Process
 	book   *crashBook
-	ada    *arena.Visitor
+	ada    *browser.Browser
 
 	mu     sync.Mutex
 	probes []crashProbe

@@ -15,6 +15,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -45,14 +46,14 @@ type crashBook struct {
 
 // A crashVisit is a browser and who it is.
 type crashVisit struct {
-	visitor      *arena.Visitor
+	visitor      *browser.Browser
 	address, sub string
 }
 
 // A crashLink is a link that was redeemed, with the browser that asked for it
 // as it was before.
 type crashLink struct {
-	visitor *arena.Visitor
+	visitor *browser.Browser
 	link    string
 }
 
@@ -75,10 +76,10 @@ func newCrashBook(t *T, near *process.Neighbours, p *process.Process) *crashBook
 	return b
 }
 
-func (b *crashBook) visitor() *arena.Visitor { return arena.NewVisitor(b.base, b.net) }
+func (b *crashBook) visitor() *browser.Browser { return browser.New(b.base, b.net) }
 
 // copied is another browser with the same cookies.
-func (b *crashBook) copied(v *arena.Visitor) *arena.Visitor {
+func (b *crashBook) copied(v *browser.Browser) *browser.Browser {
 	c := b.visitor()
 	at, err := url.Parse(v.Base + "/")
 	if err != nil {
@@ -188,7 +189,7 @@ func (b *crashBook) out(n int64) error {
 	return nil
 }
 
-func (b *crashBook) byMail(ctx context.Context, n int64) (*arena.Visitor, error) {
+func (b *crashBook) byMail(ctx context.Context, n int64) (*browser.Browser, error) {
 	address := crashAddress(n)
 	v := b.visitor()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

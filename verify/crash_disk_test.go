@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
@@ -53,7 +53,7 @@ func (d crashDisk) free(t *T) {
 // says so, no sign-in.
 func crashRefusedCleanly(t *T, near *process.Neighbours, url, sub string) {
 	t.Helper()
-	v := arena.NewVisitor(url, nil)
+	v := browser.New(url, nil)
 	err := v.SignIn(near.OP, sub)
 	if err == nil {
 		t.Errorf("%s signs in without a write", sub)
@@ -76,14 +76,14 @@ func crash06(t *T) {
 			p.Through = []string{"sh", "-c", `exec "$@" 2>>` + d.dir + `/log`, "sh"}
 			p.Start()
 			p.Ready(20 * time.Second)
-			ada := arena.NewVisitor(p.URL, nil)
+			ada := browser.New(p.URL, nil)
 			if err := ada.SignIn(near.OP, "ada"); err != nil {
 				t.Fatal(err)
 			}
 			d.fill(t)
 			// The log of the database has some room left that it has used before.
 			for range 200 {
-				if arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada") != nil && strategy == "database" {
+				if browser.New(p.URL, nil).SignIn(near.OP, "ada") != nil && strategy == "database" {
 					break
 				}
 			}
@@ -95,7 +95,7 @@ func crash06(t *T) {
 				t.Errorf("reads on a full disk: %q, %v", got, err)
 			}
 			d.free(t)
-			grace := arena.NewVisitor(p.URL, nil)
+			grace := browser.New(p.URL, nil)
 			if err := grace.SignIn(near.OP, "grace"); err != nil {
 				t.Errorf("with room again: %v", err)
 			}
@@ -103,7 +103,7 @@ func crash06(t *T) {
 			crashIntegrity(t, d.path())
 			p.Start()
 			p.Ready(20 * time.Second)
-			for v, want := range map[*arena.Visitor]string{ada: "ada@example.com", grace: "grace@example.com"} {
+			for v, want := range map[*browser.Browser]string{ada: "ada@example.com", grace: "grace@example.com"} {
 				if got, err := v.Email(); got != want || err != nil {
 					t.Errorf("after a restart: %q, want %q; %v", got, want, err)
 				}
@@ -138,7 +138,7 @@ func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 	t.Helper()
 	near := process.NewNeighbours(t)
 	p := process.Serve(t, near.YAML(""), crashEnv(t, server)...)
-	ada := arena.NewVisitor(p.URL, nil)
+	ada := browser.New(p.URL, nil)
 	if err := ada.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 	time.Sleep(200 * time.Millisecond)
 	err := errors.New("not tried")
 	for deadline := time.Now().Add(crashDeadline); err != nil && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		err = arena.NewVisitor(p.URL, nil).SignIn(near.OP, "grace")
+		err = browser.New(p.URL, nil).SignIn(near.OP, "grace")
 	}
 	if err != nil {
 		t.Errorf("with writes again: %v", err)
@@ -161,7 +161,7 @@ func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 
 // crashBrief signs somebody in on connections that end with it.
 func crashBrief(near *process.Neighbours, url, sub string) error {
-	v := arena.NewVisitor(url, nil)
+	v := browser.New(url, nil)
 	defer v.Client.CloseIdleConnections()
 	v.Client.Timeout = 5 * time.Second
 	return v.SignIn(near.OP, sub)
@@ -177,9 +177,9 @@ func crash08(t *T) {
 	p.Start()
 	p.Ready(20 * time.Second)
 	var mu sync.Mutex
-	var in []*arena.Visitor
+	var in []*browser.Browser
 	together(clients, func(int) {
-		v := arena.NewVisitor(p.URL, nil)
+		v := browser.New(p.URL, nil)
 		v.Client.Timeout = 10 * time.Second
 		if v.SignIn(near.OP, "ada") == nil {
 			mu.Lock()

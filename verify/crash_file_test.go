@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
@@ -83,7 +84,7 @@ func crash10(t *T) {
 			t.Fatal(err)
 		}
 		p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)
-		if a, err := arena.NewVisitor(p.URL, nil).Get("/api/auth/session"); err != nil || a.StatusCode != http.StatusOK {
+		if a, err := browser.New(p.URL, nil).Get("/api/auth/session"); err != nil || a.StatusCode != http.StatusOK {
 			t.Error(a, err)
 		}
 		p.Kill()
@@ -100,7 +101,7 @@ func crashFile(t *T, near *process.Neighbours, sub string) (file, log []byte) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "auth.db")
 	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+path)
-	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, sub); err != nil {
+	if err := browser.New(p.URL, nil).SignIn(near.OP, sub); err != nil {
 		t.Fatal(err)
 	}
 	log, err := os.ReadFile(path + "-wal")

@@ -9,6 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // csrf03 runs the test that reads the source for comparisons of secrets.
@@ -29,7 +30,7 @@ func csrfForms(t *T) (*arena.World, *arena.Browser) {
 }
 
 // quiet asserts that a request did nothing to who is signed in.
-func quiet(t *T, w *arena.World, b *arena.Browser, request func() *arena.Answer) *arena.Answer {
+func quiet(t *T, w *arena.World, b *arena.Browser, request func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	before, me, calls := w.Ledger.Lasting(), w.Person(t, b), w.TokenCalls()
 	a := request()
@@ -55,12 +56,12 @@ func csrf07(t *T) {
 	pending := b.Approve(w.OP, b.Begin("op"), "ada")
 	for _, method := range []string{"GET", "HEAD"} {
 		for _, path := range []string{"/signout", "/signin/op", "/signin/op?csrfToken=" + b.CSRF(), "/session?update=1", "/signin/email?email=a@b.test", "/callback/credentials?username=ada&password=right"} {
-			quiet(t, w, b, func() *arena.Answer {
+			quiet(t, w, b, func() *browser.Answer {
 				return b.Clone().Do(httptest.NewRequest(method, arena.Origin+"/api/auth"+path, nil))
 			})
 		}
 	}
-	quiet(t, w, b, func() *arena.Answer { return b.Clone().Do(httptest.NewRequest("HEAD", pending, nil)) })
+	quiet(t, w, b, func() *browser.Answer { return b.Clone().Do(httptest.NewRequest("HEAD", pending, nil)) })
 	if a := b.Clone().Get(pending); a.Location() != arena.Origin {
 		t.Errorf("twin: the callback after HEAD: %s", a.Location())
 	}
@@ -72,7 +73,7 @@ func csrf08(t *T) {
 	for _, header := range []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {
 		r := httptest.NewRequest("GET", arena.Origin+"/api/auth/signout?_method=POST&csrfToken="+token, nil)
 		r.Header.Set(header, "POST")
-		quiet(t, w, b, func() *arena.Answer { return b.Clone().Do(r) })
+		quiet(t, w, b, func() *browser.Answer { return b.Clone().Do(r) })
 	}
 	if a := b.Post("/api/auth/signout", "csrfToken", token); a.Location() != arena.Origin {
 		t.Errorf("twin: %s", a.Location())
@@ -89,14 +90,14 @@ func csrf09(t *T) {
 		"JSON look-alike": {"application/json-patch+json", json}, "list": {"application/json, text/plain", json},
 		"form with JSON suffix": {"application/x-www-form-urlencoded+json", form},
 	} {
-		a := w.NoEffect(t, b, func() *arena.Answer { return b.Clone().Raw("/api/auth/signout", v[0], v[1]) })
+		a := w.NoEffect(t, b, func() *browser.Answer { return b.Clone().Raw("/api/auth/signout", v[0], v[1]) })
 		if a.StatusCode != http.StatusUnsupportedMediaType {
 			t.Errorf("%s: status %d", name, a.StatusCode)
 		}
 	}
 	r := httptest.NewRequest("POST", arena.Origin+"/api/auth/signout", strings.NewReader(form))
 	r.Header["Content-Type"] = []string{"text/plain", "application/x-www-form-urlencoded"}
-	w.NoEffect(t, b, func() *arena.Answer { return b.Clone().Do(r) })
+	w.NoEffect(t, b, func() *browser.Answer { return b.Clone().Do(r) })
 	if a := b.Clone().Raw("/api/auth/signin/op", "application/json; charset=UTF-8", json); !strings.HasPrefix(a.Location(), w.OP.Issuer()) {
 		t.Errorf("twin, JSON: %d %s", a.StatusCode, a.Location())
 	}
@@ -108,10 +109,10 @@ func csrf09(t *T) {
 func csrf10(t *T) {
 	w, b := csrfWorld(t, nil)
 	token := b.CSRF()
-	w.NoEffect(t, b, func() *arena.Answer {
+	w.NoEffect(t, b, func() *browser.Answer {
 		return b.Clone().Form("/api/auth/signout?csrfToken="+token, url.Values{})
 	})
-	w.NoEffect(t, b, func() *arena.Answer {
+	w.NoEffect(t, b, func() *browser.Answer {
 		return b.Clone().Form("/api/auth/signout", url.Values{}, "X-CSRF-Token", token)
 	})
 	if a := b.Post("/api/auth/signout", "csrfToken", token); a.Location() != arena.Origin {
@@ -127,7 +128,7 @@ func csrf11(t *T) {
 		"csrfToken[]=" + token, "csrfToken=" + token + "&x=%zz", "x=1;csrfToken=" + token, "CSRFToken=" + token,
 		"csrfToken=" + token + "&callbackUrl=%2Fa&callbackUrl=%2Fb",
 	} {
-		w.NoEffect(t, b, func() *arena.Answer {
+		w.NoEffect(t, b, func() *browser.Answer {
 			return b.Clone().Raw("/api/auth/signout", "application/x-www-form-urlencoded", body)
 		})
 	}
@@ -135,7 +136,7 @@ func csrf11(t *T) {
 		`{"csrfToken":"` + token + `","csrfToken":"` + token + `"}`, `{"csrfToken":"bad","csrfToken":"` + token + `"}`,
 		`{"csrfToken":["` + token + `"]}`, `{"csrftoken":"` + token + `"}`, `{"csrfToken":"` + token + `"}{}`,
 	} {
-		w.NoEffect(t, b, func() *arena.Answer { return b.Clone().Raw("/api/auth/signout", "application/json", body) })
+		w.NoEffect(t, b, func() *browser.Answer { return b.Clone().Raw("/api/auth/signout", "application/json", body) })
 	}
 	if a := b.Raw("/api/auth/signout", "application/json", `{"csrfToken":"`+token+`"}`); !strings.HasPrefix(a.Location()+a.Text, arena.Origin) && a.StatusCode != 200 {
 		t.Errorf("twin: %d %s", a.StatusCode, a.Text)
@@ -143,8 +144,8 @@ func csrf11(t *T) {
 }
 
 // csrfHeaders posts a valid pair with headers.
-func csrfHeaders(w *arena.World, b *arena.Browser, token string, header []string) func() *arena.Answer {
-	return func() *arena.Answer {
+func csrfHeaders(w *arena.World, b *arena.Browser, token string, header []string) func() *browser.Answer {
+	return func() *browser.Answer {
 		return b.Clone().Form("/api/auth/signin/op", url.Values{"csrfToken": {token}}, header...)
 	}
 }
@@ -208,16 +209,16 @@ func csrf14(t *T) {
 	w, b := csrfForms(t)
 	token := b.CSRF()
 	for _, path := range []string{"/callback/apple/", "//callback/apple", "/callback/applex", "/callback/apple/../../signout", "/callback/%61pple", "/signout"} {
-		w.NoEffect(t, b, func() *arena.Answer {
+		w.NoEffect(t, b, func() *browser.Answer {
 			return b.Clone().Form("/api/auth"+path, url.Values{"csrfToken": {token}, "state": {"x"}}, "Sec-Fetch-Site", "cross-site")
 		})
 	}
 	for _, path := range []string{"/callback/op", "/callback/email", "/callback/credentials"} {
-		w.NoEffect(t, b, func() *arena.Answer {
+		w.NoEffect(t, b, func() *browser.Answer {
 			return b.Clone().Form("/api/auth"+path, with(csrfMutating["/api/auth"+path], "csrfToken", token), "Sec-Fetch-Site", "cross-site")
 		})
 	}
-	w.NoEffect(t, b, func() *arena.Answer {
+	w.NoEffect(t, b, func() *browser.Answer {
 		return b.Clone().Form("/api/auth/callback/apple", url.Values{"state": {"x"}, "repost": {"1"}}, "Sec-Fetch-Site", "cross-site")
 	})
 	apple := w.Browser()
@@ -242,13 +243,13 @@ func csrf16(t *T) {
 	theirs := attacker.Approve(w.OP, attacker.Begin("op"), "grace")
 	victim.SignIn(w.OP, "ada")
 	for _, dest := range []string{"document", "image", "iframe", "empty"} {
-		w.NoEffect(t, victim, func() *arena.Answer {
+		w.NoEffect(t, victim, func() *browser.Answer {
 			r := httptest.NewRequest("GET", theirs, nil)
 			r.Header.Set("Sec-Fetch-Dest", dest)
 			return victim.Clone().Do(r)
 		})
 	}
-	w.MustRefuse(t, func() *arena.Answer { return w.Browser().Get(theirs) })
+	w.MustRefuse(t, func() *browser.Answer { return w.Browser().Get(theirs) })
 	if a := attacker.Get(theirs); a.Location() != arena.Origin || attacker.Email() != "grace@example.com" {
 		t.Errorf("twin: in the attacker's own browser: %s\n%s", a.Location(), w.Logs)
 	}
@@ -260,7 +261,7 @@ func csrf17(t *T) {
 	attacker.SignIn(w.OP, "alan")
 	theirs := attacker.Approve(w.OP, attacker.Begin("op", "link", "true"), "grace")
 	victim.SignIn(w.OP, "ada")
-	w.NoEffect(t, victim, func() *arena.Answer { return victim.Get(theirs) })
+	w.NoEffect(t, victim, func() *browser.Answer { return victim.Get(theirs) })
 	if _, err := w.Store.GetUserByAccount(t.Context(), "op", "grace"); err == nil {
 		t.Error("the attacker's identity is linked")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 const (
@@ -97,7 +98,7 @@ func csrfCells(t *T, w *arena.World, b *arena.Browser, cells map[string][2]strin
 			if cell[0] != "" {
 				form = with(fields, "csrfToken", cell[0])
 			}
-			a := w.NoEffect(t, b, func() *arena.Answer { return c.Clone().Form(path, form) })
+			a := w.NoEffect(t, b, func() *browser.Answer { return c.Clone().Form(path, form) })
 			if to := a.Location(); a.StatusCode != 400 && !strings.HasSuffix(to, "csrf=true") {
 				t.Errorf("%s at %s: %d %s", name, path, a.StatusCode, to)
 			}
@@ -109,7 +110,7 @@ func csrfCells(t *T, w *arena.World, b *arena.Browser, cells map[string][2]strin
 
 // csrfScripted: a script gets the status, but for the clients of the compat
 // modes, which read the address only.
-func csrfScripted(t *T, a *arena.Answer, what string) {
+func csrfScripted(t *T, a *browser.Answer, what string) {
 	t.Helper()
 	switch {
 	case a.StatusCode == http.StatusForbidden || a.StatusCode == http.StatusBadRequest && (a.Text == "{}" || a.Text == "null"): // of POST session
@@ -214,7 +215,7 @@ func csrf05(t *T) {
 			mixed := victim.Clone()
 			mixed.Cookies[w.CSRFCookie()] = from.Cookies[w.CSRFCookie()]
 			for _, path := range []string{"/api/auth/signout", "/api/auth/signin/op"} {
-				w.NoEffect(t, victim, func() *arena.Answer {
+				w.NoEffect(t, victim, func() *browser.Answer {
 					return mixed.Clone().Form(path, url.Values{"csrfToken": {pair}, "link": {"true"}})
 				})
 			}
@@ -236,7 +237,7 @@ func csrf06(t *T) {
 		duringCookie := b.Cookies[w.CSRFCookie()]
 		replay := b.Clone()
 		replay.Cookies[w.CSRFCookie()] = oldCookie
-		w.NoEffect(t, b, func() *arena.Answer {
+		w.NoEffect(t, b, func() *browser.Answer {
 			return replay.Form("/api/auth/signout", url.Values{"csrfToken": {before}})
 		})
 		if a := b.Form("/api/auth/signout", url.Values{"csrfToken": {during}}); a.Location() != arena.Origin {
@@ -248,7 +249,7 @@ func csrf06(t *T) {
 		}
 		replay = b.Clone()
 		replay.Cookies[w.CSRFCookie()] = duringCookie
-		w.MustRefuse(t, func() *arena.Answer {
+		w.MustRefuse(t, func() *browser.Answer {
 			return replay.Form("/api/auth/signin/op", url.Values{"csrfToken": {during}})
 		})
 	})
@@ -263,7 +264,7 @@ func csrf24(t *T) {
 	rotated, gone := secrets(next, arena.Secret), secrets(next)
 	b := one.Browser()
 	token := b.CSRF()
-	ask := func(w *arena.World, address string) *arena.Answer {
+	ask := func(w *arena.World, address string) *browser.Answer {
 		c := b.Clone()
 		c.H = w
 		return c.Form("/api/auth/signin/email", url.Values{"csrfToken": {token}, "email": {address}})
@@ -273,7 +274,7 @@ func csrf24(t *T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.Location())
 		}
 	}
-	gone.MustRefuse(t, func() *arena.Answer { return ask(gone, "a@app.test") })
+	gone.MustRefuse(t, func() *browser.Answer { return ask(gone, "a@app.test") })
 	fresh := b.Clone()
 	fresh.H = gone
 	if a := fresh.Post("/api/auth/signin/email", "email", "a@app.test"); fresh.Cookies[gone.CSRFCookie()] == b.Cookies[gone.CSRFCookie()] || !strings.Contains(a.Location(), "verify-request") {

@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 // emailRecipients are addresses that split, wrap or smuggle.
@@ -36,7 +37,7 @@ func email08(t *T) {
 	w := smtpfaultWorld(t, s, func(c *authsvc.Config) { c.Events.Audit = emailGivenUp(c, given) })
 	b := w.Browser()
 	for _, address := range emailRecipients {
-		a := w.MustRefuse(t, func() *arena.Answer { return w.Browser().Post("/api/auth/signin/email", "email", address) })
+		a := w.MustRefuse(t, func() *browser.Answer { return w.Browser().Post("/api/auth/signin/email", "email", address) })
 		if a.StatusCode != 400 && !strings.Contains(a.Location(), "error=EmailSignin") { // 400: the body is not UTF-8
 			t.Errorf("%q: %s", address, a.Location())
 		}

@@ -18,6 +18,7 @@ import (
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 func email01(t *T) {
@@ -39,7 +40,7 @@ func email01(t *T) {
 			for _, replica := range []http.Handler{w, other} {
 				again, stranger := asked.Clone(), w.Browser()
 				again.H, stranger.H = replica, replica
-				if a := w.MustRefuse(t, func() *arena.Answer { return again.Get(link) }); !strings.Contains(a.Location(), "error=Verification") {
+				if a := w.MustRefuse(t, func() *browser.Answer { return again.Get(link) }); !strings.Contains(a.Location(), "error=Verification") {
 					t.Errorf("after %v: %s", wait, a.Location())
 				}
 				emailVoid(t, w, stranger, link)
@@ -109,7 +110,7 @@ func email03(t *T) {
 	if len(stored) < 43 || !strings.Contains(dump, stored) {
 		t.Fatalf("twin: stored %q", stored)
 	}
-	w.MustRefuse(t, func() *arena.Answer {
+	w.MustRefuse(t, func() *browser.Answer {
 		return b.Post("/api/auth/callback/email", "token", stored, "email", emailQuery(t, link).Get("email"))
 	})
 	if b.Get(link); b.Email() == "" {
@@ -138,11 +139,11 @@ func email04(t *T) {
 			probes = append(probes, [2]string{token, address})
 		}
 		for _, p := range probes {
-			for name, try := range map[string]func() *arena.Answer{
-				"POST": func() *arena.Answer {
+			for name, try := range map[string]func() *browser.Answer{
+				"POST": func() *browser.Answer {
 					return attacker.Post("/api/auth/callback/email", "token", p[0], "email", p[1])
 				},
-				"GET": func() *arena.Answer {
+				"GET": func() *browser.Answer {
 					return attacker.Get("/api/auth/callback/email?" + url.Values{"token": {p[0]}, "email": {p[1]}}.Encode())
 				},
 			} {
@@ -197,7 +198,7 @@ func email05(t *T) {
 		}
 	}
 	t.Figure("%d visits of scanners a mode", tries)
-	w.MustRefuse(t, func() *arena.Answer { // a scanner that sends forms, but has no token
+	w.MustRefuse(t, func() *browser.Answer { // a scanner that sends forms, but has no token
 		return w.Browser().Form("/api/auth/callback/email", emailQuery(t, link))
 	})
 	elsewhere := w.Browser()
@@ -317,7 +318,7 @@ func email20(t *T) {
 		b := w.Browser()
 		link := emailAsk(t, w, b, "ada@app.test")
 		veto = "at the link"
-		if a := w.MustRefuse(t, func() *arena.Answer { return b.Get(link) }); !strings.Contains(a.Location(), "error=AccessDenied") {
+		if a := w.MustRefuse(t, func() *browser.Answer { return b.Get(link) }); !strings.Contains(a.Location(), "error=AccessDenied") {
 			t.Errorf("%s", a.Location())
 		}
 		veto = ""

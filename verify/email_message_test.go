@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/mail"
 )
 
@@ -189,7 +190,7 @@ func email10(t *T) {
 		t.Run(name, func(t *T) {
 			w := t.EnterOffline(func(config *authsvc.Config) { config.Theme.SiteName = c.site })
 			b := w.Browser()
-			ask := func() *arena.Answer {
+			ask := func() *browser.Answer {
 				return b.Post("/api/auth/signin/email", "email", c.address, "callbackUrl", c.callbackURL)
 			}
 			if c.refused {

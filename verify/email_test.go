@@ -8,6 +8,7 @@ import (
 
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 // Links are asked first in these: email-06 and email-07 are of real browsers.
@@ -68,7 +69,7 @@ func emailQuery(t *T, link string) url.Values {
 }
 
 // emailConfirm posts what the page posts that asks first.
-func emailConfirm(t *T, b *arena.Browser, link string) *arena.Answer {
+func emailConfirm(t *T, b *arena.Browser, link string) *browser.Answer {
 	t.Helper()
 	q := emailQuery(t, link)
 	return b.Post("/api/auth/callback/email", "token", q.Get("token"), "email", q.Get("email"), "callbackUrl", q.Get("callbackUrl"))
@@ -77,9 +78,9 @@ func emailConfirm(t *T, b *arena.Browser, link string) *arena.Answer {
 // emailVoid asserts that a link, followed or confirmed, is refused.
 func emailVoid(t *T, w *arena.World, b *arena.Browser, link string) {
 	t.Helper()
-	for name, try := range map[string]func() *arena.Answer{
-		"confirmed": func() *arena.Answer { return emailConfirm(t, b, link) },
-		"with my own form": func() *arena.Answer {
+	for name, try := range map[string]func() *browser.Answer{
+		"confirmed": func() *browser.Answer { return emailConfirm(t, b, link) },
+		"with my own form": func() *browser.Answer {
 			q := emailQuery(t, link)
 			q.Set("csrfToken", b.CSRF())
 			return b.Form("/api/auth/callback/email", q)

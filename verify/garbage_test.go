@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -126,7 +126,7 @@ func TestGarbage(t *testing.T) {
 	if now := procFiles(t, p); now > files+8 {
 		t.Errorf("%d files are open, %d before", now, files)
 	}
-	if err := arena.NewVisitor(p.URL, nil).SignOut(); err != nil {
+	if err := browser.New(p.URL, nil).SignOut(); err != nil {
 		t.Errorf("twin: a request that means something: %v", err)
 	}
 }

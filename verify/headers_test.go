@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var headersChecks = checks{
@@ -31,7 +32,7 @@ func headersKinds(c *authsvc.Config) {
 }
 
 // headersPages opens every built-in page that can be reached, by what it is.
-func headersPages(t *T, w *arena.World) map[string]*arena.Answer {
+func headersPages(t *T, w *arena.World) map[string]*browser.Answer {
 	t.Helper()
 	out, in, other, left := w.Browser(), w.Browser(), w.Browser(), w.Browser()
 	in.SignIn(w.OP, "ada")
@@ -41,7 +42,7 @@ func headersPages(t *T, w *arena.World) map[string]*arena.Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := map[string]*arena.Answer{
+	pages := map[string]*browser.Answer{
 		"verify-request":   out.Get("/api/auth/verify-request"),
 		"confirm":          other.Get(arena.Link(t, w.Mail.Next(t))),
 		"repost":           w.Browser().Form("/api/auth/callback/apple", answer.Params, "Sec-Fetch-Site", "cross-site"),
@@ -63,7 +64,7 @@ func headersPages(t *T, w *arena.World) map[string]*arena.Answer {
 }
 
 // headersPolicy is a Content-Security-Policy by directive.
-func headersPolicy(a *arena.Answer) map[string]string {
+func headersPolicy(a *browser.Answer) map[string]string {
 	policy := map[string]string{}
 	for part := range strings.SplitSeq(a.Header.Get("Content-Security-Policy"), "; ") {
 		name, value, _ := strings.Cut(part, " ")
@@ -108,7 +109,7 @@ func headers01(t *T) {
 // A headersSeen is an answer and what was asked.
 type headersSeen struct {
 	what string
-	*arena.Answer
+	*browser.Answer
 }
 
 // headersEvery asks every route by every method, signed in and not, well and
@@ -123,7 +124,9 @@ func headersEvery(t *T, w *arena.World) (list []headersSeen) {
 		token := b.CSRF()
 		for _, path := range paths {
 			full := "/api/auth" + path
-			keep := func(what string, a *arena.Answer) { list = append(list, headersSeen{who + " " + what + " " + path, a}) }
+			keep := func(what string, a *browser.Answer) {
+				list = append(list, headersSeen{who + " " + what + " " + path, a})
+			}
 			keep("GET", b.Clone().Get(full))
 			keep("POST", b.Clone().Form(full, url.Values{"csrfToken": {token}}))
 			keep("POST of a script", b.Clone().Form(full, url.Values{"csrfToken": {token}, "json": {"true"}, "username": {"nobody"}, "password": {"x"}}))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // httpwirePosts are all routes that read a body.
@@ -36,7 +37,7 @@ func httpwireDefuse(t *T, w *arena.World, b *arena.Browser, bombs map[string]bom
 				}
 				for _, known := range []bool{true, false} {
 					began := time.Now()
-					a := w.MustRefuse(t, func() *arena.Answer {
+					a := w.MustRefuse(t, func() *browser.Answer {
 						r := httptest.NewRequest(http.MethodPost, b.Origin+"/api/auth"+path, strings.NewReader(v.body))
 						if !known {
 							r.ContentLength = -1
@@ -170,7 +171,7 @@ func httpwire11(t *T) {
 	z.Close()
 	for _, encoding := range []string{"gzip", "x-gzip", "deflate", "br", "zstd", "identity", "gzip, gzip", ""} {
 		t.Run("as "+encoding, func(t *T) {
-			a := w.NoEffect(t, b, func() *arena.Answer {
+			a := w.NoEffect(t, b, func() *browser.Answer {
 				return b.Clone().Raw("/api/auth/signout", formType, bombed.String()[:min(bombed.Len(), 60<<10)], "Content-Encoding", encoding)
 			})
 			c := b.Clone().Form("/api/auth/signout", url.Values{"csrfToken": {token}}, "Content-Encoding", encoding)
@@ -180,7 +181,7 @@ func httpwire11(t *T) {
 		})
 	}
 	t.Run("not announced", func(t *T) {
-		if a := w.NoEffect(t, b, func() *arena.Answer { return b.Clone().Raw("/api/auth/signout", formType, bombed.String()) }); a.StatusCode != 400 && a.StatusCode != 413 {
+		if a := w.NoEffect(t, b, func() *browser.Answer { return b.Clone().Raw("/api/auth/signout", formType, bombed.String()) }); a.StatusCode != 400 && a.StatusCode != 413 {
 			t.Errorf("%d", a.StatusCode)
 		}
 	})

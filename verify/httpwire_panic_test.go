@@ -16,6 +16,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // panicWord is in every panic and error of the application's code, and in no
@@ -72,9 +73,9 @@ func httpwireHooks(boom func()) map[string]func(*authsvc.Config) {
 }
 
 // httpwireTour goes through every flow, and returns all answers.
-func httpwireTour(w *arena.World, b *arena.Browser) []*arena.Answer {
-	all := []*arena.Answer{b.Get("/api/auth/signin"), b.Get("/api/auth/providers")}
-	add := func(a *arena.Answer) *arena.Answer { all = append(all, a); return a }
+func httpwireTour(w *arena.World, b *arena.Browser) []*browser.Answer {
+	all := []*browser.Answer{b.Get("/api/auth/signin"), b.Get("/api/auth/providers")}
+	add := func(a *browser.Answer) *browser.Answer { all = append(all, a); return a }
 	if a := add(b.Post("/api/auth/signin/op", "callbackUrl", "/page")); strings.HasPrefix(a.Location(), w.OP.Issuer()) {
 		add(b.Get(b.Approve(w.OP, a.Location(), "ada")))
 	}
@@ -178,7 +179,7 @@ func httpwireStorePanics(t *T, boom func()) {
 
 // httpwireQuiet: an answer shows nothing of the inside, and a 500 names the
 // request in the log.
-func httpwireQuiet(t *T, w *arena.World, a *arena.Answer) {
+func httpwireQuiet(t *T, w *arena.World, a *browser.Answer) {
 	t.Helper()
 	var all strings.Builder
 	fmt.Fprintf(&all, "%s\n%v\n", a.Text, a.Header)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // httpwirePaths are all routes of the interface.
@@ -19,7 +19,7 @@ func httpwire12(t *T) {
 	for _, method := range []string{"TRACE", "CONNECT", "PUT", "DELETE", "PATCH", "FOO", "OPTIONS", "HEAD", "get", "F\"<script>", "PROPFIND"} {
 		t.Run(method, func(t *T) {
 			for _, path := range httpwirePaths {
-				a := w.NoEffect(t, b, func() *arena.Answer {
+				a := w.NoEffect(t, b, func() *browser.Answer {
 					r := httptest.NewRequest(http.MethodGet, b.Origin+"/api/auth"+path, strings.NewReader("canary"))
 					r.Method = method
 					r.Header.Set("X-Canary", "canary")
@@ -68,7 +68,7 @@ func httpwire16(t *T) {
 		"path": "/" + long, "provider": "/signin/" + long, "callback": "/callback/" + long, "error word": "/error/" + long, "slashes": strings.Repeat("/", 64<<10),
 		"dots": strings.Repeat("/..", 20_000), "escapes": "/signin/" + strings.Repeat("%2e", 20_000),
 	} {
-		if a := w.MustRefuse(t, func() *arena.Answer { return b.Clone().Get("/api/auth" + target) }); a.StatusCode >= 500 || len(a.Text) > 1000 {
+		if a := w.MustRefuse(t, func() *browser.Answer { return b.Clone().Get("/api/auth" + target) }); a.StatusCode >= 500 || len(a.Text) > 1000 {
 			t.Errorf("%s: %d, %d bytes", name, a.StatusCode, len(a.Text))
 		}
 	}

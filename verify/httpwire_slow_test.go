@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -20,7 +20,7 @@ func httpwireUsers(t testing.TB, p *process.Process, rps int, span time.Duration
 	var mu sync.Mutex
 	var all []time.Duration
 	var running sync.WaitGroup
-	v := arena.NewVisitor(p.URL, nil)
+	v := browser.New(p.URL, nil)
 	for tick, end := time.NewTicker(time.Second/time.Duration(rps)), time.After(span); ; {
 		select {
 		case <-end:
@@ -109,7 +109,7 @@ func httpwire06(t *T) {
 	p, _ := httpwireServe(t)
 	n := t.Scale("slow bodies", 0, 200, 1000)
 	readers := t.Scale("slow readers", 0, 40, 200)
-	arena.NewVisitor(p.URL, nil).Get("/healthz") //nolint:errcheck // what it opens belongs to the calm
+	browser.New(p.URL, nil).Get("/healthz") //nolint:errcheck // what it opens belongs to the calm
 	calm := procFiles(t, p)
 	var clients []net.Conn
 	t.Cleanup(func() {
@@ -165,7 +165,7 @@ func httpwire17(t *T) {
 		}
 	}
 	began := time.Now()
-	a, err := arena.NewVisitor(p.URL, nil).Get("/healthz")
+	a, err := browser.New(p.URL, nil).Get("/healthz")
 	if err != nil || a.StatusCode != 200 || time.Since(began) > time.Second {
 		t.Errorf("health: %v after %v", err, time.Since(began))
 	}

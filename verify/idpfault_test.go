@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var idpfaultChecks = checks{
@@ -46,7 +47,7 @@ func idpfaultCell(t *T, name string, e idp.Endpoint, fault idp.Fault, more func(
 		}
 		w.OP.SetFault(fault)
 		begin := time.Now()
-		a := w.MustRefuseLate(t, func() *arena.Answer {
+		a := w.MustRefuseLate(t, func() *browser.Answer {
 			if back == "" {
 				return b.Post("/api/auth/signin/op")
 			}
@@ -286,7 +287,7 @@ func idpfault03(t *T) {
 					back = b.Approve(w.OP, b.Begin("op"), "ada")
 				}
 				m.set(path, mangle)
-				a := w.MustRefuseLate(t, func() *arena.Answer {
+				a := w.MustRefuseLate(t, func() *browser.Answer {
 					if back == "" {
 						return b.Post("/api/auth/signin/op")
 					}

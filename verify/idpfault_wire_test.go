@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // An idpfaultPort is a listener on 127.0.0.1 that misbehaves, and counts.
@@ -100,7 +101,7 @@ func idpfaultSocket(t *T, name, endpoint, base string) func() {
 	}
 	return func() {
 		begin := time.Now()
-		a := w.MustRefuseLate(t, func() *arena.Answer {
+		a := w.MustRefuseLate(t, func() *browser.Answer {
 			b := w.Browser()
 			a := b.Post("/api/auth/signin/" + id)
 			if strings.HasPrefix(a.Location(), w.OP.Issuer()) {
@@ -202,7 +203,7 @@ func idpfault09(t *T) {
 			})
 			w := t.Enter(func(config *authsvc.Config) { oidcProvider(config).Issuer = "https://op.faults.test:" + here.port() })
 			begin := time.Now()
-			a := w.MustRefuse(t, func() *arena.Answer { return w.Browser().Post("/api/auth/signin/op") })
+			a := w.MustRefuse(t, func() *browser.Answer { return w.Browser().Post("/api/auth/signin/op") })
 			d := time.Since(begin)
 			if d > 10*time.Second || !strings.Contains(a.Location(), "error=OAuthSignin") {
 				t.Errorf("%s after %v", a.Location(), d)

@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -135,10 +136,10 @@ func jwe01Reverse(t *T, h *jweHaul, refused func(*T, string, string)) {
 		c.Cookies[name] = token
 		return c
 	}
-	h.NoEffect(t, h.b, func() *arena.Answer { return swapped(h.txName).Get("/api/auth/callback/op?code=x&state=" + h.state) })
+	h.NoEffect(t, h.b, func() *browser.Answer { return swapped(h.txName).Get("/api/auth/callback/op?code=x&state=" + h.state) })
 	first, _, _ := strings.Cut(token, ".")
 	for _, csrf := range []string{token, first} {
-		h.NoEffect(t, h.b, func() *arena.Answer {
+		h.NoEffect(t, h.b, func() *browser.Answer {
 			return swapped(h.CSRFCookie()).Form("/api/auth/signout", url.Values{"csrfToken": {csrf}})
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -67,7 +68,7 @@ func lifecycle02(t *T) {
 	b := newCrashBook(t, near, all[0])
 	b.net = lifecycleBalancer(all)
 	b.excused = func(error) bool { return false }
-	away := map[*arena.Visitor]string{}
+	away := map[*browser.Browser]string{}
 	for range 10 {
 		v := b.visitor()
 		a, err := v.Post("/api/auth/signin/op")
@@ -120,14 +121,14 @@ func lifecycleBalancer(all []*process.Process) *http.Transport {
 func lifecycle03(t *T) {
 	near, dir := process.NewNeighbours(t), t.TempDir()
 	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
-	ada := arena.NewVisitor(p.URL, nil)
+	ada := browser.New(p.URL, nil)
 	if err := ada.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
 	}
 	before := near.OP.Calls(idp.EndpointToken)
 	near.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: time.Minute}})
 	ended := make(chan error, 1)
-	go func() { ended <- arena.NewVisitor(p.URL, nil).SignIn(near.OP, "grace") }()
+	go func() { ended <- browser.New(p.URL, nil).SignIn(near.OP, "grace") }()
 	for deadline := time.Now().Add(10 * time.Second); near.OP.Calls(idp.EndpointToken) == before && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}

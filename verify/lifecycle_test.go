@@ -20,6 +20,7 @@ import (
 	"authsvc/internal/sqlschema"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
@@ -103,7 +104,7 @@ func lifecycle05(t *T) {
 			for _, p := range all {
 				p.Ready(60 * time.Second)
 			}
-			if err := arena.NewVisitor(all[replicas-1].URL, nil).SignIn(near.OP, "ada"); err != nil {
+			if err := browser.New(all[replicas-1].URL, nil).SignIn(near.OP, "ada"); err != nil {
 				t.Errorf("%s: %v", from, err)
 			}
 			if got := lifecycleVersions(t, env); got != nil && fmt.Sprint(got) != lifecycleAll() {
@@ -147,7 +148,7 @@ func lifecycle06(t *T) {
 		}
 		for i, p := range killed {
 			lifecycleResume(t, p)
-			if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada"); err != nil {
+			if err := browser.New(p.URL, nil).SignIn(near.OP, "ada"); err != nil {
 				t.Errorf("trial %d: %v", i, err)
 			}
 			if got := lifecycleVersions(t, p.Env()); got != nil && fmt.Sprint(got) != lifecycleAll() {
@@ -345,7 +346,7 @@ func lifecycle09(t *T) {
 		begun := time.Now()
 		p.Ready(20 * time.Second)
 		t.Figure("%s: ready after %.1f s", s.name, time.Since(begun).Seconds())
-		if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada"); err != nil || p.PID() != pid {
+		if err := browser.New(p.URL, nil).SignIn(near.OP, "ada"); err != nil || p.PID() != pid {
 			t.Error(err)
 		}
 	})
@@ -370,7 +371,7 @@ func lifecycle10(t *T) {
 	}
 	expect("all is well", http.StatusOK)
 	near.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503, idp.EndpointToken: 503, idp.EndpointJWKS: 503, idp.EndpointAuthorize: 503}})
-	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada"); err == nil {
+	if err := browser.New(p.URL, nil).SignIn(near.OP, "ada"); err == nil {
 		t.Error("the identity provider is not down")
 	}
 	time.Sleep(1200 * time.Millisecond) // an answer of the store counts for 1 s
@@ -380,9 +381,9 @@ func lifecycle10(t *T) {
 	expect("store down", http.StatusServiceUnavailable)
 	server.Start()
 	expect("store up", http.StatusOK)
-	err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada")
+	err := browser.New(p.URL, nil).SignIn(near.OP, "ada")
 	for deadline := time.Now().Add(crashDeadline); err != nil && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		err = arena.NewVisitor(p.URL, nil).SignIn(near.OP, "ada") // a provider that was down is not asked at once
+		err = browser.New(p.URL, nil).SignIn(near.OP, "ada") // a provider that was down is not asked at once
 	}
 	if err != nil {
 		t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var logoutChecks = checks{
@@ -109,7 +110,7 @@ func logoutOddReturns(t *T, w *arena.World) {
 	q := u.Query()
 	q.Set("state", state)
 	u.RawQuery = q.Encode()
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(u.String()) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(u.String()) })
 	b = w.Browser()
 	state = logoutLeave(t, w, b, "/bye").Get("state")
 	b.SignIn(w.OP, "grace")
@@ -137,7 +138,7 @@ func logoutToken(w *arena.World, pairs ...any) string {
 }
 
 // logoutTell is what the provider's server does: no cookies, no origin.
-func logoutTell(t *T, w *arena.World, provider string, tokens ...string) *arena.Answer {
+func logoutTell(t *T, w *arena.World, provider string, tokens ...string) *browser.Answer {
 	t.Helper()
 	a := w.Browser().Form("/api/auth/backchannel-logout/"+provider, url.Values{"logout_token": tokens})
 	if !strings.Contains(a.Header.Get("Cache-Control"), "no-store") || len(a.Cookies()) > 0 {
@@ -181,7 +182,7 @@ func logout03(t *T) {
 		})
 		victim := w.Browser()
 		victim.SignIn(w.OP, "ada")
-		refused := func(name string, want int, a *arena.Answer) {
+		refused := func(name string, want int, a *browser.Answer) {
 			t.Helper()
 			if a.StatusCode != want || strings.Contains(a.Text, "eyJ") {
 				t.Errorf("%s: %d %s", name, a.StatusCode, a.Text)
@@ -191,7 +192,7 @@ func logout03(t *T) {
 			}
 		}
 		for name, raw := range logoutForged(w) {
-			w.NoEffect(t, victim, func() *arena.Answer {
+			w.NoEffect(t, victim, func() *browser.Answer {
 				a := logoutTell(t, w, "op", raw)
 				refused(name, 400, a)
 				return a

@@ -9,6 +9,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var oauth1Checks = checks{
@@ -42,7 +43,7 @@ func oauth1World(t *T, tune func(*authsvc.OAuth1)) *arena.World {
 }
 
 // oauth1SignIn goes through the flow as the person sub.
-func oauth1SignIn(w *arena.World, b *arena.Browser, sub string) *arena.Answer {
+func oauth1SignIn(w *arena.World, b *arena.Browser, sub string) *browser.Answer {
 	return b.Get(b.Approve(w.OP, b.Begin("old"), sub))
 }
 
@@ -53,7 +54,7 @@ func oauth1Cells(t *T, w *arena.World, cells map[string]func(q url.Values)) {
 		b := w.Browser()
 		back := b.Approve(w.OP, b.Begin("old"), "grace")
 		before := w.OP.Calls(idp.EndpointOAuth1Token)
-		a := w.MustRefuse(t, func() *arena.Answer { return b.Get(query(t, back, change)) })
+		a := w.MustRefuse(t, func() *browser.Answer { return b.Get(query(t, back, change)) })
 		if b.Email() != "" || w.OP.Calls(idp.EndpointOAuth1Token) != before || !strings.Contains(a.Location(), "error=OAuthCallback") {
 			t.Errorf("%s: as %q, at %s", name, b.Email(), a.Location())
 		}
@@ -73,7 +74,7 @@ func oauth102(t *T) {
 	} {
 		w.OP.SetFault(oauth1Says(idp.EndpointOAuth1Initiate, body))
 		b := w.Browser()
-		a := w.MustRefuse(t, func() *arena.Answer { return b.Post("/api/auth/signin/old") })
+		a := w.MustRefuse(t, func() *browser.Answer { return b.Post("/api/auth/signin/old") })
 		if !strings.Contains(a.Location(), "error=OAuthSignin") {
 			t.Errorf("%s: %s", name, a.Location())
 		}
@@ -122,12 +123,12 @@ func oauth104(t *T) {
 	})
 	victim := w.Browser()
 	victim.SignIn(w.OP, "grace")
-	w.NoEffect(t, victim, func() *arena.Answer { return victim.Get("/api/auth/callback/old?" + elsewhere.Encode()) })
+	w.NoEffect(t, victim, func() *browser.Answer { return victim.Get("/api/auth/callback/old?" + elsewhere.Encode()) })
 	b := w.Browser()
 	back := b.Approve(w.OP, b.Begin("old"), "alan")
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(strings.Replace(back, "/callback/old", "/callback/op", 1)) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(strings.Replace(back, "/callback/old", "/callback/op", 1)) })
 	state := arena.MustURL(t, b.Begin("op")).Query().Get("state")
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(query(t, back, func(q url.Values) { q.Set("state", state) })) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(query(t, back, func(q url.Values) { q.Set("state", state) })) })
 }
 
 func oauth105(t *T) {
@@ -139,8 +140,8 @@ func oauth105(t *T) {
 		t.Fatalf("twin: %s\n%s", a.Location(), w.Logs)
 	}
 	calls := w.OP.Calls(idp.EndpointOAuth1Token)
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(back) })
-	w.MustRefuse(t, func() *arena.Answer { return jar.Get(back) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(back) })
+	w.MustRefuse(t, func() *browser.Answer { return jar.Get(back) })
 	if w.OP.Calls(idp.EndpointOAuth1Token) != calls {
 		t.Error("the provider was asked again")
 	}
@@ -190,7 +191,7 @@ func oauth109(t *T) {
 	}
 	w.OP.SetFault(idp.Fault{Intercept: intercept})
 	b := w.Browser()
-	w.MustRefuse(t, func() *arena.Answer { return b.Post("/api/auth/signin/old") })
+	w.MustRefuse(t, func() *browser.Answer { return b.Post("/api/auth/signin/old") })
 	if a := oauth1SignIn(w, b, "grace"); a.Location() != arena.Origin {
 		t.Errorf("twin: %s", a.Location())
 	}
@@ -213,10 +214,10 @@ func oauth110(t *T) {
 			if e == idp.EndpointOAuth1Token {
 				back := b.Approve(w.OP, b.Begin("old"), "grace")
 				w.OP.SetFault(oauth1Says(e, body))
-				to = w.MustRefuse(t, func() *arena.Answer { return b.Get(back) }).Location()
+				to = w.MustRefuse(t, func() *browser.Answer { return b.Get(back) }).Location()
 			} else {
 				w.OP.SetFault(oauth1Says(e, body))
-				to = w.MustRefuse(t, func() *arena.Answer { return b.Post("/api/auth/signin/old") }).Location()
+				to = w.MustRefuse(t, func() *browser.Answer { return b.Post("/api/auth/signin/old") }).Location()
 			}
 			if !strings.Contains(to, "error="+word) || b.Email() != "" {
 				t.Errorf("%s at %s: %s", name, e, to)
@@ -233,10 +234,10 @@ func oauth111(t *T) {
 	w := oauth1World(t, nil)
 	b := w.Browser()
 	denied := b.Approve(w.OP, b.Begin("old"), "")
-	if a := w.MustRefuse(t, func() *arena.Answer { return b.Get(denied) }); !strings.Contains(a.Location(), "error=AccessDenied") {
+	if a := w.MustRefuse(t, func() *browser.Answer { return b.Get(denied) }); !strings.Contains(a.Location(), "error=AccessDenied") {
 		t.Errorf("%s", a.Location())
 	}
-	if a := w.MustRefuse(t, func() *arena.Answer { return b.Get(denied) }); !strings.Contains(a.Location(), "error=OAuthCallback") {
+	if a := w.MustRefuse(t, func() *browser.Answer { return b.Get(denied) }); !strings.Contains(a.Location(), "error=OAuthCallback") {
 		t.Errorf("again: %s", a.Location())
 	}
 	if a := oauth1SignIn(w, b, "grace"); a.Location() != arena.Origin {

@@ -19,6 +19,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 const oauth2AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -187,7 +188,7 @@ func oauth220(t *T) {
 		seen := map[any]bool{}
 		for range n {
 			b := k.Browser()
-			k.MustRefuseLate(t, func() *arena.Answer { return b.SignIn(k.evil, "ada") })
+			k.MustRefuseLate(t, func() *browser.Answer { return b.SignIn(k.evil, "ada") })
 			sent := k.wire.take()
 			k.judge(t, sent, k.evil.Issuer(), seen)
 			for _, raw := range sent {

@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 func oauth206(t *T) {
@@ -162,7 +163,7 @@ func oauth219(t *T) {
 		if q.Get("client_id") != id {
 			t.Errorf("client_id %q", q.Get("client_id"))
 		}
-		w.MustRefuseLate(t, func() *arena.Answer {
+		w.MustRefuseLate(t, func() *browser.Answer {
 			return b.Get("/api/auth/callback/plain?code=c0de&state=" + url.QueryEscape(q.Get("state")))
 		})
 		want := "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
@@ -182,7 +183,7 @@ func oauth219(t *T) {
 func oauth2Lies(t *T, bad, good map[string]idp.Fault) {
 	t.Helper()
 	w := oauth2Pair(t, nil)
-	sign := func() *arena.Answer {
+	sign := func() *browser.Answer {
 		b := w.Browser()
 		return b.Get(b.Approve(w.OP, b.Begin("plain"), "katherine"))
 	}

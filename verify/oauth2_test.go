@@ -10,6 +10,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var oauth2Checks = checks{
@@ -92,7 +93,7 @@ func oauth2Cells(t *T, w *arena.World, cells map[string]func(q url.Values)) {
 	for name, change := range cells {
 		b := w.Browser()
 		back := b.Approve(w.OP, b.Begin("op"), "grace")
-		w.MustRefuse(t, func() *arena.Answer { return b.Get(query(t, back, change)) })
+		w.MustRefuse(t, func() *browser.Answer { return b.Get(query(t, back, change)) })
 		if b.Email() != "" {
 			t.Errorf("%s: signed in", name)
 		}
@@ -149,7 +150,7 @@ func oauth203(t *T) {
 		}
 	}
 	for _, jar := range []*arena.Browser{csrf, tx, none} {
-		w.MustRefuse(t, func() *arena.Answer { return jar.Get(back) })
+		w.MustRefuse(t, func() *browser.Answer { return jar.Get(back) })
 	}
 	if a := b.Get(back); a.Location() != arena.Origin {
 		t.Errorf("twin: %s", a.Location())
@@ -163,7 +164,7 @@ func oauth204(t *T) {
 		server := map[string]*idp.Server{"op": w.OP, "op2": w.evil}[from]
 		back := b.Approve(server, b.Begin(from), "ada")
 		before := w.evil.Calls(idp.EndpointToken)
-		w.MustRefuse(t, func() *arena.Answer { return b.Get(strings.Replace(back, "/callback/"+from, "/callback/"+to, 1)) })
+		w.MustRefuse(t, func() *browser.Answer { return b.Get(strings.Replace(back, "/callback/"+from, "/callback/"+to, 1)) })
 		if w.evil.Calls(idp.EndpointToken) != before {
 			t.Error("the code went to the other provider")
 		}
@@ -182,8 +183,8 @@ func oauth205(t *T) {
 	if a := b.Get(back); a.Location() != arena.Origin {
 		t.Fatalf("twin: %s\n%s", a.Location(), w.Logs)
 	}
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(back) })
-	w.MustRefuse(t, func() *arena.Answer { return jar.Get(back) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(back) })
+	w.MustRefuse(t, func() *browser.Answer { return jar.Get(back) })
 	if b.Email() != "grace@example.com" {
 		t.Error("the session is gone")
 	}
@@ -195,7 +196,7 @@ func oauth208(t *T) {
 	theirs := victim.Approve(w.OP, victim.Begin("op"), "ada")
 	code := arena.MustURL(t, theirs).Query().Get("code")
 	back := attacker.Approve(w.OP, attacker.Begin("op"), "grace")
-	w.MustRefuseLate(t, func() *arena.Answer {
+	w.MustRefuseLate(t, func() *browser.Answer {
 		return attacker.Get(query(t, back, func(q url.Values) { q.Set("code", code) }))
 	})
 	if b := w.Browser(); b.SignIn(w.OP, "ada").Location() != arena.Origin {
@@ -218,11 +219,11 @@ func oauth210(t *T) {
 func oauth211(t *T) {
 	w := oauth2Pair(t, nil)
 	w.OP.SetFault(idp.Fault{Discovery: func(m map[string]any) { delete(m, "authorization_response_iss_parameter_supported") }})
-	sign := func(provider, sub string, change func(url.Values)) *arena.Answer {
+	sign := func(provider, sub string, change func(url.Values)) *browser.Answer {
 		b := w.Browser()
 		return b.Get(query(t, b.Approve(w.OP, b.Begin(provider), sub), change))
 	}
-	w.MustRefuse(t, func() *arena.Answer { return sign("op", "ada", func(q url.Values) { q.Set("iss", w.evil.Issuer()) }) })
+	w.MustRefuse(t, func() *browser.Answer { return sign("op", "ada", func(q url.Values) { q.Set("iss", w.evil.Issuer()) }) })
 	for name, change := range map[string]func(url.Values){"equal": func(url.Values) {}, "absent": func(q url.Values) { q.Del("iss") }} {
 		if a := sign("op", "grace", change); a.Location() != arena.Origin {
 			t.Errorf("twin, %s: %s", name, a.Location())
@@ -243,7 +244,7 @@ func oauth213(t *T) {
 	})
 	back := b.Approve(w.OP, honest, "ada")
 	for _, id := range []string{"op2", "op"} {
-		w.MustRefuse(t, func() *arena.Answer { return b.Get(strings.Replace(back, "/callback/op2", "/callback/"+id, 1)) })
+		w.MustRefuse(t, func() *browser.Answer { return b.Get(strings.Replace(back, "/callback/op2", "/callback/"+id, 1)) })
 	}
 	if w.evil.Calls(idp.EndpointToken) != 0 || b.Email() != "" {
 		t.Error("the honest provider's code reached the attacker")
@@ -258,17 +259,17 @@ func oauth214(t *T) {
 	b := w.Browser()
 	foreign := arena.MustURL(t, w.Browser().Begin("op")).Query().Get("state")
 	start := b.Begin("op")
-	w.MustRefuse(t, func() *arena.Answer { return b.Get("/api/auth/callback/op?error=access_denied") })
-	w.MustRefuse(t, func() *arena.Answer { return b.Get("/api/auth/callback/op?error=access_denied&state=" + foreign) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get("/api/auth/callback/op?error=access_denied") })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get("/api/auth/callback/op?error=access_denied&state=" + foreign) })
 	if a := b.Get(b.Approve(w.OP, start, "grace")); a.Location() != arena.Origin {
 		t.Errorf("twin: the live attempt is lost: %s", a.Location())
 	}
 	start = b.Begin("op")
 	denied := b.Approve(w.OP, start, "")
-	if a := w.MustRefuse(t, func() *arena.Answer { return b.Get(denied) }); !strings.Contains(a.Location(), "AccessDenied") {
+	if a := w.MustRefuse(t, func() *browser.Answer { return b.Get(denied) }); !strings.Contains(a.Location(), "AccessDenied") {
 		t.Errorf("%s", a.Location())
 	}
-	w.MustRefuse(t, func() *arena.Answer { return b.Get(b.Approve(w.OP, start, "grace")) })
+	w.MustRefuse(t, func() *browser.Answer { return b.Get(b.Approve(w.OP, start, "grace")) })
 }
 
 func oauth215(t *T) {
@@ -291,7 +292,7 @@ func oauth216(t *T) {
 	})
 	b := w.Browser()
 	back := b.Approve(w.OP, b.Begin("op"), "grace")
-	w.MustRefuse(t, func() *arena.Answer {
+	w.MustRefuse(t, func() *browser.Answer {
 		return b.Form("/api/auth/callback/op", with(arena.MustURL(t, back).Query(), "csrfToken", b.CSRF()))
 	})
 	if a := b.Get(back); a.Location() != arena.Origin {
@@ -302,7 +303,7 @@ func oauth216(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.MustRefuse(t, func() *arena.Answer { return apple.Clone().Get("/api/auth/callback/apple?" + answer.Params.Encode()) })
+	w.MustRefuse(t, func() *browser.Answer { return apple.Clone().Get("/api/auth/callback/apple?" + answer.Params.Encode()) })
 	answer.Params.Set("repost", "1")
 	if a := apple.Form("/api/auth/callback/apple", answer.Params, "Sec-Fetch-Site", "same-origin"); a.Location() != arena.Origin {
 		t.Errorf("twin, form_post: %s\n%s", a.Location(), w.Logs)
@@ -371,7 +372,7 @@ func oauth227(t *T) {
 		if begun {
 			victim.Begin("op")
 		}
-		w.MustRefuse(t, func() *arena.Answer { return victim.Get(victim.Approve(w.OP, start, "ada")) })
+		w.MustRefuse(t, func() *browser.Answer { return victim.Get(victim.Approve(w.OP, start, "ada")) })
 	}
 	if b := w.Browser(); b.SignIn(w.OP, "ada").Location() != arena.Origin {
 		t.Error("twin: no sign-in")
@@ -392,7 +393,7 @@ func oauth228(t *T) {
 				t.Fatal(err)
 			}
 			r.URL = u
-			a := w.MustRefuse(t, func() *arena.Answer { return b.Clone().Do(r) })
+			a := w.MustRefuse(t, func() *browser.Answer { return b.Clone().Do(r) })
 			if t.Mode == modeNone && a.StatusCode != http.StatusNotFound || strings.Contains(a.Text+a.Location(), "marker") || strings.Contains(a.Text, "__proto__") {
 				t.Errorf("%s%.20s: %d", path, id, a.StatusCode)
 			}

@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 func oidc15(t *T) {
@@ -68,7 +69,7 @@ func oidcUnusable(t *T, w *arena.World, name string, fault idp.Fault) {
 	t.Helper()
 	w.OP.SetFault(fault)
 	defer w.OP.SetFault(idp.Fault{})
-	a := w.MustRefuse(t, func() *arena.Answer { return w.Browser().Post("/api/auth/signin/op") })
+	a := w.MustRefuse(t, func() *browser.Answer { return w.Browser().Post("/api/auth/signin/op") })
 	if !strings.Contains(a.Location(), "error=OAuthSignin") || t.Failed() {
 		t.Fatalf("%s: %d %s\n%s", name, a.StatusCode, a.Location(), w.Logs)
 	}
@@ -221,7 +222,7 @@ func oidc23(t *T) {
 		w := oidcOffline(t, func(c *authsvc.Config) { oidcProvider(c).Client.Secret = odd })
 		var asked []*http.Request
 		w.OP.SetFault(idp.Fault{Intercept: oidcRecord(idp.EndpointToken, &asked)})
-		w.MustRefuseLate(t, func() *arena.Answer { b := w.Browser(); return b.SignIn(w.OP, "ada") })
+		w.MustRefuseLate(t, func() *browser.Answer { b := w.Browser(); return b.SignIn(w.OP, "ada") })
 		if _, secret, _ := asked[0].BasicAuth(); secret != "a%3Ab%25c+d%2B%C3%BC" {
 			t.Errorf("%q", secret)
 		}
@@ -257,7 +258,7 @@ func oidc24(t *T) {
 		})
 		for _, acr := range []any{nil, "low", 0, []string{"high"}} {
 			w.OP.SetFault(oidcClaim("acr", acr))
-			a := w.MustRefuseLate(t, func() *arena.Answer { return w.Browser().SignIn(w.OP, "ada") })
+			a := w.MustRefuseLate(t, func() *browser.Answer { return w.Browser().SignIn(w.OP, "ada") })
 			if !strings.Contains(a.Location(), "error=AccessDenied") {
 				t.Errorf("acr %v: %s", acr, a.Location())
 			}

@@ -9,6 +9,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // The names in brackets are those of the OpenID Foundation's conformance tests
@@ -113,7 +114,7 @@ func oidcRefused(t *T, w *arena.World, name string, fault idp.Fault) {
 	w.OP.SetFault(fault)
 	defer w.OP.SetFault(idp.Fault{})
 	back := b.Approve(w.OP, to, "ada")
-	a := w.MustRefuseLate(t, func() *arena.Answer { return b.Get(back) })
+	a := w.MustRefuseLate(t, func() *browser.Answer { return b.Get(back) })
 	if !strings.Contains(a.Location(), "error=OAuthCallback") || b.Email() != "" {
 		t.Errorf("%s: %d %s, %q", name, a.StatusCode, a.Location(), b.Email())
 	}
@@ -125,7 +126,7 @@ func oidcRefused(t *T, w *arena.World, name string, fault idp.Fault) {
 }
 
 // oidcPages is the text of all pages that a refusal leads to.
-func oidcPages(b *arena.Browser, a *arena.Answer) string {
+func oidcPages(b *arena.Browser, a *browser.Answer) string {
 	text := a.Text
 	for range 4 {
 		if !strings.HasPrefix(a.Location(), b.Origin+"/api/auth/") {

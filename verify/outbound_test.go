@@ -17,6 +17,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -74,7 +75,7 @@ func outbound01(t *T) {
 		for _, endpoint := range []string{"jwks_uri", "userinfo_endpoint", "token_endpoint"} {
 			w := oidcWorld(t, nil)
 			w.OP.SetFault(idp.Fault{Discovery: func(m map[string]any) { m[endpoint] = to }, IDToken: func(c map[string]any) { c["picture"] = to }})
-			w.MustRefuseLate(t, func() *arena.Answer { return outboundSignIn(w) })
+			w.MustRefuseLate(t, func() *browser.Answer { return outboundSignIn(w) })
 			if n := canary.visits.Load(); n != 0 || t.Failed() {
 				t.Fatalf("%s %s: %d connections\n%s", endpoint, to, n, w.Logs)
 			}
@@ -91,7 +92,7 @@ func outbound01(t *T) {
 }
 
 // outboundSignIn goes through the flow as far as it goes.
-func outboundSignIn(w *arena.World) *arena.Answer {
+func outboundSignIn(w *arena.World) *browser.Answer {
 	b := w.Browser()
 	a := b.Post("/api/auth/signin/op")
 	if strings.HasPrefix(a.Location(), w.OP.Issuer()) {
@@ -121,7 +122,7 @@ func outboundAllowed(t *T) {
 		c.Outbound.AllowNetworks = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	})
 	w.OP.SetFault(at("https://169.254.169.254/jwks"))
-	w.MustRefuseLate(t, func() *arena.Answer { return outboundSignIn(w) })
+	w.MustRefuseLate(t, func() *browser.Answer { return outboundSignIn(w) })
 	if !strings.Contains(w.Logs.String(), "address is not allowed") {
 		t.Errorf("metadata addresses can be allowed\n%s", w.Logs)
 	}
@@ -292,7 +293,7 @@ func outbound08(t *T) {
 				q.Set(name, strings.Repeat("c", n))
 				back.RawQuery = q.Encode()
 				before := w.OP.Calls(idp.EndpointToken)
-				w.MustRefuseLate(t, func() *arena.Answer { return b.Get(back.String()) })
+				w.MustRefuseLate(t, func() *browser.Answer { return b.Get(back.String()) })
 				if name != "code" {
 					asked = 0
 				}
@@ -371,7 +372,7 @@ func outbound04(t *T) {
 			}}})
 			cells = append(cells, func() {
 				begin := time.Now()
-				a := w.MustRefuseLate(t, func() *arena.Answer {
+				a := w.MustRefuseLate(t, func() *browser.Answer {
 					if back == "" {
 						return b.Post("/api/auth/signin/op")
 					}

@@ -20,6 +20,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -100,7 +101,7 @@ func outbound05(t *T) {
 	env := []string{"AUTHSVC_STORAGE_URL=memory:", "SSL_CERT_FILE=" + roots, "SSL_CERT_DIR=" + t.TempDir()}
 	p := process.Serve(t, yaml.String(), env...)
 	for id, s := range servers {
-		a, err := arena.NewVisitor(p.URL, nil).Post("/api/auth/signin/" + id)
+		a, err := browser.New(p.URL, nil).Post("/api/auth/signin/" + id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/proxytest"
 )
@@ -76,16 +77,16 @@ func largestPad(t *T, w *arena.World, pad *atomic.Int64, chunks int) int {
 // largeJourney signs in, begins all other ways to sign in, completes one, and
 // reads the session, all through a proxy. It returns the largest Cookie header.
 func largeJourney(t *T, w *arena.World, p *proxytest.Proxy) (int, error) {
-	v := arena.NewVisitor(site, p.Transport("127.0.0.1"))
+	v := browser.New(site, p.Transport("127.0.0.1"))
 	largest := 0
 	v.Client.Transport = watched{v.Client.Transport, func(r *http.Request) { largest = max(largest, len(r.Header.Get("Cookie"))) }}
-	steps := []func() (*arena.Answer, error){
-		func() (*arena.Answer, error) {
+	steps := []func() (*browser.Answer, error){
+		func() (*browser.Answer, error) {
 			return v.Post("/api/auth/callback/credentials", "username", "ada", "password", "right")
 		},
-		func() (*arena.Answer, error) { return v.Post("/api/auth/signin/op", "callbackUrl", "/a") },
-		func() (*arena.Answer, error) { return v.Post("/api/auth/signin/op", "callbackUrl", "/b") },
-		func() (*arena.Answer, error) { return v.Post("/api/auth/signin/email", "email", "ada@app.test") },
+		func() (*browser.Answer, error) { return v.Post("/api/auth/signin/op", "callbackUrl", "/a") },
+		func() (*browser.Answer, error) { return v.Post("/api/auth/signin/op", "callbackUrl", "/b") },
+		func() (*browser.Answer, error) { return v.Post("/api/auth/signin/email", "email", "ada@app.test") },
 	}
 	for i, step := range steps {
 		if a, err := step(); err != nil || a.StatusCode != http.StatusFound || strings.Contains(a.Location(), "error") {
@@ -132,7 +133,7 @@ func session15(t *T) {
 	proxy := proxytest.Start(t, "nginx", proxytest.Options{Site: proxytest.Blocks(t, proxyPage, "nginx")[0], Backend: p.Addr, Outer: fmt.Sprintf(sharedCache, t.TempDir())})
 	s := &proxied{p, n, proxy}
 	ada, grace, nobody := s.visitor("127.0.0.2"), s.visitor("127.0.0.3"), s.visitor("127.0.0.4")
-	signIn := func(v *arena.Visitor, who string) {
+	signIn := func(v *browser.Browser, who string) {
 		t.Helper()
 		if err := v.SignIn(n.OP, who); err != nil {
 			t.Fatal(err)
@@ -140,7 +141,7 @@ func session15(t *T) {
 	}
 	are := func(want ...string) {
 		t.Helper()
-		for i, v := range []*arena.Visitor{ada, grace, nobody} {
+		for i, v := range []*browser.Browser{ada, grace, nobody} {
 			if email, err := v.Email(); email != want[i] || err != nil {
 				t.Errorf("visitor %d is %q, want %q; %v", i, email, want[i], err)
 			}
@@ -154,7 +155,7 @@ func session15(t *T) {
 		are("ada@example.com", "grace@example.com", "")
 	}
 	tokens := map[string]bool{}
-	for _, v := range []*arena.Visitor{ada, grace, nobody} {
+	for _, v := range []*browser.Browser{ada, grace, nobody} {
 		token, err := v.CSRF()
 		if err != nil || tokens[token] {
 			t.Errorf("a token is shared: %v", err)
@@ -163,7 +164,7 @@ func session15(t *T) {
 	}
 	for _, path := range append(httpwirePaths, "/error?error=AccessDenied", "/callback/op?code=x&state=y", "/nothing") {
 		for range 2 {
-			for _, v := range []*arena.Visitor{ada, nobody, grace} {
+			for _, v := range []*browser.Browser{ada, nobody, grace} {
 				a, err := v.Get("/api/auth" + path)
 				if err != nil {
 					t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/proxytest"
 )
@@ -61,8 +61,8 @@ func eachProxy(t *T, f func(t *T, program string, blocks []string)) {
 }
 
 // visitor is a browser at an address of this machine.
-func (s *proxied) visitor(from string) *arena.Visitor {
-	return arena.NewVisitor(site, s.proxy.Transport(from))
+func (s *proxied) visitor(from string) *browser.Browser {
+	return browser.New(site, s.proxy.Transport(from))
 }
 
 // raw sends bytes to the proxy.

@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 // crowd is how many come at once.
@@ -106,7 +107,7 @@ func race01(t *T) {
 		var in, refused atomic.Int64
 		together(crowd, func(i int) {
 			b := w.at(i, asked.Clone())
-			var a *arena.Answer
+			var a *browser.Answer
 			if i%2 == 0 {
 				a = b.Get(link)
 			} else {
@@ -133,7 +134,7 @@ func race03(t *T) {
 		mail, op := w.at(0, w.Browser()), w.at(1, w.Browser())
 		mail.Post("/api/auth/signin/email", "email", address)
 		link, back := arena.Link(t, w.Mail.Next(t)), op.Approve(w.OP, op.Begin("op"), sub)
-		var byOP *arena.Answer
+		var byOP *browser.Answer
 		together(2, func(i int) {
 			if i == 0 {
 				mail.Get(link)

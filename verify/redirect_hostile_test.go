@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -177,7 +178,7 @@ func redirect10(t *T) {
 					}
 					asGet := b.Clone().Get("/api/auth" + path + "?" + q.Encode())
 					asForm := b.Clone().Form("/api/auth"+path+"?"+q.Encode(), with(q, "csrfToken", b.CSRF()))
-					for _, a := range []*arena.Answer{asGet, asForm} {
+					for _, a := range []*browser.Answer{asGet, asForm} {
 						requests++
 						to := a.Location()
 						if to == "" || to == arena.Origin || strings.HasPrefix(to, arena.Origin+"/") {
@@ -245,7 +246,7 @@ func redirect12(t *T) {
 		b := w.Browser()
 		state := arena.MustURL(t, b.Begin("op")).Query().Get("state")
 		q := url.Values{"state": {state}, "error": {text}, "error_description": {"<script>alert(2)</script>"}, "error_uri": {"javascript:alert(3)"}, "error_uri2": {"https://evil.test"}}
-		a := w.MustRefuse(t, func() *arena.Answer { return b.Get("/api/auth/callback/op?" + q.Encode()) })
+		a := w.MustRefuse(t, func() *browser.Answer { return b.Get("/api/auth/callback/op?" + q.Encode()) })
 		if !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/error?error=OAuthCallback&request=") {
 			t.Errorf("%q: %s", text, a.Location())
 		}
@@ -356,7 +357,7 @@ func redirect08(t *T) {
 }
 
 // redirectGuess tries a password at an account of its own.
-func redirectGuess(b *arena.Browser, i int) *arena.Answer {
+func redirectGuess(b *arena.Browser, i int) *browser.Answer {
 	return b.Post("/api/auth/callback/credentials", "username", fmt.Sprint("somebody", i), "password", "wrong")
 }
 
@@ -418,7 +419,7 @@ func redirect06(t *T) {
 		i++
 		b := w.Browser()
 		token := b.CSRF()
-		post := func(path string, fields url.Values) *arena.Answer {
+		post := func(path string, fields url.Values) *browser.Answer {
 			return wire(redirectPost(b, c.target+path, c.host, c.more, with(fields, "csrfToken", token)))
 		}
 		a := post("/api/auth/signin/op", nil)
@@ -508,9 +509,9 @@ func redirect17(t *T) {
 		"/api/auth/signout%20", "/api/auth/signout%0a", "/api/auth/signout%09", "/api/auth/signout.", "/api/auth/signout%3f", "/api/auth/signout%23", "/api/auth\\signout", "/api/auth/signout%5c", "/api/auth", "/api/auth/", "/api/authsignout", "/signout",
 		"/api/auth/signout/op", "/api/auth/callback/op/../../signout", "/api/auth/callback/apple%2f..%2f..%2fsignout", "/api/auth/signin/%6fp", "/api/auth/signin/op%2f", "/api/auth/signin/op/", "/api/auth/signin/..%2fsignout", "/api/auth/signin/OP", "/api/auth/callback/%63redentials"}
 	for _, path := range append(paths, redirectPaths(t.Scale("random paths", 200, 1500, 200_000))...) {
-		w.NoEffect(t, b, func() *arena.Answer { return wire(redirectPost(b, path, "app.test", "", form)) })
+		w.NoEffect(t, b, func() *browser.Answer { return wire(redirectPost(b, path, "app.test", "", form)) })
 		foreign := redirectPost(b, path, "app.test", "Sec-Fetch-Site: cross-site\r\nOrigin: https://evil.test\r\n", form)
-		w.NoEffect(t, b, func() *arena.Answer { return wire(foreign) })
+		w.NoEffect(t, b, func() *browser.Answer { return wire(foreign) })
 	}
 	if a := wire(redirectPost(b, "/api/auth/signout", "app.test", "", form)); a.Location() != arena.Origin || w.Person(t, b) != "" {
 		t.Errorf("twin: %d %s", a.StatusCode, a.Location())

@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var redirectChecks = checks{
@@ -159,7 +160,7 @@ var redirectWays = map[string]redirectWay{
 }
 
 // redirectScripted is the address in an answer to a script.
-func redirectScripted(t *T, a *arena.Answer) string {
+func redirectScripted(t *T, a *browser.Answer) string {
 	t.Helper()
 	if a.StatusCode == http.StatusBadRequest {
 		return ""
@@ -251,7 +252,7 @@ var redirectOnward = []string{"code=", "state=", "token", "email", "example.com"
 // page with no-referrer; that tells no path and no query either.
 func redirect09(t *T) {
 	w := t.Enter(func(c *authsvc.Config) { cookiesKinds(c) })
-	see := func(a *arena.Answer) *arena.Answer {
+	see := func(a *browser.Answer) *browser.Answer {
 		t.Helper()
 		policy := a.Header.Get("Referrer-Policy")
 		page := strings.HasPrefix(a.Header.Get("Content-Type"), "text/html")
@@ -260,7 +261,7 @@ func redirect09(t *T) {
 		}
 		return a
 	}
-	final := func(name string, a *arena.Answer) {
+	final := func(name string, a *browser.Answer) {
 		t.Helper()
 		to := see(a).Location()
 		if to != arena.Origin+"/in" || slices.ContainsFunc(redirectOnward, func(s string) bool { return strings.Contains(to, s) }) {

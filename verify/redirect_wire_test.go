@@ -14,14 +14,15 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // redirectWire serves a world by net/http and returns what sends it bytes as
 // they are, each time on a connection of its own.
-func redirectWire(t *T, w *arena.World) func(raw string) *arena.Answer {
+func redirectWire(t *T, w *arena.World) func(raw string) *browser.Answer {
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
-	return func(raw string) *arena.Answer {
+	return func(raw string) *browser.Answer {
 		t.Helper()
 		return redirectDial(t, server.Listener.Addr().String(), raw)
 	}
@@ -30,7 +31,7 @@ func redirectWire(t *T, w *arena.World) func(raw string) *arena.Answer {
 // redirectDial sends bytes to an address. An answer that comes before all is
 // sent counts, also if the rest of it is lost with the connection; none at all
 // is a failure.
-func redirectDial(t *T, addr, raw string) *arena.Answer {
+func redirectDial(t *T, addr, raw string) *browser.Answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -44,14 +45,14 @@ func redirectDial(t *T, addr, raw string) *arena.Answer {
 		t.Fatalf("%.60q: %v", raw, err)
 	}
 	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge {
-		return &arena.Answer{Response: res} // net/http holds the connection for the rest of the request
+		return &browser.Answer{Response: res} // net/http holds the connection for the rest of the request
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatal(err)
 	}
-	return &arena.Answer{Response: res, Text: string(body)}
+	return &browser.Answer{Response: res, Text: string(body)}
 }
 
 // redirectPost is a form with the jar's cookies, as bytes; more are header

@@ -14,6 +14,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 func session25(t *T) {
@@ -105,7 +106,7 @@ func session25Hang(t *T) {
 	b := w.Browser()
 	b.Login("ada")
 	guarded, reached := sessionExists(t, w, b)
-	ask := func(c *arena.Browser, path string) *arena.Answer {
+	ask := func(c *arena.Browser, path string) *browser.Answer {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		return c.Do(httptest.NewRequestWithContext(ctx, "GET", c.Abs(path), nil))

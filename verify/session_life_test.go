@@ -10,6 +10,7 @@ import (
 	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 func session07(t *T) {
@@ -241,7 +242,7 @@ func session10Disabled(t *T, strategy string) {
 	if b.Clone().Email() != "" {
 		t.Error("lives on")
 	}
-	w.MustRefuseLate(t, func() *arena.Answer { return b.SignIn(w.OP, "ada") })
+	w.MustRefuseLate(t, func() *browser.Answer { return b.SignIn(w.OP, "ada") })
 	if b.Email() != "" || other.Email() != "grace@example.com" {
 		t.Errorf("the disabled is %q, the other %q", b.Email(), other.Email())
 	}

@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 func session14(t *T) {
@@ -184,7 +185,7 @@ type sessionSpy struct {
 
 // see keeps an answer, but no address at the identity provider: state and
 // challenge are to be there.
-func (s *sessionSpy) see(a *arena.Answer) *arena.Answer {
+func (s *sessionSpy) see(a *browser.Answer) *browser.Answer {
 	s.seen++
 	s.pages.WriteString(a.Text)
 	if to := a.Location(); strings.HasPrefix(to, arena.Origin) {
@@ -254,7 +255,7 @@ func session23(t *T) {
 			b := w.Browser()
 			began := time.Now()
 			b.Login("ada")
-			pay := func(accept string) *arena.Answer {
+			pay := func(accept string) *browser.Answer {
 				c := b.Clone()
 				c.H = guarded
 				r := httptest.NewRequest("GET", arena.Origin+"/pay?to=bob", nil)

@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/proxytest"
 )
 
@@ -71,7 +72,7 @@ func sessionShort(strategy string) func(*authsvc.Config) {
 }
 
 // sessionRaw asks GET session with Cookie header lines as written.
-func sessionRaw(w *arena.World, lines ...string) *arena.Answer {
+func sessionRaw(w *arena.World, lines ...string) *browser.Answer {
 	b := w.Browser()
 	b.Header["Cookie"] = lines
 	return b.Get("/api/auth/session")

@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/mail"
 )
@@ -126,8 +127,8 @@ func smtpfault05(t *T) {
 			s := smtpfaultNew()
 			s.reply = emailSay(at, smtpfaultHang)
 			p := smtpfaultServe(t, s.listen(t, ""))
-			ada, bob := arena.NewVisitor(p.URL, nil), arena.NewVisitor(p.URL, nil)
-			for v, address := range map[*arena.Visitor]string{ada: "ada@app.test", bob: "bob@app.test"} {
+			ada, bob := browser.New(p.URL, nil), browser.New(p.URL, nil)
+			for v, address := range map[*browser.Browser]string{ada: "ada@app.test", bob: "bob@app.test"} {
 				if a, err := v.Post("/api/auth/signin/email", "email", address); err != nil || !strings.Contains(a.Location(), "/verify-request") {
 					t.Fatal(err)
 				}
@@ -147,16 +148,16 @@ func smtpfault05(t *T) {
 			p.Ready(30 * time.Second)
 			_, mails := s.attempts()
 			for i, m := range mails[:early] { // what had gone out leads somewhere
-				v := map[string]*arena.Visitor{"ada@app.test": ada, "bob@app.test": bob}[m.to[0]]
+				v := map[string]*browser.Browser{"ada@app.test": ada, "bob@app.test": bob}[m.to[0]]
 				if err := v.Open(smtpfaultLink(t, m)); err != nil {
 					t.Errorf("mail %d has no token: %v", i, err)
 				}
-				if err := arena.NewVisitor(p.URL, nil).Open(smtpfaultLink(t, m)); err == nil {
+				if err := browser.New(p.URL, nil).Open(smtpfaultLink(t, m)); err == nil {
 					t.Error("it works twice")
 				}
 			}
 			if at != "." { // ask again
-				v := arena.NewVisitor(p.URL, nil)
+				v := browser.New(p.URL, nil)
 				if a, err := v.Post("/api/auth/signin/email", "email", "ada@app.test"); err != nil || !strings.Contains(a.Location(), "/verify-request") {
 					t.Fatal(err)
 				}
@@ -195,7 +196,7 @@ func smtpfaultRandom(t *T) {
 					return
 				default:
 				}
-				v := arena.NewVisitor(p.URL, nil)
+				v := browser.New(p.URL, nil)
 				v.Post("/api/auth/signin/email", "email", "someone"+time.Now().Format("150405.000000000")+"@app.test")
 			}
 		}()
@@ -207,7 +208,7 @@ func smtpfaultRandom(t *T) {
 		p.Start()
 		p.Ready(30 * time.Second)
 		for _, m := range box.Messages() {
-			v := arena.NewVisitor(p.URL, nil)
+			v := browser.New(p.URL, nil)
 			q := emailQuery(t, m.Link())
 			a, err := v.Post("/api/auth/callback/email", "token", q.Get("token"), "email", q.Get("email"))
 			if err != nil || strings.Contains(a.Location(), "error") {

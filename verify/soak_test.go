@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
 // soakUser lives one life: in by the provider, a few looks at the session, out.
-func soakUser(n *process.Neighbours, v *arena.Visitor, who string) error {
+func soakUser(n *process.Neighbours, v *browser.Browser, who string) error {
 	if err := v.SignIn(n.OP, who); err != nil {
 		return fmt.Errorf("sign-in: %w", err)
 	}
@@ -53,7 +54,7 @@ func TestSoak(t *testing.T) {
 				shared := &http.Transport{}
 				defer shared.CloseIdleConnections()
 				for k := 0; time.Now().Before(end); k++ {
-					if err := soakUser(n, arena.NewVisitor(p.URL, shared), []string{"ada", "grace", "alan"}[(i+k)%3]); err != nil {
+					if err := soakUser(n, browser.New(p.URL, shared), []string{"ada", "grace", "alan"}[(i+k)%3]); err != nil {
 						t.Error(err)
 						return
 					}

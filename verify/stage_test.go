@@ -175,8 +175,8 @@ func (s *stage) serves(origin, body string) {
 	s.net.Serve(origin, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writePage(w, body) }))
 }
 
-// browser is the one Chromium of all checks.
-var browser struct {
+// sharedChromium is the one Chromium of all checks.
+var sharedChromium struct {
 	once sync.Once
 	*chromium.Browser
 	err error
@@ -184,8 +184,8 @@ var browser struct {
 
 // closeBrowsers ends what the checks have started.
 func closeBrowsers() {
-	if browser.Browser != nil {
-		browser.Close()
+	if sharedChromium.Browser != nil {
+		sharedChromium.Close()
 	}
 }
 
@@ -193,11 +193,13 @@ func closeBrowsers() {
 // the stage are.
 func (s *stage) tab() *chromium.Tab {
 	s.t.Helper()
-	browser.once.Do(func() { browser.Browser, browser.err = chromium.Start(chromium.Options{TrustKeys: sites.Key()}) })
-	if browser.err != nil {
-		s.t.Fatal(browser.err)
+	sharedChromium.once.Do(func() {
+		sharedChromium.Browser, sharedChromium.err = chromium.Start(chromium.Options{TrustKeys: sites.Key()})
+	})
+	if sharedChromium.err != nil {
+		s.t.Fatal(sharedChromium.err)
 	}
-	return browser.TabBehind(s.t, s.net.Proxy())
+	return sharedChromium.TabBehind(s.t, s.net.Proxy())
 }
 
 // A surfer is a browser, whichever.

@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	large "authsvc/internal/test/scale"
 	"authsvc/internal/test/servertest"
@@ -33,7 +34,7 @@ func store09(t *T) {
 	near := process.NewNeighbours(t)
 	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+both.String())
 	for range 10 {
-		v := arena.NewVisitor(p.URL, nil)
+		v := browser.New(p.URL, nil)
 		if err := v.SignIn(near.OP, "ada"); err != nil {
 			t.Fatal(err)
 		}

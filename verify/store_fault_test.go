@@ -9,13 +9,14 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 // A storeJourney is something that a person does in one go. run returns every
 // answer on the way; done tells whether the person is where they wanted to be.
 type storeJourney struct {
 	prepare func(w *arena.World, b *arena.Browser)
-	run     func(w *arena.World, b *arena.Browser) []*arena.Answer
+	run     func(w *arena.World, b *arena.Browser) []*browser.Answer
 	done    func(w *arena.World, b *arena.Browser) bool
 }
 
@@ -24,30 +25,30 @@ func storeSignedInAs(address string) func(*arena.World, *arena.Browser) bool {
 }
 
 // storeViaProvider stops at the first answer that does not lead on.
-func storeViaProvider(sub string, fields ...string) func(w *arena.World, b *arena.Browser) []*arena.Answer {
-	return func(w *arena.World, b *arena.Browser) []*arena.Answer {
+func storeViaProvider(sub string, fields ...string) func(w *arena.World, b *arena.Browser) []*browser.Answer {
+	return func(w *arena.World, b *arena.Browser) []*browser.Answer {
 		a := b.Post("/api/auth/signin/op", fields...)
 		if !strings.HasPrefix(a.Location(), w.OP.Issuer()) {
-			return []*arena.Answer{a}
+			return []*browser.Answer{a}
 		}
-		return []*arena.Answer{a, b.Get(b.Approve(w.OP, a.Location(), sub))}
+		return []*browser.Answer{a, b.Get(b.Approve(w.OP, a.Location(), sub))}
 	}
 }
 
-func storeViaMail(address string) func(w *arena.World, b *arena.Browser) []*arena.Answer {
-	return func(w *arena.World, b *arena.Browser) []*arena.Answer {
+func storeViaMail(address string) func(w *arena.World, b *arena.Browser) []*browser.Answer {
+	return func(w *arena.World, b *arena.Browser) []*browser.Answer {
 		a := b.Post("/api/auth/signin/email", "email", address)
 		if !strings.Contains(a.Location(), "verify-request") {
-			return []*arena.Answer{a}
+			return []*browser.Answer{a}
 		}
 		// A try that broke may have left a mail in the queue: its link asks first.
 		for range 2 {
 			if last := b.Get(arena.Link(b.T, w.Mail.Next(b.T))); last.StatusCode != http.StatusOK || strings.Contains(last.Text, "removed") {
-				return []*arena.Answer{a, last}
+				return []*browser.Answer{a, last}
 			}
 		}
 		b.T.Error("no link signs in at once")
-		return []*arena.Answer{a}
+		return []*browser.Answer{a}
 	}
 }
 
@@ -72,14 +73,14 @@ var storeJourneys = map[string]storeJourney{
 			return b.Email() == "alan@example.com" && err != nil
 		}},
 	"credentials": {
-		run: func(_ *arena.World, b *arena.Browser) []*arena.Answer { return []*arena.Answer{b.Login("ada")} }, done: storeSignedInAs("ada@app.test")},
+		run: func(_ *arena.World, b *arena.Browser) []*browser.Answer { return []*browser.Answer{b.Login("ada")} }, done: storeSignedInAs("ada@app.test")},
 	"switch user": {
 		prepare: func(w *arena.World, b *arena.Browser) { b.SignIn(w.OP, "grace") },
 		run:     storeViaProvider("ada"), done: storeSignedInAs("ada@example.com")},
 	"sign-out": {
 		prepare: func(w *arena.World, b *arena.Browser) { b.SignIn(w.OP, "ada") },
-		run: func(_ *arena.World, b *arena.Browser) []*arena.Answer {
-			return []*arena.Answer{b.Post("/api/auth/signout")}
+		run: func(_ *arena.World, b *arena.Browser) []*browser.Answer {
+			return []*browser.Answer{b.Post("/api/auth/signout")}
 		},
 		done: storeSignedInAs("")},
 }

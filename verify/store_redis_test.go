@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/servertest"
 )
@@ -27,7 +27,7 @@ func store06(t *T) {
 	}
 	server := servertest.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
 	p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL="+server.URL)
-	v := arena.NewVisitor(p.URL, nil)
+	v := browser.New(p.URL, nil)
 	if err := v.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func store06(t *T) {
 			}
 		}
 	}
-	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "grace"); err == nil {
+	if err := browser.New(p.URL, nil).SignIn(near.OP, "grace"); err == nil {
 		t.Error("somebody signs up in a full Redis")
 	}
 	if got, err := v.Email(); got != "ada@example.com" || err != nil {
@@ -49,7 +49,7 @@ func store06(t *T) {
 	for i := range n {
 		client.Del(t.Context(), fmt.Sprintf("ballast-%d", i))
 	}
-	if err := arena.NewVisitor(p.URL, nil).SignIn(near.OP, "grace"); err != nil {
+	if err := browser.New(p.URL, nil).SignIn(near.OP, "grace"); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -68,13 +68,13 @@ func storeZones(t *T, kind stores.Kind) {
 	east := process.Serve(t, near.YAML(""), append(env, "TZ=Pacific/Apia")...)
 	config := strings.ReplaceAll(near.YAML(""), "{origin}", east.URL)
 	west := process.Serve(t, config, append(env, "TZ=America/Adak")...)
-	v := arena.NewVisitor(east.URL, nil)
+	v := browser.New(east.URL, nil)
 	if err := v.SignIn(near.OP, "ada"); err != nil {
 		t.Fatal(err)
 	}
 	expires := func(p *process.Process) time.Time {
 		t.Helper()
-		at := arena.NewVisitor(east.URL, storeRedirect{p.Addr, east.Addr})
+		at := browser.New(east.URL, storeRedirect{p.Addr, east.Addr})
 		at.Client.Jar = v.Client.Jar
 		a, err := at.Get("/api/auth/session")
 		if err != nil {

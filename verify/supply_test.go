@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
 
@@ -182,7 +182,7 @@ func supply04(t *T) {
 	}
 	served := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	for _, path := range []string{"/inbox", "/mails", "/idp", "/.well-known/openid-configuration", "/authorize", "/dev", "/fault"} {
-		if a, err := arena.NewVisitor(served.URL, nil).Get(path); err != nil || a.StatusCode != http.StatusNotFound {
+		if a, err := browser.New(served.URL, nil).Get(path); err != nil || a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %+v, %v", path, a, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var tokensChecks = checks{
@@ -40,7 +41,7 @@ func tokens01(t *T) {
 			}
 		}})
 		b := w.Browser()
-		seen := []*arena.Answer{b.SignIn(w.OP, "ada")}
+		seen := []*browser.Answer{b.SignIn(w.OP, "ada")}
 		for _, path := range []string{"session", "csrf", "providers", "signin", "signout", "error?error=OAuthCallback", "verify-request", "client.js", ""} {
 			seen = append(seen, b.Get("/api/auth/"+path))
 		}
@@ -68,7 +69,7 @@ func tokens01(t *T) {
 
 // tokensSeen is all that a browser can read: headers, bodies, cookies, and what
 // cookies decode to.
-func tokensSeen(t *T, b *arena.Browser, answers []*arena.Answer) string {
+func tokensSeen(t *T, b *arena.Browser, answers []*browser.Answer) string {
 	t.Helper()
 	var all strings.Builder
 	for _, a := range answers {

@@ -17,8 +17,8 @@ type auditCommand struct {
 	JSON  bool   `name:"json" help:"One JSON object a line."`
 }
 
-// auditPage is how many events are read at once.
-const auditPage = 500
+// auditPageSize is how many events are read at a time.
+const auditPageSize = 500
 
 // Run prints events of the store, the oldest first.
 func (c *auditCommand) Run(p *program) error {
@@ -41,7 +41,7 @@ func (c *auditCommand) Run(p *program) error {
 func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) error {
 	user, after := plainlog.Text(c.User), ""
 	for {
-		page, err := log.ListAudit(p.ctx, since, after, auditPage)
+		page, err := log.ListAudit(p.ctx, since, after, auditPageSize)
 		if err != nil {
 			return err
 		}
@@ -49,11 +49,11 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) 
 			if c.User != "" && r.UserID != user {
 				continue
 			}
-			if err := c.line(p, r); err != nil {
+			if err := c.printRecord(p, r); err != nil {
 				return err
 			}
 		}
-		if len(page) < auditPage {
+		if len(page) < auditPageSize {
 			return nil
 		}
 		last := page[len(page)-1]
@@ -61,9 +61,9 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) 
 	}
 }
 
-// line prints one event. What is stored is not trusted to be plain: other
-// programs may write there.
-func (c *auditCommand) line(p *program, r authsvc.AuditRecord) error {
+// printRecord prints one event without control characters, since other programs
+// may write to the store.
+func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 	if c.JSON {
 		raw, err := json.Marshal(r)
 		if err != nil {
@@ -76,15 +76,15 @@ func (c *auditCommand) line(p *program, r authsvc.AuditRecord) error {
 	for _, v := range [][2]string{{"user", r.UserID}, {"provider", r.Provider}, {"client", r.ClientIP}, {"code", string(r.Code)},
 		{"request", r.RequestID}, {"reason", r.Reason}, {"agent", r.UserAgent}} {
 		if v[1] != "" {
-			columns = append(columns, v[0]+"="+quoted(v[1]))
+			columns = append(columns, v[0]+"="+quoteIfNeeded(v[1]))
 		}
 	}
 	_, err := fmt.Fprintln(p.stdout, plainlog.Text(strings.Join(columns, "  ")))
 	return err
 }
 
-// quoted marks where a value ends that has blanks.
-func quoted(s string) string {
+// quoteIfNeeded quotes a value that would otherwise not show where it ends.
+func quoteIfNeeded(s string) string {
 	if strings.ContainsAny(s, " =\"") {
 		return fmt.Sprintf("%q", s)
 	}

@@ -17,11 +17,11 @@ type checkCommand struct {
 	Offline bool `help:"Do not ask identity providers and mail servers."`
 }
 
-// checkTimeout is how long one service may take to answer.
+// checkTimeout is how long each service may take to answer.
 const checkTimeout = 20 * time.Second
 
-// Run prints a line for each part, and the callback URLs to register. It
-// changes nothing.
+// Run prints a line for each part, with the callback URLs to register. It changes
+// nothing.
 func (c *checkCommand) Run(p *program) error {
 	s, err := p.load(nil)
 	var mistakes config.Mistakes
@@ -29,7 +29,7 @@ func (c *checkCommand) Run(p *program) error {
 		for _, m := range mistakes {
 			fmt.Fprintln(p.stdout, "wrong ", m)
 		}
-		return errFound
+		return errFindings
 	}
 	if err != nil {
 		return err
@@ -39,17 +39,17 @@ func (c *checkCommand) Run(p *program) error {
 		return err
 	}
 	k := &checker{program: p, settings: s, service: service}
-	k.line("configuration", s.String()[len("settings of "):], nil)
-	k.notes(s.Warnings)
-	k.storage()
-	k.providers(c.Offline)
+	k.report("configuration", s.String()[len("settings of "):], nil)
+	k.reportWarnings(s.Warnings)
+	k.checkStorage()
+	k.checkProviders(c.Offline)
 	if k.wrong {
-		return errFound
+		return errFindings
 	}
 	return nil
 }
 
-// A checker prints what it finds.
+// A checker checks each part and prints the results.
 type checker struct {
 	*program
 	settings *config.Settings
@@ -57,7 +57,7 @@ type checker struct {
 	wrong    bool
 }
 
-func (k *checker) line(part, text string, err error) {
+func (k *checker) report(part, text string, err error) {
 	verdict := "ok    "
 	if err != nil {
 		verdict, text, k.wrong = "wrong ", oneLine(err), true
@@ -68,45 +68,45 @@ func (k *checker) line(part, text string, err error) {
 // oneLine joins the lines of an error.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// storage asks the store and its schema. A store that opening would create is
-// left alone: it has to belong to whoever runs the service.
-func (k *checker) storage() {
+// checkStorage checks the store and its schema. It does not create a store, which
+// has to belong to the user that runs the service.
+func (k *checker) checkStorage() {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
-	if missing, err := storeMissing(k.settings); missing || err != nil {
-		k.line("storage", describeStorage(k.settings)+" does not exist yet; serve creates it", err)
+	if missing, err := storeIsMissing(k.settings); missing || err != nil {
+		k.report("storage", describeStorage(k.settings)+" does not exist yet; serve creates it", err)
 		return
 	}
 	st, err := openStore(ctx, k.settings, false)
 	if err != nil {
-		k.line("storage", "", err)
+		k.report("storage", "", err)
 		return
 	}
 	text, err := k.storageStatus(ctx, st)
 	if err == nil && st.Adapter != nil {
-		defer k.secrets(ctx, st)()
+		defer k.checkSecrets(ctx, st)()
 	}
-	k.line("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
-	k.notes(st.warnings)
+	k.report("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
+	k.reportWarnings(st.warnings)
 }
 
-// secrets asks at which step of a rotation the running replicas are; the
-// function that it returns says so.
-func (k *checker) secrets(ctx context.Context, st *store) (say func()) {
-	r, err := rotationOf(ctx, st.Adapter, k.settings.Engine.Secrets)
+// checkSecrets asks the store at which step of a rotation the running replicas
+// are; the function that it returns prints that.
+func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
+	r, err := loadRotation(ctx, st.Adapter, k.settings.Engine.Secrets)
 	text := ""
 	if err == nil {
 		text, err = r.step()
 	}
 	return func() {
 		if text != "" || err != nil {
-			k.line("secret", text, err)
+			k.report("secret", text, err)
 		}
 	}
 }
 
-// notes prints what serve warns about.
-func (k *checker) notes(warnings []string) {
+// reportWarnings prints what serve would warn about.
+func (k *checker) reportWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(k.stdout, "note  ", w)
 	}
@@ -114,7 +114,7 @@ func (k *checker) notes(warnings []string) {
 
 func (k *checker) storageStatus(ctx context.Context, st *store) (text string, err error) {
 	if st.schema == nil {
-		return "", k.users(st)
+		return "", k.checkAddresses(st)
 	}
 	status, err := st.schema.Status(ctx)
 	switch {
@@ -125,11 +125,11 @@ func (k *checker) storageStatus(ctx context.Context, st *store) (text string, er
 	case status.Current < status.Latest:
 		return ", " + schemaText(status) + "; serve brings it up to date", nil
 	}
-	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.fits(ctx, st.Adapter), k.users(st))
+	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.checkEngine(ctx, st.Adapter), k.checkAddresses(st))
 }
 
-// fits reports whether the engine would start over a store.
-func (k *checker) fits(ctx context.Context, a authsvc.Adapter) error {
+// checkEngine returns why the engine would not start over a store.
+func (k *checker) checkEngine(ctx context.Context, a authsvc.Adapter) error {
 	service, err := prepareEngine(k.settings, a)
 	if err == nil {
 		err = k.settings.Explain(service.CheckStore(ctx))
@@ -137,8 +137,8 @@ func (k *checker) fits(ctx context.Context, a authsvc.Adapter) error {
 	return err
 }
 
-// storeMissing reports whether opening would create the store.
-func storeMissing(s *config.Settings) (bool, error) {
+// storeIsMissing reports whether opening the store would create it.
+func storeIsMissing(s *config.Settings) (bool, error) {
 	exists := drivers()[storageScheme(s)].exists
 	if exists == nil {
 		return false, nil
@@ -151,8 +151,8 @@ func schemaText(s tables.Status) string {
 	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
 }
 
-// providers prints every callback URL and asks who can be asked.
-func (k *checker) providers(offline bool) {
+// checkProviders prints every callback URL, and checks what can be checked.
+func (k *checker) checkProviders(offline bool) {
 	var wrong map[string]error
 	if !offline {
 		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
@@ -167,26 +167,53 @@ func (k *checker) providers(offline bool) {
 			if p.LogoutAtProvider {
 				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
-			k.line(id, callback, wrong[id])
-		case *authsvc.OAuth1, *authsvc.OpenID2: // they announce nothing
-			k.line(id, callback, nil)
+			k.report(id, callback, wrong[id])
+		case *authsvc.OAuth1, *authsvc.OpenID2: // they have no discovery
+			k.report(id, callback, nil)
 		case *authsvc.Email:
-			k.mail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
+			k.checkMail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
 		}
 	}
 }
 
-func (k *checker) mail(id, callback, key string, offline bool) {
+func (k *checker) checkMail(id, callback, key string, offline bool) {
 	for _, m := range k.settings.Mail {
 		if m.Key != key {
 			continue
 		}
 		if offline {
-			k.line(id, callback, nil)
+			k.report(id, callback, nil)
 			return
 		}
 		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 		defer cancel()
-		k.line(id, callback+", mail through "+mailHost(m), checkMail(ctx, m))
+		k.report(id, callback+", mail through "+mailHost(m), checkMail(ctx, m))
 	}
+}
+
+// maxShownUsers is how many user ids check prints.
+const maxShownUsers = 5
+
+// checkAddresses returns which users their own address does not find. It reads all
+// users.
+func (k *checker) checkAddresses(st *store) error {
+	if st.Adapter == nil {
+		return nil
+	}
+	var ids []string
+	n := 0
+	err := authsvc.OddAddresses(k.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
+		if n++; n <= maxShownUsers {
+			ids = append(ids, odd.UserID)
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	if n > maxShownUsers {
+		ids = append(ids, "…")
+	}
+	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate emails --dry-run`",
+		map[bool]string{true: "1 address is", false: countAddresses(n) + " are"}[n == 1], strings.Join(ids, ", "))
 }

@@ -10,168 +10,169 @@ import (
 	"time"
 )
 
-// Bounds of the open connections: an idle one costs about 20 KB of memory, and
-// files have to be left for the store and for calls to identity providers.
+// Bounds of the open connections: an idle one takes about 20 KB of memory, and
+// the store and calls to identity providers need files too.
 const (
-	mostConnections = 8192
-	sparedFiles     = 32 // at least; a quarter if that is more
+	maxConnections = 8192
+	reservedFiles  = 32 // at least; a quarter if that is more
 )
 
 // connectionLimit is how many connections the process may hold, given how many
 // files it may open; 0 is no limit.
 func connectionLimit(files uint64) int {
 	if files == 0 {
-		return mostConnections
+		return maxConnections
 	}
-	spared := max(sparedFiles, files/4)
-	if files <= 2*spared {
-		spared = files / 2
+	reserved := max(reservedFiles, files/4)
+	if files <= 2*reserved {
+		reserved = files / 2
 	}
-	return int(max(1, min(mostConnections, files-spared)))
+	return int(max(1, min(maxConnections, files-reserved)))
 }
 
-// idleTime is how long a connection is left alone that is idle, though others
-// wait for its place: its request may be on the way.
-const idleTime = time.Second
+// minIdleTime is how long a connection is idle before it is closed for another
+// one: its next request may be on the way.
+const minIdleTime = time.Second
 
-// connections is a listener that bounds how many connections are open. When
-// there is no room, the one that has been idle longest is closed; when all are
-// at work, new ones wait.
-type connections struct {
+// A limitListener bounds how many connections are open. At the limit, the one
+// that has been idle longest is closed; when all are active, new ones wait.
+type limitListener struct {
 	net.Listener
 	max int
 
-	mu     sync.Mutex
-	room   sync.Cond
-	open   int
-	fresh  int        // of these have brought no request yet
-	idle   *list.List // of *connection, the longest first
-	closed bool
+	mu        sync.Mutex
+	changed   sync.Cond
+	open      int
+	unused    int        // how many have brought no request yet
+	idleConns *list.List // of *limitConn, the longest idle first
+	closed    bool
 }
 
-func newConnections(l net.Listener, limit int) *connections {
-	c := &connections{Listener: l, max: limit, idle: list.New()}
-	c.room.L = &c.mu
+func newLimitListener(l net.Listener, limit int) *limitListener {
+	c := &limitListener{Listener: l, max: limit, idleConns: list.New()}
+	c.changed.L = &c.mu
 	return c
 }
 
 // Accept implements [net.Listener].
-func (c *connections) Accept() (net.Conn, error) {
+func (c *limitListener) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return c.hold(conn), nil
+	return c.admit(conn), nil
 }
 
-// hold waits for room for a connection, and counts it. A listener that is
-// closed meanwhile keeps what it accepted.
-func (c *connections) hold(conn net.Conn) *connection {
+// admit waits until a connection is within the limit, and counts it. A listener
+// that is closed meanwhile keeps what it accepted.
+func (c *limitListener) admit(conn net.Conn) *limitConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.open >= c.max && !c.closed {
-		c.makeRoom()
+		c.evictOrWait()
 	}
 	c.open++
-	return &connection{Conn: conn, all: c}
+	return &limitConn{Conn: conn, listener: c}
 }
 
-// makeRoom closes the connection that has been idle longest, if that is long
+// evictOrWait closes the connection that has been idle longest, if that is long
 // enough, or waits until something changes. The caller holds mu.
-func (c *connections) makeRoom() {
-	first := c.idle.Front()
+func (c *limitListener) evictOrWait() {
+	first := c.idleConns.Front()
 	if first == nil {
-		c.room.Wait()
+		c.changed.Wait()
 		return
 	}
-	wait := idleTime - time.Since(first.Value.(*connection).since)
+	wait := minIdleTime - time.Since(first.Value.(*limitConn).idleSince)
 	if wait <= 0 {
 		c.evict(first)
 		return
 	}
-	defer time.AfterFunc(wait, c.room.Broadcast).Stop()
-	c.room.Wait()
+	defer time.AfterFunc(wait, c.changed.Broadcast).Stop()
+	c.changed.Wait()
 }
 
 // evict closes an idle connection. The caller holds mu.
-func (c *connections) evict(e *list.Element) {
-	conn := e.Value.(*connection)
-	c.forget(conn)
+func (c *limitListener) evict(e *list.Element) {
+	conn := e.Value.(*limitConn)
+	c.release(conn)
 	conn.Conn.Close()
 }
 
-// forget makes room, once for a connection. The caller holds mu.
-func (c *connections) forget(conn *connection) {
-	c.busy(conn)
-	c.heard(conn)
-	if !conn.gone {
-		conn.gone = true
+// release stops counting a connection, once. The caller holds mu.
+func (c *limitListener) release(conn *limitConn) {
+	c.markActive(conn)
+	c.markUsed(conn)
+	if !conn.released {
+		conn.released = true
 		c.open--
-		c.room.Signal()
+		c.changed.Signal()
 	}
 }
 
-// busy keeps a connection from being evicted. The caller holds mu.
-func (c *connections) busy(conn *connection) {
-	if conn.place != nil {
-		c.idle.Remove(conn.place)
-		conn.place = nil
+// markActive keeps a connection from being evicted. The caller holds mu.
+func (c *limitListener) markActive(conn *limitConn) {
+	if conn.idleElem != nil {
+		c.idleConns.Remove(conn.idleElem)
+		conn.idleElem = nil
 	}
 }
 
-// heard notes that a connection is no longer fresh. The caller holds mu.
-func (c *connections) heard(conn *connection) {
-	if conn.fresh.CompareAndSwap(true, false) {
-		c.fresh--
+// markUsed records that a connection has brought a request. The caller holds mu.
+func (c *limitListener) markUsed(conn *limitConn) {
+	if conn.unused.CompareAndSwap(true, false) {
+		c.unused--
 	}
 }
 
-type connectionKey struct{}
+type connKey struct{}
 
-// remember lets a request find its connection, as the ConnContext of an
-// [http.Server].
-func (c *connections) remember(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, nc)
+// connContext is the ConnContext of an [http.Server]; it lets a request find its
+// connection.
+func (c *limitListener) connContext(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, nc)
 }
 
-// first notes that a connection has brought a request that will be answered.
-func first(r *http.Request) {
-	conn, ok := r.Context().Value(connectionKey{}).(*connection)
-	if !ok || !conn.fresh.Load() { // most are not: no lock for those
+// markRequest records that the connection of r has brought a request that will be
+// answered.
+func markRequest(r *http.Request) {
+	conn, ok := r.Context().Value(connKey{}).(*limitConn)
+	if !ok || !conn.unused.Load() { // most are not: no lock for those
 		return
 	}
-	conn.all.mu.Lock()
-	defer conn.all.mu.Unlock()
-	conn.all.heard(conn)
+	conn.listener.mu.Lock()
+	defer conn.listener.mu.Unlock()
+	conn.listener.markUsed(conn)
 }
 
-// note follows a connection, as the ConnState of an [http.Server]. One that has
-// not sent a byte yet counts as idle.
-func (c *connections) note(nc net.Conn, state http.ConnState) {
-	conn, ok := nc.(*connection)
+// connState is the ConnState of an [http.Server]. A connection that has not sent
+// a byte yet counts as idle.
+func (c *limitListener) connState(nc net.Conn, state http.ConnState) {
+	conn, ok := nc.(*limitConn)
 	if !ok {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case conn.gone:
+	case conn.released:
 	case state == http.StateNew, state == http.StateIdle:
 		if state == http.StateNew {
-			conn.fresh.Store(true)
-			c.fresh++
+			conn.unused.Store(true)
+			c.unused++
 		}
-		if conn.place == nil {
-			conn.place, conn.since = c.idle.PushBack(conn), time.Now()
-			c.room.Signal()
+		if conn.idleElem == nil {
+			conn.idleElem, conn.idleSince = c.idleConns.PushBack(conn), time.Now()
+			c.changed.Signal()
 		}
 	default:
-		c.busy(conn)
+		c.markActive(conn)
 	}
 }
 
-// crowded reports that room is short: connections are then not kept.
-func (c *connections) crowded() bool {
+// nearLimit reports whether so many connections are open that none should be
+// kept after its request.
+func (c *limitListener) nearLimit() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open > c.max-c.max/4
@@ -179,36 +180,36 @@ func (c *connections) crowded() bool {
 
 // count returns how many connections are open, and how many of these have
 // brought no request.
-func (c *connections) count() (open, fresh int) {
+func (c *limitListener) count() (open, unused int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open, c.fresh
+	return c.open, c.unused
 }
 
-// Close implements [net.Listener]: no more connections; those that are open
-// stay.
-func (c *connections) Close() error {
+// Close implements [net.Listener]. Open connections stay open.
+func (c *limitListener) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	c.room.Broadcast()
+	c.changed.Broadcast()
 	c.mu.Unlock()
 	return c.Listener.Close()
 }
 
-// A connection makes room when it is closed. Its fields are guarded by all.mu.
-type connection struct {
+// A limitConn counts towards the limit until it is closed. Its fields are guarded
+// by listener.mu.
+type limitConn struct {
 	net.Conn
-	all   *connections
-	place *list.Element // in all.idle, nil while it is at work
-	since time.Time     // when it got there
-	fresh atomic.Bool   // has brought no request; written under all.mu
-	gone  bool
+	listener  *limitListener
+	idleElem  *list.Element // in listener.idleConns, nil while it is active
+	idleSince time.Time     // when it became idle
+	unused    atomic.Bool   // has brought no request; written under listener.mu
+	released  bool
 }
 
 // Close implements [net.Conn].
-func (c *connection) Close() error {
-	c.all.mu.Lock()
-	c.all.forget(c)
-	c.all.mu.Unlock()
+func (c *limitConn) Close() error {
+	c.listener.mu.Lock()
+	c.listener.release(c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }

@@ -27,13 +27,13 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// limitFiles starts the program with few files.
-func limitFiles(l *life, files uint64) {
+// setFileLimit has the process start with a limit of open files.
+func setFileLimit(l *process, files uint64) {
 	l.cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec -a authsvc "$0" "$@"`, files), l.cmd.Path}, l.cmd.Args[1:]...)
 	l.cmd.Path = "/bin/bash"
 }
 
-func ask1(t *testing.T, conn net.Conn, request string) string {
+func rawRequest(t *testing.T, conn net.Conn, request string) string {
 	t.Helper()
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -43,10 +43,10 @@ func ask1(t *testing.T, conn net.Conn, request string) string {
 	return line
 }
 
-const health1 = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// TestIdleConnections: any number of connections that are kept, or that never
-// said a word, leaves room for the next request.
+// TestIdleConnections: any number of connections that are idle, or that never
+// sent a byte, leave room for the next request.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	var own syscall.Rlimit
@@ -55,10 +55,10 @@ func TestIdleConnections(t *testing.T) {
 	}
 	const files = 512
 	n := min(4*files, int(own.Cur)/4) // of which every client needs one here too
-	op, addr := openProvider(t), freeAddress(t)
+	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
-	l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op))
-	limitFiles(l, files)
+	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op))
+	setFileLimit(l, files)
 	l.start()
 	var most int
 	for i := range n {
@@ -68,36 +68,36 @@ func TestIdleConnections(t *testing.T) {
 		}
 		defer conn.Close()
 		if i%2 == 0 {
-			if got := ask1(t, conn, health1); !strings.Contains(got, "200") {
+			if got := rawRequest(t, conn, healthRequest); !strings.Contains(got, "200") {
 				t.Fatalf("connection %d: %q", i, got)
 			}
 		}
-		most = max(most, filesOf(t, l))
+		most = max(most, openFiles(t, l))
 	}
 	if most > files-64 {
 		t.Errorf("%d files were open", most)
 	}
-	if code, _ := statusOf(t, origin+"/healthz"); code != http.StatusOK {
+	if code, _ := getStatus(t, origin+"/healthz"); code != http.StatusOK {
 		t.Errorf("health: %d", code)
 	}
 	if err := newPerson(origin, op, &http.Transport{}).signIn(t.Context()); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d connections, %d files at most, memory %s", n, most, memoryOf(t, l))
+	t.Logf("%d connections, %d files at most, memory %s", n, most, residentMemory(t, l))
 	l.terminate()
 }
 
 // TestFewFiles: with 64 files and more clients than that, load is shed, and
-// when it is over everything works.
+// afterwards everything works.
 func TestFewFiles(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
-	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
 	origin := "http://" + addr
-	l := prepare(t, dir, addr, lifeConfig(origin, op))
-	limitFiles(l, 64)
+	l := newProcess(t, dir, addr, testConfig(origin, op))
+	setFileLimit(l, 64)
 	l.start()
-	people := gather(t, 100, func(ctx context.Context, _ int) error {
+	people := startLoad(t, 100, func(ctx context.Context, _ int) error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		return newPerson(origin, op, &http.Transport{DisableKeepAlives: true}).signIn(ctx)
@@ -113,20 +113,20 @@ func TestFewFiles(t *testing.T) {
 		}
 	}
 	l.terminate()
-	again := prepare(t, dir, addr, lifeConfig(origin, op))
+	again := newProcess(t, dir, addr, testConfig(origin, op))
 	again.start() // which looks for damage
 	again.terminate()
 }
 
-// TestSlowClients: whoever sends or reads too slowly is cut off, and costs
-// nothing afterwards.
+// TestSlowClients: a client that sends or reads too slowly is disconnected, and
+// holds no file afterwards.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
-	op, addr := openProvider(t), freeAddress(t)
-	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
+	op, addr := startProvider(t), freeAddress(t)
+	l := newProcess(t, t.TempDir(), addr, testConfig("http://"+addr, op))
 	l.start()
-	before := filesOf(t, l)
+	before := openFiles(t, l)
 	const post = "POST /api/auth/signin/op HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\n"
 	for name, c := range map[string]struct {
 		first string
@@ -160,22 +160,22 @@ func TestSlowClients(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all closed", func() bool { return filesOf(t, l) <= before+1 })
+	eventually(t, "all closed", func() bool { return openFiles(t, l) <= before+1 })
 	l.terminate()
 }
 
-// TestLargeHeaders: 431 for what is over the limit, which is under 64 KB.
+// TestLargeHeaders: headers over the limit, which is under 64 KB, get 431.
 func TestLargeHeaders(t *testing.T) {
 	t.Parallel()
-	op, addr := openProvider(t), freeAddress(t)
-	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
+	op, addr := startProvider(t), freeAddress(t)
+	l := newProcess(t, t.TempDir(), addr, testConfig("http://"+addr, op))
 	l.start()
 	for size, want := range map[int]string{20 << 10: "200", 64 << 10: "431"} {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ask1(t, conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("a", size)+"\r\n\r\n"); !strings.Contains(got, want) {
+		if got := rawRequest(t, conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("a", size)+"\r\n\r\n"); !strings.Contains(got, want) {
 			t.Errorf("%d bytes: %q, want %s", size, got, want)
 		}
 		conn.Close()
@@ -189,10 +189,52 @@ func TestLargeHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ask1(t, conn, request); !strings.HasPrefix(got, "HTTP/1.1 ") || strings.Contains(got, "101") {
+		if got := rawRequest(t, conn, request); !strings.HasPrefix(got, "HTTP/1.1 ") || strings.Contains(got, "101") {
 			t.Errorf("%s: %q", name, got)
 		}
 		conn.Close()
 	}
 	l.terminate()
+}
+
+// TestUnusedConnections: who has connected and asked for nothing yet is waited
+// for at a stop, since a server that shuts down drops a first request.
+func TestUnusedConnections(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newLimitListener(l, 10)
+	var s handlerSwitch
+	server := &http.Server{Handler: &s, ConnState: c.connState, ConnContext: c.connContext}
+	go server.Serve(c)
+	t.Cleanup(func() { server.Close() })
+	see := func(what string, open, fresh int) {
+		t.Helper()
+		eventually(t, what, func() bool {
+			o, f := c.count()
+			return o == open && f == fresh
+		})
+	}
+	one := dial(t, l)
+	see("a connection", 1, 1)
+	two := dial(t, l)
+	see("two", 2, 2)
+	if _, err := one.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	see("one has asked", 2, 1)
+	two.Close()
+	see("the other has gone", 1, 0)
+}
+
+func dial(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
 }

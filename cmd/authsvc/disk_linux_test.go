@@ -14,10 +14,10 @@ import (
 	"authsvc/adapter/sqlite"
 )
 
-// TestDiskIsFull: who is signed in stays so and pages answer, sign-ins fail
+// TestFullDisk: who is signed in stays so and pages answer, sign-ins fail
 // without a lie, and when there is room again they work. The log is on the
 // same disk, so it has no room either.
-func TestDiskIsFull(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
@@ -28,9 +28,9 @@ func TestDiskIsFull(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	op, addr := openProvider(t), freeAddress(t)
+	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
-	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	l := newProcess(t, dir, addr, testConfig(origin, op))
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestDiskIsFull(t *testing.T) {
 		t.Errorf("a session on a full disk: %v", err)
 	}
 	for _, path := range []string{"/readyz", "/api/auth/signin"} {
-		if code, _ := statusOf(t, origin+path); code != http.StatusOK {
+		if code, _ := getStatus(t, origin+path); code != http.StatusOK {
 			t.Errorf("%s: %d", path, code)
 		}
 	}
@@ -70,19 +70,19 @@ func TestDiskIsFull(t *testing.T) {
 		t.Errorf("with room again: %v", err)
 	}
 	l.terminate()
-	sound(t, filepath.Join(dir, "authsvc.db"))
+	checkIntegrity(t, filepath.Join(dir, "authsvc.db"))
 }
 
-// TestLogCannotBeWritten: that keeps nobody from signing in.
-func TestLogCannotBeWritten(t *testing.T) {
+// TestUnwritableLog: people can sign in while the log cannot be written.
+func TestUnwritableLog(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
 	}
 	defer full.Close()
-	op, addr := openProvider(t), freeAddress(t)
-	l := prepare(t, t.TempDir(), addr, lifeConfig("http://"+addr, op))
+	op, addr := startProvider(t), freeAddress(t)
+	l := newProcess(t, t.TempDir(), addr, testConfig("http://"+addr, op))
 	l.cmd.Stdout, l.cmd.Stderr = full, full
 	l.start()
 	if err := newPerson("http://"+addr, op, nil).signIn(t.Context()); err != nil {
@@ -91,8 +91,8 @@ func TestLogCannotBeWritten(t *testing.T) {
 	l.terminate()
 }
 
-// sound opens a database, which looks for damage.
-func sound(t *testing.T, path string) {
+// checkIntegrity opens a database, which looks for damage.
+func checkIntegrity(t *testing.T, path string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
@@ -111,15 +111,15 @@ func TestOnlineBackup(t *testing.T) {
 	if err != nil {
 		t.Skip("sqlite3 is not installed")
 	}
-	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
 	origin := "http://" + addr
-	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	l := newProcess(t, dir, addr, testConfig(origin, op))
 	l.start()
 	ctx, person := t.Context(), newPerson(origin, op, nil)
 	if err := person.signIn(ctx); err != nil {
 		t.Fatal(err)
 	}
-	people := gather(t, 4, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
+	people := startLoad(t, 4, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
 	for i, statement := range []string{".backup 'authsvc-backup%d.db'", "VACUUM INTO 'authsvc-backup%d.db'"} {
 		done := people.count()
 		eventually(t, "signing in", func() bool { return people.count() > done+10 })
@@ -129,7 +129,7 @@ func TestOnlineBackup(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", statement, err, out)
 		}
 	}
-	people.faultless(t)
+	people.stopWithoutErrors(t)
 	late := newPerson(origin, op, nil)
 	if err := late.signIn(ctx); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestOnlineBackup(t *testing.T) {
 		if err := os.Rename(filepath.Join(dir, fmt.Sprintf("authsvc-backup%d.db", i)), filepath.Join(dir, "authsvc.db")); err != nil {
 			t.Fatal(err)
 		}
-		restored := prepare(t, dir, addr, lifeConfig(origin, op))
+		restored := newProcess(t, dir, addr, testConfig(origin, op))
 		restored.start()
 		if err := person.signedIn(ctx); err != nil {
 			t.Errorf("who signed in before backup %d: %v", i, err)

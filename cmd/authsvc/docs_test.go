@@ -33,7 +33,7 @@ func TestDocumentedTables(t *testing.T) {
 		if !found || !closed {
 			t.Fatalf("%s has no place for the tables", c.page)
 		}
-		want := before + "<!-- tables -->\n```sql\n" + statements(t, c.store, c.text, c.id) + "```\n<!-- end of tables -->\n" + after
+		want := before + "<!-- tables -->\n```sql\n" + schemaStatements(t, c.store, c.text, c.id) + "```\n<!-- end of tables -->\n" + after
 		if *update {
 			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
@@ -46,8 +46,8 @@ func TestDocumentedTables(t *testing.T) {
 	}
 }
 
-// TestCIEndsItsOwn: CI ends processes by their id, never whatever has a name.
-func TestCIEndsItsOwn(t *testing.T) {
+// TestCIKillsByID: CI ends processes by their id, never whatever has a name.
+func TestCIKillsByID(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob(filepath.Join("..", "..", ".ci", "*"))
 	if err != nil || len(scripts) == 0 {
@@ -66,8 +66,8 @@ func TestCIEndsItsOwn(t *testing.T) {
 	}
 }
 
-// statements are those of a store, without quotes.
-func statements(t *testing.T, store, text, id string) string {
+// schemaStatements are those of a store, without quotes.
+func schemaStatements(t *testing.T, store, text, id string) string {
 	t.Helper()
 	names, err := sqladapter.Naming{}.Resolve()
 	if err != nil {

@@ -19,7 +19,7 @@ type healthcheckCommand struct {
 
 // Run asks the service on this machine and fails unless it answers 200.
 func (c *healthcheckCommand) Run(p *program) error {
-	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: given(map[string]string{"listen": c.Listen})})
+	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: nonEmpty(map[string]string{"listen": c.Listen})})
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (c *healthcheckCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{}} // a proxy of the environment has no part in this
+	client := &http.Client{Transport: &http.Transport{}} // without the proxy of the environment
 	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("no answer: %w", err)

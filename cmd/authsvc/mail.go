@@ -8,9 +8,9 @@ import (
 	"authsvc/mail"
 )
 
-// connectMail gives every e-mail provider its sender. Nothing is sent or
-// dialled before there is a mail.
-func connectMail(s *config.Settings) error {
+// configureMail sets the Send function of every e-mail provider. It connects to no
+// server.
+func configureMail(s *config.Settings) error {
 	var mistakes config.Mistakes
 	for _, m := range s.Mail {
 		if m.Server == "" { // the engine reports it
@@ -29,7 +29,7 @@ func connectMail(s *config.Settings) error {
 	return nil
 }
 
-// checkMail talks to the server without sending anything.
+// checkMail talks to the mail server without sending anything.
 func checkMail(ctx context.Context, m config.Mail) error {
 	return mail.Check(ctx, m.Server, m.Provider.From, mailOptions(m))
 }
@@ -38,7 +38,7 @@ func mailOptions(m config.Mail) mail.Options {
 	return mail.Options{HELO: m.HELO, DangerousNoTLS: m.InsecureNoTLS}
 }
 
-// mailHost is the server without user and password.
+// mailHost returns the URL of the server without user and password.
 func mailHost(m config.Mail) string {
 	u, err := url.Parse(m.Server)
 	if err != nil {

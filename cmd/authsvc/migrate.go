@@ -37,14 +37,14 @@ type (
 	}
 )
 
-// withStore opens the store without changing its schema. Only create may make
-// one that is not there.
+// withStore calls do with the open store, whose schema it does not change. It
+// creates a store only if create is set.
 func (p *program) withStore(create bool, do func(*config.Settings, *store) error) (err error) {
 	s, err := p.load(nil)
 	if err != nil {
 		return err
 	}
-	if missing, err := storeMissing(s); err != nil {
+	if missing, err := storeIsMissing(s); err != nil {
 		return err
 	} else if missing && !create {
 		return fmt.Errorf("storage %s does not exist yet", describeStorage(s))
@@ -67,7 +67,7 @@ func (p *program) withSchema(create bool, do func(*config.Settings, schema) erro
 	})
 }
 
-// Run shows the status.
+// Run prints the status.
 func (migrateStatus) Run(p *program) error {
 	return p.withSchema(false, func(_ *config.Settings, sc schema) error { return p.status(sc) })
 }
@@ -91,7 +91,7 @@ func (p *program) status(sc schema) error {
 // Run brings the schema up to date.
 func (c migrateUp) Run(p *program) error { return p.migrate(tables.Up, c.DryRun) }
 
-// Run takes the last change back.
+// Run takes back the last migration.
 func (c migrateDown) Run(p *program) error { return p.migrate(tables.Down, c.DryRun) }
 
 func (p *program) migrate(d tables.Direction, dryRun bool) error {
@@ -106,7 +106,7 @@ func (p *program) migrate(d tables.Direction, dryRun bool) error {
 	})
 }
 
-// plan says what migrate would do.
+// plan prints what migrate would do.
 func (p *program) plan(d tables.Direction) error {
 	return p.withSchema(false, func(_ *config.Settings, sc schema) error {
 		status, err := sc.Status(p.ctx)
@@ -127,9 +127,9 @@ func (p *program) plan(d tables.Direction) error {
 	})
 }
 
-// Run writes the mode down in the store. Sessions and links of the old mode
-// are stored in another form and are not recognised after that; the sweep
-// removes them when they expire.
+// Run records the mode in the store. Sessions and links of the old mode are
+// stored in another form and are not recognised any more; the sweep removes them
+// when they expire.
 func (c migrateCompat) Run(p *program) error {
 	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
 		s.Engine.Compat = authsvc.Compat(c.Mode)
@@ -141,7 +141,7 @@ func (c migrateCompat) Run(p *program) error {
 	})
 }
 
-// Run writes the present issuer of a provider down in the store.
+// Run records the present issuer of a provider in the store.
 func (c migrateIssuer) Run(p *program) error {
 	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
 		service, err := prepareEngine(s, a)
@@ -156,8 +156,8 @@ func (c migrateIssuer) Run(p *program) error {
 	})
 }
 
-// accept replaces one of the records that the engine compares at the start,
-// and says so.
+// accept calls do, which replaces a record that the engine compares at the start
+// unless it is a dry run, and prints the text that do returns.
 func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter) (text string, err error)) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {

@@ -19,16 +19,16 @@ func TestProviderPages(t *testing.T) {
 	var index strings.Builder
 	index.WriteString("# Identity providers\n\nMade from the table of package `provider`. `authsvc providers` prints it, `authsvc check` says which callback URLs to register and whether discovery answers. A service that is not here is set up with `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
 	for _, e := range provider.All() {
-		l, err := listed(e)
+		l, err := describeProvider(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s | %s | %s |\n", l.ID, l.ID, l.Name, protocols[l.Protocol], l.Email)
+		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s | %s | %s |\n", l.ID, l.ID, l.Name, protocolNames[l.Protocol], l.Email)
 		want[l.ID+".md"] = providerPage(l)
 	}
 	want["README.md"] = index.String()
 	if *update {
-		if err := errorsOf(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		if err := firstError(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 			t.Fatal(err)
 		}
 		for name, text := range want {
@@ -50,7 +50,7 @@ func TestProviderPages(t *testing.T) {
 	}
 }
 
-func errorsOf(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -59,10 +59,10 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-var protocols = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "A protocol of its own"}
+var protocolNames = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "A protocol of its own"}
 
-// addresses say what an e-mail address from a provider is worth.
-var addresses = map[string]string{
+// emailDocs say what an e-mail address from a provider is worth.
+var emailDocs = map[string]string{
 	provider.EmailClaim:      "The provider says of each address whether it was verified; only then does it count as verified.",
 	provider.EmailFiltered:   "The verified primary address is taken; without one the user has no address.",
 	provider.EmailImplied:    "Only verified addresses are given out, so they count as verified.",
@@ -73,7 +73,7 @@ var addresses = map[string]string{
 
 func providerPage(l listedProvider) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s, id `%s`", l.Name, protocols[l.Protocol], l.ID)
+	fmt.Fprintf(&b, "# %s\n\n%s, id `%s`", l.Name, protocolNames[l.Protocol], l.ID)
 	if len(l.Aliases) > 0 {
 		fmt.Fprintf(&b, " (also `%s`)", strings.Join(l.Aliases, "`, `"))
 	}
@@ -121,7 +121,7 @@ func providerPage(l listedProvider) string {
 	if l.Protocol == "oidc" || l.Protocol == "oauth2" {
 		fmt.Fprintf(&b, "- PKCE: %s.\n", map[bool]string{true: "yes", false: "no, the provider does not take it"}[l.PKCE])
 	}
-	fmt.Fprintf(&b, "- E-mail: %s\n", addresses[l.Email])
+	fmt.Fprintf(&b, "- E-mail: %s\n", emailDocs[l.Email])
 	for _, note := range l.Notes {
 		fmt.Fprintf(&b, "- %s\n", note)
 	}
@@ -130,10 +130,10 @@ func providerPage(l listedProvider) string {
 
 // Every word of the table has a sentence on the pages, and the pages that
 // people read first know how many providers there are.
-func TestProviderPageWords(t *testing.T) {
+func TestProviderPagesCoverTable(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
-		if addresses[e.Email] == "" || protocols[e.Protocol] == "" {
+		if emailDocs[e.Email] == "" || protocolNames[e.Protocol] == "" {
 			t.Errorf("%s: %s, %s", e.ID, e.Email, e.Protocol)
 		}
 	}

@@ -15,7 +15,7 @@ type providersCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// listedProvider is the JSON form of a line of the table.
+// A listedProvider is the JSON form of an entry of the table.
 type listedProvider struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
@@ -43,7 +43,7 @@ type listedOption struct {
 func (c *providersCommand) Run(p *program) error {
 	list := []listedProvider{}
 	for _, e := range provider.All() {
-		l, err := listed(e)
+		l, err := describeProvider(e)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (c *providersCommand) Run(p *program) error {
 	return w.Flush()
 }
 
-// keys are what has to be given, and in brackets what may be.
+// keys returns the required keys, and in brackets the optional ones.
 func (l *listedProvider) keys() []string {
 	var keys []string
 	if !l.NoClient {
@@ -82,9 +82,9 @@ func (l *listedProvider) keys() []string {
 	return keys
 }
 
-// listed reads what a provider does off the one that the table makes of the
-// examples of its options.
-func listed(e provider.Entry) (listedProvider, error) {
+// describeProvider returns the JSON form of an entry. PKCE and scope are those of
+// a provider made with the examples of its options.
+func describeProvider(e provider.Entry) (listedProvider, error) {
 	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
 		Docs: e.Docs, NoSecret: e.NoSecret, NoClient: e.NoClient, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}
 	examples := map[string]string{}

@@ -14,85 +14,86 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// retireTime bounds how long a generation lives on for its requests, which end
-// by the deadlines of the server, and for the mail in hand.
+// retireTime bounds how long a replaced instance lives on for its requests, which
+// end by the deadlines of the server, and for mail that is being sent.
 const retireTime = 2 * time.Minute
 
-// maxRetiring is how many generations may be ending at a time. A reload waits
-// for one of them to go.
+// maxRetiring is how many replaced instances may be ending at a time. A reload
+// waits for one of them to go.
 const maxRetiring = 16
 
-// A renewer replaces the generation on the stage when it is asked to.
-type renewer struct {
+// A reloader replaces the current instance when it is asked to.
+type reloader struct {
 	*program
-	stage    *stage
+	handlers *handlerSwitch
 	store    *store
-	flags    map[string]string // of the command line, which still rank first
-	retiring chan struct{}     // has an element for each generation that is ending
+	flags    map[string]string // of the command line, which override the file
+	retiring chan struct{}     // has an element for each instance that is ending
 	id       string            // of this process among the replicas
 }
 
-// run reloads once for each element of asked until ctx ends, and notes for
-// check which secrets are in force. Signals that come during a reload are one.
-func (n *renewer) run(ctx context.Context, asked <-chan os.Signal) {
-	defer n.forget(ctx)
-	tick := time.NewTicker(noteEvery)
+// run reloads once for each element of asked until ctx ends, and records for
+// check which secrets are in force. Signals that come during a reload count as
+// one.
+func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
+	defer r.withdraw(ctx)
+	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			n.note(ctx)
+			r.heartbeat(ctx)
 			continue
 		case <-asked:
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case n.retiring <- struct{}{}:
+		case r.retiring <- struct{}{}:
 		}
-		if !n.reload(ctx) {
-			<-n.retiring
+		if !r.reload(ctx) {
+			<-r.retiring
 			continue
 		}
-		n.note(ctx)
+		r.heartbeat(ctx)
 	}
 }
 
-// reload reads file and environment and shows what they describe. If there is
-// anything wrong with that, nothing changes and the log says all of it.
-func (n *renewer) reload(ctx context.Context) bool {
-	before := n.stage.generation()
-	next, err := n.succeed(before)
+// reload reads file and environment and puts them in force. If anything is wrong
+// with them, nothing changes and the log says all of it.
+func (r *reloader) reload(ctx context.Context) bool {
+	before := r.handlers.instance()
+	next, err := r.next(before)
 	if err != nil {
-		n.refuse(ctx, before, err)
+		r.logRefusal(ctx, before, err)
 		return false
 	}
-	n.stage.show(next)
+	r.handlers.swap(next)
 	go func() {
-		defer func() { <-n.retiring }()
+		defer func() { <-r.retiring }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTime)
 		defer cancel()
 		if err := before.retire(ctx); err != nil {
-			next.front.log.Warn("what began before the reload did not end in time", "err", err)
+			next.log.Warn("what began before the reload did not end in time", "err", err)
 		}
 	}()
-	next.front.log.Info("configuration reloaded", "providers", providerNames(next.settings))
+	next.log.Info("configuration reloaded", "providers", providerNames(next.settings))
 	next.service.ConfigurationChanged(ctx, nil)
 	return true
 }
 
-// succeed makes the generation after the given one.
-func (n *renewer) succeed(before *generation) (*generation, error) {
-	s, err := n.judge(n.flags)
+// next returns the instance that follows the given one.
+func (r *reloader) next(before *instance) (*instance, error) {
+	s, err := r.loadSettings(r.flags)
 	if err == nil {
-		err = fixed(before.settings, s)
+		err = checkUnchangeable(before.settings, s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.Engine.Logger, s.Engine.Adapter = n.sink.logger(s.Log), n.store.Adapter
+	s.Engine.Logger, s.Engine.Adapter = r.sink.logger(s.Log), r.store.Adapter
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
@@ -100,15 +101,15 @@ func (n *renewer) succeed(before *generation) (*generation, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	f := newFront(service.BaseURL(), service, s.Engine.Logger, service.Ready)
-	f.ready = before.ready
-	f.ready.ask(service.Ready)
-	return &generation{front: f, settings: s, service: service}, nil
+	h := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	h.ready = before.ready
+	h.ready.setPing(service.Ready)
+	return &instance{originHandler: h, settings: s, service: service}, nil
 }
 
-// refuse says why a configuration does not come into force.
-func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
-	log := current.front.log
+// logRefusal logs why a configuration is not put in force.
+func (r *reloader) logRefusal(ctx context.Context, current *instance, err error) {
+	log := current.log
 	var mistakes config.Mistakes
 	if !errors.As(err, &mistakes) {
 		mistakes = config.Mistakes{{Problem: oneLine(err)}}
@@ -120,15 +121,15 @@ func (n *renewer) refuse(ctx context.Context, current *generation, err error) {
 	current.service.ConfigurationChanged(ctx, err)
 }
 
-// fixed refuses changes that only a restart can make.
-func fixed(old, next *config.Settings) error {
+// checkUnchangeable refuses changes that only a restart can make.
+func checkUnchangeable(old, next *config.Settings) error {
 	var mistakes config.Mistakes
 	for _, c := range []struct {
 		key  string
 		same bool
 	}{
 		{"listen", old.Listen == next.Listen},
-		{"compat", same(old.Engine.Compat, next.Engine.Compat)},
+		{"compat", sameCompat(old.Engine.Compat, next.Engine.Compat)},
 		{"storage.url", old.Storage.URL == next.Storage.URL},
 		{"storage.prefix", old.Storage.Prefix == next.Storage.Prefix},
 		{"storage.naming", reflect.DeepEqual(old.Storage.Naming, next.Storage.Naming)},
@@ -144,50 +145,50 @@ func fixed(old, next *config.Settings) error {
 	return nil
 }
 
-// same compares modes; the empty one is the default.
-func same(a, b authsvc.Compat) bool {
+// sameCompat compares modes; the empty one is the default.
+func sameCompat(a, b authsvc.Compat) bool {
 	return a == b || (a == "" || a == authsvc.CompatNone) && (b == "" || b == authsvc.CompatNone)
 }
 
-// ended waits until no generation is ending, or ctx ends.
-func (n *renewer) ended(ctx context.Context) {
-	for range cap(n.retiring) {
+// awaitRetired waits until no instance is ending, or ctx ends.
+func (r *reloader) awaitRetired(ctx context.Context) {
+	for range cap(r.retiring) {
 		select {
-		case n.retiring <- struct{}{}:
+		case r.retiring <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// generations begins to reload when it is asked to, until Close.
-func (p *program) generations(st *store, l *live) *generations {
+// startReloading reloads on every signal of the server until Close.
+func (p *program) startReloading(st *store, srv *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
-	g := &generations{stop: cancel, done: make(chan struct{}), renewer: &renewer{program: p, stage: &l.stage, store: st,
-		flags: l.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
-	g.note(ctx)
+	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st,
+		flags: srv.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
+	all.heartbeat(ctx)
 	go func() {
-		defer close(g.done)
-		g.run(ctx, l.renew)
+		defer close(all.done)
+		all.run(ctx, srv.reloadSignals)
 	}()
-	return g
+	return all
 }
 
-// generations are all that the engine was since the start.
-type generations struct {
-	*renewer
+// instances are the current instance and those that are ending.
+type instances struct {
+	*reloader
 	stop context.CancelFunc
-	done chan struct{} // no more of them
+	done chan struct{} // closed when there are no more reloads
 }
 
-// Close ends the current generation and those before it.
-func (g *generations) Close(ctx context.Context) error {
-	g.stop()
+// Close ends all instances.
+func (all *instances) Close(ctx context.Context) error {
+	all.stop()
 	select {
-	case <-g.done:
+	case <-all.done:
 	case <-ctx.Done():
 	}
-	err := g.stage.generation().service.Close(ctx)
-	g.ended(ctx)
+	err := all.handlers.instance().service.Close(ctx)
+	all.awaitRetired(ctx)
 	return err
 }

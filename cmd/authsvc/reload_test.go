@@ -14,35 +14,35 @@ import (
 )
 
 // TestReload: providers come and go and secrets change without a restart, and
-// who is on the way at the provider comes back.
+// whoever is at the provider meanwhile can come back.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"database": "", "jwt": "session: {strategy: jwt}", "no store": "storage: {url: none}"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, op, addr := t.Context(), openProvider(t), freeAddress(t)
+			ctx, op, addr := t.Context(), startProvider(t), freeAddress(t)
 			origin := "http://" + addr
-			config := lifeConfig(origin, op, more)
-			l := prepare(t, t.TempDir(), addr, config)
+			config := testConfig(origin, op, more)
+			l := newProcess(t, t.TempDir(), addr, config)
 			l.start()
 			person, absent := newPerson(origin, op, nil), newPerson(origin, op, nil)
 			if err := absent.signIn(ctx); err != nil {
 				t.Fatal(err)
 			}
-			at, err := person.leave(ctx)
+			at, err := person.startSignIn(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			providers := func() string { _, body := statusOf(t, origin+"/api/auth/providers"); return body }
+			providers := func() string { _, body := getStatus(t, origin+"/api/auth/providers"); return body }
 
 			l.reload(strings.Replace(config, "providers:\n", "providers:\n  - {id: github, client_id: a, client_secret: b}\n", 1))
 			if got := providers(); !strings.Contains(got, `"github"`) || !strings.Contains(got, `"op"`) {
 				t.Errorf("with one more: %s", got)
 			}
-			if err := person.comeBack(ctx, at); err != nil {
+			if err := person.finishSignIn(ctx, at); err != nil {
 				t.Errorf("a sign-in across a reload: %v", err)
 			}
-			l.reload(strings.Replace(config, lifeSecret, "[NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH, "+lifeSecret+"]", 1))
+			l.reload(strings.Replace(config, testSecret, "[NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH, "+testSecret+"]", 1))
 			if got := providers(); strings.Contains(got, "github") {
 				t.Errorf("with one less: %s", got)
 			}
@@ -52,7 +52,7 @@ func TestReload(t *testing.T) {
 			if err := newPerson(origin, op, nil).signIn(ctx); err != nil {
 				t.Errorf("under the first secret: %v", err)
 			}
-			l.reload(strings.Replace(config, lifeSecret, "NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH", 1))
+			l.reload(strings.Replace(config, testSecret, "NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH", 1))
 			if name == "jwt" || name == "no store" {
 				if err := absent.signedIn(ctx); err == nil {
 					t.Error("a session that was sealed under a secret that is gone")
@@ -71,10 +71,10 @@ func TestReload(t *testing.T) {
 // was.
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
-	op, addr := openProvider(t), freeAddress(t)
+	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
-	good := lifeConfig(origin, op, "storage: {url: 'sqlite:a.db'}")
-	l := prepare(t, t.TempDir(), addr, good)
+	good := testConfig(origin, op, "storage: {url: 'sqlite:a.db'}")
+	l := newProcess(t, t.TempDir(), addr, good)
 	l.start()
 	for i, c := range []struct {
 		config string
@@ -87,32 +87,32 @@ func TestReloadRefused(t *testing.T) {
 		{strings.Replace(good, "sqlite:a.db", "postgres://ada:hunter2@127.0.0.1/x", 1), []string{"storage.url was changed"}},
 		{"url: [", []string{"not reloaded: "}},
 	} {
-		l.write(c.config)
+		l.writeConfig(c.config)
 		l.signal(syscall.SIGHUP)
-		l.says("event=configuration.change_failed", i+1)
+		l.waitForLog("event=configuration.change_failed", i+1)
 		for _, want := range c.want {
 			if !strings.Contains(strings.ReplaceAll(l.out.String(), `\"`, `"`), want) {
 				t.Errorf("%s: not said: %s", c.config, want)
 			}
 		}
-		if code, _ := statusOf(t, origin+"/api/auth/signin"); code != http.StatusOK {
+		if code, _ := getStatus(t, origin+"/api/auth/signin"); code != http.StatusOK {
 			t.Errorf("after a reload that was refused: %d", code)
 		}
 	}
 	// The address is added to the file by write.
-	file := filepath.Join(l.dir, addrFile(addr))
+	file := filepath.Join(l.dir, configFile(addr))
 	if err := os.WriteFile(file, []byte(good+"listen: 127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.signal(syscall.SIGHUP)
-	l.says("listen was changed, which takes a restart", 1)
+	l.waitForLog("listen was changed, which takes a restart", 1)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	l.signal(syscall.SIGHUP)
-	l.says("cannot be read", 1)
+	l.waitForLog("cannot be read", 1)
 	l.reload(good)
-	if said := l.out.String(); strings.Contains(said, "hunter2") || strings.Contains(said, lifeSecret) {
+	if said := l.out.String(); strings.Contains(said, "hunter2") || strings.Contains(said, testSecret) {
 		t.Errorf("a secret was logged:\n%s", said)
 	}
 	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
@@ -121,21 +121,21 @@ func TestReloadRefused(t *testing.T) {
 	l.terminate()
 }
 
-// TestReloadCounts: a rate limit goes on counting, and a new one is in force.
-func TestReloadCounts(t *testing.T) {
+// TestReloadRateLimit: a rate limit goes on counting, and a new one is in force.
+func TestReloadRateLimit(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"memory:", "none"} {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
-			op, addr := openProvider(t), freeAddress(t)
+			op, addr := startProvider(t), freeAddress(t)
 			origin := "http://" + addr
 			config := func(rate string) string {
-				return strings.Replace(lifeConfig(origin, op, "storage: {url: '"+storage+"'}"), "enabled: false", "sign_in: "+rate, 1)
+				return strings.Replace(testConfig(origin, op, "storage: {url: '"+storage+"'}"), "enabled: false", "sign_in: "+rate, 1)
 			}
-			l := prepare(t, t.TempDir(), addr, config("2/h"))
+			l := newProcess(t, t.TempDir(), addr, config("2/h"))
 			l.start()
 			begun := func() bool {
-				_, err := newPerson(origin, op, nil).leave(t.Context())
+				_, err := newPerson(origin, op, nil).startSignIn(t.Context())
 				return err == nil
 			}
 			if first, second, third := begun(), begun(), begun(); !first || !second || third {
@@ -163,27 +163,27 @@ func TestReloadUnderLoad(t *testing.T) {
 	if os.Getenv("AUTHSVC_E2E") == "1" {
 		signals = 1000
 	}
-	op, addr := openProvider(t), freeAddress(t)
+	op, addr := startProvider(t), freeAddress(t)
 	op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: 50 * time.Millisecond}})
 	origin := "http://" + addr
-	config := lifeConfig(origin, op)
-	l := prepare(t, t.TempDir(), addr, config)
+	config := testConfig(origin, op)
+	l := newProcess(t, t.TempDir(), addr, config)
 	l.start()
-	people := gather(t, 8, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
+	people := startLoad(t, 8, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
 	eventually(t, "signing in", func() bool { return people.count() > 10 })
-	before := filesOf(t, l)
+	before := openFiles(t, l)
 	for i := range signals {
 		if i%2 == 0 {
-			l.write(strings.Replace(config, "name: Op", "name: Operator", 1))
+			l.writeConfig(strings.Replace(config, "name: Op", "name: Operator", 1))
 		} else {
-			l.write(config)
+			l.writeConfig(config)
 		}
 		l.signal(syscall.SIGHUP)
 		time.Sleep(10 * time.Millisecond)
 	}
-	people.faultless(t)
-	eventually(t, "all closed", func() bool { return filesOf(t, l) <= before+10 })
-	t.Logf("%d reloads for %d signals, memory %s", strings.Count(l.out.String(), "configuration.changed"), signals, memoryOf(t, l))
+	people.stopWithoutErrors(t)
+	eventually(t, "all closed", func() bool { return openFiles(t, l) <= before+10 })
+	t.Logf("%d reloads for %d signals, memory %s", strings.Count(l.out.String(), "configuration.changed"), signals, residentMemory(t, l))
 	if strings.Count(l.out.String(), "configuration.changed") < 3 || strings.Contains(l.out.String(), "level=ERROR") {
 		t.Error("not as many reloads as there should be, or errors")
 	}

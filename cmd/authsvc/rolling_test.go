@@ -35,8 +35,8 @@ func newBalancer(t *testing.T, backends []string) *balancer {
 	return b
 }
 
-// keptAlive has connections that are kept.
-var keptAlive = &http.Transport{MaxIdleConnsPerHost: 50}
+// keepAliveTransport has connections that are kept.
+var keepAliveTransport = &http.Transport{MaxIdleConnsPerHost: 50}
 
 // RoundTrip implements [http.RoundTripper].
 func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
@@ -52,7 +52,7 @@ func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		r.URL.Host = b.backends[(first+i)%len(b.backends)]
-		if res, err = keptAlive.RoundTrip(r); !undialled(err) {
+		if res, err = keepAliveTransport.RoundTrip(r); !isDialError(err) {
 			return res, err
 		}
 		b.refused.Add(1)
@@ -75,7 +75,7 @@ func TestRollingDeploy(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			storage, op, dir := "AUTHSVC_STORAGE_URL="+c.storage(t), openProvider(t), t.TempDir()
+			storage, op, dir := "AUTHSVC_STORAGE_URL="+c.storage(t), startProvider(t), t.TempDir()
 			var backends []string
 			for range c.replicas {
 				backends = append(backends, freeAddress(t))
@@ -86,28 +86,28 @@ func TestRollingDeploy(t *testing.T) {
 				t.Fatal(err)
 			}
 			origin := "http://" + u.Host
-			replica := func(addr string) *life {
-				l := prepare(t, dir, addr, lifeConfig(origin, op), storage)
+			replica := func(addr string) *process {
+				l := newProcess(t, dir, addr, testConfig(origin, op), storage)
 				l.start()
 				return l
 			}
-			var running []*life
+			var running []*process
 			for _, addr := range backends {
 				running = append(running, replica(addr))
 			}
 			away := map[*person]string{}
 			for range 20 {
 				p := newPerson(origin, op, nil)
-				if away[p], err = p.leave(t.Context()); err != nil {
+				if away[p], err = p.startSignIn(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			people := gather(t, 6, func(ctx context.Context, _ int) error {
+			people := startLoad(t, 6, func(ctx context.Context, _ int) error {
 				p := newPerson(origin, op, nil)
-				at, err := p.leave(ctx)
+				at, err := p.startSignIn(ctx)
 				if err == nil {
 					time.Sleep(100 * time.Millisecond) // at the provider
-					err = p.comeBack(ctx, at)
+					err = p.finishSignIn(ctx, at)
 				}
 				return err
 			})
@@ -118,11 +118,11 @@ func TestRollingDeploy(t *testing.T) {
 				running[i] = replica(old.addr)
 			}
 			for p, at := range away {
-				if err := p.comeBack(t.Context(), at); err != nil {
+				if err := p.finishSignIn(t.Context(), at); err != nil {
 					t.Errorf("who left before: %v", err)
 				}
 			}
-			people.faultless(t)
+			people.stopWithoutErrors(t)
 			t.Logf("%d attempts went on to another replica", front.refused.Load())
 			for _, l := range running {
 				l.terminate()

@@ -27,9 +27,9 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"authsvc": main,
-		"get":     get,
-		"idp":     provide,
-		"account": account,
+		"get":     runGet,
+		"idp":     runProvider,
+		"account": runAccount,
 	})
 }
 
@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 				}
 				e.Setenv(name, strconv.Itoa(port))
 			}
-			if err := guard(e.WorkDir); err != nil {
+			if err := restrictModes(e.WorkDir); err != nil {
 				return err
 			}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector sleeps 1 s at each exit
@@ -64,8 +64,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// guard keeps the files of a script, which hold secrets, from others.
-func guard(dir string) error {
+// restrictModes lets nobody else read the files of a script, which hold secrets.
+func restrictModes(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -82,18 +82,18 @@ func signalAll(s syscall.Signal) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// get prints the status, the Location and the body of an address. It waits for
+// runGet prints the status, the Location and the body of an address. It waits for
 // the server to listen. A second argument is the Host to name. After -until it
 // takes a word that the body has to hold, and asks again until it does.
-func get() {
+func runGet() {
 	if len(os.Args) > 3 && os.Args[1] == "-until" {
-		until(os.Args[2], os.Args[3])
+		getUntil(os.Args[2], os.Args[3])
 		return
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	req, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
 	if err != nil {
-		fail(err)
+		exitWith(err)
 	}
 	if len(os.Args) > 2 {
 		req.Host = os.Args[2]
@@ -103,21 +103,21 @@ func get() {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if err != nil {
-		fail(err)
+		exitWith(err)
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		fail(err)
+		exitWith(err)
 	}
 	fmt.Printf("%d %s\n%s\n", resp.StatusCode, resp.Header.Get("Location"), body)
 }
 
-// until asks until the body holds a word, for 10 s at most.
-func until(word, url string) {
+// getUntil asks until the body holds a word, for 10 s at most.
+func getUntil(word, url string) {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		res, err := http.Get(url)
 		if err != nil {
-			fail(err)
+			exitWith(err)
 		}
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
@@ -126,46 +126,46 @@ func until(word, url string) {
 			return
 		}
 	}
-	fail(fmt.Errorf("%s never says %s", url, word))
+	exitWith(fmt.Errorf("%s never says %s", url, word))
 }
 
-// provide runs an OpenID provider on the port IDP.
-func provide() {
+// runProvider runs an OpenID provider on the port IDP.
+func runProvider() {
 	p, err := idp.New(idp.Options{Issuer: "http://127.0.0.1:" + os.Getenv("IDP"), Alg: "ES256", Clients: []idp.Client{{ID: "app", Secret: "app-secret"}}})
 	if err != nil {
-		fail(err)
+		exitWith(err)
 	}
 	server := &http.Server{Addr: "127.0.0.1:" + os.Getenv("IDP"), Handler: p, ReadHeaderTimeout: time.Second}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	context.AfterFunc(ctx, func() { server.Close() })
-	fail(server.ListenAndServe())
+	exitWith(server.ListenAndServe())
 }
 
-// account stores a user with an account and its access, refresh and ID token in
+// runAccount stores a user with an account and its access, refresh and ID token in
 // a SQLite file, or, without them, prints those of all users.
-func account() {
+func runAccount() {
 	ctx := context.Background()
 	store, err := sqlite.Open(ctx, os.Args[1], sqlite.Options{})
 	if err != nil {
-		fail(err)
+		exitWith(err)
 	}
 	defer store.Close()
 	if len(os.Args) > 2 {
 		a := authsvc.Account{ID: os.Args[2], Type: "oidc", Provider: "acme", ProviderAccountID: os.Args[2],
 			AccessToken: os.Args[3], RefreshToken: os.Args[4], IDToken: os.Args[5]}
 		if _, err := store.SignUp(ctx, authsvc.User{ID: os.Args[2]}, &a, nil); err != nil {
-			fail(err)
+			exitWith(err)
 		}
 	}
 	users, err := store.ListUsers(ctx, "", 100)
 	if err != nil {
-		fail(err)
+		exitWith(err)
 	}
 	for _, u := range users {
 		list, err := store.ListAccounts(ctx, u.ID)
 		if err != nil {
-			fail(err)
+			exitWith(err)
 		}
 		for _, a := range list {
 			fmt.Printf("%s access=%s refresh=%s id=%s\n", u.ID, a.AccessToken, a.RefreshToken, a.IDToken)
@@ -173,7 +173,7 @@ func account() {
 	}
 }
 
-func fail(err error) {
+func exitWith(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }

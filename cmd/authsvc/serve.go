@@ -25,16 +25,16 @@ type serveCommand struct {
 
 // Run starts the service and returns when it has stopped.
 func (c *serveCommand) Run(p *program) error {
-	flags := given(map[string]string{"listen": c.Listen, "url": c.URL})
+	flags := nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL})
 	s, err := p.load(flags)
 	if err != nil {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
 	p.sink = newLogSink(p.stderr)
-	p.stderr = p.sink // for what is said at the end, too
+	p.stderr = p.sink // for errors at the end, too
 	s.Engine.Logger = p.sink.logger(s.Log)
-	logRedis(s.Engine.Logger)
+	setRedisLogger(s.Engine.Logger)
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
@@ -46,8 +46,8 @@ func (c *serveCommand) Run(p *program) error {
 	return p.serve(s, flags, listener)
 }
 
-// given leaves out flags that were not.
-func given(flags map[string]string) map[string]string {
+// nonEmpty leaves out flags that were not set.
+func nonEmpty(flags map[string]string) map[string]string {
 	for name, v := range flags {
 		if v == "" {
 			delete(flags, name)
@@ -69,127 +69,128 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// quickly is how long requests wait to be accepted while the store opens;
-// after that, or when it cannot be reached, they are told.
-const quickly = 5 * time.Second
+// acceptDelay is how long connections wait to be accepted while the store opens;
+// after that, or when it cannot be reached, requests are told so.
+const acceptDelay = 5 * time.Second
 
-// live is a server from its first request to its last.
-type live struct {
-	stage
-	flags  map[string]string
-	log    *slog.Logger
-	conns  *connections
-	server *http.Server
-	accept func() // requests from now on
-	served chan error
-	stop   chan os.Signal // to end; a second one, at once
-	renew  chan os.Signal // to read the configuration again
+// A server is what serve runs, from the first connection to the last.
+type server struct {
+	handlerSwitch
+	flags          map[string]string
+	log            *slog.Logger
+	conns          *limitListener
+	http           *http.Server
+	startAccepting func() // may be called more than once
+	serveErr       chan error
+	stopSignals    chan os.Signal // the second one stops at once
+	reloadSignals  chan os.Signal
 }
 
-func newLive(s *config.Settings, flags map[string]string, listener net.Listener) *live {
-	l := &live{flags: flags, conns: newConnections(listener, connectionLimit(fileLimit())),
-		served: make(chan error, 1), stop: make(chan os.Signal, 2), renew: make(chan os.Signal, 1)}
-	l.crowded = l.conns.crowded
-	l.log = slog.New(follower{&l.stage, s.Engine.Logger.Handler()})
-	l.server = newServer(&l.stage, l.log)
-	l.server.ConnState, l.server.ConnContext = l.conns.note, l.conns.remember
-	l.accept = sync.OnceFunc(func() { go func() { l.served <- l.server.Serve(l.conns) }() })
-	return l
+func newServer(s *config.Settings, flags map[string]string, listener net.Listener) *server {
+	srv := &server{flags: flags, conns: newLimitListener(listener, connectionLimit(fileLimit())),
+		serveErr: make(chan error, 1), stopSignals: make(chan os.Signal, 2), reloadSignals: make(chan os.Signal, 1)}
+	srv.nearLimit = srv.conns.nearLimit
+	srv.log = slog.New(currentLog{&srv.handlerSwitch, s.Engine.Logger.Handler()})
+	srv.http = newHTTPServer(&srv.handlerSwitch, srv.log)
+	srv.http.ConnState, srv.http.ConnContext = srv.conns.connState, srv.conns.connContext
+	srv.startAccepting = sync.OnceFunc(func() { go func() { srv.serveErr <- srv.http.Serve(srv.conns) }() })
+	return srv
 }
 
-// serve answers until a signal comes: with the engine as soon as the store is
-// open, and until then that it is not ready.
+// serve answers requests until a signal to stop: until the store is open, that it
+// is not ready.
 func (p *program) serve(s *config.Settings, flags map[string]string, listener net.Listener) (err error) {
-	l := newLive(s, flags, listener)
-	signal.Notify(l.stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(l.stop)
-	signal.Notify(l.renew, syscall.SIGHUP)
-	defer signal.Stop(l.renew)
-	defer time.AfterFunc(quickly, l.accept).Stop()
+	srv := newServer(s, flags, listener)
+	signal.Notify(srv.stopSignals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(srv.stopSignals)
+	signal.Notify(srv.reloadSignals, syscall.SIGHUP)
+	defer signal.Stop(srv.reloadSignals)
+	defer time.AfterFunc(acceptDelay, srv.startAccepting).Stop()
 
-	st, err := p.await(s, l)
+	st, err := p.awaitStore(s, srv)
 	if st != nil {
 		defer func() {
 			// Its server may be gone; what was acknowledged is stored.
-			if err := within(closeTime, st.close); err != nil {
-				l.log.Warn("the store could not be closed as it should", "err", err)
+			if err := withTimeout(closeTime, st.close); err != nil {
+				srv.log.Warn("the store could not be closed as it should", "err", err)
 			}
 		}()
 	}
 	if err != nil || st == nil {
-		return errors.Join(err, l.server.Close())
+		return errors.Join(err, srv.http.Close())
 	}
-	return p.answer(s, st, l)
+	return p.serveWith(s, st, srv)
 }
 
-// await opens the store. It returns neither store nor error if a signal to
-// stop came first.
-func (p *program) await(s *config.Settings, l *live) (*store, error) {
+// awaitStore waits until the store is open. It returns neither store nor error if
+// a signal to stop came first.
+func (p *program) awaitStore(s *config.Settings, srv *server) (*store, error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var st *store
 	opened := make(chan error, 1)
 	go func() {
 		var err error
-		st, err = awaitStore(ctx, s, l.log, l.accept)
+		st, err = openStoreWithRetry(ctx, s, srv.log, srv.startAccepting)
 		opened <- err
 	}()
 	select {
 	case err := <-opened:
 		return st, err
-	case sig := <-l.stop:
-		l.log.Info("stopping before the store could be reached", "signal", sig.String())
+	case sig := <-srv.stopSignals:
+		srv.log.Info("stopping before the store could be reached", "signal", sig.String())
 	}
 	cancel()
 	select {
 	case err := <-opened:
 		if st != nil {
-			err = within(closeTime, st.close)
+			err = withTimeout(closeTime, st.close)
 		} else if errors.Is(err, context.Canceled) {
 			err = nil
 		}
 		return nil, err
 	case <-time.After(drainTime):
 		return nil, errors.New("the store could not be left in time")
-	case <-l.stop:
+	case <-srv.stopSignals:
 		return nil, errForced
 	}
 }
 
-// answer builds the engine over an open store and lets it answer.
-func (p *program) answer(s *config.Settings, st *store, l *live) error {
+// serveWith runs the engine over an open store.
+func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	for _, w := range st.warnings {
-		l.log.Warn(w)
+		srv.log.Warn(w)
 	}
 	s.Engine.Adapter = st.Adapter
 	service, err := authsvc.New(s.Engine)
 	if err != nil {
-		return errors.Join(s.Explain(err), l.server.Close())
+		return errors.Join(s.Explain(err), srv.http.Close())
 	}
-	f := newFront(service.BaseURL(), service, s.Engine.Logger, service.Ready)
-	l.show(&generation{front: f, settings: s, service: service})
-	g := p.generations(st, l)
-	l.accept()
+	h := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	srv.swap(&instance{originHandler: h, settings: s, service: service})
+	all := p.startReloading(st, srv)
+	srv.startAccepting()
 	fmt.Fprintf(p.stdout, "authsvc serves %s on %s, storage %s, sign-in with %s\n",
-		f.base, l.conns.Addr(), describeStorage(s), providerNames(s))
+		h.base, srv.conns.Addr(), describeStorage(s), providerNames(s))
 	select {
-	case err := <-l.served:
-		return errors.Join(fmt.Errorf("serving ended: %w", err), p.close(g))
+	case err := <-srv.serveErr:
+		return errors.Join(fmt.Errorf("serving ended: %w", err), p.closeEngine(all))
 	case <-p.ctx.Done():
-	case sig := <-l.stop:
-		l.log.Info("stopping", "signal", sig.String())
+	case sig := <-srv.stopSignals:
+		srv.log.Info("stopping", "signal", sig.String())
 	}
-	f.drain()
-	if err := l.farewell(); err != nil {
+	h.setUnready()
+	if err := srv.drain(); err != nil {
 		return err
 	}
-	return p.shutdown(l.server, g, l.stop)
+	return p.shutdown(srv.http, all, srv.stopSignals)
 }
 
-// newServer bounds what one client can hold.
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
+// newHTTPServer returns a server that bounds the time and memory that one client
+// can take.
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           lastIfChunked(h),
+		Handler:           closeAfterChunked(h),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -199,11 +200,11 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// lastIfChunked ends a connection after a request with Transfer-Encoding. The
-// server takes one that has a Content-Length too and does not tell; whoever
-// stands in front may see its end elsewhere, so nothing that follows on the
-// connection is to be read as a request (RFC 9112 §6.1).
-func lastIfChunked(h http.Handler) http.Handler {
+// closeAfterChunked closes the connection after a request with Transfer-Encoding.
+// The server accepts one that has a Content-Length too and does not tell; a proxy
+// may see its end elsewhere, so nothing that follows on the connection may be
+// read as a request (RFC 9112 §6.1).
+func closeAfterChunked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")

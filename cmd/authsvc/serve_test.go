@@ -15,15 +15,15 @@ import (
 	"authsvc"
 )
 
-// running is a server with one request in flight, which ends with release.
-type running struct {
+// A runningServer has one request in flight, which ends with release.
+type runningServer struct {
 	server  *http.Server
 	service *authsvc.Service
 	release chan struct{}
 	answer  chan string // the body of the request, or the error
 }
 
-func startRunning(t *testing.T) *running {
+func startRunningServer(t *testing.T) *runningServer {
 	t.Helper()
 	service, err := authsvc.New(authsvc.Config{URL: "http://localhost", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Fields: []authsvc.Field{{Name: "user"}},
@@ -31,9 +31,9 @@ func startRunning(t *testing.T) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{service: service, release: make(chan struct{}), answer: make(chan string, 1)}
+	r := &runningServer{service: service, release: make(chan struct{}), answer: make(chan string, 1)}
 	arrived := make(chan struct{})
-	r.server = newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	r.server = newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
 		<-r.release
 		io.WriteString(w, "finished")
@@ -61,7 +61,7 @@ func startRunning(t *testing.T) *running {
 // TestShutdown: a request in flight gets its answer, and the end is clean.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
-	r := startRunning(t)
+	r := startRunningServer(t)
 	p := &program{ctx: t.Context()}
 	done := make(chan error, 1)
 	go func() { done <- p.shutdown(r.server, r.service, nil) }()
@@ -77,7 +77,7 @@ func TestShutdown(t *testing.T) {
 // TestSecondSignal: it does not wait any longer, and says so.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
-	r := startRunning(t)
+	r := startRunningServer(t)
 	defer close(r.release)
 	again := make(chan os.Signal, 1)
 	again <- syscall.SIGTERM
@@ -86,7 +86,7 @@ func TestSecondSignal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "second signal") {
 		t.Fatalf("shutdown: %v", err)
 	}
-	if code := p.exit(err); code != exitFailed {
+	if code := p.report(err); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -3,39 +3,38 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/plainlog"
 )
 
-// load reads the settings and has the engine judge them, without touching the
-// store or the network: what is wrong comes out all at once.
+// load loads the settings and has the engine check them, without touching the
+// store or the network, so that all mistakes are reported at once. With
+// mistakes, it prints the warnings: one of them may be the cause.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
-	s, err := p.judge(flags)
+	s, err := p.loadSettings(flags)
 	if err == nil {
 		return s, nil
 	}
 	if s != nil {
-		for _, w := range s.Warnings { // one of them may be the cause
+		for _, w := range s.Warnings {
 			fmt.Fprintln(p.stderr, "warning:", w)
 		}
 	}
 	return nil, err
 }
 
-// judge is load without a word. With mistakes, the settings have the warnings
-// that go with them.
-func (p *program) judge(flags map[string]string) (*config.Settings, error) {
+// loadSettings is load without output. Settings with mistakes are returned too, for
+// their warnings.
+func (p *program) loadSettings(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
 	var found, later config.Mistakes
 	if errors.As(err, &found); s == nil {
 		return nil, err
 	}
-	for _, err := range []error{findStore(s), connectMail(s), validate(s)} {
+	for _, err := range []error{checkScheme(s), configureMail(s), validate(s)} {
 		var more config.Mistakes
 		switch {
 		case errors.As(err, &more):
@@ -44,7 +43,7 @@ func (p *program) judge(flags map[string]string) (*config.Settings, error) {
 			return nil, err
 		}
 	}
-	if all := found.And(later); len(all) > 0 {
+	if all := found.Merge(later); len(all) > 0 {
 		return s, all
 	}
 	return s, nil
@@ -56,8 +55,8 @@ func validate(s *config.Settings) error {
 	return err
 }
 
-// prepareEngine is the engine over a store, or over none if the settings say so. It
-// is not started.
+// prepareEngine returns the engine over a store, or over none if the settings say
+// so, without starting it.
 func prepareEngine(s *config.Settings, a authsvc.Adapter) (*authsvc.Service, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -69,17 +68,4 @@ func prepareEngine(s *config.Settings, a authsvc.Adapter) (*authsvc.Service, err
 		return nil, s.Explain(err)
 	}
 	return service, nil
-}
-
-// newLogger logs to w as the settings say.
-func newLogger(w io.Writer, l config.Log) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.Level)); err != nil { // the loader accepts nothing else
-		level = slog.LevelInfo
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if l.Format == "json" {
-		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
-	}
-	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
 }

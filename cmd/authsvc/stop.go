@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Times of the end.
+// Times of a stop.
 const (
-	// drainTime is how long requests in flight and mails in hand may take after
+	// drainTime is how long requests in flight and mail that is being sent may take after
 	// a signal to stop.
 	drainTime = 15 * time.Second
-	// lingerTime is how long connections are given to bring one more request,
-	// whose answer tells the client that it was the last; those that had one
-	// are not waited for when none came for quietTime.
+	// lingerTime is how long connections may bring one more request, whose
+	// answer tells the client that it was the last; connections that had one are
+	// not waited for when none came for quietTime.
 	lingerTime = time.Second
 	quietTime  = 100 * time.Millisecond
-	// handshakeTime is how long a handshake that has begun may take to end: a
-	// round trip, and a kernel that is busy. A client whose handshake is not
-	// begun asks again after a second.
+	// handshakeTime is how long a TCP handshake that has begun may take to
+	// complete: a round trip and a busy kernel. A client whose SYN was dropped
+	// sends it again after a second.
 	handshakeTime = 250 * time.Millisecond
 	// closeTime is how long the store may take to close.
 	closeTime = 2 * time.Second
@@ -30,67 +30,68 @@ const (
 
 var errForced = errors.New("stopped at once by a second signal")
 
-// A closer ends what is behind the requests.
+// A closer is what handles the requests.
 type closer interface {
 	Close(ctx context.Context) error
 }
 
-// farewell stops listening and lets the clients whose connections are open find
-// out by an answer, rather than by a reset of the request that they send next.
-func (l *live) farewell() error {
-	l.draining.Store(true)
-	var waiting []net.Conn
-	if refuseNew(l.conns.Listener) {
+// drain stops listening, and waits so that clients whose connections are open
+// learn it from an answer and not from a reset of the request that they send
+// next.
+func (srv *server) drain() error {
+	srv.draining.Store(true)
+	var queued []net.Conn
+	if refuseSYN(srv.conns.Listener) {
 		begun := time.Now()
-		if err := l.pause(func() bool { return time.Since(begun) > handshakeTime }); err != nil {
+		if err := srv.waitUntil(func() bool { return time.Since(begun) > handshakeTime }); err != nil {
 			return err
 		}
-		waiting = acceptWaiting(l.conns.Listener)
+		queued = acceptQueued(srv.conns.Listener)
 	}
-	if err := l.conns.Close(); err != nil {
+	if err := srv.conns.Close(); err != nil {
 		return fmt.Errorf("cannot stop listening: %w", err)
 	}
 	select {
-	case <-l.served: //nolint:errcheck // the last one that it accepted is counted
-	case <-l.stop:
+	case <-srv.serveErr: //nolint:errcheck // the last connection that it accepted is counted
+	case <-srv.stopSignals:
 		return errForced
 	}
-	_ = l.server.Serve(&last{l.conns, waiting}) // which ends after them
+	_ = srv.http.Serve(&drainListener{srv.conns, queued}) // which returns when it has them all
 	begun := time.Now()
-	l.asked.Store(begun.UnixNano())
-	return l.pause(func() bool {
-		open, fresh := l.conns.count()
-		asked := time.Unix(0, l.asked.Load())
-		// A server that shuts down drops a request that it has not begun to
-		// answer.
-		return open == 0 || fresh == 0 && time.Since(asked) > quietTime || time.Since(begun) > lingerTime
+	srv.lastRequest.Store(begun.UnixNano())
+	return srv.waitUntil(func() bool {
+		open, unused := srv.conns.count()
+		last := time.Unix(0, srv.lastRequest.Load())
+		// Shutdown drops the first request of a connection that it has not
+		// begun to answer.
+		return open == 0 || unused == 0 && time.Since(last) > quietTime || time.Since(begun) > lingerTime
 	})
 }
 
-// last is a listener that has these connections, and no others.
-type last struct {
-	*connections
-	waiting []net.Conn
+// A drainListener accepts the pending connections, and no others.
+type drainListener struct {
+	*limitListener
+	pending []net.Conn
 }
 
 // Accept implements [net.Listener].
-func (l *last) Accept() (net.Conn, error) {
-	if len(l.waiting) == 0 {
+func (l *drainListener) Accept() (net.Conn, error) {
+	if len(l.pending) == 0 {
 		return nil, net.ErrClosed
 	}
-	first := l.waiting[0]
-	l.waiting = l.waiting[1:]
-	return l.hold(first), nil
+	first := l.pending[0]
+	l.pending = l.pending[1:]
+	return l.admit(first), nil
 }
 
 // Close implements [net.Listener].
-func (l *last) Close() error { return nil }
+func (l *drainListener) Close() error { return nil }
 
-// pause waits until something is so, or for the second signal.
-func (l *live) pause(is func() bool) error {
-	for !is() {
+// waitUntil polls done until it is true, or until the second signal.
+func (srv *server) waitUntil(done func() bool) error {
+	for !done() {
 		select {
-		case <-l.stop:
+		case <-srv.stopSignals:
 			return errForced
 		case <-time.After(quietTime / 10):
 		}
@@ -99,7 +100,7 @@ func (l *live) pause(is func() bool) error {
 }
 
 // shutdown lets requests in flight finish, then closes the engine. A second
-// signal gives up at once.
+// signal ends it at once.
 func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
@@ -119,14 +120,14 @@ func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.S
 	}
 }
 
-func (p *program) close(engine closer) error {
+func (p *program) closeEngine(engine closer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
 	return engine.Close(ctx)
 }
 
-// within runs what may hang, and leaves it behind after d.
-func within(d time.Duration, run func() error) error {
+// withTimeout runs what may hang, and stops waiting for it after d.
+func withTimeout(d time.Duration, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
 	select {

@@ -19,29 +19,29 @@ import (
 
 // TestStopUnderLoad: with callbacks that wait for a slow provider, and with
 // connections that are kept and that are not, SIGTERM resets nothing: requests
-// get their answer, and who comes later is refused the connection.
+// get their answer, and later clients are refused the connection.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	const slow = time.Second
 	for name, transport := range map[string]*http.Transport{"kept": {MaxIdleConnsPerHost: 100}, "one request each": {DisableKeepAlives: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			op, addr := openProvider(t), freeAddress(t)
+			op, addr := startProvider(t), freeAddress(t)
 			op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: slow}})
 			origin := "http://" + addr
-			l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op))
+			l := newProcess(t, t.TempDir(), addr, testConfig(origin, op))
 			l.start()
 			// The callbacks of some are in flight all the time.
-			callbacks := gather(t, 5, func(ctx context.Context, _ int) error {
+			callbacks := startLoad(t, 5, func(ctx context.Context, _ int) error {
 				p := newPerson(origin, op, transport)
-				at, err := p.leave(ctx)
+				at, err := p.startSignIn(ctx)
 				if err != nil {
 					return err
 				}
 				_, _, _, err = p.do(ctx, "GET", at, nil)
 				return err
 			})
-			pages := gather(t, 10, func(ctx context.Context, _ int) error {
+			pages := startLoad(t, 10, func(ctx context.Context, _ int) error {
 				defer time.Sleep(20 * time.Millisecond)
 				p := newPerson(origin, op, transport)
 				_, _, _, err := p.do(ctx, "POST", p.base+"/signout", nil)
@@ -51,39 +51,39 @@ func TestStopUnderLoad(t *testing.T) {
 			eventually(t, "waiting for the provider", func() bool { return op.Calls(idp.EndpointToken) > callbacks.count() })
 			l.signal(syscall.SIGTERM)
 			begun := time.Now()
-			if code := l.ended(15 * time.Second); code != 0 {
+			if code := l.waitForExit(15 * time.Second); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
 			t.Logf("ended in %v", time.Since(begun).Round(time.Millisecond))
-			callbacks.faultless(t)
-			pages.faultless(t)
+			callbacks.stopWithoutErrors(t)
+			pages.stopWithoutErrors(t)
 		})
 	}
 }
 
 // TestStopTwice: the second signal ends the process at once and says so by its
-// code, whatever hangs; the store is whole.
+// code, whatever hangs; the store is intact.
 func TestStopTwice(t *testing.T) {
 	t.Parallel()
-	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
 	origin := "http://" + addr
-	l := prepare(t, dir, addr, lifeConfig(origin, op))
+	l := newProcess(t, dir, addr, testConfig(origin, op))
 	l.start()
 	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hang(t, l, origin, op)
+	startHangingCallback(t, l, origin, op)
 	l.signal(syscall.SIGTERM)
-	l.says("msg=stopping", 1)
+	l.waitForLog("msg=stopping", 1)
 	time.Sleep(300 * time.Millisecond) // well within the time for requests
 	begun := time.Now()
 	l.signal(syscall.SIGTERM)
-	if code := l.ended(5 * time.Second); code != exitFailed || time.Since(begun) > 4*time.Second {
+	if code := l.waitForExit(5 * time.Second); code != exitFailed || time.Since(begun) > 4*time.Second {
 		t.Errorf("exit code %d after %v", code, time.Since(begun))
 	}
-	l.says("second signal", 1)
+	l.waitForLog("second signal", 1)
 	op.SetFault(idp.Fault{})
-	again := prepare(t, dir, addr, lifeConfig(origin, op))
+	again := newProcess(t, dir, addr, testConfig(origin, op))
 	again.start() // which looks for damage
 	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
 		t.Error(err)
@@ -91,12 +91,12 @@ func TestStopTwice(t *testing.T) {
 	again.terminate()
 }
 
-// hang starts a callback that the provider does not answer.
-func hang(t *testing.T, l *life, origin string, op *idp.Server) {
+// startHangingCallback starts a callback that the provider does not answer.
+func startHangingCallback(t *testing.T, l *process, origin string, op *idp.Server) {
 	t.Helper()
 	op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: time.Minute}})
 	p := newPerson(origin, op, nil)
-	at, err := p.leave(t.Context())
+	at, err := p.startSignIn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,19 +114,19 @@ func TestStopWithHungStore(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
 	server := servertest.OwnPostgres(t)
-	op, addr := openProvider(t), freeAddress(t)
+	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
-	l := prepare(t, t.TempDir(), addr, lifeConfig(origin, op), "AUTHSVC_STORAGE_URL="+server.URL)
+	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op), "AUTHSVC_STORAGE_URL="+server.URL)
 	l.start()
 	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	people := gather(t, 4, func(ctx context.Context, _ int) error { newPerson(origin, op, nil).signIn(ctx); return nil })
+	people := startLoad(t, 4, func(ctx context.Context, _ int) error { newPerson(origin, op, nil).signIn(ctx); return nil })
 	server.Freeze()
 	time.Sleep(time.Second)
 	l.signal(syscall.SIGTERM)
 	begun := time.Now()
-	code := l.ended(drainTime + lingerTime + closeTime + 2*time.Second)
+	code := l.waitForExit(drainTime + lingerTime + closeTime + 2*time.Second)
 	t.Logf("exit code %d after %v", code, time.Since(begun).Round(time.Millisecond))
 	server.Thaw()
 	people.stop()
@@ -146,12 +146,12 @@ func TestStopWithHungMailServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	op, addr, dir := openProvider(t), freeAddress(t), t.TempDir()
+	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
 	origin := "http://" + addr
-	config := strings.Replace(lifeConfig(origin, op), "providers:\n", "providers:\n  - {id: email, type: email, server: \"smtp://"+silent.Addr().String()+"\", from: \"App <app@example.com>\"}\n", 1)
-	l := prepare(t, dir, addr, config)
+	config := strings.Replace(testConfig(origin, op), "providers:\n", "providers:\n  - {id: email, type: email, server: \"smtp://"+silent.Addr().String()+"\", from: \"App <app@example.com>\"}\n", 1)
+	l := newProcess(t, dir, addr, config)
 	l.start()
-	askForMail(t, newPerson(origin, op, nil))
+	requestLink(t, newPerson(origin, op, nil))
 	conn, err := silent.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestStopWithHungMailServer(t *testing.T) {
 	defer conn.Close()
 	l.signal(syscall.SIGTERM)
 	begun := time.Now()
-	if code := l.ended(lingerTime + drainTime); code != exitOK {
+	if code := l.waitForExit(lingerTime + drainTime); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, l.out)
 	}
 	t.Logf("ended in %v", time.Since(begun).Round(time.Millisecond))
@@ -169,7 +169,7 @@ func TestStopWithHungMailServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	again := prepare(t, dir, addr, config)
+	again := newProcess(t, dir, addr, config)
 	again.start()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -179,8 +179,8 @@ func TestStopWithHungMailServer(t *testing.T) {
 	again.terminate()
 }
 
-// askForMail asks for a link.
-func askForMail(t *testing.T, p *person) {
+// requestLink requests a sign-in link.
+func requestLink(t *testing.T, p *person) {
 	t.Helper()
 	var csrf struct {
 		Token string `json:"csrfToken"`

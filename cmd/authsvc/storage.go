@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"authsvc"
 	"authsvc/adapter/memory"
@@ -28,7 +30,7 @@ type store struct {
 	warnings        []string
 }
 
-// schema is what a store with tables can do about them.
+// A schema is the tables of a store.
 type schema interface {
 	Status(ctx context.Context) (tables.Status, error)
 	Migrate(ctx context.Context, d tables.Direction) error
@@ -36,31 +38,32 @@ type schema interface {
 
 // A driver opens the stores of one scheme of storage.url.
 type driver struct {
-	name string // of the kind of store, for people; "" means the URL, which is no secret
+	name string // of the kind of store, for people; "" means the URL, which is then not a secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
-	mend string // when it cannot be opened
-	// exists reports whether opening would create the store; nil: it never does.
+	fix  string // what to do when it cannot be opened
+	// exists reports whether the store exists, so that opening would not create
+	// it; nil: it never would.
 	exists func(url string) (bool, error)
-	// unreachable reports that an error may pass by itself; nil: it never does.
+	// unreachable reports whether an error may go away by itself; nil: never.
 	unreachable func(error) bool
 }
 
-// drivers is the table of schemes.
+// drivers returns the table of schemes.
 func drivers() map[string]driver {
 	const database = "check host, port, user, password and database in storage.url"
-	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, mend: database}
-	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, mend: database}
-	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, mend: database}
-	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, mend: database}
+	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, fix: database}
+	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, fix: database}
+	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, fix: database}
+	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, fix: database}
 	return map[string]driver{
 		"postgres": postgres, "postgresql": postgres,
 		"mysql": mysql, "mariadb": mysql,
 		"mongodb": mongodb, "mongodb+srv": mongodb,
 		"redis": redis, "rediss": redis, "unix": redis,
 		"sqlite": {open: openSQLite, exists: sqliteExists,
-			mend: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
+			fix: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
 		"memory": {name: "memory", open: openMemory},
-		"none":   {name: "none", open: openNothing},
+		"none":   {name: "none", open: openNone},
 	}
 }
 
@@ -69,8 +72,8 @@ func storageScheme(s *config.Settings) string {
 	return scheme
 }
 
-// findStore makes sure that there are drivers.
-func findStore(s *config.Settings) error {
+// checkScheme makes sure that there is a driver for storage.url.
+func checkScheme(s *config.Settings) error {
 	if _, ok := drivers()[storageScheme(s)]; !ok {
 		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none")}
 	}
@@ -80,32 +83,32 @@ func findStore(s *config.Settings) error {
 // openStore opens the store; migrate brings its schema up to date.
 func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, error) {
 	c := s.Storage
-	c.Migrate, c.PlainTokens = migrate, !same(s.Engine.Compat, authsvc.CompatNone)
+	c.Migrate, c.PlainTokens = migrate, !sameCompat(s.Engine.Compat, authsvc.CompatNone)
 	d := drivers()[storageScheme(s)]
 	st, err := d.open(ctx, c)
 	if err != nil {
-		return nil, notOpened{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.mend)},
+		return nil, openError{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.fix)},
 			d.unreachable != nil && d.unreachable(err)}
 	}
 	if c.Sessions == "" {
 		return st, nil
 	}
-	beside, err := st.beside(ctx, c)
+	combined, err := st.withRedis(ctx, c)
 	if err != nil {
-		return nil, errors.Join(notOpened{config.Mistakes{s.Mistake("session.store", "cannot be used: "+oneLine(err), redisMend)},
+		return nil, errors.Join(openError{config.Mistakes{s.Mistake("session.store", "cannot be used: "+oneLine(err), redisFix)},
 			redis.Unreachable(err)}, st.close())
 	}
 	if c.PlainTokens && s.Engine.Session.Strategy != "jwt" {
-		beside.warnings = append(beside.warnings, "with session.store, the sessions that NextAuth keeps in "+describeStorage(s)+
+		combined.warnings = append(combined.warnings, "with session.store, the sessions that NextAuth keeps in "+describeStorage(s)+
 			" are not looked for, and it does not see those of authsvc: whoever is signed in has to sign in again; leave session.store out to share sessions")
 	}
-	return beside, nil
+	return combined, nil
 }
 
-const redisMend = "check host, port, password and number of the Redis"
+const redisFix = "check host, port, password and number of the Redis"
 
-// beside adds a Redis that keeps what is short-lived.
-func (st *store) beside(ctx context.Context, s config.Storage) (*store, error) {
+// withRedis adds a Redis that keeps short-lived records.
+func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error) {
 	r, err := redis.Open(ctx, s.Sessions, redis.Options{Prefix: s.Prefix})
 	if err != nil {
 		return nil, err
@@ -114,18 +117,49 @@ func (st *store) beside(ctx context.Context, s config.Storage) (*store, error) {
 		close: func() error { return errors.Join(r.Close(), st.close()) }}, nil
 }
 
-// notOpened is why a store was not opened.
-type notOpened struct {
+// An openError is why a store was not opened.
+type openError struct {
 	config.Mistakes
-	passing bool // it may pass by itself
+	retryable bool // it may go away by itself
 }
 
-func (n notOpened) Unwrap() error { return n.Mistakes }
+func (n openError) Unwrap() error { return n.Mistakes }
 
-// passes reports whether an error of openStore may pass by itself.
-func passes(err error) bool {
-	var n notOpened
-	return errors.As(err, &n) && n.passing
+// isRetryable reports whether an error of openStore may go away by itself.
+func isRetryable(err error) bool {
+	var n openError
+	return errors.As(err, &n) && n.retryable
+}
+
+// Delays between attempts to reach the store, and between the log lines about
+// them.
+const (
+	minRetryDelay    = 250 * time.Millisecond
+	maxRetryDelay    = 5 * time.Second
+	retryLogInterval = 30 * time.Second
+)
+
+// openStoreWithRetry opens the store. If it cannot be reached yet, it calls
+// onRetry and tries again until ctx ends; a store that will not work as
+// configured is an error at once.
+func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logger, onRetry func()) (*store, error) {
+	var logged time.Time
+	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
+		st, err := openStore(ctx, s, s.Storage.Migrate)
+		if err == nil || !isRetryable(err) {
+			return st, err
+		}
+		onRetry()
+		if time.Since(logged) > retryLogInterval {
+			logged = time.Now()
+			log.Error("the store cannot be reached; trying again until it can, and not ready until then", "storage", describeStorage(s), "err", oneLine(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(delay):
+		}
+	}
 }
 
 func naming(s config.Storage) sqlite.Naming {
@@ -137,7 +171,7 @@ func openSQLite(ctx context.Context, s config.Storage) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
+	return loadWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
 }
 
 func sqliteExists(url string) (bool, error) {
@@ -154,7 +188,7 @@ func openPostgres(ctx context.Context, s config.Storage) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
+	return loadWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
 }
 
 func openMySQL(ctx context.Context, s config.Storage) (*store, error) {
@@ -162,7 +196,7 @@ func openMySQL(ctx context.Context, s config.Storage) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
+	return loadWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
 }
 
 func openMongoDB(ctx context.Context, s config.Storage) (*store, error) {
@@ -181,8 +215,8 @@ func openRedis(ctx context.Context, s config.Storage) (*store, error) {
 	return &store{Adapter: db, close: db.Close, warnings: db.Warnings()}, nil
 }
 
-// withWarnings asks tables that others made what does not work well in them.
-func withWarnings(ctx context.Context, st *store, ask func(context.Context) ([]string, error)) (*store, error) {
+// loadWarnings sets the warnings about tables that another program made.
+func loadWarnings(ctx context.Context, st *store, ask func(context.Context) ([]string, error)) (*store, error) {
 	var err error
 	if st.warnings, err = ask(ctx); err != nil {
 		return nil, errors.Join(err, st.close())
@@ -194,11 +228,11 @@ func openMemory(context.Context, config.Storage) (*store, error) {
 	return &store{Adapter: memory.New(), close: func() error { return nil }}, nil
 }
 
-func openNothing(context.Context, config.Storage) (*store, error) {
+func openNone(context.Context, config.Storage) (*store, error) {
 	return &store{close: func() error { return nil }}, nil
 }
 
-// describeStorage names the store without a password.
+// describeStorage returns a name of the store without a password.
 func describeStorage(s *config.Settings) string {
 	return cmp.Or(drivers()[storageScheme(s)].name, s.Storage.URL)
 }

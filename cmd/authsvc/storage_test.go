@@ -1,7 +1,12 @@
 package main
 
 import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"authsvc"
@@ -9,9 +14,9 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestCompatBesideRedis: whoever moves from NextAuth and keeps sessions in a
+// TestCompatWithRedis: whoever moves from NextAuth and keeps sessions in a
 // Redis of their own is told that nobody stays signed in.
-func TestCompatBesideRedis(t *testing.T) {
+func TestCompatWithRedis(t *testing.T) {
 	t.Parallel()
 	server, prefix := servertest.Redis(t)
 	for name, c := range map[string]struct {
@@ -37,6 +42,63 @@ func TestCompatBesideRedis(t *testing.T) {
 			if warned := strings.Contains(strings.Join(st.warnings, "\n"), "has to sign in again"); warned != c.want {
 				t.Errorf("warnings %q, want one: %t", st.warnings, c.want)
 			}
+		})
+	}
+}
+
+// TestServeWaitsForStore: until the store can be reached, the service is alive and
+// not ready. Then it answers; when the store goes it is not ready, and when the
+// store is back it is ready again.
+func TestServeWaitsForStore(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]func(testing.TB) *servertest.Server{
+		"postgres": servertest.OwnPostgres,
+		"mysql":    servertest.OwnMySQL,
+		"redis":    func(t testing.TB) *servertest.Server { return servertest.OwnRedis(t) },
+		"mongodb":  servertest.OwnFerretDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := own(t)
+			server.Kill()
+			addr := freeAddress(t)
+			base, config := "http://"+addr, "url: http://"+addr+"\nlisten: "+addr+"\nsecret: "+strings.Repeat("0123456789abcdef", 3)+
+				"\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "authsvc.yaml"), []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(os.Args[0])
+			cmd.Args = []string{"authsvc", "serve"} // TestMain makes it the program
+			out := &syncBuffer{}
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AUTHSVC_STORAGE_URL=" + server.URL}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Error(err)
+				}
+				if err := cmd.Wait(); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			}()
+			status := func(path string) int { code, _ := getStatus(t, base+path); return code }
+			eventually(t, "alive", func() bool { return status("/healthz") == http.StatusOK })
+			if ready, page := status("/readyz"), status("/api/auth/signin"); ready != http.StatusServiceUnavailable || page != http.StatusServiceUnavailable {
+				t.Errorf("without a store: ready %d, page %d", ready, page)
+			}
+			eventually(t, "logged", func() bool { return strings.Contains(out.String(), "the store cannot be reached; trying again") })
+			server.Start()
+			eventually(t, "ready", func() bool { return status("/readyz") == http.StatusOK })
+			if page := status("/api/auth/signin"); page != http.StatusOK {
+				t.Errorf("sign-in page: %d", page)
+			}
+			server.Kill()
+			eventually(t, "unready", func() bool { return status("/readyz") == http.StatusServiceUnavailable })
+			server.Start()
+			eventually(t, "ready again", func() bool { return status("/readyz") == http.StatusOK })
 		})
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
-	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/wire"
 )
@@ -35,7 +34,7 @@ func TestWire(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "authsvc")
 	var build sync.Once
 	t.Run("on", func(t *testing.T) { // ends when all of them have
-		for _, on := range wireStores() {
+		for _, on := range allWireStores() {
 			t.Run(on.name, func(t *testing.T) {
 				t.Parallel()
 				for _, file := range files {
@@ -47,7 +46,7 @@ func TestWire(t *testing.T) {
 								t.Errorf("build: %v\n%s", err, out)
 							}
 						})
-						playBinary(t, binary, file, env)
+						playTranscript(t, binary, file, env)
 					})
 				}
 			})
@@ -62,7 +61,7 @@ type wireStore struct {
 	env  func(t *testing.T) []string
 }
 
-func wireStores() []wireStore {
+func allWireStores() []wireStore {
 	url := func(url string) []string { return []string{"AUTHSVC_STORAGE_URL=" + url} }
 	list := []wireStore{
 		{"memory", func(*testing.T) []string { return nil }},
@@ -84,8 +83,8 @@ func wireStores() []wireStore {
 	return list
 }
 
-// playBinary runs one transcript in a process of its own.
-func playBinary(t *testing.T, binary, file string, env []string) {
+// playTranscript runs one transcript in a process of its own.
+func playTranscript(t *testing.T, binary, file string, env []string) {
 	t.Helper()
 	ar, err := txtar.ParseFile(file)
 	if err != nil {
@@ -108,7 +107,7 @@ func playBinary(t *testing.T, binary, file string, env []string) {
 	addr := freeAddress(t)
 	origin := "http://" + addr
 	trusted := "http://127.0.0.1:1" // the same site, since ports do not count
-	startBinary(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
+	startTranscriptServer(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
 	client := &http.Client{
 		Timeout:       20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -139,18 +138,9 @@ func playBinary(t *testing.T, binary, file string, env []string) {
 	}, parts["transcript"])
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := freeport.Pick(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
-}
-
-// startBinary serves the configuration until the test ends, and then wants a
-// clean end.
-func startBinary(t *testing.T, binary, addr, config string, env []string) {
+// startTranscriptServer serves the configuration until the test ends, and then
+// checks that it ends cleanly.
+func startTranscriptServer(t *testing.T, binary, addr, config string, env []string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "authsvc.yaml"), []byte(config+"\nlisten: "+addr+"\n"), 0o600); err != nil {

@@ -3,14 +3,12 @@ package dev_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"authsvc/internal/dev"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
 )
 
@@ -78,66 +77,42 @@ func run(t *testing.T, dir string, port int) (out *lines, stop func()) {
 	}
 }
 
+// A visitor follows redirects, and nothing that it does may fail.
 type visitor struct {
-	t      *testing.T
-	c      *http.Client
-	origin string
+	t *testing.T
+	*browser.Browser
 }
 
 func visit(t *testing.T, port int) *visitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &visitor{t, &http.Client{Jar: jar, Timeout: 20 * time.Second}, fmt.Sprintf("http://localhost:%d", port)}
+	return &visitor{t, browser.New(fmt.Sprintf("http://localhost:%d", port), nil).Follow()}
 }
 
-func (v *visitor) get(path string) (*http.Response, string) {
+func (v *visitor) get(path string) *browser.Answer {
 	v.t.Helper()
-	if strings.HasPrefix(path, "/") {
-		path = v.origin + path
-	}
-	res, err := v.c.Get(path)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	return res, string(body)
+	return v.must(v.Get(path))
 }
 
-func (v *visitor) post(path string, form url.Values) (*http.Response, string) {
+func (v *visitor) post(path string, fields ...string) *browser.Answer {
 	v.t.Helper()
-	var token struct{ CSRFToken string }
-	_, body := v.get("/api/auth/csrf")
-	if err := json.Unmarshal([]byte(body), &token); err != nil {
-		v.t.Fatal(err)
-	}
-	form.Set("csrfToken", token.CSRFToken)
-	res, err := v.c.PostForm(v.origin+path, form)
+	return v.must(v.Post(path, fields...))
+}
+
+func (v *visitor) must(a *browser.Answer, err error) *browser.Answer {
+	v.t.Helper()
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	return res, string(raw)
+	return a
 }
 
 func (v *visitor) email() string {
 	v.t.Helper()
-	var s struct{ User struct{ Email string } }
-	_, body := v.get("/api/auth/session")
-	if err := json.Unmarshal([]byte(body), &s); err != nil {
+	email, err := v.Email()
+	if err != nil {
 		v.t.Fatal(err)
 	}
-	return s.User.Email
+	return email
 }
 
 func TestDev(t *testing.T) {
@@ -148,24 +123,23 @@ func TestDev(t *testing.T) {
 		t.Errorf("does not say what to open:\n%s", out)
 	}
 	v := visit(t, port)
-	if _, body := v.get("/"); !strings.Contains(body, "Nobody is signed in") {
-		t.Errorf("home page: %s", body)
+	if home := v.get("/"); !strings.Contains(home.Text, "Nobody is signed in") {
+		t.Errorf("home page: %s", home.Text)
 	}
 
 	t.Log("by the identity provider, choosing a person on its page")
-	res, page := v.post("/api/auth/signin/dev", url.Values{"callbackUrl": {"/"}})
-	if !strings.Contains(page, "Ada Lovelace") {
-		t.Fatalf("no people at %s: %s", res.Request.URL, page)
+	people := v.post("/api/auth/signin/dev", "callbackUrl", "/")
+	if !strings.Contains(people.Text, "Ada Lovelace") {
+		t.Fatalf("no people at %s: %s", people.Request.URL, people.Text)
 	}
-	res, body := v.choose(res.Request.URL, page, "Ada Lovelace")
-	if res.Request.URL.Path != "/" || !strings.Contains(body, "ada@example.com") {
-		t.Fatalf("after choosing: %s %s", res.Request.URL, body)
+	if a := v.choose(people, "Ada Lovelace"); a.Request.URL.Path != "/" || !strings.Contains(a.Text, "ada@example.com") {
+		t.Fatalf("after choosing: %s %s", a.Request.URL, a.Text)
 	}
 
 	t.Log("by a mailed link, opened from the inbox")
 	w := visit(t, port)
-	if _, body := w.post("/api/auth/signin/email", url.Values{"email": {"new@app.example"}, "callbackUrl": {"/"}}); !strings.Contains(body, "/inbox") {
-		t.Errorf("the page after asking does not lead to the inbox: %s", body)
+	if asked := w.post("/api/auth/signin/email", "email", "new@app.example", "callbackUrl", "/"); !strings.Contains(asked.Text, "/inbox") {
+		t.Errorf("the page after asking does not lead to the inbox: %s", asked.Text)
 	}
 	if got := w.openMail(); got.Request.URL.Path != "/" || w.email() != "new@app.example" {
 		t.Errorf("after the link: %s as %q", got.Request.URL, w.email())
@@ -178,10 +152,10 @@ func TestDev(t *testing.T) {
 	if v.email() != "ada@example.com" || w.email() != "new@app.example" {
 		t.Errorf("after a restart: %q and %q", v.email(), w.email())
 	}
-	if _, body := v.get("/inbox"); !strings.Contains(body, "new@app.example") {
+	if inbox := v.get("/inbox"); !strings.Contains(inbox.Text, "new@app.example") {
 		t.Error("the mail is gone after a restart")
 	}
-	v.post("/api/auth/signout", url.Values{})
+	v.post("/api/auth/signout")
 	if got := v.email(); got != "" {
 		t.Errorf("after sign-out still %q", got)
 	}
@@ -190,41 +164,31 @@ func TestDev(t *testing.T) {
 var formAction = regexp.MustCompile(`action="([^"]+)"`)
 
 // choose posts the form of one person on the provider's page.
-func (v *visitor) choose(at *url.URL, page, name string) (*http.Response, string) {
+func (v *visitor) choose(at *browser.Answer, name string) *browser.Answer {
 	v.t.Helper()
 	form := url.Values{}
-	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(at.Text, -1) {
 		form.Set(m[1], html.UnescapeString(m[2]))
 	}
-	button := regexp.MustCompile(`<button[^>]*name="([^"]+)"[^>]*value="([^"]+)"[^>]*>[\s\S]*?` + name).FindStringSubmatch(page)
+	button := regexp.MustCompile(`<button[^>]*name="([^"]+)"[^>]*value="([^"]+)"[^>]*>[\s\S]*?` + name).FindStringSubmatch(at.Text)
 	if button == nil {
-		v.t.Fatalf("no button for %s in %s", name, page)
+		v.t.Fatalf("no button for %s in %s", name, at.Text)
 	}
 	form.Set(button[1], button[2])
-	action, err := at.Parse(html.UnescapeString(formAction.FindStringSubmatch(page)[1]))
+	action, err := at.Request.URL.Parse(html.UnescapeString(formAction.FindStringSubmatch(at.Text)[1]))
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	res, err := v.c.PostForm(action.String(), form)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	return res, string(body)
+	return v.must(v.Form(action.String(), form))
 }
 
 // openMail follows the link of the newest mail.
-func (v *visitor) openMail() *http.Response {
+func (v *visitor) openMail() *browser.Answer {
 	v.t.Helper()
 	for range 100 {
-		_, page := v.get("/inbox")
+		page := v.get("/inbox").Text
 		if m := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(page); m != nil {
-			res, _ := v.get(html.UnescapeString(m[1]))
-			return res
+			return v.get(html.UnescapeString(m[1]))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -77,6 +77,12 @@ func (s *Server) Wait(ctx context.Context, match func(Message) bool) (Message, e
 	}
 }
 
+// LinkTo waits for a mail to one address and returns the link in it.
+func (s *Server) LinkTo(ctx context.Context, address string) (string, error) {
+	m, err := s.Wait(ctx, func(m Message) bool { return len(m.To) == 1 && m.To[0] == address })
+	return m.Link(), err
+}
+
 // Delete forgets one mail and its file. An unknown ID is no error.
 func (s *Server) Delete(id string) error {
 	return s.store.remove(func(m Message) bool { return m.ID == id })

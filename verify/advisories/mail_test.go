@@ -8,6 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var mailAdvisories = []advisory{
@@ -106,12 +107,12 @@ func enumeration(t *testing.T, w *arena.World) {
 		t.Fatal(err)
 	}
 	client := clients(w)
-	ask := func(address string) *arena.Answer {
+	ask := func(address string) *browser.Answer {
 		b := client()
 		a := b.Post("/api/auth/signin/email", "email", address)
 		page := b.Get(a.Location())
 		same := strings.NewReplacer(address, "ADDRESS", b.CSRF(), "TOKEN")
-		return &arena.Answer{Response: a.Response, Text: same.Replace(a.Text + page.Text)}
+		return &browser.Answer{Response: a.Response, Text: same.Replace(a.Text + page.Text)}
 	}
 	known, unknown := ask("known@app.test"), ask("strange@app.test")
 	if known.StatusCode != unknown.StatusCode || known.Location() != unknown.Location() || known.Text != unknown.Text {

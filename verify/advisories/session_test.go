@@ -8,6 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var sessionAdvisories = []advisory{
@@ -183,7 +184,7 @@ func selfMade(t *testing.T, _ *arena.World) {
 func cached(t *testing.T, _ *arena.World) {
 	each(t, func(t *testing.T, w *arena.World, client func() *arena.Browser) {
 		b := client()
-		answers := map[string]*arena.Answer{"signing in": b.SignIn(w.OP, "ada"), "session": b.Get("/api/auth/session"), "csrf": b.Get("/api/auth/csrf"),
+		answers := map[string]*browser.Answer{"signing in": b.SignIn(w.OP, "ada"), "session": b.Get("/api/auth/session"), "csrf": b.Get("/api/auth/csrf"),
 			"sign-in page": b.Get("/api/auth/signin"), "sign-out page": b.Get("/api/auth/signout")}
 		answers["signing out"] = b.Post("/api/auth/signout")
 		for name, a := range answers {

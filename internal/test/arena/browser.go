@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"authsvc/internal/idp"
+	"authsvc/internal/test/browser"
 )
 
 // A Browser keeps cookies as a browser of one origin does.
@@ -51,29 +52,8 @@ func (b *Browser) Clone() *Browser {
 	return &c
 }
 
-// An Answer is a response with its body read.
-type Answer struct {
-	*http.Response
-	Text string
-}
-
-// Location is the header as it stands.
-func (a *Answer) Location() string { return a.Header.Get("Location") }
-
-// URL is the member url of a JSON answer.
-func (a *Answer) URL(t testing.TB) string {
-	t.Helper()
-	var v struct {
-		URL string `json:"url"`
-	}
-	if err := json.Unmarshal([]byte(a.Text), &v); err != nil || v.URL == "" {
-		t.Fatalf("no url in %d %q", a.StatusCode, a.Text)
-	}
-	return v.URL
-}
-
 // Do sends a request with the jar's cookies and keeps what comes back.
-func (b *Browser) Do(r *http.Request) *Answer {
+func (b *Browser) Do(r *http.Request) *browser.Answer {
 	b.T.Helper()
 	r.RemoteAddr = b.IP
 	for name, v := range b.Header {
@@ -96,7 +76,7 @@ func (b *Browser) Do(r *http.Request) *Answer {
 			b.Cookies[c.Name] = c.Value
 		}
 	}
-	return &Answer{res, string(body)}
+	return &browser.Answer{Response: res, Text: string(body)}
 }
 
 // Abs is an address on the browser's origin.
@@ -107,13 +87,13 @@ func (b *Browser) Abs(path string) string {
 	return path
 }
 
-func (b *Browser) Get(path string) *Answer {
+func (b *Browser) Get(path string) *browser.Answer {
 	b.T.Helper()
 	return b.Do(httptest.NewRequest(http.MethodGet, b.Abs(path), nil))
 }
 
 // Post sends a form, with the CSRF token unless the form names one.
-func (b *Browser) Post(path string, fields ...string) *Answer {
+func (b *Browser) Post(path string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	form := url.Values{}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -127,13 +107,13 @@ func (b *Browser) Post(path string, fields ...string) *Answer {
 
 // Form is a POST that leaves the CSRF token to the caller; header are names
 // and values.
-func (b *Browser) Form(path string, fields url.Values, header ...string) *Answer {
+func (b *Browser) Form(path string, fields url.Values, header ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Raw(path, "application/x-www-form-urlencoded", fields.Encode(), header...)
 }
 
 // Raw is a POST of any body; an empty contentType sends none.
-func (b *Browser) Raw(path, contentType, body string, header ...string) *Answer {
+func (b *Browser) Raw(path, contentType, body string, header ...string) *browser.Answer {
 	b.T.Helper()
 	r := httptest.NewRequest(http.MethodPost, b.Abs(path), strings.NewReader(body))
 	if contentType != "" {
@@ -196,13 +176,13 @@ func (b *Browser) Approve(op *idp.Server, authorizationURL, sub string) string {
 }
 
 // SignIn goes through the whole flow at "op" as the person sub.
-func (b *Browser) SignIn(op *idp.Server, sub string, fields ...string) *Answer {
+func (b *Browser) SignIn(op *idp.Server, sub string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Get(b.Approve(op, b.Begin("op", fields...), sub))
 }
 
 // SignInByMail asks for a link and opens it in the same browser.
-func (b *Browser) SignInByMail(w *World, address string) *Answer {
+func (b *Browser) SignInByMail(w *World, address string) *browser.Answer {
 	b.T.Helper()
 	if a := b.Post("/api/auth/signin/email", "email", address); !strings.Contains(a.Location(), "/verify-request") {
 		b.T.Fatalf("signin/email: %d %s %s", a.StatusCode, a.Location(), a.Text)
@@ -211,7 +191,7 @@ func (b *Browser) SignInByMail(w *World, address string) *Answer {
 }
 
 // Login signs in with credentials.
-func (b *Browser) Login(name string, fields ...string) *Answer {
+func (b *Browser) Login(name string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Post("/api/auth/callback/credentials", append([]string{"username", name, "password", "right"}, fields...)...)
 }

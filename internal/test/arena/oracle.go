@@ -5,10 +5,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"authsvc/internal/test/browser"
 )
 
 // IsRefusal: 4xx, or a redirect to a page that says why with a fixed word.
-func IsRefusal(a *Answer) bool {
+func IsRefusal(a *browser.Answer) bool {
 	if a.StatusCode >= 400 && a.StatusCode < 500 {
 		return true
 	}
@@ -20,20 +22,20 @@ func IsRefusal(a *Answer) bool {
 // MustRefuse is the oracle of every attack: the answer is a refusal, sets no
 // session, calls no token endpoint, changes nothing that lasts, and is one
 // audit event unless the request itself was malformed.
-func (w *World) MustRefuse(t testing.TB, attack func() *Answer) *Answer {
+func (w *World) MustRefuse(t testing.TB, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	return w.refuse(t, false, attack)
 }
 
 // MustRefuseLate also lets the token endpoint be called.
-func (w *World) MustRefuseLate(t testing.TB, attack func() *Answer) *Answer {
+func (w *World) MustRefuseLate(t testing.TB, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	return w.refuse(t, true, attack)
 }
 
 var malformed = map[int]bool{400: true, 404: true, 405: true, 413: true, 415: true}
 
-func (w *World) refuse(t testing.TB, tokenCall bool, attack func() *Answer) *Answer {
+func (w *World) refuse(t testing.TB, tokenCall bool, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	effects, audits, calls := w.Ledger.Lasting(), w.Audits.Load(), w.TokenCalls()
 	a := attack()
@@ -59,7 +61,7 @@ func (w *World) refuse(t testing.TB, tokenCall bool, attack func() *Answer) *Ans
 
 // NoEffect is MustRefuse of an attack on somebody who is signed in: the
 // victim is who they were, and nothing that lasts has changed.
-func (w *World) NoEffect(t testing.TB, victim *Browser, attack func() *Answer) *Answer {
+func (w *World) NoEffect(t testing.TB, victim *Browser, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	before := w.Person(t, victim)
 	a := w.MustRefuse(t, attack)

@@ -1,6 +1,6 @@
-// Package config makes the settings of the program out of authsvc.yaml, the
+// Package config loads the settings of the program from authsvc.yaml, the
 // environment and flags. It reports every mistake at once, each with its
-// place, what is wrong and how to mend it, and never quotes a secret.
+// place, what is wrong and how to fix it, and never quotes a secret.
 package config
 
 import (
@@ -15,7 +15,7 @@ import (
 	"authsvc"
 )
 
-// DefaultPath is the file that is read when none is named, if it is there.
+// DefaultPath is the file that is read when none is named, if it exists.
 const DefaultPath = "authsvc.yaml"
 
 // maxFile is the largest configuration file, in bytes.
@@ -34,14 +34,14 @@ type Settings struct {
 	Warnings []string
 
 	sources
-	holdsSecret bool // the file does
+	holdsSecret bool // a secret is written in the file, not as ${NAME}
 }
 
-// Storage says where records are kept.
+// Storage is where records are kept.
 type Storage struct {
 	URL string // may hold a password; default sqlite:authsvc.db
 	// Sessions is a Redis that keeps sessions, link tokens and rate limits
-	// beside URL; it may hold a password. Empty: URL keeps them too.
+	// instead of URL; it may hold a password. Empty: URL keeps them too.
 	Sessions string
 	Prefix   string // of all keys in a Redis; default authsvc
 	Migrate  bool   // bring the schema up to date at the start, default true
@@ -51,13 +51,13 @@ type Storage struct {
 	PlainTokens bool
 }
 
-// Naming says what shared tables and columns are called; see the SQL stores.
+// Naming is how shared tables and columns are called; see the SQL stores.
 type Naming struct {
 	Preset          string
 	Tables, Columns map[string]string
 }
 
-// Mail is how the links of an e-mail provider leave.
+// Mail is how the links of an e-mail provider are sent.
 type Mail struct {
 	Provider      *authsvc.Email // in Engine.Providers
 	Key           string         // of the provider, such as providers[2]
@@ -66,7 +66,7 @@ type Mail struct {
 	InsecureNoTLS bool
 }
 
-// Log says how the program logs to standard error.
+// Log is how the program logs to standard error.
 type Log struct {
 	Format string // text (default) or json
 	Level  string // debug, info (default), warn or error
@@ -75,8 +75,8 @@ type Log struct {
 // Format implements [fmt.Formatter] for all verbs.
 func (s Settings) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
-// String names the settings without showing them.
-func (s Settings) String() string { return "settings of " + s.name() }
+// String says where the settings come from, without showing them.
+func (s Settings) String() string { return "settings of " + s.fileName() }
 
 // LogValue implements [slog.LogValuer].
 func (s Settings) LogValue() slog.Value { return slog.StringValue(s.String()) }
@@ -98,23 +98,23 @@ type Input struct {
 // Load reads the settings. The error is a [Mistakes] unless the file cannot be
 // read.
 func Load(in Input) (*Settings, error) {
-	raw, name, loose, err := read(in)
+	raw, name, exposed, err := readConfig(in)
 	if err != nil {
 		return nil, err
 	}
 	s, err := compile(in, name, raw)
-	if s != nil && s.holdsSecret && loose {
-		s.Warnings = append(s.Warnings, printable(name)+" holds a secret and can be read by group or others; run chmod 600 on it, or move its secrets into variables")
+	if s != nil && s.holdsSecret && exposed {
+		s.Warnings = append(s.Warnings, quote(name)+" holds a secret and can be read by group or others; run chmod 600 on it, or move its secrets into variables")
 	}
 	return s, err
 }
 
-// compile makes settings of a file that was read.
+// compile returns the settings of a file that was read.
 func compile(in Input, name string, raw []byte) (*Settings, error) {
 	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}}, used: map[string]bool{}}
 	root := l.parse(name, raw)
 	s := l.settings(root)
-	l.strayVariables()
+	l.warnUnread()
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
 		l.warn("log.level is debug at a public address: the log tells more about people than it has to; set it to info when you are done")
 	}
@@ -128,9 +128,9 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	return s, l.mistakes
 }
 
-// read returns the file and what to call it; "" if there is none. It is loose
-// if group or others can read it.
-func read(in Input) (raw []byte, name string, loose bool, err error) {
+// readConfig returns the contents of the file and its name, "" if there is none;
+// exposed means that group or others can read it.
+func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 	name = in.Path
 	if name == "" {
 		name = in.Env["AUTHSVC_CONFIG"]
@@ -144,7 +144,7 @@ func read(in Input) (raw []byte, name string, loose bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
 		return nil, "", false, nil
 	case err != nil:
-		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Mend: "name the file with --config or AUTHSVC_CONFIG"}}
+		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Fix: "name the file with --config or AUTHSVC_CONFIG"}}
 	}
 	return raw, name, info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0, nil
 }
@@ -153,19 +153,19 @@ func read(in Input) (raw []byte, name string, loose bool, err error) {
 func readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, nil, pathCause(err)
+		return nil, nil, withoutPath(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, pathCause(err)
+		return nil, nil, withoutPath(err)
 	}
 	if info.IsDir() {
 		return nil, nil, errors.New("it is a directory")
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, nil, pathCause(err)
+		return nil, nil, withoutPath(err)
 	}
 	if int64(len(raw)) > limit {
 		return nil, nil, fmt.Errorf("it is larger than %d KiB", limit>>10)
@@ -173,8 +173,8 @@ func readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return raw, info, nil
 }
 
-// pathCause leaves out the path, which the caller names.
-func pathCause(err error) error {
+// withoutPath leaves out the path, which the caller names.
+func withoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err

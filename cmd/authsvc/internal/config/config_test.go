@@ -301,7 +301,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("no mistakes but %v", err)
 		}
 		for _, m := range mistakes {
-			if m.Place == "" || m.Problem == "" || m.Mend == "" || strings.ContainsAny(m.String(), "\n\r") {
+			if m.Place == "" || m.Problem == "" || m.Fix == "" || strings.ContainsAny(m.String(), "\n\r") {
 				t.Errorf("mistake %q", m.String())
 			}
 			if strings.Contains(m.String(), inEnvironment) {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"authsvc/internal/levenshtein"
 )
 
 const variablePrefix = "AUTHSVC_"
@@ -12,7 +14,7 @@ const variablePrefix = "AUTHSVC_"
 // maxSecretFile is the largest file that a *_FILE variable may name, in bytes.
 const maxSecretFile = 64 << 10
 
-// variable is the environment variable of a field, "" if it has none.
+// variable returns the environment variable of a field, "" if it has none.
 func (f field) variable(prefix string) string {
 	if f.name == "-" || f.into.kind == "mapping of texts" {
 		return ""
@@ -24,9 +26,9 @@ func (f field) variable(prefix string) string {
 	return prefix + name
 }
 
-// override returns what the command line or the environment says instead of
-// the file. Empty variables count as unset: that is how compose files leave
-// one out.
+// override returns the value that the command line or the environment gives
+// instead of the file. Empty variables count as unset: that is how compose
+// files leave one out.
 func (l *loader) override(f field, key, variable string) (value, bool) {
 	if v, ok := l.input.Flags[key]; ok {
 		return value{shape: scalar, place: "--" + key, raw: v, text: v}, true
@@ -49,21 +51,20 @@ func (l *loader) override(f field, key, variable string) (value, bool) {
 	return value{}, false
 }
 
-// secretFile reads the file that a variable names. A newline at the end is
-// left out.
+// secretFile reads the file that a variable names, without newlines at its end.
 func (l *loader) secretFile(variable, name string) (value, bool) {
 	raw, info, err := readFile(name, maxSecretFile)
 	if err != nil {
-		l.fail(variable, "", "names "+printable(name)+", which cannot be read: "+err.Error(), "name a readable file that holds nothing but the secret")
+		l.fail(variable, "", "names "+quote(name)+", which cannot be read: "+err.Error(), "name a readable file that holds nothing but the secret")
 		return value{}, false
 	}
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		l.warn("%s: %s can be read by group or others; run chmod 600 on it", variable, printable(name))
+		l.warn("%s: %s can be read by group or others; run chmod 600 on it", variable, quote(name))
 	}
 	return value{shape: scalar, place: variable, raw: "", text: strings.TrimRight(string(raw), "\r\n")}, true
 }
 
-// expand replaces ${NAME} by the variable NAME; $${ stands for ${.
+// expand replaces ${NAME} by the value of the variable NAME; $${ stands for ${.
 func (l *loader) expand(key string, v value) value {
 	switch v.shape {
 	case scalar:
@@ -126,10 +127,10 @@ func isVariable(name string) bool {
 	return true
 }
 
-// strayVariables warns of variables that nobody reads but somebody may have
+// warnUnread warns of variables that nobody reads but somebody may have
 // misspelt. Others are left alone: Kubernetes, for one, sets AUTHSVC_PORT for
 // a service of that name.
-func (l *loader) strayVariables() {
+func (l *loader) warnUnread() {
 	l.used["AUTHSVC_CONFIG"] = true
 	known := slices.Sorted(maps.Keys(l.used))
 	for _, name := range slices.Sorted(maps.Keys(l.input.Env)) {
@@ -137,8 +138,8 @@ func (l *loader) strayVariables() {
 			continue
 		}
 		for _, k := range known {
-			if strings.HasPrefix(k, variablePrefix) && distance(name, k) <= 2 {
-				l.warn("%s is not read; did you mean %s?", printable(name), k)
+			if strings.HasPrefix(k, variablePrefix) && levenshtein.Distance(name, k) <= 2 {
+				l.warn("%s is not read; did you mean %s?", quote(name), k)
 				break
 			}
 		}

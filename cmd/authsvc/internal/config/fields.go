@@ -7,15 +7,15 @@ import (
 	"authsvc"
 )
 
-// A field binds a key to where its value goes.
+// A field is a key and what stores its value.
 type field struct {
 	key    string
-	into   target
+	into   setter
 	secret bool   // its variable may be NAME_FILE instead, and it is never quoted
 	name   string // of the variable below the prefix, if it is not that of the key
 }
 
-// fields is the table of all keys but those of providers.
+// fields returns the table of all keys but those of providers.
 func (s *Settings) fields() []field {
 	c := &s.Engine
 	return slices.Concat([]field{
@@ -26,14 +26,14 @@ func (s *Settings) fields() []field {
 		{key: "trusted_proxies", into: networks(&c.TrustedProxies)},
 		{key: "allowed_redirects", into: texts(&c.AllowedRedirects)},
 		{key: "trusted_origins", into: texts(&c.TrustedOrigins)},
-		{key: "allow_insecure_url", into: truth(&c.DangerousInsecureURL)},
-		{key: "allow_short_secret", into: truth(&c.DangerousShortSecret)},
+		{key: "allow_insecure_url", into: boolVar(&c.DangerousInsecureURL)},
+		{key: "allow_short_secret", into: boolVar(&c.DangerousShortSecret)},
 		{key: "hsts", into: duration(&c.HSTS)},
 		{key: "first_proof", into: text(&c.FirstProof)},
-		{key: "show_refusal", into: truth(&c.ShowRefusal)},
+		{key: "show_refusal", into: boolVar(&c.ShowRefusal)},
 		{key: "session.strategy", into: text(&c.Session.Strategy)},
 		{key: "session.max_age", into: duration(&c.Session.MaxAge)},
-		{key: "session.update_age", into: pause(&c.Session.UpdateAge)},
+		{key: "session.update_age", into: zeroableDuration(&c.Session.UpdateAge)},
 		{key: "session.absolute_max_age", into: duration(&c.Session.AbsoluteMaxAge)},
 		{key: "session.stale_revocations", into: text(&c.StaleRevocations)},
 		{key: "session.store", into: secretText(&s.Storage.Sessions), secret: true},
@@ -43,10 +43,10 @@ func (s *Settings) fields() []field {
 		{key: "cookies.csrf", into: text(&c.Cookies.CSRF)},
 		{key: "cookies.callback_url", into: text(&c.Cookies.CallbackURL)},
 		{key: "outbound.allow_networks", into: networks(&c.Outbound.AllowNetworks)},
-		{key: "audit.store", into: truth(&c.Audit.Store)},
+		{key: "audit.store", into: boolVar(&c.Audit.Store)},
 		{key: "audit.keep", into: duration(&c.Audit.Keep)},
-		{key: "log.format", into: word(&s.Log.Format, "text", "json")},
-		{key: "log.level", into: word(&s.Log.Level, "debug", "info", "warn", "error")},
+		{key: "log.format", into: enumVar(&s.Log.Format, "text", "json")},
+		{key: "log.level", into: enumVar(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
 }
 
@@ -54,27 +54,27 @@ func (s *Settings) storageFields() []field {
 	return []field{
 		{key: "storage.url", into: secretText(&s.Storage.URL), secret: true},
 		{key: "storage.prefix", into: text(&s.Storage.Prefix)},
-		{key: "storage.migrate", into: truth(&s.Storage.Migrate)},
-		{key: "storage.naming", into: word(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
+		{key: "storage.migrate", into: boolVar(&s.Storage.Migrate)},
+		{key: "storage.naming", into: enumVar(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
 		{key: "storage.tables", into: textMap(&s.Storage.Naming.Tables)},
 		{key: "storage.columns", into: textMap(&s.Storage.Naming.Columns)},
-		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(word string) string {
-			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[word]
+		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(value string) string {
+			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[value]
 		})},
-		{key: "storage.encrypt_tokens", into: s.tokens("true, false", func(word string) string {
+		{key: "storage.encrypt_tokens", into: s.tokens("true, false", func(value string) string {
 			if s.Engine.ProviderTokens == "drop" { // nothing is left to encrypt
 				return "drop"
 			}
-			return map[string]string{"true": "sealed", "false": "plain"}[word]
+			return map[string]string{"true": "sealed", "false": "plain"}[value]
 		})},
 	}
 }
 
-// tokens is one of two keys that say how tokens of providers are kept; either
-// may come first.
-func (s *Settings) tokens(words string, how func(word string) string) target {
+// tokens returns the setter of one of the two keys that say how tokens of
+// providers are kept; either may come first.
+func (s *Settings) tokens(values string, how func(value string) string) setter {
 	var w string
-	t := word(&w, strings.Split(words, ", ")...)
+	t := enumVar(&w, strings.Split(values, ", ")...)
 	set := t.set
 	t.set = func(v value) string {
 		problem := set(v)
@@ -83,8 +83,8 @@ func (s *Settings) tokens(words string, how func(word string) string) target {
 		}
 		return problem
 	}
-	if words == "true, false" {
-		t.kind, t.mend = "boolean", "write true or false"
+	if values == "true, false" {
+		t.kind, t.fix = "boolean", "write true or false"
 	}
 	return t
 }
@@ -108,7 +108,7 @@ func (s *Settings) appearanceFields() []field {
 func (s *Settings) limitFields() []field {
 	r := &s.Engine.RateLimit
 	return []field{
-		{key: "rate_limit.enabled", into: untruth(&r.Disabled)},
+		{key: "rate_limit.enabled", into: notBoolVar(&r.Disabled)},
 		{key: "rate_limit.sign_in", into: rate(&r.SignIn)},
 		{key: "rate_limit.email_per_address", into: rate(&r.EmailPerAddress)},
 		{key: "rate_limit.email_total", into: rate(&r.EmailTotal)},
@@ -141,4 +141,22 @@ func Keys() []Key {
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())
 	return keys
+}
+
+func profileFields(f *authsvc.Fields) []field {
+	return []field{
+		{key: "profile.id", into: text(&f.ID)},
+		{key: "profile.name", into: text(&f.Name)},
+		{key: "profile.email", into: text(&f.Email)},
+		{key: "profile.email_verified", into: text(&f.EmailVerified)},
+		{key: "profile.image", into: text(&f.Image)},
+	}
+}
+
+func styleFields(s *authsvc.Style) []field {
+	return []field{
+		{key: "style.logo", into: text(&s.Logo)},
+		{key: "style.background", into: text(&s.Background)},
+		{key: "style.text", into: text(&s.Text)},
+	}
 }

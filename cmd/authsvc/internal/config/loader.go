@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A loader gathers values and mistakes.
+// A loader collects values and mistakes.
 type loader struct {
 	sources
 	input    Input
 	mistakes Mistakes
 	warnings []string
-	used     map[string]bool // environment variables that mean something
+	used     map[string]bool // environment variables that have a meaning
 	// holdsSecret: a secret is written in the file, and not as ${NAME}.
 	holdsSecret bool
 }
 
-func (l *loader) fail(place, key, problem, mend string) {
-	m := Mistake{Place: place, Key: key, Problem: problem, Mend: mend}
+func (l *loader) fail(place, key, problem, fix string) {
+	m := Mistake{Place: place, Key: key, Problem: problem, Fix: fix}
 	if len(l.mistakes) < maxMistakes && !slices.Contains(l.mistakes, m) {
 		l.mistakes = append(l.mistakes, m)
 	}
@@ -30,7 +30,7 @@ func (l *loader) warn(format string, args ...any) {
 	}
 }
 
-// settings compiles the whole.
+// settings makes the settings of a whole file and the environment.
 func (l *loader) settings(root value) *Settings {
 	s := &Settings{Listen: "127.0.0.1:3000"}
 	s.Storage.URL, s.Storage.Migrate = "sqlite:authsvc.db", true
@@ -44,15 +44,15 @@ func (l *loader) settings(root value) *Settings {
 			others.members = append(others.members, m)
 		}
 	}
-	l.section("", variablePrefix, others.members, s.fields(), "providers")
+	l.readSection("", variablePrefix, others.members, s.fields(), "providers")
 	l.providers(s, providers)
 	return s
 }
 
-// section takes the members of a mapping whose keys begin with prefix, and the
-// variables and flags that override them. more are names to suggest beside
+// readSection assigns the members of a mapping whose keys begin with prefix, and
+// the variables and flags that override them. more are names to suggest besides
 // those of fields.
-func (l *loader) section(prefix, variables string, members []member, fields []field, more ...string) {
+func (l *loader) readSection(prefix, variables string, members []member, fields []field, more ...string) {
 	overridden := map[string]bool{}
 	for _, f := range fields {
 		key := prefix + f.key
@@ -60,14 +60,14 @@ func (l *loader) section(prefix, variables string, members []member, fields []fi
 		l.variables[key] = variable
 		if v, ok := l.override(f, key, variable); ok {
 			overridden[f.key] = true
-			l.take(f, key, v)
+			l.assign(f, key, v)
 		}
 	}
-	l.walk(prefix, "", members, fields, overridden, more)
+	l.readMembers(prefix, "", members, fields, overridden, more)
 }
 
-// walk goes through the members below the key at, which is relative to prefix.
-func (l *loader) walk(prefix, at string, members []member, fields []field, overridden map[string]bool, more []string) {
+// readMembers assigns the members below the key at, which is relative to prefix.
+func (l *loader) readMembers(prefix, at string, members []member, fields []field, overridden map[string]bool, more []string) {
 	for _, m := range members {
 		key := at + m.key
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
@@ -78,20 +78,20 @@ func (l *loader) walk(prefix, at string, members []member, fields []field, overr
 				l.places[prefix+key] = m.place
 			}
 			if !overridden[key] && m.value.shape != absent {
-				l.take(fields[i], prefix+key, l.expand(prefix+key, m.value))
+				l.assign(fields[i], prefix+key, l.expand(prefix+key, m.value))
 			}
 		case inside && (m.value.shape == mapping || m.value.shape == absent):
 			l.places[prefix+key] = m.place
-			l.walk(prefix, key+".", m.value.members, fields, overridden, nil)
+			l.readMembers(prefix, key+".", m.value.members, fields, overridden, nil)
 		case inside:
 			l.fail(m.place, prefix+key, "is no mapping", "write keys below it")
 		default:
-			l.unknown(m, prefix, at, fields, more)
+			l.unknownKey(m, prefix, at, fields, more)
 		}
 	}
 }
 
-// literal reports whether a value has text of its own, beside variables.
+// literal reports whether a value has text of its own besides variables.
 func (v value) literal() bool {
 	for _, item := range v.items {
 		if item.literal() {
@@ -102,8 +102,8 @@ func (v value) literal() bool {
 	return raw != "" && !(strings.HasPrefix(raw, "${") && strings.Index(raw, "}") == len(raw)-1)
 }
 
-// take gives a value to its field.
-func (l *loader) take(f field, key string, v value) {
+// assign gives a value to its field.
+func (l *loader) assign(f field, key string, v value) {
 	l.places[key] = v.place
 	for i, item := range v.items {
 		l.places[fmt.Sprintf("%s[%d]", key, i)] = item.place
@@ -113,12 +113,12 @@ func (l *loader) take(f field, key string, v value) {
 	}
 	before := len(l.mistakes)
 	if problem := f.into.set(v); problem != "" && len(l.mistakes) == before {
-		l.fail(v.place, key, problem, f.into.mend)
+		l.fail(v.place, key, problem, f.into.fix)
 	}
 }
 
-// unknown reports a key that means nothing here.
-func (l *loader) unknown(m member, prefix, at string, fields []field, more []string) {
+// unknownKey records a key that means nothing here as a mistake.
+func (l *loader) unknownKey(m member, prefix, at string, fields []field, more []string) {
 	names := slices.Clone(more)
 	for _, f := range fields {
 		if rest, ok := strings.CutPrefix(f.key, at); ok {
@@ -128,9 +128,9 @@ func (l *loader) unknown(m member, prefix, at string, fields []field, more []str
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	mend := "known are " + strings.Join(names, ", ")
-	if n := nearest(m.key, names); n != "" {
-		mend = "did you mean " + n + "?"
+	fix := "known are " + strings.Join(names, ", ")
+	if n := closest(m.key, names); n != "" {
+		fix = "did you mean " + n + "?"
 	}
-	l.fail(m.place, "", "key "+printable(prefix+at+m.key)+" is not known", mend)
+	l.fail(m.place, "", "key "+quote(prefix+at+m.key)+" is not known", fix)
 }

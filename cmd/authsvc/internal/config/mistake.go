@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/levenshtein"
 )
 
 // A Mistake is one thing that is wrong with the configuration.
@@ -16,10 +17,10 @@ type Mistake struct {
 	Place   string // file:line, an environment variable or a flag
 	Key     string // such as session.max_age; may be empty
 	Problem string
-	Mend    string // what to do
+	Fix     string // what to do
 }
 
-// String is one line.
+// String returns the mistake in one line.
 func (m Mistake) String() string {
 	s := m.Problem
 	if m.Key != "" {
@@ -28,13 +29,13 @@ func (m Mistake) String() string {
 	if m.Place != "" {
 		s = m.Place + ": " + s
 	}
-	if m.Mend != "" {
-		s += "; " + m.Mend
+	if m.Fix != "" {
+		s += "; " + m.Fix
 	}
 	return s
 }
 
-// Mistakes are all that were found, in the order of the file.
+// Mistakes are all the mistakes of a configuration, in the order of the file.
 type Mistakes []Mistake
 
 // maxMistakes is how many are kept; a file of another kind would have
@@ -49,15 +50,15 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// And adds what was found later, of settings that have the mistakes m already,
-// and puts all in the order of the file. What only follows from another one is
-// left out: it is about the same key, at the same place as one of m, or about
+// Merge adds mistakes that were found later in the same settings, and sorts all
+// in the order of the file. It leaves out those that only follow from another
+// one: they are about the same key, at the same place as one of m, or about
 // providers while one of them could not be understood.
-func (m Mistakes) And(later Mistakes) Mistakes {
+func (m Mistakes) Merge(later Mistakes) Mistakes {
 	all := slices.Clone(m)
 	for _, l := range later {
 		follows := slices.ContainsFunc(m, func(e Mistake) bool {
-			return e.Place == l.Place || strings.HasPrefix(e.about(), "providers") && strings.HasPrefix(l.Key, "providers")
+			return e.Place == l.Place || strings.HasPrefix(e.subject(), "providers") && strings.HasPrefix(l.Key, "providers")
 		}) || slices.ContainsFunc(all, func(e Mistake) bool { return e.Key == l.Key })
 		if !follows && len(all) < maxMistakes {
 			all = append(all, l)
@@ -67,7 +68,7 @@ func (m Mistakes) And(later Mistakes) Mistakes {
 	return all
 }
 
-// line is the line of the file; mistakes elsewhere come first.
+// line returns the line of the file; mistakes elsewhere come first.
 func (m Mistake) line() int {
 	_, number, _ := strings.Cut(m.Place, ":")
 	n, _ := strconv.Atoi(number)
@@ -76,8 +77,8 @@ func (m Mistake) line() int {
 
 var unknownKey = regexp.MustCompile(`^key "([^"]*)"`)
 
-// about is the key that a mistake concerns, known or not.
-func (m Mistake) about() string {
+// subject returns the key that a mistake concerns, known or not.
+func (m Mistake) subject() string {
 	if k := unknownKey.FindStringSubmatch(m.Problem); k != nil && m.Key == "" {
 		return k[1]
 	}
@@ -91,14 +92,14 @@ type sources struct {
 	variables map[string]string // by key: the environment variable that could give it
 }
 
-func (s sources) name() string {
+func (s sources) fileName() string {
 	if s.file == "" {
 		return "environment (there is no " + DefaultPath + ")"
 	}
 	return s.file
 }
 
-var index = regexp.MustCompile(`(\[\d+\]|\.[^.\[]*)$`)
+var lastSegment = regexp.MustCompile(`(\[\d+\]|\.[^.\[]*)$`)
 
 // Explain places the mistakes that the engine found. Other errors are
 // returned as they are.
@@ -115,10 +116,10 @@ func (s *Settings) Explain(err error) error {
 }
 
 // Mistake makes a mistake at a key, placed at the key or at what is around it.
-func (s *Settings) Mistake(key, problem, mend string) Mistake {
-	m := Mistake{Key: key, Problem: problem, Mend: mend}
-	for at := key; at != ""; at = index.ReplaceAllString(at, "") {
-		if m.Place = s.places[at]; m.Place != "" || !index.MatchString(at) {
+func (s *Settings) Mistake(key, problem, fix string) Mistake {
+	m := Mistake{Key: key, Problem: problem, Fix: fix}
+	for at := key; at != ""; at = lastSegment.ReplaceAllString(at, "") {
+		if m.Place = s.places[at]; m.Place != "" || !lastSegment.MatchString(at) {
 			break
 		}
 	}
@@ -128,54 +129,33 @@ func (s *Settings) Mistake(key, problem, mend string) Mistake {
 	case s.file == "" || strings.HasPrefix(m.Place, "AUTHSVC_"):
 		m.Place = variable
 	default:
-		m.Mend += " (or set " + variable + ")"
+		m.Fix += " (or set " + variable + ")"
 	}
 	if m.Place == "" {
-		m.Place = s.name()
+		m.Place = s.fileName()
 	}
 	return m
 }
 
-// printable quotes what somebody wrote, shortened and on one line.
-func printable(s string) string {
+// quote returns what somebody wrote in quotes, shortened and on one line.
+func quote(s string) string {
 	if len(s) > 60 {
 		s = s[:60] + "…"
 	}
 	return fmt.Sprintf("%q", strings.ToValidUTF8(s, "�"))
 }
 
-// nearest returns the one of names that looks most like name, "" if none does.
-func nearest(name string, names []string) string {
+// closest returns the element of names that looks most like name, "" if none
+// does.
+func closest(name string, names []string) string {
 	if len(name) > 60 {
 		return ""
 	}
 	best, least := "", len(name)/3+1
 	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
+		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// distance is how many letters have to be added, removed or replaced
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

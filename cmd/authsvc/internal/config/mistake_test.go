@@ -185,23 +185,23 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ key, want string }{
-		{"url", "F:1: url p; m"},
-		{"secret[1]", "F:2: secret[1] p; m"},
-		{"providers[0].client_id", "F:4: providers[0].client_id p; m"},
-		{"providers[0].client_secret", "F:4: providers[0].client_secret p; m (or set AUTHSVC_GITHUB_SECRET)"},
-		{"providers[0].style", "F:4: providers[0].style p; m"},
-		{"providers.acme.style", "F:5: providers[1].style p; m"},
-		{"providers.acme", "F:5: providers[1] p; m"},
-		{"providers[1].issuer", "F:5: providers[1].issuer p; m (or set AUTHSVC_ACME_ISSUER)"},
-		{"providers[2].client_secret", "AUTHSVC_GOOGLE_SECRET: providers[2].client_secret p; m"},
-		{"providers[2].client_id", "AUTHSVC_GOOGLE_ID: providers[2].client_id p; m"},
-		{"compat", "AUTHSVC_COMPAT: compat p; m"},
-		{"session.strategy", "F: session.strategy p; m (or set AUTHSVC_SESSION_STRATEGY)"},
+	for _, c := range []struct{ field, want string }{
+		{"URL", "F:1: url p; m"},
+		{"Secrets[1]", "F:2: secret[1] p; m"},
+		{"Providers[0].Client.ID", "F:4: providers[0].client_id p; m"},
+		{"Providers[0].Client.Secret", "F:4: providers[0].client_secret p; m (or set AUTHSVC_GITHUB_SECRET)"},
+		{"Providers[0].Style", "F:4: providers[0].style p; m"},
+		{"Providers[1].Style", "F:5: providers[1].style p; m"},
+		{"Providers[1]", "F:5: providers[1] p; m"},
+		{"Providers[1].Issuer", "F:5: providers[1].issuer p; m (or set AUTHSVC_ACME_ISSUER)"},
+		{"Providers[2].Client.Secret", "AUTHSVC_GOOGLE_SECRET: providers[2].client_secret p; m"},
+		{"Providers[2].Client.ID", "AUTHSVC_GOOGLE_ID: providers[2].client_id p; m"},
+		{"Compat", "AUTHSVC_COMPAT: compat p; m"},
+		{"Session.Strategy", "F: session.strategy p; m (or set AUTHSVC_SESSION_STRATEGY)"},
 	} {
-		err := s.Explain(errors.Join(&authsvc.ConfigError{Field: c.key, Problem: "p", Fix: "m"}))
+		err := s.Explain(errors.Join(&authsvc.ConfigError{Field: c.field, Problem: "p", Fix: "m"}))
 		if diff := cmp.Diff(c.want, strings.ReplaceAll(err.Error(), file, "F")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.key, diff)
+			t.Errorf("%s (-want +got):\n%s", c.field, diff)
 		}
 	}
 	other := errors.New("other")

@@ -11,7 +11,7 @@ import (
 	"authsvc/provider"
 )
 
-// ProviderID is the id of a provider that a file can describe.
+// ProviderID returns the id of a provider of a kind that a file can describe.
 func ProviderID(p authsvc.Provider) string {
 	switch p := p.(type) {
 	case *authsvc.OAuth:
@@ -35,15 +35,15 @@ type entry struct {
 	openID2 *authsvc.OpenID2
 	email   authsvc.Email
 	mail    Mail
-	ignore  string
+	discard string
 }
 
-// oauthFields is the table of keys of OAuth and OpenID Connect providers.
+// oauthFields returns the table of keys of OAuth and OpenID Connect providers.
 func (e *entry) oauthFields() []field {
 	o := e.oauth
 	return slices.Concat([]field{
-		{key: "id", into: text(&e.ignore), name: "-"},
-		{key: "type", into: text(&e.ignore), name: "-"},
+		{key: "id", into: text(&e.discard), name: "-"},
+		{key: "type", into: text(&e.discard), name: "-"},
 		{key: "name", into: text(&o.Name)},
 		{key: "client_id", into: text(&o.Client.ID), name: "ID"},
 		{key: "client_secret", into: secretText(&o.Client.Secret), name: "SECRET", secret: true},
@@ -70,26 +70,26 @@ func (e *entry) oauthFields() []field {
 		{key: "denied_errors", into: texts(&o.DeniedErrors)},
 		{key: "signing_algs", into: texts(&o.SigningAlgs)},
 		{key: "checks", into: texts(&o.Checks)},
-		{key: "no_pkce", into: truth(&o.NoPKCE)},
+		{key: "no_pkce", into: boolVar(&o.NoPKCE)},
 		{key: "headers", into: textMap(&o.Headers)},
 		{key: "userinfo_method", into: text(&o.UserInfo.Method)},
 		{key: "userinfo_body", into: text(&o.UserInfo.Body)},
 		{key: "userinfo_auth", into: text(&o.UserInfo.Auth)},
 		{key: "userinfo_headers", into: textMap(&o.UserInfo.Headers)},
-		{key: "userinfo_claims", into: truth(&o.UserInfo.AddClaims)},
-		{key: "trust_email", into: truth(&o.TrustEmail)},
-		{key: "verified_text", into: truth(&o.VerifiedText)},
-		{key: "logout_at_provider", into: truth(&o.LogoutAtProvider)},
-		{key: "link_verified_email", into: truth(&o.LinkVerifiedEmail)},
+		{key: "userinfo_claims", into: boolVar(&o.UserInfo.AddClaims)},
+		{key: "trust_email", into: boolVar(&o.TrustEmail)},
+		{key: "verified_text", into: boolVar(&o.VerifiedText)},
+		{key: "logout_at_provider", into: boolVar(&o.LogoutAtProvider)},
+		{key: "link_verified_email", into: boolVar(&o.LinkVerifiedEmail)},
 	}, profileFields(&o.Fields), styleFields(&o.Style))
 }
 
-// oauth1Fields is the table of keys of OAuth 1.0a providers.
+// oauth1Fields returns the table of keys of OAuth 1.0a providers.
 func (e *entry) oauth1Fields() []field {
 	o := e.oauth1
 	return slices.Concat([]field{
-		{key: "id", into: text(&e.ignore), name: "-"},
-		{key: "type", into: text(&e.ignore), name: "-"},
+		{key: "id", into: text(&e.discard), name: "-"},
+		{key: "type", into: text(&e.discard), name: "-"},
 		{key: "name", into: text(&o.Name)},
 		{key: "client_id", into: text(&o.Client.ID), name: "ID"},
 		{key: "client_secret", into: secretText(&o.Client.Secret), name: "SECRET", secret: true},
@@ -99,55 +99,38 @@ func (e *entry) oauth1Fields() []field {
 		{key: "userinfo_url", into: text(&o.UserInfoURL)},
 		{key: "hosts", into: texts(&o.Hosts)},
 		{key: "headers", into: textMap(&o.Headers)},
-		{key: "trust_email", into: truth(&o.TrustEmail)},
-		{key: "link_verified_email", into: truth(&o.LinkVerifiedEmail)},
+		{key: "trust_email", into: boolVar(&o.TrustEmail)},
+		{key: "link_verified_email", into: boolVar(&o.LinkVerifiedEmail)},
 	}, profileFields(&o.Fields), styleFields(&o.Style))
 }
 
-// openID2Fields is the table of keys of OpenID 2.0 providers, all built in.
+// openID2Fields returns the table of keys of OpenID 2.0 providers, all built in.
 func (e *entry) openID2Fields() []field {
 	o := e.openID2
 	return append([]field{
-		{key: "id", into: text(&e.ignore), name: "-"},
-		{key: "type", into: text(&e.ignore), name: "-"},
+		{key: "id", into: text(&e.discard), name: "-"},
+		{key: "type", into: text(&e.discard), name: "-"},
 		{key: "name", into: text(&o.Name)},
 	}, styleFields(&o.Style)...)
 }
 
-func profileFields(f *authsvc.Fields) []field {
-	return []field{
-		{key: "profile.id", into: text(&f.ID)},
-		{key: "profile.name", into: text(&f.Name)},
-		{key: "profile.email", into: text(&f.Email)},
-		{key: "profile.email_verified", into: text(&f.EmailVerified)},
-		{key: "profile.image", into: text(&f.Image)},
-	}
-}
-
-func styleFields(s *authsvc.Style) []field {
-	return []field{
-		{key: "style.logo", into: text(&s.Logo)},
-		{key: "style.background", into: text(&s.Background)},
-		{key: "style.text", into: text(&s.Text)},
-	}
-}
-
-// emailFields is the table of keys of e-mail providers.
+// emailFields returns the table of keys of e-mail providers.
 func (e *entry) emailFields() []field {
 	return []field{
-		{key: "id", into: text(&e.ignore), name: "-"},
-		{key: "type", into: text(&e.ignore), name: "-"},
+		{key: "id", into: text(&e.discard), name: "-"},
+		{key: "type", into: text(&e.discard), name: "-"},
 		{key: "name", into: text(&e.email.Name)},
 		{key: "server", into: secretText(&e.mail.Server), secret: true},
 		{key: "from", into: text(&e.email.From)},
 		{key: "max_age", into: duration(&e.email.MaxAge)},
 		{key: "inbox_url", into: text(&e.email.InboxURL)},
 		{key: "helo", into: text(&e.mail.HELO)},
-		{key: "insecure_no_tls", into: truth(&e.mail.InsecureNoTLS)},
+		{key: "insecure_no_tls", into: boolVar(&e.mail.InsecureNoTLS)},
 	}
 }
 
-// refusedTypes are kinds of provider that a file cannot describe.
+// refusedTypes returns the kinds of provider that a file cannot describe, each
+// with the problem and the fix.
 func refusedTypes() map[string][2]string {
 	return map[string][2]string{
 		"openid2":     {"is openid2, which is a kind of built-in providers only", "use id: steam, or embed the library and use authsvc.OpenID2"},
@@ -155,7 +138,7 @@ func refusedTypes() map[string][2]string {
 	}
 }
 
-// foreignOptions are keys that some provider of the table takes.
+// foreignOptions returns the keys of all options of the table of providers.
 func foreignOptions() []string {
 	var keys []string
 	for _, e := range provider.All() {
@@ -166,7 +149,8 @@ func foreignOptions() []string {
 	return keys
 }
 
-// providers reads the list and then what the environment alone enables.
+// providers reads the list, and then the providers that the environment alone
+// enables.
 func (l *loader) providers(s *Settings, v value) {
 	if v.shape == scalar || v.shape == mapping {
 		l.fail(v.place, "providers", "is no list", "begin each provider with a dash: - {id: github, …}")
@@ -189,18 +173,19 @@ func (l *loader) providers(s *Settings, v value) {
 			continue
 		}
 		for _, id := range append([]string{known.ID}, known.Aliases...) {
-			if l.isSet(id, variablesFor(known)...) {
-				l.fromEnvironment(s, id)
+			if l.anySet(id, variablesFor(known)...) {
+				l.addFromEnvironment(s, id)
 				break
 			}
 		}
 	}
-	if !slices.Contains(ids, "email") && l.isSet("email", "SERVER", "FROM") {
-		l.fromEnvironment(s, "email")
+	if !slices.Contains(ids, "email") && l.anySet("email", "SERVER", "FROM") {
+		l.addFromEnvironment(s, "email")
 	}
 }
 
-// variablesFor are the ends of the variables of which one enables a provider.
+// variablesFor returns the suffixes of the variables of which one enables a
+// provider.
 func variablesFor(known provider.Entry) []string {
 	if !known.NoClient {
 		return []string{"ID", "SECRET"}
@@ -214,19 +199,19 @@ func variablesFor(known provider.Entry) []string {
 	return names
 }
 
-// fromEnvironment adds a provider that the file does not name.
-func (l *loader) fromEnvironment(s *Settings, id string) {
+// addFromEnvironment adds a provider that the file does not name.
+func (l *loader) addFromEnvironment(s *Settings, id string) {
 	key := fmt.Sprintf("providers[%d]", len(s.Engine.Providers))
 	l.places[key] = strings.TrimSuffix(variablesOf(id), "_")
 	l.provider(s, key, []member{{key: "id", value: value{shape: scalar, raw: id}}})
 }
 
-// variablesOf begins the variables of a provider.
+// variablesOf returns the prefix of the variables of a provider.
 func variablesOf(id string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(id, "-", "_")) + "_"
 }
 
-func (l *loader) isSet(id string, names ...string) bool {
+func (l *loader) anySet(id string, names ...string) bool {
 	set := false
 	for _, name := range names {
 		for _, variable := range []string{variablesOf(id) + name, variablesOf(id) + name + "_FILE"} {
@@ -237,9 +222,10 @@ func (l *loader) isSet(id string, names ...string) bool {
 	return set
 }
 
-// provider reads one entry, adds what it makes and returns its id.
+// provider reads one entry, adds the provider that it describes and returns its
+// id.
 func (l *loader) provider(s *Settings, key string, members []member) string {
-	id, typ := l.word(key, "id", members), l.word(key, "type", members)
+	id, typ := l.scalarMember(key, "id", members), l.scalarMember(key, "type", members)
 	if id == "" {
 		id = typ
 	}
@@ -257,17 +243,17 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 	switch {
 	case kind == "oidc" || kind == "oauth2": // ahead of the table: here everything is an option
 		e.oauth = &authsvc.OAuth{ID: id, OpenID: kind == "oidc"}
-		l.section(key+".", variablesOf(id), l.withoutForeign(key, kind, members, e.oauthFields()), e.oauthFields())
+		l.readSection(key+".", variablesOf(id), l.refuseForeign(key, kind, members, e.oauthFields()), e.oauthFields())
 		s.Engine.Providers = append(s.Engine.Providers, e.oauth)
 	case kind == "oauth1":
 		e.oauth1 = &authsvc.OAuth1{ID: id}
-		l.section(key+".", variablesOf(id), l.withoutForeign(key, kind, members, e.oauth1Fields()), e.oauth1Fields())
+		l.readSection(key+".", variablesOf(id), l.refuseForeign(key, kind, members, e.oauth1Fields()), e.oauth1Fields())
 		s.Engine.Providers = append(s.Engine.Providers, e.oauth1)
 	case builtIn:
 		l.builtIn(s, e, known, members)
 	case kind == "email":
 		e.email.ID = id
-		l.section(key+".", variablesOf(id), members, e.emailFields())
+		l.readSection(key+".", variablesOf(id), members, e.emailFields())
 		e.mail.Key, e.mail.Provider = key, &e.email
 		s.Engine.Providers = append(s.Engine.Providers, &e.email)
 		s.Mail = append(s.Mail, e.mail)
@@ -277,8 +263,8 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 	return id
 }
 
-// word reads a key of an entry ahead of the others.
-func (l *loader) word(key, name string, members []member) string {
+// scalarMember reads a key of an entry ahead of the others, "" if there is none.
+func (l *loader) scalarMember(key, name string, members []member) string {
 	for _, m := range members {
 		if m.key == name && m.value.shape == scalar {
 			l.places[key+"."+name] = cmp.Or(m.place, l.places[key])
@@ -288,8 +274,8 @@ func (l *loader) word(key, name string, members []member) string {
 	return ""
 }
 
-// builtIn makes a provider of the table: client and options are read first,
-// then everything else that the entry says is written over what New made.
+// builtIn adds a provider of the table: client and options are read first, and
+// everything else in the entry overrides what New returned.
 func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []member) {
 	options, client := map[string]string{}, authsvc.Client{}
 	fields := optionFields(known, options)
@@ -304,10 +290,10 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 	isOwn := func(key string) bool { return slices.Contains(ownKeys, key) }
 	own := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !isOwn(m.key) })
 	rest := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return isOwn(m.key) })
-	l.section(e.key+".", variablesOf(e.id), own, fields)
+	l.readSection(e.key+".", variablesOf(e.id), own, fields)
 	if known.NoSecret && client.Secret != "" {
 		key := e.key + ".client_secret"
-		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, "is given, but "+known.ID+" takes none", noSecretMend(known))
+		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, "is given, but "+known.ID+" takes none", noSecretFix(known))
 	}
 	made, err := known.New(client, options)
 	if err != nil {
@@ -315,12 +301,12 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 		return
 	}
 	others := slices.DeleteFunc(e.adopt(made), func(f field) bool { return isOwn(f.key) })
-	l.section(e.key+".", variablesOf(e.id), l.withoutForeign(e.key, known.ID, rest, others), others, ownKeys...)
+	l.readSection(e.key+".", variablesOf(e.id), l.refuseForeign(e.key, known.ID, rest, others), others, ownKeys...)
 	s.Engine.Providers = append(s.Engine.Providers, made)
 }
 
-// noSecretMend says what a provider has in place of a client secret.
-func noSecretMend(known provider.Entry) string {
+// noSecretFix says what a provider has instead of a client secret.
+func noSecretFix(known provider.Entry) string {
 	for _, o := range known.Options {
 		if o.Secret {
 			return "remove it; client secrets are made from " + o.Key
@@ -329,9 +315,9 @@ func noSecretMend(known provider.Entry) string {
 	return "remove it"
 }
 
-// adopt gives what New made the id of the entry and returns the keys that
-// change it. That value has to be the one that is changed: its functions may
-// look at it.
+// adopt gives the provider that New returned the id of the entry, and returns
+// the fields that override it. They have to change that very value: its
+// functions may refer to it.
 func (e *entry) adopt(made authsvc.Provider) []field {
 	switch p := made.(type) {
 	case *authsvc.OAuth:
@@ -347,11 +333,12 @@ func (e *entry) adopt(made authsvc.Provider) []field {
 	return nil
 }
 
-// optionFields read what a provider takes beside client id and secret.
+// optionFields returns the fields of what a provider takes besides client id and
+// secret.
 func optionFields(known provider.Entry, into map[string]string) []field {
 	var fields []field
 	for _, o := range known.Options {
-		fields = append(fields, field{key: o.Key, secret: o.Secret, into: target{"text", "write one value", func(v value) string {
+		fields = append(fields, field{key: o.Key, secret: o.Secret, into: setter{"text", "write one value", func(v value) string {
 			if v.shape != scalar {
 				return "is no text"
 			}
@@ -362,8 +349,8 @@ func optionFields(known provider.Entry, into map[string]string) []field {
 	return fields
 }
 
-// optionMistakes reports every required option that is missing, else what
-// New found.
+// optionMistakes records every required option that is missing, or else what New
+// found.
 func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[string]string, err error) {
 	reported := false
 	for _, o := range known.Options {
@@ -387,9 +374,9 @@ func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[stri
 	}
 }
 
-// withoutForeign refuses options that only other providers take. known are
-// the keys that this one has.
-func (l *loader) withoutForeign(key, kind string, members []member, known []field) []member {
+// refuseForeign records options that only other providers take as mistakes and
+// returns the other members. known are the fields of this provider.
+func (l *loader) refuseForeign(key, kind string, members []member, known []field) []member {
 	foreign := foreignOptions()
 	return slices.DeleteFunc(slices.Clone(members), func(m member) bool {
 		wrong := slices.Contains(foreign, m.key) && !slices.ContainsFunc(known, func(f field) bool { return f.key == m.key })
@@ -404,16 +391,16 @@ func (l *loader) unknownKind(key, kind string) {
 	place := cmp.Or(l.places[key+".type"], l.places[key+".id"], l.places[key])
 	if fate, gone := provider.Discontinued(kind); gone {
 		what, instead, _ := strings.Cut(fate, "; ")
-		l.fail(place, key, "names provider "+printable(kind)+", which was discontinued: "+what, instead)
+		l.fail(place, key, "names provider "+quote(kind)+", which was discontinued: "+what, instead)
 		return
 	}
-	mend := "`authsvc providers` lists all; with type: oidc or oauth2 any name goes"
+	fix := "`authsvc providers` lists all; with type: oidc or oauth2 any name goes"
 	near := provider.Nearest(kind)
-	if n := nearest(kind, []string{"oidc", "oauth2", "email"}); n != "" {
+	if n := closest(kind, []string{"oidc", "oauth2", "email"}); n != "" {
 		near = append([]string{n}, near...)
 	}
 	if len(near) > 0 {
-		mend = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
+		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
 	}
-	l.fail(place, key, printable(kind)+" is no provider of this version", mend)
+	l.fail(place, key, quote(kind)+" is no provider of this version", fix)
 }

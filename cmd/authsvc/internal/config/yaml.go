@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shape is what kind of value there is.
+// A shape is the kind of a value in YAML.
 type shape int
 
 const (
@@ -21,7 +21,7 @@ const (
 	mapping
 )
 
-// A value is what somebody wrote, with its place.
+// A value is what somebody wrote, and where.
 type value struct {
 	shape   shape
 	place   string
@@ -39,13 +39,13 @@ type member struct {
 // maxDepth bounds the nesting of the file; four levels have a meaning.
 const maxDepth = 16
 
-// parse reads one YAML document that is a mapping. Aliases are refused, and
-// with them documents that grow when they are read.
+// parse reads one YAML document that is a mapping. It refuses aliases, and with
+// them documents that grow when they are read.
 func (l *loader) parse(file string, raw []byte) value {
 	if file == "" {
 		return value{}
 	}
-	const mend = "start with: url: https://app.example.com"
+	const fix = "start with: url: https://app.example.com"
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	var doc, more yaml.Node
 	err := d.Decode(&doc)
@@ -58,10 +58,10 @@ func (l *loader) parse(file string, raw []byte) value {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		l.fail(file, "", "is empty", mend)
+		l.fail(file, "", "is empty", fix)
 		return value{}
 	case err != nil:
-		l.notYAML(err)
+		l.syntaxError(err)
 		return value{}
 	}
 	v := value{}
@@ -71,9 +71,9 @@ func (l *loader) parse(file string, raw []byte) value {
 	switch {
 	case len(l.mistakes) > 0:
 	case v.shape == absent:
-		l.fail(file, "", "is empty", mend)
+		l.fail(file, "", "is empty", fix)
 	case v.shape != mapping:
-		l.fail(v.place, "", "is no list of keys", mend)
+		l.fail(v.place, "", "is no list of keys", fix)
 	default:
 		return v
 	}
@@ -82,9 +82,10 @@ func (l *loader) parse(file string, raw []byte) value {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// notYAML reports a syntax error. The library quotes names of anchors and
-// tagged values, and either may be a secret that was not put in quotes.
-func (l *loader) notYAML(err error) {
+// syntaxError records an error of the YAML library as a mistake. The library
+// quotes names of anchors and tagged values, and either may be a secret that
+// was not put in quotes.
+func (l *loader) syntaxError(err error) {
 	place, text := l.file, "it cannot be read"
 	if m := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " ")); m != nil {
 		if text = m[2]; m[1] != "" {
@@ -137,7 +138,7 @@ func (l *loader) convertMembers(n *yaml.Node, depth int) []member {
 			continue
 		}
 		if line, twice := seen[k.Value]; twice {
-			l.fail(l.at(k), "", "gives "+printable(k.Value)+" again", fmt.Sprintf("it is in line %d already; keep one", line))
+			l.fail(l.at(k), "", "gives "+quote(k.Value)+" again", fmt.Sprintf("it is in line %d already; keep one", line))
 			continue
 		}
 		seen[k.Value] = k.Line

@@ -6,13 +6,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"runtime/coverage"
 	"strings"
@@ -20,6 +17,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/browser"
 )
 
 func main() {
@@ -55,11 +53,8 @@ func run(ctx context.Context, request, dir string) error {
 	server.Start()
 	defer server.Close()
 
-	b, err := newBrowser(origin)
-	if err != nil {
-		return err
-	}
-	back, err := b.signIn(op)
+	b := browser.New(origin, nil)
+	back, err := signIn(b, op)
 	if err != nil {
 		return err
 	}
@@ -67,15 +62,15 @@ func run(ctx context.Context, request, dir string) error {
 		if err := clear(dir); err != nil {
 			return err
 		}
-		return b.see(back, dir)
+		return see(b, back, dir)
 	}
-	if err := b.see(back, ""); err != nil {
+	if err := see(b, back, ""); err != nil {
 		return err
 	}
 	if err := clear(dir); err != nil {
 		return err
 	}
-	return b.see(origin+"/api/auth/session", dir)
+	return see(b, origin+"/api/auth/session", dir)
 }
 
 func clear(dir string) error {
@@ -85,56 +80,29 @@ func clear(dir string) error {
 	return coverage.ClearCounters()
 }
 
-type browser struct {
-	origin string
-	http.Client
-}
-
-func newBrowser(origin string) (*browser, error) {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &browser{origin, http.Client{
-		Jar:           jar,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
-}
-
 // signIn goes as far as the provider's answer, and returns its address.
-func (b *browser) signIn(op *idp.Server) (back string, err error) {
-	res, err := b.Get(b.origin + "/api/auth/csrf")
+func signIn(b *browser.Browser, op *idp.Server) (back string, err error) {
+	to, err := b.Post("/api/auth/signin/op")
 	if err != nil {
 		return "", err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
-	var csrf struct{ CSRFToken string }
-	if err := json.NewDecoder(res.Body).Decode(&csrf); err != nil {
-		return "", err
-	}
-	res, err = b.PostForm(b.origin+"/api/auth/signin/op", url.Values{"csrfToken": {csrf.CSRFToken}})
+	answer, err := op.Approve(to.Location(), "ada")
 	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close() //nolint:errcheck // there is none
-	answer, err := op.Approve(res.Header.Get("Location"), "ada")
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", res.Header.Get("Location"), err)
+		return "", fmt.Errorf("%s: %w", to.Location(), err)
 	}
 	return answer.URL(), nil
 }
 
 // see asks for a page, and leaves in dir what ran since counters were cleared.
-func (b *browser) see(address, dir string) error {
-	res, err := b.Get(address)
+func see(b *browser.Browser, address, dir string) error {
+	a, err := b.Get(address)
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing is read
-	if res.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s: %s", address, res.Status)
+	if a.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s: %s", address, a.Status)
 	}
-	if to := res.Header.Get("Location"); strings.Contains(to, "error") {
+	if to := a.Location(); strings.Contains(to, "error") {
 		return fmt.Errorf("%s: to %s", address, to)
 	}
 	if dir == "" {

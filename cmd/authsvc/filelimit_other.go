@@ -1,0 +1,6 @@
+//go:build !unix
+
+package main
+
+// fileLimit returns how many files the process may open, 0 if that is unknown.
+func fileLimit() uint64 { return 0 }

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"authsvc"
+)
+
+// leaves are the paths to the fields of a struct, groups of them taken apart.
+func leaves(t reflect.Type, prefix string) (paths []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == "authsvc" && f.Type != reflect.TypeFor[authsvc.Rate]() {
+			paths = append(paths, leaves(f.Type, prefix+f.Name+".")...)
+		} else {
+			paths = append(paths, prefix+f.Name)
+		}
+	}
+	return paths
+}
+
+// onlyGo are the fields that only a program can set; a dot stands for all that
+// is below.
+var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
+	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile"}
+
+// onlyKeys are the keys of the program, and of what is put together from
+// several.
+var onlyKeys = []string{"listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns",
+	"storage.encrypt_tokens", "log.format", "log.level", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].helo",
+	"providers[0].insecure_no_tls"}
+
+// TestKeyOf: every field of the engine that a configuration can set has the key
+// that sets it.
+func TestKeyOf(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	for _, k := range Keys() {
+		keys = append(keys, strings.Replace(k.Name, "[]", "[0]", 1))
+	}
+	paths := leaves(reflect.TypeFor[authsvc.Config](), "")
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth](), "Providers[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth1](), "Providers[0].")...)
+	named := slices.Clone(onlyKeys)
+	for _, path := range paths {
+		only := func(p string) bool { return p == path || strings.HasSuffix(p, ".") && strings.HasPrefix(path, p) }
+		key := keyOf(path)
+		if !slices.Contains(keys, key) && !slices.ContainsFunc(onlyGo, only) {
+			t.Errorf("%s: there is no key %s", path, key)
+		}
+		named = append(named, key)
+	}
+	for _, key := range keys {
+		if !slices.Contains(named, key) {
+			t.Errorf("%s is the key of no field", key)
+		}
+	}
+}
+
+// TestKeyOfElements: mistakes also name elements of lists and whole providers.
+func TestKeyOfElements(t *testing.T) {
+	t.Parallel()
+	for field, want := range map[string]string{"Secrets[1]": "secret[1]", "AllowedRedirects[2]": "allowed_redirects[2]", "Providers[3]": "providers[3]",
+		"Providers[12].Client.ID": "providers[12].client_id", "Providers[0].AuthorizationParams[max_age]": "providers[0].authorization_params.max_age",
+		"Cookies": "cookies", "Providers[1].Send": "providers[1].server"} {
+		if got := keyOf(field); got != want {
+			t.Errorf("%s: %s, want %s", field, got, want)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"authsvc/internal/test/freeport"
+)
+
+// TestServeWithBlockedLog: serve answers while nobody reads its log, which is a
+// real pipe, when it is read again it says what is missing, and when the
+// reader is gone it goes on too. A reload changes none of that.
+func TestServeWithBlockedLog(t *testing.T) {
+	t.Parallel()
+	for name, reloads := range map[string]int{"from the start": 0, "after a reload": 1, "after two": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer read.Close()
+			base, cmd := startServe(t, write)
+			write.Close()
+			for range reloads {
+				if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+					t.Fatal(err)
+				}
+				readUntil(t, read, "configuration.changed")
+			}
+			makeRefusals(t, base, 1000) // the pipe holds about 400 lines and the queue 1024
+			readUntil(t, read, "log lines were dropped")
+			read.Close()
+			makeRefusals(t, base, 10)
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("serve ended with %v", err)
+			}
+		})
+	}
+}
+
+// readUntil reads a log until it has a text.
+func readUntil(t *testing.T, log io.Reader, want string) {
+	t.Helper()
+	found := make(chan bool, 1)
+	go func() {
+		var said []byte
+		chunk := make([]byte, 64<<10)
+		for !bytes.Contains(said, []byte(want)) {
+			n, err := log.Read(chunk)
+			if said = append(said, chunk[:n]...); err != nil {
+				found <- false
+				return
+			}
+		}
+		found <- true
+	}()
+	select {
+	case ok := <-found:
+		if !ok {
+			t.Errorf("the log ended without %q", want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("the log did not say %q in time", want)
+	}
+}
+
+// TestSecondSignalWithBlockedLog: a second signal ends it at once although nobody
+// reads its last lines.
+func TestSecondSignalWithBlockedLog(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	base, cmd := startServe(t, write)
+	write.Close()
+	makeRefusals(t, base, 1000)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /api/auth/signout HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n", conn.RemoteAddr())
+	time.Sleep(100 * time.Millisecond) // it is under way, and stays so
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if cmd.ProcessState.ExitCode() != exitFailed {
+			t.Errorf("serve ended with %v", err)
+		}
+	case <-time.After(8 * time.Second):
+		t.Error("serve is still there")
+	}
+}
+
+// TestStopWithBlockedLog: SIGTERM ends it although nobody reads.
+func TestStopWithBlockedLog(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	base, cmd := startServe(t, write)
+	write.Close()
+	makeRefusals(t, base, 300)
+	began := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// startServe runs serve with a log and returns its address.
+func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
+	t.Helper()
+	port, err := freeport.Pick(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	cmd = exec.CommandContext(t.Context(), "authsvc", "serve")
+	cmd.Dir, cmd.Stderr = t.TempDir(), log
+	cmd.Env = append(os.Environ(), "AUTHSVC_URL=http://"+addr, "AUTHSVC_LISTEN="+addr, "AUTHSVC_STORAGE_URL=memory:",
+		"AUTHSVC_SECRET=qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4", "AUTHSVC_CONFIG=authsvc.yaml",
+		"AUTHSVC_RATE_LIMIT_ENABLED=false", // or one line would stand for all refusals
+		"GORACE=atexit_sleep_ms=0")
+	const file = "providers: [{id: acme, type: oidc, issuer: https://id.acme.example, client_id: a, client_secret: b}]\n"
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "authsvc.yaml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("it does not serve: %v", err)
+	}
+	return "http://" + addr, cmd
+}
+
+// makeRefusals has serve refuse n sign-ins, each of which logs two lines.
+func makeRefusals(t *testing.T, base string, n int) {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for range n {
+		resp, err := client.Get(base + "/api/auth/callback/acme?state=nonsense")
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body) //nolint:errcheck // the status counts
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusFound {
+			t.Fatalf("status %d", resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+type migrateEmails struct {
+	DryRun bool `help:"Only say what would be done."`
+}
+
+// Run rewrites addresses of users that are not in the form in which they are
+// looked up, and names the users whose address it cannot rewrite. It prints ids
+// and no addresses, because its output may end in a log.
+func (c migrateEmails) Run(p *program) error {
+	return p.withStore(false, func(s *config.Settings, st *store) error {
+		if st.Adapter == nil {
+			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
+		}
+		written, left := 0, 0
+		err := authsvc.OddAddresses(p.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
+			why, err := c.rewrite(p, st, odd)
+			switch {
+			case err != nil:
+				return err
+			case why != "":
+				left++
+				fmt.Fprintf(p.stdout, "left   user %s: %s\n", odd.UserID, why)
+			default:
+				written++
+			}
+			return nil
+		})
+		verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
+		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, countAddresses(written), left)
+		if err == nil && left > 0 {
+			return errFindings
+		}
+		return err
+	})
+}
+
+// rewrite rewrites one address, or returns why it is left as it is.
+func (c migrateEmails) rewrite(p *program, st *store, odd authsvc.OddAddress) (why string, err error) {
+	switch {
+	case odd.Normal == "":
+		return "the address cannot be used, or its normal form would be another mailbox; correct it by hand", nil
+	case odd.Other != "":
+		return "user " + odd.Other + " has the same address; merge or delete one of the two", nil
+	case c.DryRun:
+		return "", nil
+	}
+	_, err = st.UpdateUser(p.ctx, odd.UserID, authsvc.UserUpdate{Email: &odd.Normal})
+	if errors.Is(err, authsvc.ErrConflict) {
+		return "another user has the same address; merge or delete one of the two", nil
+	}
+	return "", err
+}
+
+func countAddresses(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
+}

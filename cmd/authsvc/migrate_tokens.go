@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+type migrateTokens struct {
+	DryRun bool `help:"Only say what would be done."`
+}
+
+// Run has the engine rewrite the stored tokens of providers, and names the
+// accounts in which some are left as they are.
+func (c migrateTokens) Run(p *program) error {
+	return p.withStore(false, func(s *config.Settings, st *store) error {
+		if st.Adapter == nil {
+			return fmt.Errorf("storage %s keeps no accounts", describeStorage(s))
+		}
+		service, err := prepareEngine(s, st.Adapter)
+		if err == nil {
+			err = s.Explain(service.CheckStore(p.ctx))
+		}
+		if err != nil {
+			return err
+		}
+		return c.rewrite(p, service)
+	})
+}
+
+func (c migrateTokens) rewrite(p *program, service *authsvc.Service) error {
+	written, left := 0, 0
+	err := service.RewriteTokens(p.ctx, c.DryRun, func(did authsvc.TokenRewrite) error {
+		if did.Written {
+			written++
+		}
+		if did.Left != nil {
+			left++
+			fmt.Fprintf(p.stdout, "left   user %s: %v\n", did.UserID, did.Left)
+		}
+		return nil
+	})
+	verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
+	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countAccounts(written), left)
+	if err == nil && left > 0 {
+		return errFindings
+	}
+	return err
+}
+
+func countAccounts(n int) string {
+	if n == 1 {
+		return "1 account"
+	}
+	return fmt.Sprintf("%d accounts", n)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authsvc/internal/weburl"
+)
+
+// An originHandler serves a whole origin: it passes requests to the engine, answers
+//
+//	GET /healthz  200 as long as the process answers
+//	GET /readyz   200 if [authsvc.Service.Ready] finds nothing and no stop was asked for, else 503
+//	GET /         the sign-in page
+//	GET /favicon.ico  204: no icon, which browsers remember
+//
+// and refuses requests that name another host (RFC 9110 §7.4), except for the
+// two health paths, since probes address machines by IP.
+type originHandler struct {
+	origin   string // scheme://host[:port]
+	base     string // of the engine's routes
+	service  http.Handler
+	log      *slog.Logger
+	ready    *readiness
+	warnHost sync.Once // logs why a host is refused
+}
+
+func newOriginHandler(base string, service http.Handler, log *slog.Logger, ready func(context.Context) error) *originHandler {
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
+	h.ready.setPing(ready)
+	return h
+}
+
+// setUnready makes the service unready, so that load balancers look elsewhere.
+func (h *originHandler) setUnready() { h.ready.draining.Store(true) }
+
+// ServeHTTP implements [http.Handler].
+func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/healthz":
+		health(w, r, true)
+	case r.URL.Path == "/readyz":
+		health(w, r, h.ready.check(r.Context(), h.log))
+	case !h.matchesHost(r.Host):
+		h.rejectHost(w, r)
+	case r.URL.Path == "/favicon.ico" && isRead(r):
+		w.Header().Set("Cache-Control", "public, max-age=86400")
+		w.WriteHeader(http.StatusNoContent)
+	case r.URL.Path == "/" && isRead(r):
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, r, h.base+"/signin", http.StatusFound) // #nosec G710 -- the configured address
+	default:
+		h.service.ServeHTTP(w, r)
+	}
+}
+
+// matchesHost reports whether the host of a request is that of the origin.
+func (h *originHandler) matchesHost(host string) bool {
+	scheme, _, _ := strings.Cut(h.origin, "://")
+	origin, ok := weburl.ExactOrigin(scheme + "://" + host)
+	return ok && origin == h.origin
+}
+
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+func health(w http.ResponseWriter, r *http.Request, ok bool) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	switch {
+	case !isRead(r):
+		h.Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case ok:
+		io.WriteString(w, "ok\n")
+	default:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "not ready\n")
+	}
+}
+
+// rejectHost refuses a request for another host. A proxy that replaces the
+// Host header is the usual cause, so the log says what to do about it.
+func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
+	h.warnHost.Do(func() {
+		h.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
+			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"))
+	})
+	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
+}
+
+// truncate bounds what a client can write into the log.
+func truncate(s string) string { return s[:min(len(s), 100)] }
+
+// pingInterval is how long one answer of the store is reused, so that probes cost
+// it little, however many there are.
+const pingInterval = time.Second
+
+// pingTimeout is how long the store may take to answer.
+const pingTimeout = 2 * time.Second
+
+// A readiness caches whether the store answers.
+type readiness struct {
+	ping     func(context.Context) error
+	draining atomic.Bool
+
+	mu      sync.Mutex
+	askedAt time.Time
+	ok      bool
+}
+
+// setPing replaces what asks the store.
+func (r *readiness) setPing(ping func(context.Context) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ping = ping
+}
+
+func (r *readiness) check(ctx context.Context, log *slog.Logger) bool {
+	if r.draining.Load() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.askedAt) < pingInterval {
+		return r.ok
+	}
+	// The answer is reused, so it must not end with this request.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	defer cancel()
+	err := r.ping(ctx)
+	if err != nil {
+		log.Error("not ready", "err", err)
+	}
+	r.askedAt, r.ok = time.Now(), err == nil
+	return r.ok
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// A pingStore counts pings, and fails on demand.
+type pingStore struct {
+	*memory.Adapter
+	pings int
+	err   error
+}
+
+func (p *pingStore) Ping(context.Context) error {
+	p.pings++
+	return p.err
+}
+
+func newTestHandler(url string, store *pingStore) *originHandler {
+	log := slog.New(slog.DiscardHandler)
+	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret},
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
+	if err != nil {
+		panic(err)
+	}
+	url = prepared.BaseURL()
+	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	if store == nil {
+		return newOriginHandler(url, engine, log, func(context.Context) error { return nil })
+	}
+	return newOriginHandler(url, engine, log, store.Ping)
+}
+
+func serveRequest(f *originHandler, method, host, target string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = host
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w
+}
+
+// TestOriginHandler: which request goes where. 418 is the engine.
+func TestOriginHandler(t *testing.T) {
+	t.Parallel()
+	const https, http8080 = "https://App.example.com/auth", "http://localhost:8080"
+	for _, c := range []struct {
+		url, method, host, target string
+		status                    int
+		location                  string
+	}{
+		{https, "GET", "app.example.com", "/auth/session", 418, ""},
+		{https, "GET", "app.example.com:443", "/auth/session", 418, ""},
+		{https, "GET", "APP.EXAMPLE.COM", "/auth/session", 418, ""},
+		{https, "GET", "app.example.com:80", "/auth/session", 421, ""},
+		{https, "GET", "app.example.com:8443", "/auth/session", 421, ""},
+		{https, "POST", "evil.example", "/auth/signin/email", 421, ""},
+		{https, "GET", "app.example.com.evil.example", "/", 421, ""},
+		{https, "GET", "", "/auth/session", 421, ""},
+		{https, "GET", "app.example.com", "/", 302, "https://app.example.com/auth/signin"},
+		{https, "HEAD", "app.example.com", "/", 302, "https://app.example.com/auth/signin"},
+		{https, "POST", "app.example.com", "/", 418, ""},
+		{https, "GET", "app.example.com", "//", 418, ""},
+		{https, "GET", "app.example.com", "/healthz/", 418, ""},
+		{https, "GET", "app.example.com", "/favicon.ico", 204, ""},
+		{https, "HEAD", "app.example.com", "/favicon.ico", 204, ""},
+		{https, "POST", "app.example.com", "/favicon.ico", 418, ""},
+		{https, "GET", "evil.example", "/favicon.ico", 421, ""},
+		{https, "GET", "10.0.0.1:3000", "/healthz", 200, ""},
+		{https, "HEAD", "10.0.0.1:3000", "/healthz", 200, ""},
+		{https, "POST", "app.example.com", "/healthz", 405, ""},
+		{https, "GET", "10.0.0.1:3000", "/readyz", 200, ""},
+		{http8080, "GET", "localhost:8080", "/", 302, "http://localhost:8080/api/auth/signin"},
+		{http8080, "GET", "localhost", "/", 421, ""},
+		{"http://localhost", "GET", "localhost:80", "/api/auth", 418, ""},
+	} {
+		w := serveRequest(newTestHandler(c.url, nil), c.method, c.host, c.target)
+		if w.Code != c.status || w.Header().Get("Location") != c.location {
+			t.Errorf("%s %s with Host %q: %d %s, want %d %s", c.method, c.target, c.host, w.Code, w.Header().Get("Location"), c.status, c.location)
+		}
+	}
+}
+
+// TestReadiness: it follows the store, which is asked once a second at most, and
+// ends when the service is to stop. Liveness depends on nothing.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &pingStore{Adapter: memory.New()}
+		f := newTestHandler("https://app.example.com", store)
+		expect := func(what string, ready, asked int) {
+			t.Helper()
+			if got := serveRequest(f, "GET", "x", "/readyz").Code; got != ready || store.pings != asked {
+				t.Errorf("%s: %d after %d pings, want %d after %d", what, got, store.pings, ready, asked)
+			}
+			if got := serveRequest(f, "GET", "x", "/healthz").Code; got != 200 {
+				t.Errorf("%s: not alive, %d", what, got)
+			}
+		}
+		expect("first", 200, 1)
+		store.err = errors.New("down")
+		expect("remembered", 200, 1)
+		time.Sleep(pingInterval)
+		expect("down", 503, 2)
+		store.err = nil
+		expect("remembered", 503, 2)
+		time.Sleep(pingInterval)
+		expect("up", 200, 3)
+		f.setUnready()
+		expect("stopping", 503, 3)
+	})
+}
+
+// TestRejectHostLogsOnce: once, shortened, without its path.
+func TestRejectHostLogsOnce(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	f := newTestHandler("https://app.example.com", nil)
+	f.log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 3 {
+		serveRequest(f, "GET", strings.Repeat("a", 5000), "/auth/callback/x?code=private")
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || len(got) > 600 || strings.Contains(got, "private") {
+		t.Errorf("log is %q", got)
+	}
+}

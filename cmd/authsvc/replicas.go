@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+)
+
+// Replicas record in the store which secrets they have, so that check can say how
+// far a rotation is. The records are one value, which one replica at a time
+// writes.
+const (
+	metaReplicas      = "replicas"
+	metaSince         = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
+	heartbeatInterval = time.Minute
+	replicaTTL        = 3 * heartbeatInterval // after that the replica counts as gone
+	heartbeatTimeout  = 2 * time.Second
+	heartbeatLease    = 2 * heartbeatTimeout // after that another replica may write
+	leaseRetryDelay   = 20 * time.Millisecond
+)
+
+// A replica is what one process records: the ids of its secrets, in their order.
+type replica struct {
+	ID          string   `json:"id"`
+	HeartbeatAt int64    `json:"at"` // seconds since 1970
+	Keys        []string `json:"keys"`
+}
+
+// keyID returns a name of a secret that reveals nothing about it.
+func keyID(secret string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("authsvc: id of a secret in a fleet"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+func keyIDs(secrets []string) []string {
+	ids := make([]string, len(secrets))
+	for i, s := range secrets {
+		ids[i] = keyID(s)
+	}
+	return ids
+}
+
+// heartbeat records the secrets of this replica.
+func (r *reloader) heartbeat(ctx context.Context) {
+	in := r.handlers.instance()
+	r.writeHeartbeat(ctx, &replica{ID: r.id, HeartbeatAt: time.Now().Unix(), Keys: keyIDs(in.settings.Engine.Secrets)})
+}
+
+// withdraw removes the record of this replica at a clean end.
+func (r *reloader) withdraw(ctx context.Context) { r.writeHeartbeat(context.WithoutCancel(ctx), nil) }
+
+// writeHeartbeat replaces the record of this replica by own, which may be nil.
+func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
+	if r.store.Adapter == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, heartbeatTimeout)
+	defer cancel()
+	err := putHeartbeat(ctx, r.store.Adapter, r.id, own, time.Now())
+	if err != nil && ctx.Err() == nil {
+		r.handlers.instance().log.Debug("the secrets of this replica could not be noted for check", "err", err)
+	}
+}
+
+// putHeartbeat replaces the record of the replica id by own, which may be nil.
+func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, own *replica, now time.Time) error {
+	for {
+		err := a.Lease(ctx, metaReplicas, id, time.Now(), time.Now().Add(heartbeatLease))
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, authsvc.ErrConflict) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(leaseRetryDelay):
+		}
+	}
+	defer a.Release(context.WithoutCancel(ctx), metaReplicas, id) //nolint:errcheck // it lapses
+	all, err := liveReplicas(ctx, a, now)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(r replica) bool { return r.ID == id })
+	if own != nil {
+		all = append(all, *own)
+		for _, key := range own.Keys {
+			if _, err := a.PutMeta(ctx, metaSince+key, fmt.Sprint(now.UnixMilli())); err != nil {
+				return err
+			}
+		}
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return a.SetMeta(ctx, metaReplicas, string(raw))
+}
+
+// liveReplicas returns the replicas that have recorded something lately.
+func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []replica, err error) {
+	raw, err := a.GetMeta(ctx, metaReplicas)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil || json.Unmarshal([]byte(raw), &all) != nil { // what cannot be read is overwritten
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(r replica) bool {
+		return len(r.Keys) == 0 || now.Sub(time.Unix(r.HeartbeatAt, 0)).Abs() > replicaTTL
+	}), nil
+}
+
+// A rotation is which secrets the replicas have, and this configuration.
+type rotation struct {
+	keys     []string
+	replicas []replica
+	newest   string // the id of the latest secret that a replica has; "" if unknown
+}
+
+func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
+	r.keys = keyIDs(secrets)
+	if r.replicas, err = liveReplicas(ctx, a, time.Now()); err != nil {
+		return r, err
+	}
+	latest := ""
+	for _, replica := range r.replicas {
+		for _, key := range replica.Keys {
+			since, err := a.GetMeta(ctx, metaSince+key)
+			if err != nil {
+				return r, err
+			}
+			if cmp.Or(cmp.Compare(len(since), len(latest)), strings.Compare(since, latest)) > 0 {
+				latest, r.newest = since, key
+			}
+		}
+	}
+	return r, nil
+}
+
+// count returns how many replicas match.
+func (r *rotation) count(match func(replica) bool) (n int) {
+	for _, replica := range r.replicas {
+		if match(replica) {
+			n++
+		}
+	}
+	return n
+}
+
+// countHolding returns how many replicas have a secret.
+func (r *rotation) countHolding(key string) int {
+	return r.count(func(one replica) bool { return slices.Contains(one.Keys, key) })
+}
+
+// step returns how far the rotation is, "" when there are no replicas. An error is
+// what would sign people out.
+func (r *rotation) step() (string, error) {
+	n := len(r.replicas)
+	if n == 0 {
+		return "", nil
+	}
+	for _, one := range r.replicas {
+		if k := r.countHolding(one.Keys[0]); k < n {
+			return "", fmt.Errorf("a replica seals under a secret that %d of %d do not know: they refuse its sessions; give it to them, at the end of the list", n-k, n)
+		}
+		if !slices.Contains(r.keys, one.Keys[0]) {
+			return "", errors.New("this configuration lacks the secret that running replicas seal under: put it into the list")
+		}
+	}
+	if k := r.countHolding(r.keys[0]); k < n && n > 1 {
+		return "", fmt.Errorf("the first secret is not known to %d of %d running replicas: append it to the list of each before it comes first anywhere", n-k, n)
+	}
+	return r.progress(n), nil
+}
+
+// progress returns how far a rotation is that would sign nobody out.
+func (r *rotation) progress(n int) string {
+	known, first := r.countHolding(r.newest), r.count(func(one replica) bool { return one.Keys[0] == r.newest })
+	old := r.count(func(one replica) bool { return len(one.Keys) > 1 })
+	switch {
+	case known < n:
+		return fmt.Sprintf("step 1 of a rotation: %d of %d replicas know the new secret; append it to the list of the others", known, n)
+	case first == 0:
+		return fmt.Sprintf("step 1 of a rotation is done: all %d replicas know the new secret; move it to the front of each list", n)
+	case first < n:
+		return fmt.Sprintf("step 2 of a rotation: %d of %d replicas seal under the new secret; move it to the front of the others' lists", first, n)
+	case old > 0:
+		return fmt.Sprintf("step 2 of a rotation is done: all %d replicas seal under the newest secret; drop the others when session.max_age has passed since", n)
+	}
+	return fmt.Sprintf("one, the same at all %d replicas", n)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// TestRotationStep: two replicas go through a rotation, and check says where
+// they are; a and b are secrets, b is the newer one.
+func TestRotationStep(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		own   string
+		fleet []string // the lists of the replicas
+		want  string
+		wrong bool
+	}{
+		"nobody runs":                         {"a", nil, "", false},
+		"before":                              {"a", []string{"a", "a"}, "one, the same at all 2", false},
+		"appended at one":                     {"ab", []string{"ab", "a"}, "step 1 of a rotation: 1 of 2", false},
+		"appended":                            {"ab", []string{"ab", "ab"}, "step 1 of a rotation is done: all 2", false},
+		"in front at one":                     {"ba", []string{"ba", "ab"}, "step 2 of a rotation: 1 of 2", false},
+		"in front":                            {"ba", []string{"ba", "ba"}, "step 2 of a rotation is done", false},
+		"dropped at one":                      {"b", []string{"b", "ba"}, "step 2 of a rotation is done", false},
+		"dropped":                             {"b", []string{"b", "b"}, "one, the same", false},
+		"in front too early":                  {"ba", []string{"ba", "a"}, "seals under a secret that 1 of 2 do not know", true},
+		"in front here too early":             {"ba", []string{"a", "a"}, "not known to 2 of 2 running replicas", true},
+		"dropped too early":                   {"b", []string{"b", "ab"}, "seals under a secret that 1 of 2 do not know", true},
+		"dropped here too early":              {"b", []string{"ab", "ab"}, "this configuration lacks", true},
+		"one replica alone, in front at once": {"ba", []string{"a"}, "one, the same at all 1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, store, now := t.Context(), memory.New(), time.Now()
+			for _, key := range keyIDs([]string{"a", "b"}) { // a is older
+				if _, err := store.PutMeta(ctx, metaSince+key, map[string]string{keyID("a"): "999", keyID("b"): "1000"}[key]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, list := range c.fleet {
+				id := string(rune('0' + i))
+				if err := putHeartbeat(ctx, store, id, &replica{ID: id, HeartbeatAt: now.Unix(), Keys: keyIDs(strings.Split(list, ""))}, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := loadRotation(ctx, store, strings.Split(c.own, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := r.step()
+			if err != nil {
+				text = err.Error()
+			}
+			if (err != nil) != c.wrong || !strings.Contains(text, c.want) || c.want == "" && text != "" {
+				t.Errorf("%q, wrong: %t", text, err != nil)
+			}
+		})
+	}
+}
+
+// TestConcurrentHeartbeats: none is missing afterwards.
+func TestConcurrentHeartbeats(t *testing.T) {
+	t.Parallel()
+	const replicas = 16
+	store, now := memory.New(), time.Now()
+	slow := slowMeta{store}
+	var all sync.WaitGroup
+	for i := range replicas {
+		all.Go(func() {
+			id := string(rune('a' + i))
+			if err := putHeartbeat(t.Context(), slow, id, &replica{ID: id, HeartbeatAt: now.Unix(), Keys: []string{"k"}}, now); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if fleet, err := liveReplicas(t.Context(), store, now); err != nil || len(fleet) != replicas {
+		t.Errorf("%d of %d replicas, %v", len(fleet), replicas, err)
+	}
+}
+
+// slowMeta is slow to return the records.
+type slowMeta struct{ authsvc.Adapter }
+
+func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
+	value, err := s.Adapter.GetMeta(ctx, key)
+	time.Sleep(time.Millisecond)
+	return value, err
+}
+
+// TestReplicaTTL: those that are gone, cleanly or not, do not count.
+func TestReplicaTTL(t *testing.T) {
+	t.Parallel()
+	ctx, store, now := context.Background(), memory.New(), time.Now()
+	for i, ago := range []time.Duration{replicaTTL + time.Second, heartbeatInterval, 0} {
+		id := string(rune('0' + i))
+		at := now.Add(-ago)
+		if err := putHeartbeat(ctx, store, id, &replica{ID: id, HeartbeatAt: at.Unix(), Keys: []string{"k"}}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fleet, err := liveReplicas(ctx, store, now); err != nil || len(fleet) != 2 {
+		t.Errorf("%v, %v", fleet, err)
+	}
+	if err := putHeartbeat(ctx, store, "2", nil, now); err != nil {
+		t.Fatal(err)
+	}
+	if fleet, err := liveReplicas(ctx, store, now); err != nil || len(fleet) != 1 || fleet[0].ID != "1" {
+		t.Errorf("%v, %v", fleet, err)
+	}
+}

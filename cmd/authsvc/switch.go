@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+// A handlerSwitch is a handler that can be replaced while it serves: before the
+// store is open it answers "alive, not ready", then it passes requests to the
+// current instance.
+type handlerSwitch struct {
+	mu        sync.RWMutex // held while a request finds its instance
+	current   *instance
+	nearLimit func() bool // then connections are not kept
+
+	draining    atomic.Bool
+	lastRequest atomic.Int64 // when the last request came while draining, in ns since 1970
+}
+
+// An instance is the engine under one configuration.
+type instance struct {
+	*originHandler
+	settings *config.Settings
+	service  *authsvc.Service
+	requests sync.WaitGroup // in flight
+}
+
+// ServeHTTP implements [http.Handler]. The answer tells a client whose connection
+// will not be kept, so that it sends nothing more on it.
+func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	markRequest(r)
+	if s.draining.Load() {
+		s.lastRequest.Store(time.Now().UnixNano())
+		w.Header().Set("Connection", "close")
+	} else if s.nearLimit != nil && s.nearLimit() {
+		w.Header().Set("Connection", "close")
+	}
+	in := s.acquire()
+	if in == nil {
+		serveStarting(w, r)
+		return
+	}
+	defer in.requests.Done()
+	in.ServeHTTP(w, r)
+}
+
+// acquire returns the current instance and counts a request of it; nil before
+// the store is open.
+func (s *handlerSwitch) acquire() *instance {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.current != nil {
+		s.current.requests.Add(1)
+	}
+	return s.current
+}
+
+// swap makes next the current instance and returns the previous one, which gets
+// no more requests.
+func (s *handlerSwitch) swap(next *instance) (previous *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	previous, s.current = s.current, next
+	return previous
+}
+
+// instance returns the current instance, nil before the store is open.
+func (s *handlerSwitch) instance() *instance {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.current
+}
+
+// serveStarting answers until the store is open.
+func serveStarting(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/healthz":
+		health(w, r, true)
+	case "/readyz":
+		health(w, r, false)
+	default:
+		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "starting: the store is not open yet\n")
+	}
+}
+
+// retire waits for the requests of an instance that gets no more, and closes it.
+// What has not ended when ctx does is cut short.
+func (in *instance) retire(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { in.requests.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return in.service.Close(ctx)
+}
+
+// A currentLog logs as the current instance does, and as initial before there is
+// one. It ignores attributes and groups.
+type currentLog struct {
+	handlers *handlerSwitch
+	initial  slog.Handler
+}
+
+func (c currentLog) handler() slog.Handler {
+	if in := c.handlers.instance(); in != nil {
+		return in.log.Handler()
+	}
+	return c.initial
+}
+
+// Enabled implements [slog.Handler].
+func (c currentLog) Enabled(ctx context.Context, l slog.Level) bool {
+	return c.handler().Enabled(ctx, l)
+}
+
+// Handle implements [slog.Handler].
+func (c currentLog) Handle(ctx context.Context, r slog.Record) error {
+	return c.handler().Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (c currentLog) WithAttrs(attrs []slog.Attr) slog.Handler { return c.handler().WithAttrs(attrs) }
+
+// WithGroup implements [slog.Handler].
+func (c currentLog) WithGroup(name string) slog.Handler { return c.handler().WithGroup(name) }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// refuseSYN has the kernel drop SYN segments, and reports whether it does.
+// Connections whose handshake has begun can then be accepted before the listener
+// closes, which would reset them. Other clients send SYN again after a second and
+// find nobody listening.
+func refuseSYN(l net.Listener) bool {
+	return attachSYNFilter(l, syscall.AttachLsf) //lint:ignore SA1019 its replacement takes two more packages
+}
+
+// attachAttempts is how often attaching the filter is tried: on a busy machine the
+// kernel's filter compiler sometimes gives up (ENOTSUPP).
+const attachAttempts = 8
+
+func attachSYNFilter(l net.Listener, attach func(fd int, filter []syscall.SockFilter) error) (done bool) {
+	const flags, synAck, syn = 13, 0x12, 0x02 // RFC 9293 §3.1
+	filter := []syscall.SockFilter{           // sees segments from the TCP header on
+		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
+		{Code: syscall.BPF_ALU | syscall.BPF_AND | syscall.BPF_K, K: synAck},
+		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: syn},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 18},
+	}
+	for try := 0; try < attachAttempts && !done; try++ {
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+		controlFD(l, func(fd int) { done = attach(fd, filter) == nil })
+	}
+	return done
+}
+
+// acceptQueued accepts the connections in the accept queue.
+func acceptQueued(l net.Listener) (queued []net.Conn) {
+	controlFD(l, func(fd int) {
+		for {
+			accepted, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+			if err == syscall.EINTR || err == syscall.ECONNABORTED { //nolint:errorlint // of a system call
+				continue
+			}
+			if err != nil {
+				return
+			}
+			f := os.NewFile(uintptr(accepted), "")
+			if c, err := net.FileConn(f); err == nil {
+				queued = append(queued, c)
+			}
+			f.Close()
+		}
+	})
+	return queued
+}
+
+func controlFD(l net.Listener, do func(fd int)) {
+	s, ok := l.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := s.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { do(int(fd)) }) // a closed listener has no queue
+	}
+}

@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/sqlite"
+	"authsvc/internal/test/arena"
+)
+
+// onSQLite puts a service on a new SQLite file, without limits and logs.
+func onSQLite(tb testing.TB, tune func(*authsvc.Config)) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		store, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "bench.db"), sqlite.Options{Migrate: true})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { store.Close() })
+		c.Adapter, c.RateLimit.Disabled, c.Logger = store, true, slog.New(slog.DiscardHandler)
+		if tune != nil {
+			tune(c)
+		}
+	}
+}
+
+// A discard is a ResponseWriter that costs next to nothing.
+type discard struct{ h http.Header }
+
+func (d *discard) Header() http.Header       { return d.h }
+func (*discard) Write(p []byte) (int, error) { return len(p), nil }
+func (*discard) WriteHeader(int)             {}
+
+func BenchmarkSession(b *testing.B) {
+	w := arena.Start(b, onSQLite(b, nil))
+	br := w.Browser()
+	if a := br.SignIn(w.OP, "ada"); br.Email() == "" {
+		b.Fatalf("sign-in: %d %s", a.StatusCode, a.Location())
+	}
+	r := httptest.NewRequest(http.MethodGet, arena.Origin+"/api/auth/session", nil)
+	for _, name := range br.SessionCookies() {
+		r.AddCookie(&http.Cookie{Name: name, Value: br.Cookies[name]})
+	}
+	b.Run("database-sqlite", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			w.ServeHTTP(&discard{h: http.Header{}}, r)
+		}
+	})
+}
+
+// BenchmarkEmailSignIn goes all the way: token, form, mail out of the queue,
+// link, session in SQLite.
+func BenchmarkEmailSignIn(b *testing.B) {
+	sent := make(chan authsvc.Message, 1)
+	w := arena.Start(b, onSQLite(b, func(c *authsvc.Config) {
+		c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: func(_ context.Context, m authsvc.Message) error {
+			sent <- m
+			return nil
+		}}}
+	}))
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		br := w.Browser()
+		br.Post("/api/auth/signin/email", "email", fmt.Sprintf("user%d@app.test", n))
+		if a := br.Get(arena.Link(b, <-sent)); a.StatusCode != http.StatusFound || br.Email() == "" {
+			b.Fatalf("sign-in %d: %d %s", n, a.StatusCode, a.Location())
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package authsvc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
+)
+
+// TestScriptsGetJSON: a script gets {url} whatever is wrong with its request,
+// and in place of the notice after a first proof; others get text or the page.
+func TestScriptsGetJSON(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4} {
+		w := arena.Start(t, func(c *authsvc.Config) { c.Compat, c.FirstProof = mode, "strict" })
+		const form = "application/x-www-form-urlencoded"
+		for name, c := range map[string]struct{ path, contentType, body string }{
+			"unknown":      {"/api/auth/nothing", form, "x=y"},
+			"provider":     {"/api/auth/signin/nobody", form, "x=y"},
+			"method":       {"/api/auth/csrf", form, "x=y"},
+			"given twice":  {"/api/auth/signout", form, "x=y&x=z"},
+			"encoding":     {"/api/auth/signout", form, "x=%zz"},
+			"OAuth's POST": {"/api/auth/callback/op", form, "x=y"},
+		} {
+			b := w.Browser()
+			plain := b.Raw(c.path, c.contentType, c.body)
+			script := b.Raw(c.path, c.contentType, c.body+"&json=true")
+			header := b.Raw(c.path, c.contentType, c.body, "X-Auth-Return-Redirect", "1")
+			if plain.StatusCode < 400 || !strings.HasPrefix(plain.Header.Get("Content-Type"), "text/plain") {
+				t.Errorf("%s %s: twin: %d %s", mode, name, plain.StatusCode, plain.Header.Get("Content-Type"))
+			}
+			for _, a := range []*browser.Answer{script, header} {
+				if a.StatusCode != plain.StatusCode || a.Header.Get("Allow") != plain.Header.Get("Allow") || !strings.HasPrefix(a.URL(t), arena.Origin+"/") {
+					t.Errorf("%s %s: %d %q", mode, name, a.StatusCode, a.Text)
+				}
+			}
+		}
+		for i, fields := range [][]string{nil, {"json", "true"}} {
+			sub := []string{"one", "two"}[i]
+			if _, err := w.OP.AddPerson(idp.Person{Sub: sub, Name: sub, Email: sub + "@people.test"}); err != nil {
+				t.Fatal(err)
+			}
+			w.Browser().SignIn(w.OP, sub) // not verified there
+			user, err := w.Store.GetUserByAccount(t.Context(), "op", sub)
+			if err != nil || !user.EmailVerified.IsZero() {
+				t.Fatalf("%s: %+v, %v", sub, user, err)
+			}
+			b := w.Browser()
+			b.Post("/api/auth/signin/email", "email", user.Email)
+			a := b.Post("/api/auth/callback/email", append(formOf(t, arena.Link(t, w.Mail.Next(t))), fields...)...)
+			if json := fields != nil; json != strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") || json && a.URL(t) != arena.Origin {
+				t.Errorf("%s notice: %d %.100s", mode, a.StatusCode, a.Text)
+			}
+		}
+	}
+}
+
+// TestFormPostGETClearsAttempt: a GET at a provider that answers by form_post
+// is refused, and the attempt is over.
+func TestFormPostGETClearsAttempt(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).ResponseMode = "form_post" })
+	b := w.Browser()
+	state := arena.MustURL(t, b.Begin("op")).Query().Get("state")
+	b.Begin("op")
+	a := b.Get("/api/auth/callback/op?code=x&state=" + state)
+	if left := len(txCookies(b)); left != 1 || !strings.Contains(a.Location(), "error=OAuthCallback") {
+		t.Errorf("%d attempts left, back at %s", left, a.Location())
+	}
+}
+
+// TestPagesThatLoop: a page that leads back to itself is refused, others pass.
+func TestPagesThatLoop(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pages authsvc.Pages
+		key   string
+	}{
+		"sign-in":             {authsvc.Pages{SignIn: "/api/auth/signin"}, "Pages.SignIn"},
+		"sign-in, absolute":   {authsvc.Pages{SignIn: "HTTPS://APP.test:443/api/auth/signin?x=1"}, "Pages.SignIn"},
+		"sign-in of provider": {authsvc.Pages{SignIn: "/api/auth/signin/op"}, "Pages.SignIn"},
+		"sign-in, the base":   {authsvc.Pages{SignIn: "/api/auth"}, "Pages.SignIn"},
+		"sign-out":            {authsvc.Pages{SignOut: "/api/auth/signout"}, "Pages.SignOut"},
+		"error":               {authsvc.Pages{Error: "/api/auth/error/AccessDenied"}, "Pages.Error"},
+		"verify-request":      {authsvc.Pages{VerifyRequest: "/api/auth/verify-request"}, "Pages.VerifyRequest"},
+		"twin, own pages":     {authsvc.Pages{SignIn: "/signin", SignOut: "/api/auths", Error: "/api/auth/signin", VerifyRequest: "https://www.app.test/api/auth/verify-request", NewUser: "/"}, ""},
+	} {
+		config := arena.EnterOffline(t, nil).Config
+		config.Pages = c.pages
+		s, err := authsvc.New(config)
+		list := authsvc.ConfigErrors(err)
+		if c.key == "" && err == nil {
+			s.Close(t.Context())
+			continue
+		}
+		if len(list) != 1 || list[0].Field != c.key {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestConfigErrorsInOrder: the same mistakes come in the same order.
+func TestConfigErrorsInOrder(t *testing.T) {
+	t.Parallel()
+	var first string
+	for range 30 {
+		_, err := authsvc.New(authsvc.Config{
+			URL: "ftp://x", Cookies: authsvc.CookieOptions{Session: "a b", CSRF: "c d", CallbackURL: "e f"},
+			Pages: authsvc.Pages{SignIn: "x", SignOut: "x", Error: "x", VerifyRequest: "x", NewUser: "x"},
+			Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op",
+				AuthorizationParams: map[string]string{"state": "x", "nonce": "x", "scope": "x", "client_id": "x"},
+				TokenParams:         map[string]string{"code": "x", "grant_type": "x", "client_id": "x"}}},
+		})
+		if first == "" {
+			first = err.Error()
+		}
+		if err.Error() != first {
+			t.Fatalf("first\n%s\nthen\n%s", first, err)
+		}
+	}
+}
+
+// TestAuthorizationHostMayMove: a service that sends people elsewhere than
+// before is warned about; an issuer that changes refuses the start.
+func TestAuthorizationHostMayMove(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	plain := func(host string) func(*authsvc.Config) {
+		return func(c *authsvc.Config) {
+			c.Adapter = store
+			op := c.Providers[0].(*authsvc.OAuth)
+			op.ID, op.OpenID, op.Endpoints.Token, op.Endpoints.UserInfo, op.Fields = "plain", false, op.Issuer+"/oauth2/token", op.Issuer+"/oauth2/user", authsvc.Fields{ID: "id"}
+			op.Endpoints.Authorization, op.Issuer = host+"/oauth2/authorize", ""
+			if host == "" {
+				op.Endpoints.Authorization = strings.TrimSuffix(op.Endpoints.Token, "token") + "authorize"
+			}
+		}
+	}
+	w := arena.Start(t, plain(""))
+	b := w.Browser()
+	if a := b.Get(b.Approve(w.OP, b.Begin("plain"), "ada")); a.StatusCode != http.StatusFound || b.Email() == "" {
+		t.Fatalf("%d %s\n%s", a.StatusCode, a.Location(), w.Logs)
+	}
+	moved := arena.Start(t, plain("https://elsewhere.test"))
+	if !strings.Contains(moved.Logs.String(), "provider=plain") {
+		t.Errorf("no warning in\n%s", moved.Logs)
+	}
+	config := w.Config
+	issuer := *w.Config.Providers[0].(*authsvc.OAuth)
+	issuer.Issuer = "https://elsewhere.test"
+	config.Providers = []authsvc.Provider{&issuer}
+	if _, err := authsvc.New(config); err == nil || !strings.Contains(err.Error(), "Providers[0]") {
+		t.Errorf("another issuer: %v", err)
+	}
+}
+
+// TestURLWithEscapes: a path that is served otherwise than it is printed is
+// refused.
+func TestURLWithEscapes(t *testing.T) {
+	t.Parallel()
+	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
+		config := arena.EnterOffline(t, nil).Config
+		config.URL = url
+		s, err := authsvc.New(config)
+		if err == nil {
+			s.Close(t.Context())
+		}
+		if list := authsvc.ConfigErrors(err); ok != (err == nil) || !ok && (len(list) != 1 || list[0].Field != "URL") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestLoopbackMeansOneThing: a host is this machine, for which http is enough,
+// for the service's own address and for its providers alike.
+func TestLoopbackMeansOneThing(t *testing.T) {
+	t.Parallel()
+	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
+		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
+		own.URL = "http://" + host + ":3000"
+		provider.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "http://" + host + ":4000", Client: authsvc.Client{ID: "app", Secret: "s"}}}
+		for what, config := range map[string]authsvc.Config{"URL": own, "issuer": provider} {
+			s, err := authsvc.New(config)
+			if err == nil {
+				s.Close(t.Context())
+			}
+			if (err == nil) != ok {
+				t.Errorf("%s at %s: %v", what, host, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/adaptertest"
+	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
+)
+
+var requestID = regexp.MustCompile(`request=([0-9a-f]{12})`)
+
+func TestProviderDown(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
+	b := w.Browser()
+	a := b.Post("/api/auth/signin/op")
+	id := requestID.FindStringSubmatch(a.Location())
+	if !strings.Contains(a.Location(), "error=OAuthSignin") || id == nil {
+		t.Fatalf("%d %s", a.StatusCode, a.Location())
+	}
+	a = b.Get(b.Get(a.Location()).Location())
+	if a.StatusCode != 200 || !strings.Contains(a.Text, id[1]) || !strings.Contains(a.Text, "Try signing in with a different account.") {
+		t.Errorf("error page: %d %s", a.StatusCode, a.Text)
+	}
+	if !strings.Contains(w.Logs.String(), id[1]) {
+		t.Error("the request id is not in the log")
+	}
+	if a := b.Post("/api/auth/signin/email", "email", "ada@app.test"); !strings.Contains(a.Location(), "verify-request") {
+		t.Errorf("another provider: %s", a.Location())
+	}
+}
+
+func TestTokenEndpointDown(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	b := w.Browser()
+	back := b.Approve(w.OP, b.Begin("op"), "ada")
+	w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 500}})
+	if a := b.Get(back); !strings.Contains(a.Location(), "error=OAuthCallback") || b.Email() != "" {
+		t.Errorf("%s as %q", a.Location(), b.Email())
+	}
+	w.OP.SetFault(idp.Fault{})
+	if a := b.SignIn(w.OP, "ada"); a.Location() != arena.Origin {
+		t.Errorf("the next try: %s\n%s", a.Location(), w.Logs)
+	}
+	if strings.Contains(w.Logs.String(), arena.ClientSecret) {
+		t.Error("the client secret is in the log")
+	}
+}
+
+func TestMailRefusedForGood(t *testing.T) {
+	t.Parallel()
+	tried := make(chan struct{}, 10)
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: func(context.Context, authsvc.Message) error {
+			tried <- struct{}{}
+			return errors.Join(authsvc.ErrMailRefused, errors.New("550 no such mailbox"))
+		}}}
+	})
+	w.Browser().Post("/api/auth/signin/email", "email", "ada@app.test")
+	<-tried
+	gone := func() bool { // even when it would be due again
+		_, err := w.Store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))
+		return errors.Is(err, authsvc.ErrNotFound)
+	}
+	for range 500 {
+		if strings.Contains(w.Logs.String(), "mail given up") && gone() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the mail is still queued:\n%s", w.Logs)
+}
+
+// TestStoreDown: whatever the store cannot say, nobody is signed in by it, and
+// nothing is lost when it is back.
+func TestStoreDown(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		faulty := adaptertest.Faulty(memory.New())
+		w := arena.Start(t, func(c *authsvc.Config) {
+			c.Session.Strategy, c.Adapter, c.RateLimit.Disabled = authsvc.Strategy(strategy), faulty, true
+		})
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		for n := range 12 {
+			for _, inject := range []func(int){faulty.FailBefore, faulty.FailAfter} {
+				c := w.Browser()
+				back := c.Approve(w.OP, c.Begin("op"), "grace")
+				inject(n + 1)
+				a := c.Get(back)
+				faulty.FailBefore(0)
+				if a.StatusCode >= 500 || a.StatusCode != http.StatusFound {
+					t.Errorf("%s, call %d: %d", strategy, n+1, a.StatusCode)
+				}
+				if strings.Contains(a.Location(), "error=") && c.Email() != "" {
+					t.Errorf("%s, call %d: refused and signed in", strategy, n+1)
+				}
+				if a := w.Browser().SignIn(w.OP, "grace"); a.Location() != arena.Origin {
+					t.Errorf("%s, call %d: the next try ends at %s\n%s", strategy, n+1, a.Location(), w.Logs)
+				}
+			}
+		}
+		if b.Email() != "ada@example.com" {
+			t.Error("somebody else's session was lost")
+		}
+	}
+}
