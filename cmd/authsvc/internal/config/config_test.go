@@ -31,13 +31,20 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// TestFull loads a file with every key, and every value arrives.
-func TestFull(t *testing.T) {
-	t.Parallel()
+// loadFull loads the file that has every key.
+func loadFull(t *testing.T) *Settings {
+	t.Helper()
 	s, err := Load(Input{Path: "testdata/full.yaml", Env: map[string]string{"AUTHSVC_TEST_SECRET": testSecret}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// TestFull: every value arrives, but for those of providers.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	s := loadFull(t)
 	c := s.Engine
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
@@ -66,6 +73,19 @@ func TestFull(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
+}
+
+// ignoreFunctions leaves out the functions of a provider, which cannot be compared.
+var ignoreFunctions = cmp.FilterPath(func(p cmp.Path) bool {
+	name := p.Last().String()
+	return name == ".MapProfile" || name == ".UserInfo"
+}, cmp.Ignore())
+
+// TestFullProviders: every value of providers arrives.
+func TestFullProviders(t *testing.T) {
+	t.Parallel()
+	s := loadFull(t)
+	c := s.Engine
 	acme := c.Providers[1].(*authsvc.OAuth)
 	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
 		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, Checks: []string{"pkce", "state", "nonce"},
@@ -77,10 +97,7 @@ func TestFull(t *testing.T) {
 		SigningAlgs: []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
 		Fields:         authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
 		UserInfoClaims: true, TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
-	if diff := cmp.Diff(wantAcme, acme, cmp.FilterPath(func(p cmp.Path) bool {
-		name := p.Last().String()
-		return name == ".MapProfile" || name == ".UserInfo"
-	}, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff(wantAcme, acme, ignoreFunctions); diff != "" {
 		t.Errorf("acme (-want +got):\n%s", diff)
 	}
 	plain := c.Providers[2].(*authsvc.OAuth)
@@ -91,10 +108,7 @@ func TestFull(t *testing.T) {
 		RequestTokenURL: "https://o.example/r", AuthorizationURL: "https://o.example/a", AccessTokenURL: "https://o.example/t",
 		UserInfoURL: "https://o.example/u", Hosts: []string{"api.o.example"}, Headers: map[string]string{"X-Version": "1"},
 		Fields: authsvc.Fields{ID: "token.user_id"}, TrustEmail: true}
-	if diff := cmp.Diff(wantOld, c.Providers[4].(*authsvc.OAuth1), cmp.FilterPath(func(p cmp.Path) bool {
-		name := p.Last().String()
-		return name == ".MapProfile" || name == ".UserInfo"
-	}, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff(wantOld, c.Providers[4].(*authsvc.OAuth1), ignoreFunctions); diff != "" {
 		t.Errorf("old (-want +got):\n%s", diff)
 	}
 	if len(s.Mail) != 1 || s.Mail[0].HELO != "app.example.com" || s.Mail[0].Provider.MaxAge != 10*time.Minute || s.Mail[0].Key != "providers[3]" {
@@ -136,7 +150,8 @@ func TestFullIsFull(t *testing.T) {
 	}
 }
 
-// TestRank: flags over environment over file, and what each is good for.
+// TestRank: flags override the environment, which overrides the file; and what
+// each can hold.
 func TestRank(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -215,10 +230,7 @@ func TestSteam(t *testing.T) {
 // TestSecrecy: nothing prints the settings, not even by accident.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
-	s, err := Load(Input{Path: "testdata/full.yaml", Env: map[string]string{"AUTHSVC_TEST_SECRET": testSecret}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := loadFull(t)
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "settings", s, "value", *s)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "settings", s, "value", *s)
@@ -301,7 +313,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// How tokens of providers are kept is said by two keys, in any order.
+// TestProviderTokens: two keys say how tokens of providers are kept, in any order.
 func TestProviderTokens(t *testing.T) {
 	t.Parallel()
 	for storage, want := range map[string]string{
