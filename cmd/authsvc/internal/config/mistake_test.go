@@ -29,7 +29,7 @@ func checkMistakes(t *testing.T, cases map[string]mistakeCase) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := write(t, c.file)
+			file := writeFile(t, c.file)
 			_, err := Load(Input{Path: file, Env: c.env})
 			var got Mistakes
 			if err != nil && !errors.As(err, &got) {
@@ -175,15 +175,15 @@ func TestProviderMistakes(t *testing.T) {
 	})
 }
 
-// TestBounds: a file that is too large is not read, and mistakes are counted
+// TestLimits: a file that is too large is not read, and mistakes are counted
 // only so far.
-func TestBounds(t *testing.T) {
+func TestLimits(t *testing.T) {
 	t.Parallel()
-	_, err := Load(Input{Path: write(t, "#"+strings.Repeat("x", maxFile))})
+	_, err := Load(Input{Path: writeFile(t, "#"+strings.Repeat("x", maxFile))})
 	if err == nil || !strings.Contains(err.Error(), "larger than 1024 KiB") {
 		t.Errorf("too large: %v", err)
 	}
-	if _, err := Load(Input{Path: write(t, "#"+strings.Repeat("x", maxFile-30)+"\nurl: https://a.example\n")}); err != nil {
+	if _, err := Load(Input{Path: writeFile(t, "#"+strings.Repeat("x", maxFile-30)+"\nurl: https://a.example\n")}); err != nil {
 		t.Errorf("just small enough: %v", err)
 	}
 	var many strings.Builder
@@ -191,13 +191,13 @@ func TestBounds(t *testing.T) {
 		fmt.Fprintf(&many, "key%d: 1\n", i)
 	}
 	var mistakes Mistakes
-	if _, err := Load(Input{Path: write(t, many.String())}); !errors.As(err, &mistakes) || len(mistakes) != maxMistakes {
+	if _, err := Load(Input{Path: writeFile(t, many.String())}); !errors.As(err, &mistakes) || len(mistakes) != maxMistakes {
 		t.Errorf("%d mistakes", len(mistakes))
 	}
 }
 
-// TestNoFile: a named file has to be there, the default one need not.
-func TestNoFile(t *testing.T) {
+// TestMissingFile: a named file has to be there, the default one need not.
+func TestMissingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, in := range []Input{{Path: "nowhere.yaml"}, {Env: map[string]string{"AUTHSVC_CONFIG": "nowhere.yaml"}}} {
 		if _, err := Load(in); err == nil || !strings.HasPrefix(err.Error(), "nowhere.yaml: cannot be read: no such file") {
@@ -213,7 +213,7 @@ func TestNoFile(t *testing.T) {
 // what is around it, or of the variable that could set it.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	file := write(t, "url: https://a.example\nsecret: [one, two]\nproviders:\n  - {id: github, client_id: a}\n  - id: acme\n    type: oidc\n")
+	file := writeFile(t, "url: https://a.example\nsecret: [one, two]\nproviders:\n  - {id: github, client_id: a}\n  - id: acme\n    type: oidc\n")
 	s, err := Load(Input{Path: file, Env: map[string]string{"AUTHSVC_GOOGLE_ID": "x", "AUTHSVC_COMPAT": "nope"}})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 )
 
 // TestPrivateKey: a key in the file, in a variable and in a file that a variable
-// names; mistakes have the place of the key and do not show it.
+// names. Mistakes have the place of the key and do not show it.
 func TestPrivateKey(t *testing.T) {
 	t.Parallel()
 	apple, _ := provider.Lookup("apple")
@@ -73,7 +73,7 @@ func TestPrivateKey(t *testing.T) {
 // F stands for the file.
 func startMistakes(t *testing.T, text string, env map[string]string) []string {
 	t.Helper()
-	file := write(t, text)
+	file := writeFile(t, text)
 	s, err := Load(Input{Path: file, Env: env})
 	if err == nil {
 		var service *authsvc.Service
@@ -128,11 +128,11 @@ func TestKeyCommands(t *testing.T) {
 	if written, err := os.ReadFile(filepath.Join(dir, "client-key.pub")); err != nil || string(written) != string(public) {
 		t.Errorf("client-key.pub: %v", err)
 	}
-	samePublic(t, set.Keys[0], key)
+	mustBePublicHalf(t, set.Keys[0], key)
 }
 
-// samePublic checks that a JWK is the public half of a key in PEM.
-func samePublic(t *testing.T, public jose.JSONWebKey, text []byte) {
+// mustBePublicHalf checks that a JWK is the public half of a key in PEM.
+func mustBePublicHalf(t *testing.T, public jose.JSONWebKey, text []byte) {
 	t.Helper()
 	block, _ := pem.Decode(text)
 	if block == nil {
