@@ -171,14 +171,14 @@ func foreignOptions() []string {
 // enables.
 func (l *loader) providers(s *Settings, v value) {
 	if v.shape == scalar || v.shape == mapping {
-		l.fail(v.place, "providers", "is no list", "begin each provider with a dash: - {id: github, …}")
+		l.fail(v.place, "providers", "is not a list", "begin each provider with a dash: - {id: github, …}")
 	}
 	var ids []string
 	for i, item := range v.items {
 		key := fmt.Sprintf("providers[%d]", i)
 		l.places[key] = item.place
 		if item.shape != mapping {
-			l.fail(item.place, key, "is no mapping", "write {id: github, client_id: …, client_secret: …}")
+			l.fail(item.place, key, "is not a mapping", "write {id: github, client_id: …, client_secret: …}")
 			continue
 		}
 		if id := l.provider(s, key, item.members); id != "" {
@@ -358,7 +358,7 @@ func optionFields(known provider.Entry, into map[string]string) []field {
 	for _, o := range known.Options {
 		fields = append(fields, field{key: o.Key, secret: o.Secret, into: setter{"text", "write one value", func(v value) string {
 			if v.shape != scalar {
-				return "is no text"
+				return notText
 			}
 			into[o.Key] = v.text
 			return ""
@@ -420,5 +420,5 @@ func (l *loader) unknownKind(key, kind string) {
 	if len(near) > 0 {
 		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
 	}
-	l.fail(place, key, quote(kind)+" is no provider of this version", fix)
+	l.fail(place, key, quote(kind)+" is not a provider of this version", fix)
 }
