@@ -3,19 +3,13 @@ package authsvc_test
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"authsvc"
-	"authsvc/internal/test/arena"
 )
 
 // An endless body begins, and does not end before it is told to.
@@ -96,44 +90,6 @@ func TestUnfinishedBodies(t *testing.T) {
 					t.Errorf("twin, afterwards: %d after %v", r.StatusCode, r.took)
 				}
 			})
-		})
-	}
-}
-
-// TestWarnedAtStart: what switches a protection off, or does nothing, is said.
-func TestWarnedAtStart(t *testing.T) {
-	t.Parallel()
-	proxies := func(list ...string) func(*authsvc.Config) {
-		return func(c *authsvc.Config) {
-			for _, p := range list {
-				c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(p))
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		tune func(*authsvc.Config)
-		want string // "" is no warning
-	}{
-		"everybody":       {proxies("0.0.0.0/0"), "trusts everybody or nearly so"},
-		"everybody, v6":   {proxies("::/0"), "trusts everybody or nearly so"},
-		"half of them":    {proxies("128.0.0.0/1"), "trusts everybody or nearly so"},
-		"mapped":          {proxies("::ffff:10.0.0.0/104"), "write=10.0.0.0/8"},
-		"limits off":      {func(c *authsvc.Config) { c.RateLimit.Disabled = true }, "rate limits are off"},
-		"usual":           {proxies("127.0.0.1/32", "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "::1/128"), ""},
-		"nothing is said": {nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			logs := &arena.LogBuffer{}
-			guests(t, func(g *authsvc.Config) {
-				g.Logger = slog.New(slog.NewTextHandler(logs, nil))
-				if c.tune != nil {
-					c.tune(g)
-				}
-			})
-			if said := strings.Contains(logs.String(), "level=WARN"); said != (c.want != "") || !strings.Contains(logs.String(), c.want) {
-				t.Errorf("want %q, got %s", c.want, logs.String())
-			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -249,4 +250,28 @@ func TestMailGoesOutOnce(t *testing.T) {
 			t.Errorf("%d mails, %d links", len(p.links), len(seen))
 		}
 	})
+}
+
+func TestMailRefusedForGood(t *testing.T) {
+	t.Parallel()
+	tried := make(chan struct{}, 10)
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: func(context.Context, authsvc.Message) error {
+			tried <- struct{}{}
+			return errors.Join(authsvc.ErrMailRefused, errors.New("550 no such mailbox"))
+		}}}
+	})
+	w.Browser().Post("/api/auth/signin/email", "email", "ada@app.test")
+	<-tried
+	gone := func() bool { // even when it would be due again
+		_, err := w.Store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))
+		return errors.Is(err, authsvc.ErrNotFound)
+	}
+	for range 500 {
+		if strings.Contains(w.Logs.String(), "mail given up") && gone() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the mail is still queued:\n%s", w.Logs)
 }

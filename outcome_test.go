@@ -1,9 +1,11 @@
 package authsvc_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/adapter/memory"
@@ -104,27 +106,6 @@ func TestPagesThatLoop(t *testing.T) {
 	}
 }
 
-// TestConfigErrorsInOrder: the same mistakes come in the same order.
-func TestConfigErrorsInOrder(t *testing.T) {
-	t.Parallel()
-	var first string
-	for range 30 {
-		_, err := authsvc.New(authsvc.Config{
-			URL: "ftp://x", Cookies: authsvc.CookieOptions{Session: "a b", CSRF: "c d", CallbackURL: "e f"},
-			Pages: authsvc.Pages{SignIn: "x", SignOut: "x", Error: "x", VerifyRequest: "x", NewUser: "x"},
-			Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op",
-				AuthorizationParams: map[string]string{"state": "x", "nonce": "x", "scope": "x", "client_id": "x"},
-				TokenParams:         map[string]string{"code": "x", "grant_type": "x", "client_id": "x"}}},
-		})
-		if first == "" {
-			first = err.Error()
-		}
-		if err.Error() != first {
-			t.Fatalf("first\n%s\nthen\n%s", first, err)
-		}
-	}
-}
-
 // TestAuthorizationHostMayMove: a service that sends people elsewhere than
 // before is warned about; an issuer that changes refuses the start.
 func TestAuthorizationHostMayMove(t *testing.T) {
@@ -159,39 +140,47 @@ func TestAuthorizationHostMayMove(t *testing.T) {
 	}
 }
 
-// TestURLWithEscapes: a path that is served otherwise than it is printed is
-// refused.
-func TestURLWithEscapes(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
-	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
-		config := arena.EnterOffline(t, nil).Config
-		config.URL = url
-		s, err := authsvc.New(config)
-		if err == nil {
-			s.Close(t.Context())
-		}
-		if list := authsvc.ConfigErrors(err); ok != (err == nil) || !ok && (len(list) != 1 || list[0].Field != "URL") {
-			t.Errorf("%s: %v", url, err)
-		}
-	}
-}
-
-// TestLoopbackMeansOneThing: a host is this machine, for which http is enough,
-// for the service's own address and for its providers alike.
-func TestLoopbackMeansOneThing(t *testing.T) {
-	t.Parallel()
-	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
-		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
-		own.URL = "http://" + host + ":3000"
-		provider.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "http://" + host + ":4000", Client: authsvc.Client{ID: "app", Secret: "s"}}}
-		for what, config := range map[string]authsvc.Config{"URL": own, "issuer": provider} {
-			s, err := authsvc.New(config)
-			if err == nil {
-				s.Close(t.Context())
+	for name, tt := range map[string]struct {
+		url  string
+		hsts time.Duration
+		want string
+		key  string // of the mistake
+	}{
+		"off":               {guestOrigin, 0, "", ""},
+		"on":                {guestOrigin, 8760 * time.Hour, "max-age=31536000", ""},
+		"under a second":    {guestOrigin, time.Millisecond, "", "HSTS"},
+		"negative":          {guestOrigin, -time.Hour, "", "HSTS"},
+		"over http":         {"http://localhost:3000", time.Hour, "", "HSTS"},
+		"off is fine there": {"http://localhost:3000", 0, "", ""},
+	} {
+		c := authsvc.Config{URL: tt.url, HSTS: tt.hsts, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
+			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) {
+				return authsvc.User{}, authsvc.ErrAccessDenied
+			}}}}
+		s, err := authsvc.New(c)
+		if list := authsvc.ConfigErrors(err); tt.key != "" {
+			if len(list) != 1 || list[0].Field != tt.key {
+				t.Errorf("%s: %v", name, err)
 			}
-			if (err == nil) != ok {
-				t.Errorf("%s at %s: %v", what, host, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &guest{t: t, h: s, ip: "203.0.113.9:1", cookies: map[string]string{}}
+		for path, html := range map[string]bool{"signin": true, "error?error=AccessDenied": true, "session": false, "client.js": false} {
+			h := g.get(tt.url + "/api/auth/" + path).Header
+			if got := h.Get("Strict-Transport-Security"); got != tt.want {
+				t.Errorf("%s, %s: %q", name, path, got)
 			}
+			if got := h.Get("Cross-Origin-Opener-Policy") == "same-origin" && strings.Contains(h.Get("Permissions-Policy"), "camera=()"); got != html {
+				t.Errorf("%s, %s: %v", name, path, h)
+			}
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
 }

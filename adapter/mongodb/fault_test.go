@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"authsvc"
 )
 
@@ -348,102 +346,5 @@ func judgePutToken(t *testing.T, s shared, id string, err error) {
 	mail := is[document](t)(s.first(t.Context(), s.mails(), by("_id", "link "+id)))
 	if mail && !token || err == nil && !mail {
 		t.Errorf("token %v, mail %v", token, mail)
-	}
-}
-
-// An account that a sign-up has reserved is its own for a while; a sign-up
-// that comes back too late undoes itself.
-func TestReservedAccount(t *testing.T) {
-	t.Parallel()
-	s := newShared(t, Options{})
-	slow := signUp{s.Store, bson.NewObjectID(), bson.NewObjectID(), bson.NewObjectID()}
-	if err := s.check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := slow.insertAccount(t.Context(), identified("a"), slow.account, slow.user, bson.E{Key: pendingField, Value: date(s.now())}); err != nil {
-		t.Fatal(err)
-	}
-	if s.linked(t, "a") {
-		t.Error("an account without a user is taken for one")
-	}
-	if err := trySignUp(t, s, "a"); !errors.Is(err, authsvc.ErrConflict) {
-		t.Errorf("a fresh reservation was given away: %v", err)
-	}
-	if s.known(t, "a") || s.signedIn(t, "a") {
-		t.Error("the refused one left something behind")
-	}
-	s.now = func() time.Time { return time.Now().Add(abandoned + time.Second) }
-	if err := trySignUp(t, s, "a"); err != nil {
-		t.Errorf("an abandoned one was not: %v", err)
-	}
-	if err := slow.insertUser(t.Context(), authsvc.User{Email: "slow@example.com"}, slow.user); err != nil {
-		t.Fatal(err)
-	}
-	if err := slow.settleAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
-		t.Errorf("the slow one has its account: %v", err)
-	}
-	slow.undo(t.Context(), authsvc.User{}, true, true)
-	if s.known(t, "slow") || !s.known(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
-		t.Error("undoing took too little or too much")
-	}
-}
-
-// Sweep finds accounts that nobody owns, and leaves those of a sign-up.
-func TestSweepAccounts(t *testing.T) {
-	t.Parallel()
-	s := newShared(t, Options{})
-	if err := trySignUp(t, s, "kept"); err != nil {
-		t.Fatal(err)
-	}
-	user, err := s.user(t.Context(), s.userID(t, "kept"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id, marks := range map[string]bson.D{"lost": nil, "begun": by(pendingField, time.Now()), "abandoned": by(pendingField, time.Now().Add(-time.Hour))} {
-		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), bson.NewObjectID(), marks...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for id, began := range map[string]time.Time{"being linked": time.Now(), "not linked": time.Now().Add(-time.Hour)} {
-		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), user.key(), bson.E{Key: linkingField, Value: began}); err != nil {
-			t.Fatal(err)
-		}
-		if s.linked(t, id) {
-			t.Errorf("%s: it counts", id)
-		}
-	}
-	if n, err := s.Sweep(t.Context(), time.Now(), 10); n != 3 || err != nil {
-		t.Errorf("swept %d, %v", n, err)
-	}
-	for id, want := range map[string]bool{"kept": true, "begun": true, "lost": false, "abandoned": false, "being linked": true, "not linked": false} {
-		if got := is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))); got != want {
-			t.Errorf("%s: %v", id, got)
-		}
-	}
-}
-
-// Text that is not UTF-8 is nowhere, and is not stored.
-func TestBrokenText(t *testing.T) {
-	t.Parallel()
-	s := newShared(t, Options{})
-	for _, bad := range []string{"\xff", "a\xc3", "\xed\xa0\x80"} {
-		if _, err := s.GetUserByEmail(t.Context(), bad); !errors.Is(err, authsvc.ErrNotFound) {
-			t.Errorf("%q: look up: %v", bad, err)
-		}
-		if _, err := s.CreateUser(t.Context(), authsvc.User{Name: bad}); !errors.Is(err, errText) || errors.Is(err, authsvc.ErrNotFound) {
-			t.Errorf("%q: create: %v", bad, err)
-		}
-		if err := s.UseOnce(t.Context(), bad, time.Now()); !errors.Is(err, errText) {
-			t.Errorf("%q: use once: %v", bad, err)
-		}
-	}
-	if users, err := s.ListUsers(t.Context(), "", 10); err != nil || len(users) > 0 {
-		t.Errorf("got %v, %v", users, err)
-	}
-	if _, err := s.CreateUser(t.Context(), authsvc.User{Name: "a\x00b", Email: "\x00"}); err != nil {
-		t.Error(err)
-	}
-	if u, err := s.GetUserByEmail(t.Context(), "\x00"); err != nil || u.Name != "a\x00b" {
-		t.Errorf("got %+v, %v", u, err)
 	}
 }

@@ -223,3 +223,13 @@ func BenchmarkGetSession(b *testing.B) {
 		}
 	})
 }
+
+// The store has a clock, and tells it as it is.
+func TestNow(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	now, err := s.Now(t.Context())
+	if ago := time.Since(now); err != nil || ago.Abs() > time.Minute || now.Location() != time.UTC {
+		t.Errorf("%v, %v", now, err) // the server of the tests is on this machine, or agrees with it
+	}
+}

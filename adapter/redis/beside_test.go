@@ -200,224 +200,6 @@ func TestBesideDeleteRace(t *testing.T) {
 	}
 }
 
-// proof is a first proof of the address of signedUp.
-func proof() authsvc.Proof {
-	return authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: about("u")}
-}
-
-// endings are the steps that end all sessions of u.
-func endings(t *testing.T, a authsvc.Adapter) map[string]func() error {
-	return map[string]func() error{
-		"ProveEmail":  func() error { _, _, err := a.ProveEmail(t.Context(), proof()); return err },
-		"EndSessions": func() error { _, err := a.EndSessions(t.Context(), "u", about("u")); return err },
-		"DeleteUser":  func() error { return a.DeleteUser(t.Context(), "u", about("u")) },
-	}
-}
-
-// eachEnding runs a test for every step that ends all sessions.
-func eachEnding(t *testing.T, test func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error)) {
-	for _, name := range []string{"ProveEmail", "EndSessions", "DeleteUser"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a, m, s := together(t)
-			signedUp(t, a)
-			test(t, a, m, s, endings(t, a)[name])
-		})
-	}
-}
-
-// A sign-in that noted the epoch before a step that ends all sessions has no
-// session after it, wherever the two overlap.
-func TestBesideOvertaken(t *testing.T) {
-	t.Parallel()
-	for name, overlap := range map[string]func(m *main, end, signIn func() error) error{
-		// The sign-in comes as a whole, right before or right after the step in main.
-		"before main": func(m *main, end, signIn func() error) error { m.before = signIn; return end() },
-		"after main":  func(m *main, end, signIn func() error) error { m.after = signIn; return end() },
-		// The end comes as a whole, while the session is stored and main is not asked yet.
-		"session stored": func(m *main, end, signIn func() error) error { m.reading = end; return signIn() },
-		// And when main has answered that the epoch is still the same.
-		"epoch compared": func(m *main, end, signIn func() error) error { m.read = end; return signIn() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
-				signIn := func() error {
-					_, err := a.CreateSession(t.Context(), rec("attacker", "u"))
-					if errors.Is(err, authsvc.ErrStale) || errors.Is(err, authsvc.ErrNotFound) {
-						return nil
-					}
-					return err
-				}
-				if err := overlap(m, end, signIn); err != nil {
-					t.Fatal(err)
-				}
-				for _, token := range []string{"s", "attacker"} {
-					signedIn(t, a, token, false)
-				}
-				if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
-					t.Errorf("left in Redis: %v, %v", list, err)
-				}
-				m.before, m.after, m.reading, m.read = nil, nil, nil, nil
-				comesBack(t, a)
-			})
-		})
-	}
-}
-
-// comesBack checks that u, if there is one, can sign in at its epoch.
-func comesBack(t *testing.T, a authsvc.Adapter) {
-	t.Helper()
-	u, err := a.GetUser(t.Context(), "u")
-	if errors.Is(err, authsvc.ErrNotFound) {
-		return
-	}
-	late := rec("late", "u")
-	if _, stale := a.CreateSession(t.Context(), late); err != nil || !errors.Is(stale, authsvc.ErrStale) {
-		t.Errorf("%v, at the old epoch %v", err, stale)
-	}
-	late.Epoch = u.Epoch
-	if _, err := a.CreateSession(t.Context(), late); err != nil {
-		t.Error(err)
-	}
-	signedIn(t, a, "late", true)
-	if list, err := a.ListSessions(t.Context(), "u"); err != nil || len(list) != 1 {
-		t.Errorf("sessions %v, %v", list, err)
-	}
-}
-
-// When Redis is gone just after main took the step, or the process dies, the
-// sessions that are left in Redis do not count, and repeating removes them.
-func TestBesideEndsInMain(t *testing.T) {
-	t.Parallel()
-	eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
-		m.after = crash
-		if err := end(); !errors.Is(err, errCrash) {
-			t.Fatal(err)
-		}
-		if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 1 {
-			t.Fatalf("in Redis: %v, %v", list, err)
-		}
-		signedIn(t, a, "s", false)
-		if list, err := a.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
-			t.Errorf("sessions %v, %v", list, err)
-		}
-		m.after = nil
-		if n, err := a.EndSessions(t.Context(), "u", about("u")); n != 1 || err != nil {
-			t.Errorf("ended %d, %v", n, err)
-		}
-	})
-}
-
-// The clean-up in Redis leaves a session alone that began after the step.
-func TestBesideEndsOnlyOlder(t *testing.T) {
-	t.Parallel()
-	a, m, _ := together(t)
-	signedUp(t, a)
-	m.after = func() error {
-		u, err := m.Adapter.GetUser(t.Context(), "u")
-		if err != nil {
-			return err
-		}
-		next := rec("next", "u")
-		next.Epoch = u.Epoch
-		_, err = a.CreateSession(t.Context(), next)
-		return err
-	}
-	if n, err := a.EndSessions(t.Context(), "u", about("u")); n != 1 || err != nil {
-		t.Fatalf("ended %d, %v", n, err)
-	}
-	signedIn(t, a, "s", false)
-	signedIn(t, a, "next", true)
-}
-
-// A sign-up is undone by what comes after it, also when main gives the id.
-func TestBesideSignUpOvertaken(t *testing.T) {
-	t.Parallel()
-	for _, rename := range []bool{false, true} {
-		a, m, _ := together(t)
-		m.rename = rename
-		m.after = func() error {
-			m.after = nil
-			u, err := m.Adapter.GetUserByEmail(t.Context(), "ann@example.com")
-			if err != nil {
-				return err
-			}
-			p := proof()
-			p.UserID, p.Revoke = u.ID, about(u.ID)
-			_, _, err = a.ProveEmail(t.Context(), p)
-			return err
-		}
-		signedUp(t, a)
-		signedIn(t, a, "s", false)
-	}
-}
-
-// Another proof than the first ends nothing.
-func TestBesideProveAgain(t *testing.T) {
-	t.Parallel()
-	a, _, _ := together(t)
-	signedUp(t, a)
-	u, removed, err := a.ProveEmail(t.Context(), proof())
-	if err != nil || len(removed) != 1 {
-		t.Fatalf("%v, %v", removed, err)
-	}
-	own := rec("own", "u")
-	own.Epoch = u.Epoch
-	if _, err := a.CreateSession(t.Context(), own); err != nil {
-		t.Fatal(err)
-	}
-	putLink(t, a, "l")
-	again := proof()
-	again.Epoch = u.Epoch
-	if _, _, err := a.ProveEmail(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
-	signedIn(t, a, "own", true)
-	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); err != nil {
-		t.Errorf("the link is gone: %v", err)
-	}
-}
-
-// A proof that broke off leaves the address unproved, and can be repeated.
-func TestBesideProveBroken(t *testing.T) {
-	t.Parallel()
-	a, m, _ := together(t)
-	signedUp(t, a)
-	p := proof()
-	m.before = crash
-	if _, _, err := a.ProveEmail(t.Context(), p); !errors.Is(err, errCrash) {
-		t.Fatal(err)
-	}
-	u, err := a.GetUser(t.Context(), "u")
-	if err != nil || !u.EmailVerified.IsZero() {
-		t.Errorf("%v, %v", u, err)
-	}
-	m.before = nil
-	if _, removed, err := a.ProveEmail(t.Context(), p); err != nil || len(removed) != 1 {
-		t.Errorf("%v, %v", removed, err)
-	}
-	signedIn(t, a, "s", false)
-}
-
-// When the process dies right after main took the proof, which nobody will
-// repeat, the sessions and links from before it are gone already.
-func TestBesideProveDies(t *testing.T) {
-	t.Parallel()
-	a, m, _ := together(t)
-	signedUp(t, a)
-	putLink(t, a, "l")
-	m.after = crash
-	p := proof()
-	if _, _, err := a.ProveEmail(t.Context(), p); !errors.Is(err, errCrash) {
-		t.Fatal(err)
-	}
-	signedIn(t, a, "s", false)
-	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); !errors.Is(err, authsvc.ErrNotFound) {
-		t.Errorf("the link is left: %v", err)
-	}
-}
-
 // One limit holds for both, and what main still has from before is swept.
 func TestBesideSweep(t *testing.T) {
 	t.Parallel()
@@ -457,3 +239,52 @@ func TestBesidePing(t *testing.T) {
 type broken struct{ authsvc.Adapter }
 
 func (broken) Ping(context.Context) error { return errCrash }
+
+// Losing the Redis of session.store brings no session back, neither a stored
+// one nor a token that was revoked.
+func TestBesideRedisLost(t *testing.T) {
+	t.Parallel()
+	a, _, s := together(t)
+	signedUp(t, a)
+	sid := &authsvc.Revocation{Key: "sid:1", NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+	if err := a.Revoke(t.Context(), sid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.EndSessions(t.Context(), "u", about("u")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	signedIn(t, a, "s", false)
+	list, _ := wholeLog(t, a, 0)
+	if len(list) != 2 || list[0].Key != "sid:1" || list[1].Key != "user:u" {
+		t.Errorf("revocations %v", list)
+	}
+	comesBack(t, a)
+}
+
+// The clock that counts is that of main, if it has one.
+func TestBesideClock(t *testing.T) {
+	t.Parallel()
+	whole := open(t, miniURL(t), newPrefix())
+	for _, c := range []struct {
+		main         authsvc.Adapter
+		clock, audit bool
+	}{
+		{memory.New(), false, true},
+		{whole, true, true},
+		{struct{ authsvc.Adapter }{memory.New()}, false, false},
+		{struct {
+			authsvc.Adapter
+			authsvc.Clock
+		}{memory.New(), whole}, true, false},
+	} {
+		a := Beside(c.main, whole)
+		_, clock := a.(authsvc.Clock)
+		_, audit := a.(authsvc.AuditLog)
+		if clock != c.clock || audit != c.audit {
+			t.Errorf("%T: clock %v, audit %v", c.main, clock, audit)
+		}
+	}
+}

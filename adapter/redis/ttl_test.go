@@ -198,3 +198,33 @@ func TestSweepBatches(t *testing.T) {
 		}
 	}
 }
+
+// An epoch lives as long as the record of its user that lives longest.
+func TestTimeToLiveOfEpoch(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		long, short := about("u"), about("u")
+		long.Expires, short.Key = time.Now().Add(700*time.Hour), "by:github:u"
+		if err := s.Revoke(t.Context(), long, short); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range keys(t, s) {
+			expires := long.Expires
+			if strings.HasSuffix(name, short.Key) {
+				expires = short.Expires
+			} else if k := kind(s, name); k != "epoch" && k != "revoked" {
+				continue
+			}
+			ttl := s.client.PTTL(t.Context(), name).Val()
+			if late := ttl - time.Until(expires) - 24*time.Hour; late.Abs() > 10*time.Second {
+				t.Errorf("%s dies in %v, which is %v late", name, ttl, late)
+			}
+		}
+		// When it died the user is as at the beginning.
+		s.client.Del(t.Context(), s.key("epoch", "u"))
+		if epoch, err := s.GetEpoch(t.Context(), "u"); epoch != 0 || err != nil {
+			t.Errorf("epoch %d, %v", epoch, err)
+		}
+	})
+}

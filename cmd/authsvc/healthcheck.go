@@ -14,7 +14,7 @@ import (
 
 type healthcheckCommand struct {
 	Ready  bool   `help:"Ask for readiness, which includes the store."`
-	Listen string `placeholder:"HOST:PORT" help:"Where the service listens, over the configuration."`
+	Listen string `placeholder:"HOST:PORT" help:"Where the service listens; overrides the configuration."`
 }
 
 // Run asks the service on this machine and fails unless it answers 200.

@@ -161,7 +161,7 @@ func (c migrateIssuer) Run(p *program) error {
 func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter) (text string, err error)) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
-			return fmt.Errorf("storage %s remembers nothing", describeStorage(s))
+			return fmt.Errorf("storage %s keeps no records", describeStorage(s))
 		}
 		text, err := do(s, st.Adapter)
 		if err != nil {

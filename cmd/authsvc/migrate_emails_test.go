@@ -12,19 +12,19 @@ import (
 	"authsvc/adapter/sqlite"
 )
 
-// TestMigrateEmails: check finds users whose address is not as it is looked up,
-// and migrate emails rewrites what can be rewritten and names the rest.
-func TestMigrateEmails(t *testing.T) {
-	t.Parallel()
+// emailStore returns a SQLite store, and runs a command with a configuration that
+// has it.
+func emailStore(t *testing.T) (store *sqlite.Store, call func(args ...string) (code int, out string)) {
+	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "authsvc.db")
 	config := filepath.Join(dir, "authsvc.yaml")
-	yaml := "url: https://app.example.com\nsecret: qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4\nstorage: {url: \"sqlite:" + file + "\"}\n" +
+	yaml := "url: https://app.example.com\nsecret: " + testSecret + "\nstorage: {url: \"sqlite:" + file + "\"}\n" +
 		"providers: [{id: github, client_id: a, client_secret: b}]\n"
 	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call := func(args ...string) (code int, out string) {
+	call = func(args ...string) (code int, out string) {
 		var b bytes.Buffer
 		code = run(t.Context(), append(args, "--config", config), nil, strings.NewReader(""), &b, &b)
 		return code, b.String()
@@ -36,7 +36,15 @@ func TestMigrateEmails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { store.Close() })
+	return store, call
+}
+
+// TestMigrateEmails: check finds users whose address is not as it is looked up,
+// and migrate emails rewrites what can be rewritten and names the rest.
+func TestMigrateEmails(t *testing.T) {
+	t.Parallel()
+	store, call := emailStore(t)
 	put := func(id, address string) {
 		if _, err := store.CreateUser(t.Context(), authsvc.User{ID: id, Email: address}); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func (r *reloader) logRefusal(ctx context.Context, current *instance, err error)
 	for _, m := range mistakes {
 		log.LogAttrs(ctx, slog.LevelError, "not reloaded: "+m.String())
 	}
-	log.Error(fmt.Sprintf("not reloaded: the configuration from before stays in force (mistakes: %d)", len(mistakes)))
+	log.Error(fmt.Sprintf("not reloaded: the previous configuration stays in force (mistakes: %d)", len(mistakes)))
 	current.service.ConfigurationChanged(ctx, err)
 }
 
@@ -136,7 +136,7 @@ func checkUnchangeable(old, next *config.Settings) error {
 		{"session.store", old.Storage.Sessions == next.Storage.Sessions},
 	} {
 		if !c.same {
-			mistakes = append(mistakes, next.Mistake(c.key, "was changed, which takes a restart", "restart the service, or change it back"))
+			mistakes = append(mistakes, next.Mistake(c.key, "was changed, which requires a restart", "restart the service, or change it back"))
 		}
 	}
 	if len(mistakes) > 0 {

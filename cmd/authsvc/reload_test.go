@@ -81,9 +81,9 @@ func TestReloadRefused(t *testing.T) {
 		want   []string
 	}{
 		{"urll: x\nsecret: short\nproviders: []", []string{`is not known`, "secret ", "providers is empty", "url is missing"}},
-		{strings.Replace(good, "a.db", "b.db", 1) + "compat: next-auth-v4\n", []string{"storage.url was changed, which takes a restart", "compat was changed, which takes a restart"}},
-		{good + "session: {store: 'redis://:hunter2@127.0.0.1:1/0'}\n", []string{"session.store was changed, which takes a restart"}},
-		{strings.Replace(good, "'sqlite:a.db'", "'sqlite:a.db', naming: snake", 1), []string{"storage.naming was changed, which takes a restart"}},
+		{strings.Replace(good, "a.db", "b.db", 1) + "compat: next-auth-v4\n", []string{"storage.url was changed, which requires a restart", "compat was changed, which requires a restart"}},
+		{good + "session: {store: 'redis://:hunter2@127.0.0.1:1/0'}\n", []string{"session.store was changed, which requires a restart"}},
+		{strings.Replace(good, "'sqlite:a.db'", "'sqlite:a.db', naming: snake", 1), []string{"storage.naming was changed, which requires a restart"}},
 		{strings.Replace(good, "sqlite:a.db", "postgres://ada:hunter2@127.0.0.1/x", 1), []string{"storage.url was changed"}},
 		{"url: [", []string{"not reloaded: "}},
 	} {
@@ -105,7 +105,7 @@ func TestReloadRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.signal(syscall.SIGHUP)
-	l.waitForLog("listen was changed, which takes a restart", 1)
+	l.waitForLog("listen was changed, which requires a restart", 1)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

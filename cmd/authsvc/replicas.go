@@ -69,7 +69,7 @@ func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
 	defer cancel()
 	err := putHeartbeat(ctx, r.store.Adapter, r.id, own, time.Now())
 	if err != nil && ctx.Err() == nil {
-		r.handlers.instance().log.Debug("the secrets of this replica could not be noted for check", "err", err)
+		r.handlers.instance().log.Debug("the secrets of this replica could not be recorded for check", "err", err)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// A balancer passes requests to backends in turn. It tries the next one when
-// no connection can be made, and never otherwise.
+// A balancer passes requests to backends in turn. It tries the next one only when
+// no connection can be made.
 type balancer struct {
 	*httptest.Server
 	backends []string
@@ -61,8 +61,8 @@ func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
 }
 
 // TestRollingDeploy: replicas are replaced one by one while people sign in,
-// some of them on the way at the provider for longer than a replica lives.
-// Nobody fails.
+// some of them at the provider for longer than a replica lives. No sign-in
+// fails.
 func TestRollingDeploy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -75,58 +75,64 @@ func TestRollingDeploy(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			storage, op, dir := "AUTHSVC_STORAGE_URL="+c.storage(t), startProvider(t), t.TempDir()
-			var backends []string
-			for range c.replicas {
-				backends = append(backends, freeAddress(t))
-			}
-			front := newBalancer(t, backends)
-			u, err := url.Parse(front.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			origin := "http://" + u.Host
-			replica := func(addr string) *process {
-				l := newProcess(t, dir, addr, testConfig(origin, op), storage)
-				l.start()
-				return l
-			}
-			var running []*process
-			for _, addr := range backends {
-				running = append(running, replica(addr))
-			}
-			away := map[*person]string{}
-			for range 20 {
-				p := newPerson(origin, op, nil)
-				if away[p], err = p.startSignIn(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			people := startLoad(t, 6, func(ctx context.Context, _ int) error {
-				p := newPerson(origin, op, nil)
-				at, err := p.startSignIn(ctx)
-				if err == nil {
-					time.Sleep(100 * time.Millisecond) // at the provider
-					err = p.finishSignIn(ctx, at)
-				}
-				return err
-			})
-			for i, old := range running {
-				done := people.count()
-				eventually(t, "signing in", func() bool { return people.count() > done+10 })
-				old.terminate()
-				running[i] = replica(old.addr)
-			}
-			for p, at := range away {
-				if err := p.finishSignIn(t.Context(), at); err != nil {
-					t.Errorf("who left before: %v", err)
-				}
-			}
-			people.stopWithoutErrors(t)
-			t.Logf("%d attempts went on to another replica", front.refused.Load())
-			for _, l := range running {
-				l.terminate()
-			}
+			rollReplicas(t, c.replicas, c.storage(t))
 		})
+	}
+}
+
+// rollReplicas replaces replicas on a storage one by one under load.
+func rollReplicas(t *testing.T, replicas int, storage string) {
+	t.Helper()
+	variable, op, dir := "AUTHSVC_STORAGE_URL="+storage, startProvider(t), t.TempDir()
+	var backends []string
+	for range replicas {
+		backends = append(backends, freeAddress(t))
+	}
+	front := newBalancer(t, backends)
+	u, err := url.Parse(front.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := "http://" + u.Host
+	replica := func(addr string) *process {
+		l := newProcess(t, dir, addr, testConfig(origin, op), variable)
+		l.start()
+		return l
+	}
+	var running []*process
+	for _, addr := range backends {
+		running = append(running, replica(addr))
+	}
+	away := map[*person]string{}
+	for range 20 {
+		p := newPerson(origin, op, nil)
+		if away[p], err = p.startSignIn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	people := startLoad(t, 6, func(ctx context.Context, _ int) error {
+		p := newPerson(origin, op, nil)
+		at, err := p.startSignIn(ctx)
+		if err == nil {
+			time.Sleep(100 * time.Millisecond) // at the provider
+			err = p.finishSignIn(ctx, at)
+		}
+		return err
+	})
+	for i, old := range running {
+		done := people.count()
+		eventually(t, "signing in", func() bool { return people.count() > done+10 })
+		old.terminate()
+		running[i] = replica(old.addr)
+	}
+	for p, at := range away {
+		if err := p.finishSignIn(t.Context(), at); err != nil {
+			t.Errorf("a sign-in that began before: %v", err)
+		}
+	}
+	people.stopWithoutErrors(t)
+	t.Logf("%d attempts went on to another replica", front.refused.Load())
+	for _, l := range running {
+		l.terminate()
 	}
 }

@@ -19,8 +19,8 @@ import (
 )
 
 type serveCommand struct {
-	Listen string `placeholder:"HOST:PORT" help:"Where to listen, over the configuration."`
-	URL    string `name:"url" placeholder:"URL" help:"The public address, over the configuration."`
+	Listen string `placeholder:"HOST:PORT" help:"Where to listen; overrides the configuration."`
+	URL    string `name:"url" placeholder:"URL" help:"The public address; overrides the configuration."`
 }
 
 // Run starts the service and returns when it has stopped.
@@ -112,7 +112,7 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 		defer func() {
 			// Its server may be gone; what was acknowledged is stored.
 			if err := withTimeout(closeTime, st.close); err != nil {
-				srv.log.Warn("the store could not be closed as it should", "err", err)
+				srv.log.Warn("the store could not be closed properly", "err", err)
 			}
 		}()
 	}
@@ -150,7 +150,7 @@ func (p *program) awaitStore(s *config.Settings, srv *server) (*store, error) {
 		}
 		return nil, err
 	case <-time.After(drainTime):
-		return nil, errors.New("the store could not be left in time")
+		return nil, errors.New("opening the store could not be cancelled in time")
 	case <-srv.stopSignals:
 		return nil, errForced
 	}

@@ -116,7 +116,7 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	s := l.settings(root)
 	l.warnUnread()
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
-		l.warn("log.level is debug at a public address: the log tells more about people than it has to; set it to info when you are done")
+		l.warn("log.level is debug at a public address: the log says more about people than it has to; set it to info when you are done")
 	}
 	s.Warnings, s.sources, s.holdsSecret = l.warnings, l.sources, l.holdsSecret
 	switch {

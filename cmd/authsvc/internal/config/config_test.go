@@ -21,8 +21,8 @@ import (
 
 const testSecret = "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"
 
-// write puts a file into a new directory.
-func write(t *testing.T, text string) string {
+// writeFile writes a configuration into a new directory.
+func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "authsvc.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -31,13 +31,20 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// TestFull loads a file with every key, and every value arrives.
-func TestFull(t *testing.T) {
-	t.Parallel()
+// loadFull loads the file that has every key.
+func loadFull(t *testing.T) *Settings {
+	t.Helper()
 	s, err := Load(Input{Path: "testdata/full.yaml", Env: map[string]string{"AUTHSVC_TEST_SECRET": testSecret}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// TestFull: every value arrives, but for those of providers.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	s := loadFull(t)
 	c := s.Engine
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
@@ -65,50 +72,6 @@ func TestFull(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
-	}
-	acme := c.Providers[1].(*authsvc.OAuth)
-	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
-		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, Checks: []string{"pkce", "state", "nonce"},
-		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post", DeniedErrors: []string{"cancelled"},
-		Endpoints: authsvc.Endpoints{
-			Discovery:  "https://meta.acme.example/openid",
-			Revocation: "https://id.acme.example/revoke",
-			EndSession: "https://id.acme.example/logout",
-		}, Tenants: []string{"one", "two"}, Hosts: []string{"api.acme.example", "*.users.acme.example"},
-		AuthorizationFragment: "start",
-		TokenParams:           map[string]string{"audience": "api"}, ClientIDParam: "app_id", UserInfo: authsvc.UserInfo{
-			Method:    "POST",
-			Body:      "{}",
-			Auth:      "header:X-Token OAuth",
-			Headers:   map[string]string{"X-Client": "{client_id}"},
-			AddClaims: true,
-		},
-		VerifiedText: true,
-		SigningAlgs:  []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
-		Fields:     authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
-		TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
-	if diff := cmp.Diff(wantAcme, acme, cmp.FilterPath(func(p cmp.Path) bool {
-		name := p.Last().String()
-		return name == ".MapProfile" || name == ".UserInfo"
-	}, cmp.Ignore())); diff != "" {
-		t.Errorf("acme (-want +got):\n%s", diff)
-	}
-	plain := c.Providers[2].(*authsvc.OAuth)
-	if got := []string{plain.Client.PrivateKey, plain.Client.KeyID, plain.AssertionAudience, string(plain.AuthMethod)}; !slices.Equal(got, []string{"pl-secret", "k1", "https://p.example", "private_key_jwt"}) {
-		t.Errorf("key, its id, audience and method are %q", got)
-	}
-	wantOld := &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "ol", Secret: "ol-secret"},
-		RequestTokenURL: "https://o.example/r", AuthorizationURL: "https://o.example/a", AccessTokenURL: "https://o.example/t",
-		UserInfoURL: "https://o.example/u", Hosts: []string{"api.o.example"}, Headers: map[string]string{"X-Version": "1"},
-		Fields: authsvc.Fields{ID: "token.user_id"}, TrustEmail: true}
-	if diff := cmp.Diff(wantOld, c.Providers[4].(*authsvc.OAuth1), cmp.FilterPath(func(p cmp.Path) bool {
-		name := p.Last().String()
-		return name == ".MapProfile" || name == ".UserInfo"
-	}, cmp.Ignore())); diff != "" {
-		t.Errorf("old (-want +got):\n%s", diff)
-	}
-	if len(s.Mail) != 1 || s.Mail[0].HELO != "app.example.com" || s.Mail[0].Provider.MaxAge != 10*time.Minute || s.Mail[0].Key != "providers[3]" {
-		t.Errorf("mail is not as written")
 	}
 }
 
@@ -146,8 +109,9 @@ func TestFullIsFull(t *testing.T) {
 	}
 }
 
-// TestRank: flags over environment over file, and what each is good for.
-func TestRank(t *testing.T) {
+// TestPrecedence: flags override the environment, which overrides the file; and what
+// each can hold.
+func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	secretFile := filepath.Join(dir, "secret")
@@ -160,7 +124,7 @@ func TestRank(t *testing.T) {
 	}
 	const file = "url: https://file.example\nlisten: file:1\nsecret: ${UNSET}\nshow_refusal: false\n" +
 		"allowed_redirects: [https://file.example]\nproviders: [{id: github, client_id: file, client_secret: \"$${x}\", name: $5}]\n"
-	s, err := Load(Input{Path: write(t, file), Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
+	s, err := Load(Input{Path: writeFile(t, file), Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
 		"AUTHSVC_URL": "https://env.example", "AUTHSVC_LISTEN": "env:2", "AUTHSVC_SECRET_FILE": secretFile,
 		"AUTHSVC_SHOW_REFUSAL": "true", "AUTHSVC_ALLOWED_REDIRECTS": "https://a.example, https://b.example",
 		"AUTHSVC_GITHUB_ID": "env", "AUTHSVC_GOOGLE_ID": "g", "AUTHSVC_GOOGLE_SECRET_FILE": openFile,
@@ -188,47 +152,10 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestOverrides: a built-in provider under another id, with another host. Its
-// functions see what was overridden.
-func TestOverrides(t *testing.T) {
+// TestSettingsPrintNoSecret: no way to print the settings shows a secret.
+func TestSettingsPrintNoSecret(t *testing.T) {
 	t.Parallel()
-	s, err := Load(Input{Path: write(t, "providers: [{id: work, type: github, client_id: a, client_secret: b, userinfo_url: https://ghe.example/api/v3/user}]")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := s.Engine.Providers[0].(*authsvc.OAuth)
-	if o.ID != "work" || o.Name != "GitHub" || o.Endpoints.Token != "https://github.com/login/oauth/access_token" {
-		t.Errorf("got id %q, name %q, token url %q", o.ID, o.Name, o.Endpoints.Token)
-	}
-	if o.Endpoints.UserInfo != "https://ghe.example/api/v3/user" {
-		t.Errorf("profile is asked at %s", o.Endpoints.UserInfo)
-	}
-}
-
-// TestSteam: a provider without a client, by its option's variable alone.
-func TestSteam(t *testing.T) {
-	t.Parallel()
-	s, err := Load(Input{Path: write(t, "url: https://app.example\nproviders: [{id: work, type: twitter-legacy, client_id: a, client_secret: b}]\n"),
-		Env: map[string]string{"AUTHSVC_STEAM_API_KEY": "key", "AUTHSVC_WORK_NAME": "Work"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	work := s.Engine.Providers[0].(*authsvc.OAuth1)
-	if work.ID != "work" || work.Name != "Work" || work.Client.Secret != "b" {
-		t.Errorf("id %q, name %q", work.ID, work.Name)
-	}
-	if o, ok := s.Engine.Providers[1].(*authsvc.OpenID2); !ok || o.ID != "steam" {
-		t.Errorf("%T", s.Engine.Providers[1])
-	}
-}
-
-// TestSecrecy: nothing prints the settings, not even by accident.
-func TestSecrecy(t *testing.T) {
-	t.Parallel()
-	s, err := Load(Input{Path: "testdata/full.yaml", Env: map[string]string{"AUTHSVC_TEST_SECRET": testSecret}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := loadFull(t)
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "settings", s, "value", *s)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "settings", s, "value", *s)
@@ -311,7 +238,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// How tokens of providers are kept is said by two keys, in any order.
+// TestProviderTokens: two keys say how tokens of providers are kept, in any order.
 func TestProviderTokens(t *testing.T) {
 	t.Parallel()
 	for storage, want := range map[string]string{
@@ -325,9 +252,23 @@ func TestProviderTokens(t *testing.T) {
 		"{provider_tokens: drop, encrypt_tokens: true}":  "drop",
 		"{encrypt_tokens: true, provider_tokens: drop}":  "drop",
 	} {
-		s, err := Load(Input{Path: write(t, "url: http://localhost:3000\nsecret: "+testSecret+"\nstorage: "+storage+"\n")})
+		s, err := Load(Input{Path: writeFile(t, "url: http://localhost:3000\nsecret: "+testSecret+"\nstorage: "+storage+"\n")})
 		if err != nil || string(s.Engine.ProviderTokens) != want {
 			t.Errorf("%s: got %v, %v", storage, s, err)
+		}
+	}
+}
+
+// TestDebugWarning: log.level debug is warned about at a public address only.
+func TestDebugWarning(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]bool{"https://app.example.com": true, "http://localhost:3000": false} {
+		s, err := Load(Input{Path: writeFile(t, "url: "+url+"\nsecret: "+testSecret+"\nlog: {level: debug}\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(strings.Join(s.Warnings, "\n"), "log.level is debug"); warned != want {
+			t.Errorf("%s: %q", url, s.Warnings)
 		}
 	}
 }

@@ -142,21 +142,3 @@ func Keys() []Key {
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())
 	return keys
 }
-
-func profileFields(f *authsvc.Fields) []field {
-	return []field{
-		{key: "profile.id", into: text(&f.ID)},
-		{key: "profile.name", into: text(&f.Name)},
-		{key: "profile.email", into: text(&f.Email)},
-		{key: "profile.email_verified", into: text(&f.EmailVerified)},
-		{key: "profile.image", into: text(&f.Image)},
-	}
-}
-
-func styleFields(s *authsvc.Style) []field {
-	return []field{
-		{key: "style.logo", into: text(&s.Logo)},
-		{key: "style.background", into: text(&s.Background)},
-		{key: "style.text", into: text(&s.Text)},
-	}
-}

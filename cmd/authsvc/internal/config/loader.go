@@ -84,7 +84,7 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 			l.places[prefix+key] = m.place
 			l.readMembers(prefix, key+".", m.value.members, fields, overridden, nil)
 		case inside:
-			l.fail(m.place, prefix+key, "is no mapping", "write keys below it")
+			l.fail(m.place, prefix+key, "is not a mapping", "write keys below it")
 		default:
 			l.unknownKey(m, prefix, at, fields, more)
 		}

@@ -13,97 +13,23 @@ import (
 	"authsvc/provider"
 )
 
-// TestMistakes: what is wrong, where, and the mend. F stands for the file.
-func TestMistakes(t *testing.T) {
-	t.Parallel()
-	const ok = "url: https://a.example\n"
-	apple, _ := provider.Lookup("apple")
-	appleKey := strings.ReplaceAll(apple.Options[2].Example, "\n", `\n`)
-	bomb := "a: &a [x,x]\n"
-	for i := range 20 {
-		bomb += fmt.Sprintf("b%d: &b%d [*a,*a]\n", i, i)
-	}
-	for name, c := range map[string]struct {
-		file string
-		env  map[string]string
-		want []string // begins of lines; none: no mistake
-	}{
-		"fine":              {file: ok},
-		"comment only":      {file: "# nothing\n", want: []string{"F: is empty; start with"}},
-		"empty":             {want: []string{"F: is empty; start with"}},
-		"null":              {file: "null\n", want: []string{"F: is empty"}},
-		"scalar":            {file: "hello", want: []string{"F:1: is no list of keys"}},
-		"list":              {file: "- a", want: []string{"F:1: is no list of keys"}},
-		"broken":            {file: ok + "listen: [\n", want: []string{"F:2: is not YAML: did not find expected node content; put quotes"}},
-		"alias of nobody":   {file: "secret: *hunter2", want: []string{"F: is not YAML: a value begins with *, & or !"}},
-		"bomb":              {file: bomb, want: []string{"F:2: is an alias", "F:"}},
-		"anchor alone":      {file: "url: &u https://a.example\n"},
-		"two documents":     {file: ok + "---\n" + ok, want: []string{"F:2: begins a second document"}},
-		"broken second":     {file: ok + "---\nx: [", want: []string{"F:3: is not YAML"}},
-		"tag":               {file: "url: !!binary aGk=\n", want: []string{"F:1: has a tag"}},
-		"twice":             {file: ok + ok, want: []string{`F:2: gives "url" again; it is in line 1 already`}},
-		"key of a list":     {file: "? [a, b]\n: c\n", want: []string{"F:1: has a key that is no text"}},
-		"deep":              {file: "url: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), want: []string{"F:1: is nested too deeply", "F:1: url is no text"}},
-		"near key":          {file: "sesion: {}\n", want: []string{`F:1: key "sesion" is not known; did you mean session?`}},
-		"camel case":        {file: "allowedRedirects: []\n", want: []string{`F:1: key "allowedRedirects" is not known; did you mean allowed_redirects?`}},
-		"far key":           {file: "log: {zzz: 1}\n", want: []string{`F:1: key "log.zzz" is not known; known are format, level`}},
-		"section as text":   {file: "log: json\n", want: []string{"F:1: log is no mapping"}},
-		"empty section":     {file: ok + "log:\n"},
-		"text as list":      {file: "url: [a]\n", want: []string{"F:1: url is no text"}},
-		"boolean":           {file: "show_refusal: yes\n", want: []string{`F:1: show_refusal "yes" is no boolean; write true or false`}},
-		"seconds":           {file: "session: {max_age: 2592000}\n", want: []string{`F:1: session.max_age "2592000" is no duration; write a number and a unit`}},
-		"negative":          {file: "session: {max_age: -1h}\n", want: []string{"F:1: session.max_age"}},
-		"zero":              {file: "session: {max_age: 0s}\n", want: []string{"F:1: session.max_age"}},
-		"endless":           {file: "session: {max_age: 99999999d}\n", want: []string{"F:1: session.max_age"}},
-		"days and hours":    {file: "session: {max_age: 1d12h}\n"},
-		"rate":              {file: "rate_limit: {link: 30/week}\n", want: []string{`F:1: rate_limit.link "30/week" is no rate; write a count`}},
-		"rate of nothing":   {file: "rate_limit: {link: 0/h}\n", want: []string{"F:1: rate_limit.link"}},
-		"network":           {file: "trusted_proxies: [10.0.0.1/8]\n", want: []string{`F:1: trusted_proxies holds "10.0.0.1/8", which is no network`}},
-		"naming":            {file: "storage: {naming: prisms}\n", want: []string{`F:1: storage.naming "prisms" is not known; use prisma, snake, authjs`}},
-		"encrypt maybe":     {file: "storage: {encrypt_tokens: maybe}\n", want: []string{`F:1: storage.encrypt_tokens "maybe" is not known; write true or false`}},
-		"variable":          {file: "url: ${NOPE}\n", want: []string{"F:1: url needs the environment variable NOPE, which is not set"}},
-		"half a variable":   {file: "url: ${NOPE\n", want: []string{"F:1: url has ${ without"}},
-		"escape":            {file: "listen: $${x}\n"},
-		"variable in list":  {file: "secret:\n  - a\n  - ${NOPE}\n", want: []string{"F:3: secret[1] needs the environment variable NOPE"}},
-		"secret mapping":    {file: "secret: {a: hunter2}\n", want: []string{"F:1: secret holds something that is no text"}},
-		"environment":       {file: ok, env: map[string]string{"AUTHSVC_LOG_LEVEL": "loud"}, want: []string{`AUTHSVC_LOG_LEVEL: log.level "loud" is not known; use debug, info, warn, error`}},
-		"both":              {file: ok, env: map[string]string{"AUTHSVC_SECRET": "a", "AUTHSVC_SECRET_FILE": "b"}, want: []string{"AUTHSVC_SECRET: is set, and so is AUTHSVC_SECRET_FILE"}},
-		"missing file":      {file: ok, env: map[string]string{"AUTHSVC_SECRET_FILE": "/nowhere/at/all"}, want: []string{`AUTHSVC_SECRET_FILE: names "/nowhere/at/all", which cannot be read: no such file`}},
-		"directory":         {file: ok, env: map[string]string{"AUTHSVC_SECRET_FILE": "/"}, want: []string{`AUTHSVC_SECRET_FILE: names "/", which cannot be read: it is a directory`}},
-		"file of no secret": {file: ok, env: map[string]string{"AUTHSVC_URL_FILE": "/x"}, want: []string{"AUTHSVC_URL_FILE: is for secrets only; set AUTHSVC_URL"}},
-		"providers as map":  {file: "providers: {github: {}}\n", want: []string{"F:1: providers is no list"}},
-		"provider as text":  {file: "providers: [github]\n", want: []string{"F:1: providers[0] is no mapping"}},
-		"provider of none":  {file: "providers: [{name: x}]\n", want: []string{"F:1: providers[0].id is missing"}},
-		"openid2":           {file: "providers:\n  - {id: old, type: openid2}\n", want: []string{"F:2: providers[0].type is openid2, which is a kind of built-in providers only"}},
-		"oauth1":            {file: "providers: [{id: old, type: oauth1, client_id: a, client_secret: b, request_token_url: https://old.example/r, authorization_url: https://old.example/a, access_token_url: https://old.example/t, userinfo_url: https://old.example/u}]\n"},
-		"key of oauth2":     {file: "providers: [{id: old, type: oauth1, token_url: https://old.example}]\n", want: []string{`F:1: key "providers[0].token_url" is not known`}},
-		"steam":             {file: "providers: [{id: steam, api_key: a, name: Steam, style: {background: \"#000000\"}}]\n"},
-		"steam client":      {file: "providers: [{id: steam, api_key: a, client_id: b}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
-		"steam keyless":     {file: "providers: [{id: steam}]\n", want: []string{"F:1: providers[0].api_key is missing; write the key of the Steam Web API, from steamcommunity.com/dev/apikey (or set AUTHSVC_STEAM_API_KEY)"}},
-		"apple secret": {file: "providers: [{id: apple, client_id: a, client_secret: hunter2, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
-			want: []string{"F:1: providers[0].client_secret is given, but apple takes none; remove it; client secrets are made from private_key"}},
-		"apple secret in the environment": {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
-			env: map[string]string{"AUTHSVC_APPLE_SECRET": "hunter2"}, want: []string{"AUTHSVC_APPLE_SECRET: providers[0].client_secret is given, but apple takes none"}},
-		"apple without":   {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
-		"credentials":     {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
-		"near provider":   {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is no provider of this version; did you mean google?`}},
-		"foreign option":  {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
-		"option missing":  {file: "providers: [{id: bungie, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].api_key is missing; write the API key of the application at bungie.net (or set AUTHSVC_BUNGIE_API_KEY)"}},
-		"options missing": {file: "providers: [{id: netsuite, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].account_id is missing", "F:1: providers[0].userinfo is missing"}},
-		"option wrong":    {file: "providers: [{id: netsuite, client_id: a, client_secret: b, account_id: x.evil, userinfo: https://a.example}]\n", want: []string{"F:1: providers[0].account_id is no account id; write it as NetSuite shows it"}},
-		"option as list":  {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: [a]}]\n", want: []string{"F:1: providers[0].issuer is no text; write one value"}},
-		"option":          {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
-		"alias":           {file: "providers: [{id: polis, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
-		"one of several":  {file: "providers: [{id: workos, client_id: a, client_secret: b, connection: c}]\n"},
-		"discontinued":    {file: "providers: [{id: medium, client_id: a, client_secret: b}]\n", want: []string{`F:1: providers[0] names provider "medium", which was discontinued: the API has had no support since March 2023 and takes no new applications; there is no successor`}},
-		"key of e-mail":   {file: "providers: [{id: email, type: email, client_id: a}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
-		"near client id":  {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
-		"profile":         {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},
-		"many":            {file: "a: 1\nsecret: {}\nlog: {level: x}\n", want: []string{`F:1: key "a" is not known`, "F:2: secret", "F:3: log.level"}},
-	} {
+// validFile is a file without mistakes.
+const validFile = "url: https://a.example\n"
+
+// A mistakeCase is a file and the mistakes in it.
+type mistakeCase struct {
+	file string
+	env  map[string]string
+	want []string // prefixes of lines; F stands for the file; none: no mistake
+}
+
+// checkMistakes loads files and compares their mistakes.
+func checkMistakes(t *testing.T, cases map[string]mistakeCase) {
+	t.Helper()
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := write(t, c.file)
+			file := writeFile(t, c.file)
 			_, err := Load(Input{Path: file, Env: c.env})
 			var got Mistakes
 			if err != nil && !errors.As(err, &got) {
@@ -142,15 +68,122 @@ func checkLines(t *testing.T, file string, got Mistakes, want []string) {
 	}
 }
 
-// TestBounds: a file that is too large is not read, and mistakes are counted
-// only so far.
-func TestBounds(t *testing.T) {
+// TestYAMLMistakes: what is wrong with the syntax, where, and the fix.
+func TestYAMLMistakes(t *testing.T) {
 	t.Parallel()
-	_, err := Load(Input{Path: write(t, "#"+strings.Repeat("x", maxFile))})
+	bomb := "a: &a [x,x]\n"
+	for i := range 20 {
+		bomb += fmt.Sprintf("b%d: &b%d [*a,*a]\n", i, i)
+	}
+	checkMistakes(t, map[string]mistakeCase{
+		"fine":            {file: validFile},
+		"comment only":    {file: "# nothing\n", want: []string{"F: is empty; start with"}},
+		"empty":           {want: []string{"F: is empty; start with"}},
+		"null":            {file: "null\n", want: []string{"F: is empty"}},
+		"scalar":          {file: "hello", want: []string{"F:1: is not a list of keys"}},
+		"list":            {file: "- a", want: []string{"F:1: is not a list of keys"}},
+		"broken":          {file: validFile + "listen: [\n", want: []string{"F:2: is not YAML: did not find expected node content; put quotes"}},
+		"alias of nobody": {file: "secret: *hunter2", want: []string{"F: is not YAML: a value begins with *, & or !"}},
+		"bomb":            {file: bomb, want: []string{"F:2: is an alias", "F:"}},
+		"anchor alone":    {file: "url: &u https://a.example\n"},
+		"two documents":   {file: validFile + "---\n" + validFile, want: []string{"F:2: begins a second document"}},
+		"broken second":   {file: validFile + "---\nx: [", want: []string{"F:3: is not YAML"}},
+		"tag":             {file: "url: !!binary aGk=\n", want: []string{"F:1: has a tag"}},
+		"twice":           {file: validFile + validFile, want: []string{`F:2: gives "url" again; it is in line 1 already`}},
+		"key of a list":   {file: "? [a, b]\n: c\n", want: []string{"F:1: has a key that is not text"}},
+		"deep":            {file: "url: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), want: []string{"F:1: is nested too deeply", "F:1: url is not text"}},
+	})
+}
+
+// TestKeyMistakes: keys that are not known and values that their key does not
+// accept.
+func TestKeyMistakes(t *testing.T) {
+	t.Parallel()
+	checkMistakes(t, map[string]mistakeCase{
+		"near key":        {file: "sesion: {}\n", want: []string{`F:1: key "sesion" is not known; did you mean session?`}},
+		"camel case":      {file: "allowedRedirects: []\n", want: []string{`F:1: key "allowedRedirects" is not known; did you mean allowed_redirects?`}},
+		"far key":         {file: "log: {zzz: 1}\n", want: []string{`F:1: key "log.zzz" is not known; known are format, level`}},
+		"section as text": {file: "log: json\n", want: []string{"F:1: log is not a mapping"}},
+		"empty section":   {file: validFile + "log:\n"},
+		"text as list":    {file: "url: [a]\n", want: []string{"F:1: url is not text"}},
+		"boolean":         {file: "show_refusal: yes\n", want: []string{`F:1: show_refusal "yes" is not a boolean; write true or false`}},
+		"seconds":         {file: "session: {max_age: 2592000}\n", want: []string{`F:1: session.max_age "2592000" is not a duration; write a number and a unit`}},
+		"negative":        {file: "session: {max_age: -1h}\n", want: []string{"F:1: session.max_age"}},
+		"zero":            {file: "session: {max_age: 0s}\n", want: []string{"F:1: session.max_age"}},
+		"endless":         {file: "session: {max_age: 99999999d}\n", want: []string{"F:1: session.max_age"}},
+		"days and hours":  {file: "session: {max_age: 1d12h}\n"},
+		"rate":            {file: "rate_limit: {link: 30/week}\n", want: []string{`F:1: rate_limit.link "30/week" is not a rate; write a count`}},
+		"rate of nothing": {file: "rate_limit: {link: 0/h}\n", want: []string{"F:1: rate_limit.link"}},
+		"network":         {file: "trusted_proxies: [10.0.0.1/8]\n", want: []string{`F:1: trusted_proxies holds "10.0.0.1/8", which is not a network`}},
+		"naming":          {file: "storage: {naming: prisms}\n", want: []string{`F:1: storage.naming "prisms" is not known; use prisma, snake, authjs`}},
+		"encrypt maybe":   {file: "storage: {encrypt_tokens: maybe}\n", want: []string{`F:1: storage.encrypt_tokens "maybe" is not known; write true or false`}},
+		"many":            {file: "a: 1\nsecret: {}\nlog: {level: x}\n", want: []string{`F:1: key "a" is not known`, "F:2: secret", "F:3: log.level"}},
+	})
+}
+
+// TestVariableMistakes: mistakes in the environment, and in what refers to it.
+func TestVariableMistakes(t *testing.T) {
+	t.Parallel()
+	checkMistakes(t, map[string]mistakeCase{
+		"variable":          {file: "url: ${NOPE}\n", want: []string{"F:1: url needs the environment variable NOPE, which is not set"}},
+		"half a variable":   {file: "url: ${NOPE\n", want: []string{"F:1: url has ${ without"}},
+		"escape":            {file: "listen: $${x}\n"},
+		"variable in list":  {file: "secret:\n  - a\n  - ${NOPE}\n", want: []string{"F:3: secret[1] needs the environment variable NOPE"}},
+		"secret mapping":    {file: "secret: {a: hunter2}\n", want: []string{"F:1: secret holds something that is not text"}},
+		"environment":       {file: validFile, env: map[string]string{"AUTHSVC_LOG_LEVEL": "loud"}, want: []string{`AUTHSVC_LOG_LEVEL: log.level "loud" is not known; use debug, info, warn, error`}},
+		"both":              {file: validFile, env: map[string]string{"AUTHSVC_SECRET": "a", "AUTHSVC_SECRET_FILE": "b"}, want: []string{"AUTHSVC_SECRET: is set, and so is AUTHSVC_SECRET_FILE"}},
+		"missing file":      {file: validFile, env: map[string]string{"AUTHSVC_SECRET_FILE": "/nowhere/at/all"}, want: []string{`AUTHSVC_SECRET_FILE: names "/nowhere/at/all", which cannot be read: no such file`}},
+		"directory":         {file: validFile, env: map[string]string{"AUTHSVC_SECRET_FILE": "/"}, want: []string{`AUTHSVC_SECRET_FILE: names "/", which cannot be read: it is a directory`}},
+		"file of no secret": {file: validFile, env: map[string]string{"AUTHSVC_URL_FILE": "/x"}, want: []string{"AUTHSVC_URL_FILE: is for secrets only; set AUTHSVC_URL"}},
+	})
+}
+
+// TestProviderMistakes: what is wrong with providers.
+func TestProviderMistakes(t *testing.T) {
+	t.Parallel()
+	apple, _ := provider.Lookup("apple")
+	appleKey := strings.ReplaceAll(apple.Options[2].Example, "\n", `\n`)
+	checkMistakes(t, map[string]mistakeCase{
+		"providers as map": {file: "providers: {github: {}}\n", want: []string{"F:1: providers is not a list"}},
+		"provider as text": {file: "providers: [github]\n", want: []string{"F:1: providers[0] is not a mapping"}},
+		"provider of none": {file: "providers: [{name: x}]\n", want: []string{"F:1: providers[0].id is missing"}},
+		"openid2":          {file: "providers:\n  - {id: old, type: openid2}\n", want: []string{"F:2: providers[0].type is openid2, which is a kind of built-in providers only"}},
+		"oauth1":           {file: "providers: [{id: old, type: oauth1, client_id: a, client_secret: b, request_token_url: https://old.example/r, authorization_url: https://old.example/a, access_token_url: https://old.example/t, userinfo_url: https://old.example/u}]\n"},
+		"key of oauth2":    {file: "providers: [{id: old, type: oauth1, token_url: https://old.example}]\n", want: []string{`F:1: key "providers[0].token_url" is not known`}},
+		"steam":            {file: "providers: [{id: steam, api_key: a, name: Steam, style: {background: \"#000000\"}}]\n"},
+		"steam client":     {file: "providers: [{id: steam, api_key: a, client_id: b}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
+		"steam keyless":    {file: "providers: [{id: steam}]\n", want: []string{"F:1: providers[0].api_key is missing; write the key of the Steam Web API, from steamcommunity.com/dev/apikey (or set AUTHSVC_STEAM_API_KEY)"}},
+		"apple secret": {file: "providers: [{id: apple, client_id: a, client_secret: hunter2, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
+			want: []string{"F:1: providers[0].client_secret is given, but apple takes none; remove it; client secrets are made from private_key"}},
+		"apple secret in the environment": {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
+			env: map[string]string{"AUTHSVC_APPLE_SECRET": "hunter2"}, want: []string{"AUTHSVC_APPLE_SECRET: providers[0].client_secret is given, but apple takes none"}},
+		"apple without":   {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
+		"credentials":     {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
+		"near provider":   {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is not a provider of this version; did you mean google?`}},
+		"foreign option":  {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
+		"option missing":  {file: "providers: [{id: bungie, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].api_key is missing; write the API key of the application at bungie.net (or set AUTHSVC_BUNGIE_API_KEY)"}},
+		"options missing": {file: "providers: [{id: netsuite, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].account_id is missing", "F:1: providers[0].userinfo is missing"}},
+		"option wrong":    {file: "providers: [{id: netsuite, client_id: a, client_secret: b, account_id: x.evil, userinfo: https://a.example}]\n", want: []string{"F:1: providers[0].account_id is no account id; write it as NetSuite shows it"}},
+		"option as list":  {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: [a]}]\n", want: []string{"F:1: providers[0].issuer is not text; write one value"}},
+		"option":          {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
+		"alias":           {file: "providers: [{id: polis, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
+		"one of several":  {file: "providers: [{id: workos, client_id: a, client_secret: b, connection: c}]\n"},
+		"discontinued":    {file: "providers: [{id: medium, client_id: a, client_secret: b}]\n", want: []string{`F:1: providers[0] names provider "medium", which was discontinued: the API has had no support since March 2023 and takes no new applications; there is no successor`}},
+		"key of e-mail":   {file: "providers: [{id: email, type: email, client_id: a}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
+		"near client id":  {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
+		"profile":         {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},
+	})
+}
+
+// TestLimits: a file that is too large is not read, and mistakes are counted
+// only so far.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	_, err := Load(Input{Path: writeFile(t, "#"+strings.Repeat("x", maxFile))})
 	if err == nil || !strings.Contains(err.Error(), "larger than 1024 KiB") {
 		t.Errorf("too large: %v", err)
 	}
-	if _, err := Load(Input{Path: write(t, "#"+strings.Repeat("x", maxFile-30)+"\nurl: https://a.example\n")}); err != nil {
+	if _, err := Load(Input{Path: writeFile(t, "#"+strings.Repeat("x", maxFile-30)+"\nurl: https://a.example\n")}); err != nil {
 		t.Errorf("just small enough: %v", err)
 	}
 	var many strings.Builder
@@ -158,13 +191,13 @@ func TestBounds(t *testing.T) {
 		fmt.Fprintf(&many, "key%d: 1\n", i)
 	}
 	var mistakes Mistakes
-	if _, err := Load(Input{Path: write(t, many.String())}); !errors.As(err, &mistakes) || len(mistakes) != maxMistakes {
+	if _, err := Load(Input{Path: writeFile(t, many.String())}); !errors.As(err, &mistakes) || len(mistakes) != maxMistakes {
 		t.Errorf("%d mistakes", len(mistakes))
 	}
 }
 
-// TestNoFile: a named file has to be there, the default one need not.
-func TestNoFile(t *testing.T) {
+// TestMissingFile: a named file has to be there, the default one need not.
+func TestMissingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, in := range []Input{{Path: "nowhere.yaml"}, {Env: map[string]string{"AUTHSVC_CONFIG": "nowhere.yaml"}}} {
 		if _, err := Load(in); err == nil || !strings.HasPrefix(err.Error(), "nowhere.yaml: cannot be read: no such file") {
@@ -180,7 +213,7 @@ func TestNoFile(t *testing.T) {
 // what is around it, or of the variable that could set it.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	file := write(t, "url: https://a.example\nsecret: [one, two]\nproviders:\n  - {id: github, client_id: a}\n  - id: acme\n    type: oidc\n")
+	file := writeFile(t, "url: https://a.example\nsecret: [one, two]\nproviders:\n  - {id: github, client_id: a}\n  - id: acme\n    type: oidc\n")
 	s, err := Load(Input{Path: file, Env: map[string]string{"AUTHSVC_GOOGLE_ID": "x", "AUTHSVC_COMPAT": "nope"}})
 	if err != nil {
 		t.Fatal(err)

@@ -26,27 +26,35 @@ func scalarSetter(kind, fix string, set func(text string) bool) setter {
 	return setter{kind, fix, func(v value) string {
 		switch {
 		case v.shape != scalar:
-			return "is no " + kind
+			return "is not a " + kind
 		case !set(v.text):
-			return quote(v.raw) + " is no " + kind
+			return quote(v.raw) + " is not a " + kind
 		}
 		return ""
 	}}
 }
 
 func text[T ~string](p *T) setter {
-	return scalarSetter("text", "write one value", func(s string) bool { *p = T(s); return true })
+	return setter{"text", "write one value", func(v value) string {
+		if v.shape != scalar {
+			return notText
+		}
+		*p = T(v.text)
+		return ""
+	}}
 }
+
+// What is wrong with a value that is not a scalar, or has an item that is not.
+const (
+	notText      = "is not text"
+	itemsNotText = "holds something that is not text"
+)
 
 // secretText is a text that is never quoted.
 func secretText(p *string) setter {
-	return setter{"secret", "write one value", func(v value) string {
-		if v.shape != scalar {
-			return "is no text"
-		}
-		*p = v.text
-		return ""
-	}}
+	s := text(p)
+	s.kind = "secret"
+	return s
 }
 
 // secretList accepts one secret, a list, or lines of them.
@@ -63,7 +71,7 @@ func secretList(p *[]string) setter {
 		}
 		for _, item := range v.list() {
 			if item.shape != scalar {
-				return "holds something that is no text"
+				return itemsNotText
 			}
 			*p = append(*p, item.text)
 		}
@@ -81,7 +89,7 @@ func enumVar(p *string, values ...string) setter {
 			}
 		}
 		if v.shape != scalar {
-			return "is no text"
+			return notText
 		}
 		return quote(v.raw) + " is not known"
 	}}
@@ -167,7 +175,7 @@ func texts(p *[]string) setter {
 		*p = nil
 		for _, item := range v.list() {
 			if item.shape != scalar {
-				return "holds something that is no text"
+				return itemsNotText
 			}
 			*p = append(*p, item.text)
 		}
@@ -180,11 +188,11 @@ func networks(p *[]netip.Prefix) setter {
 		*p = nil
 		for _, item := range v.list() {
 			if item.shape != scalar {
-				return "holds something that is no text"
+				return itemsNotText
 			}
 			n, ok := parseNetwork(item.text)
 			if !ok {
-				return "holds " + quote(item.raw) + ", which is no network"
+				return "holds " + quote(item.raw) + ", which is not a network"
 			}
 			*p = append(*p, n)
 		}
@@ -205,7 +213,7 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 func textMap(p *map[string]string) setter {
 	return setter{"mapping of texts", "write {name: value}", func(v value) string {
 		if v.shape != mapping {
-			return "is no mapping"
+			return "is not a mapping"
 		}
 		*p = map[string]string{}
 		for _, m := range v.members {

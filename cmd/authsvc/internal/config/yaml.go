@@ -73,7 +73,7 @@ func (l *loader) parse(file string, raw []byte) value {
 	case v.shape == absent:
 		l.fail(file, "", "is empty", fix)
 	case v.shape != mapping:
-		l.fail(v.place, "", "is no list of keys", fix)
+		l.fail(v.place, "", "is not a list of keys", fix)
 	default:
 		return v
 	}
@@ -134,7 +134,7 @@ func (l *loader) convertMembers(n *yaml.Node, depth int) []member {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if k.Kind != yaml.ScalarNode {
-			l.fail(l.at(k), "", "has a key that is no text", "write key: value")
+			l.fail(l.at(k), "", "has a key that is not text", "write key: value")
 			continue
 		}
 		if line, twice := seen[k.Value]; twice {

@@ -19,7 +19,7 @@ import (
 )
 
 // TestPrivateKey: a key in the file, in a variable and in a file that a variable
-// names; mistakes have the place of the key and do not show it.
+// names. Mistakes have the place of the key and do not show it.
 func TestPrivateKey(t *testing.T) {
 	t.Parallel()
 	apple, _ := provider.Lookup("apple")
@@ -35,7 +35,7 @@ func TestPrivateKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string
 		env  map[string]string
-		want []string // begins of the mistakes; none: it starts
+		want []string // prefixes of the mistakes; none: it starts
 	}{
 		"in the file":       {file: head + "  - id: acme\n    type: oidc\n    issuer: https://id.example\n    client_id: a\n    auth_method: private_key_jwt\n    private_key: |\n      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n"},
 		"in a variable":     {file: keyed + "}\n", env: map[string]string{"AUTHSVC_ACME_PRIVATE_KEY": text}},
@@ -56,20 +56,7 @@ func TestPrivateKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := write(t, c.file)
-			s, err := Load(Input{Path: file, Env: c.env})
-			if err == nil {
-				var service *authsvc.Service
-				if service, err = authsvc.New(s.Engine); err == nil {
-					service.Close(t.Context())
-				} else {
-					err = s.Explain(err)
-				}
-			}
-			var got []string
-			if err != nil {
-				got = strings.Split(strings.ReplaceAll(err.Error(), file, "F"), "\n")
-			}
+			got := startMistakes(t, c.file, c.env)
 			if len(got) != len(c.want) {
 				t.Fatalf("got %q", got)
 			}
@@ -80,6 +67,23 @@ func TestPrivateKey(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startMistakes loads a file, starts the engine with it, and returns the mistakes.
+// F stands for the file.
+func startMistakes(t *testing.T, text string, env map[string]string) []string {
+	t.Helper()
+	file := writeFile(t, text)
+	s, err := Load(Input{Path: file, Env: env})
+	if err == nil {
+		var service *authsvc.Service
+		if service, err = authsvc.New(s.Engine); err == nil {
+			service.Close(t.Context())
+			return nil
+		}
+		err = s.Explain(err)
+	}
+	return strings.Split(strings.ReplaceAll(err.Error(), file, "F"), "\n")
 }
 
 // TestKeyCommands runs the commands of docs/configuration.md that make a key.
@@ -124,11 +128,11 @@ func TestKeyCommands(t *testing.T) {
 	if written, err := os.ReadFile(filepath.Join(dir, "client-key.pub")); err != nil || string(written) != string(public) {
 		t.Errorf("client-key.pub: %v", err)
 	}
-	samePublic(t, set.Keys[0], key)
+	mustBePublicHalf(t, set.Keys[0], key)
 }
 
-// samePublic checks that a JWK is the public half of a key in PEM.
-func samePublic(t *testing.T, public jose.JSONWebKey, text []byte) {
+// mustBePublicHalf checks that a JWK is the public half of a key in PEM.
+func mustBePublicHalf(t *testing.T, public jose.JSONWebKey, text []byte) {
 	t.Helper()
 	block, _ := pem.Decode(text)
 	if block == nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestLooseFile: a configuration that others can read is warned about when it
-// holds a secret, and only then. A directory in place of a secret is an error.
-func TestLooseFile(t *testing.T) {
+// TestFilePermissions: a configuration that others can read is warned about when
+// it holds a secret, and only then. A directory instead of a secret is an error.
+func TestFilePermissions(t *testing.T) {
 	t.Parallel()
 	const held = "url: http://localhost:3000\nsecret: " + testSecret + "\n"
 	const named = "url: http://localhost:3000\nsecret: ${S}\nproviders: [{id: github, client_id: a, client_secret: \"${S}\"}]\n"
@@ -22,7 +22,7 @@ func TestLooseFile(t *testing.T) {
 		{strings.Replace(named, `"${S}"`, `"x${S}"`, 1), 0o644, true},
 		{strings.Replace(held, testSecret, "["+testSecret+"]", 1), 0o644, true},
 	} {
-		path := write(t, c.file)
+		path := writeFile(t, c.file)
 		if err := os.Chmod(path, c.mode); err != nil {
 			t.Fatal(err)
 		}
@@ -49,19 +49,5 @@ func TestLooseFile(t *testing.T) {
 	env["AUTHSVC_SECRET_FILE"] = dir
 	if _, err := Load(Input{Env: env}); err == nil || !strings.Contains(err.Error(), "it is a directory") {
 		t.Errorf("a directory: %v", err)
-	}
-}
-
-// TestDebugWarns: at a public address only.
-func TestDebugWarns(t *testing.T) {
-	t.Parallel()
-	for url, want := range map[string]bool{"https://app.example.com": true, "http://localhost:3000": false} {
-		s, err := Load(Input{Path: write(t, "url: "+url+"\nsecret: "+testSecret+"\nlog: {level: debug}\n")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if warned := strings.Contains(strings.Join(s.Warnings, "\n"), "log.level is debug"); warned != want {
-			t.Errorf("%s: %q", url, s.Warnings)
-		}
 	}
 }

@@ -1,0 +1,209 @@
+package mongodb
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc"
+)
+
+// A number that is written after a higher one is not enough: what began at the
+// higher one began before.
+func TestNumberWrittenLate(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	for name, key := range map[string]string{"same key": sessionsKey + "ann", "another key": "by:p:ann"} {
+		slow, quick := ending("ann"), ending("ann")
+		quick.Key = key
+		s.gate.before(3, func() { // 1: the least number; 2: the number; 3: the record
+			if err := s.Revoke(t.Context(), quick); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := s.Revoke(t.Context(), slow); err != nil {
+			t.Error(err)
+		}
+		s.gate.spoil(0, 0, false)
+		if slow.Seq <= quick.Seq {
+			t.Errorf("%s: %d, then %d", name, quick.Seq, slow.Seq)
+		}
+	}
+}
+
+// A listener follows the log, and knows the latest Seq of each key.
+type listener struct {
+	shared
+	after int64
+	heard map[string]int64
+}
+
+func (l *listener) read(t *testing.T) {
+	t.Helper()
+	list, next, err := l.Revocations(t.Context(), l.after, 3)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, r := range list {
+		l.heard[r.Key] = max(l.heard[r.Key], r.Seq)
+	}
+	l.after = next
+}
+
+func (l *listener) catchUp(t *testing.T) {
+	t.Helper()
+	for before := int64(-1); l.after != before; {
+		before = l.after
+		l.read(t)
+	}
+}
+
+// Whoever reads on from the cursor hears of every record with the number that
+// it has in the end, wherever reader, writer and other writers are.
+func TestLogMissesNothing(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	l := &listener{shared: s, heard: map[string]int64{}}
+	other := 0
+	revoke := func(key string) *authsvc.Revocation {
+		r := ending("ann")
+		r.Key = key
+		if err := s.Revoke(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	between := map[string]func(){
+		"read":              func() { l.read(t) },
+		"write, read":       func() { other++; revoke(fmt.Sprint("other ", other)); l.read(t) },
+		"write same, read":  func() { revoke("same"); l.read(t) },
+		"read, write, read": func() { l.read(t); other++; revoke(fmt.Sprint("other ", other)); l.read(t) },
+	}
+	for name, f := range between {
+		for n, reached := 1, true; reached; n++ {
+			reached = false
+			s.gate.before(n, func() { reached = true; f() })
+			r := revoke("same") // written in between
+			s.gate.spoil(0, 0, false)
+			l.catchUp(t)
+			if l.heard["same"] < r.Seq {
+				t.Errorf("%s before command %d: heard %d of %d", name, n, l.heard["same"], r.Seq)
+			}
+		}
+	}
+	for n, reached := 1, true; reached; n++ { // written while somebody reads
+		reached = false
+		var r, o *authsvc.Revocation
+		s.gate.before(n, func() {
+			reached = true
+			r, o = revoke("same"), revoke("after it")
+		})
+		l.read(t)
+		s.gate.spoil(0, 0, false)
+		l.catchUp(t)
+		if reached && (l.heard["same"] < r.Seq || l.heard["after it"] < o.Seq) {
+			t.Errorf("written before command %d of a reader: heard %v, want %d and %d", n, l.heard, r.Seq, o.Seq)
+		}
+	}
+}
+
+// So do those who read while a writer is slow to enter what it has written, and
+// another one is done.
+func TestSlowWriter(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	l := &listener{shared: s, heard: map[string]int64{}}
+	slow := ending("slow")
+	var n int64
+	s.gate.before(3, func() { // 1: the number; 2: what is pending; 3: what is entered
+		err := s.raise(t.Context(), slow, ofSessions)
+		if err == nil {
+			n, err = s.numbers(t.Context(), 1)
+		}
+		if err == nil {
+			err = s.Revoke(t.Context(), ending("quick"))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	l.read(t)
+	s.gate.spoil(0, 0, false)
+	if l.heard["user:quick"] == 0 {
+		t.Error("the quick one is not heard yet")
+	}
+	if err := s.enterAs(t.Context(), slow, n); err != nil {
+		t.Fatal(err)
+	}
+	l.catchUp(t)
+	if l.heard[slow.Key] != slow.Seq {
+		t.Errorf("heard %v", l.heard)
+	}
+}
+
+// What a writer that died has written counts, and everybody is told of it until
+// the next writer enters it.
+func TestDeadWriter(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	linkedUser(t, s, "ann")
+	r := ending(s.userID(t, "ann"))
+	s.gate.spoil(3, answerAfter, true) // 1: the least number; 2: the number; 3: the record
+	if _, err := s.EndSessions(t.Context(), r.UserID, r); err == nil {
+		t.Fatal("not killed")
+	}
+	s.gate.spoil(0, 0, false)
+	if s.signedIn(t, "ann") {
+		t.Error("the session lives")
+	}
+	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, authsvc.ErrConflict) { // the token is still there
+		t.Errorf("got %v", err)
+	}
+	epoch, err := s.GetEpoch(t.Context(), r.UserID)
+	if err != nil || epoch == 0 {
+		t.Errorf("epoch %d, %v", epoch, err)
+	}
+	for range 2 {
+		list, next, err := s.Revocations(t.Context(), 0, 10)
+		if err != nil || next != 0 || len(list) != 1 || list[0].Seq != epoch || list[0].UserID != r.UserID {
+			t.Errorf("got %+v, %d, %v", list, next, err)
+		}
+	}
+	if n, err := s.EndSessions(t.Context(), r.UserID, r); n != 1 || err != nil {
+		t.Errorf("ended %d, %v", n, err)
+	}
+	list, next, err := s.Revocations(t.Context(), 0, 10)
+	if err != nil || next != r.Seq || len(list) != 1 || list[0].Seq != r.Seq {
+		t.Errorf("got %+v, %d, %v", list, next, err)
+	}
+}
+
+// A database that was set back to an earlier state is read anew.
+func TestLogSetBack(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{})
+	l := &listener{shared: s, heard: map[string]int64{}}
+	for _, id := range []string{"a", "b", "c"} {
+		if err := s.Revoke(t.Context(), ending(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.catchUp(t)
+	if err := s.put(t.Context(), s.meta(), sequenceKey, bson.D{{Key: "$set", Value: by("seq", int64(2))}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.deleteAll(t.Context(), s.revocations(), among("_id", bson.A{"user:b", "user:c"})); err != nil {
+		t.Fatal(err)
+	}
+	l.catchUp(t)
+	r := ending("d")
+	if err := s.Revoke(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	l.catchUp(t)
+	if l.heard["user:d"] != r.Seq {
+		t.Errorf("heard %v", l.heard)
+	}
+}

@@ -1,0 +1,94 @@
+package redis
+
+import (
+	"testing"
+	"time"
+)
+
+func TestClock(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		began := time.Now().Add(-time.Second) // the servers run on this machine
+		now, err := s.Now(t.Context())
+		if err != nil || now.Before(began) || now.After(time.Now().Add(time.Second)) {
+			t.Errorf("%v, %v", now, err)
+		}
+	})
+}
+
+// A server that lost its latest writes, and with them the counter, gives no
+// number out again: who reads on hears of what comes next, and it covers
+// tokens that note a lost number.
+func TestNumbersNeverReturn(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		lost := about("u")
+		if err := s.Revoke(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range keys(t, s) {
+			s.client.Del(t.Context(), name)
+		}
+		next := about("u")
+		if err := s.Revoke(t.Context(), next); err != nil || next.Seq <= lost.Seq {
+			t.Fatalf("%d after %d, %v", next.Seq, lost.Seq, err)
+		}
+		if list, _ := wholeLog(t, s, lost.Seq); len(list) != 1 || list[0].Seq != next.Seq {
+			t.Errorf("read on: %v", list)
+		}
+		// Nor does a clock that is set back.
+		s.client.Set(t.Context(), s.tag+"seq", "4000000000000000", 0)
+		if err := s.Revoke(t.Context(), next, lost); err != nil || next.Seq != 4000000000000001 || lost.Seq != 4000000000000002 {
+			t.Errorf("%d, %d, %v", next.Seq, lost.Seq, err)
+		}
+	})
+}
+
+// A log that cannot be read is an error, never a gap.
+func TestLogUnreadable(t *testing.T) {
+	t.Parallel()
+	s := open(t, miniURL(t), newPrefix())
+	if err := s.Revoke(t.Context(), about("u")); err != nil {
+		t.Fatal(err)
+	}
+	for i, entry := range []string{"", "x", "1 2 3", "1 2 x 0:k", "1 2 3 x:k", "1 2 3 -1:k", "1 2 3 2:k", "1 2  3 0:k"} {
+		z := s.tag + "log"
+		s.client.Do(t.Context(), "zadd", z, i+1, entry)
+		if list, next, err := s.Revocations(t.Context(), 0, 10); err == nil || next != 0 || len(list) != 0 {
+			t.Errorf("%q: %v, %d, %v", entry, list, next, err)
+		}
+		s.client.ZRem(t.Context(), z, entry)
+	}
+	if list, _ := wholeLog(t, s, 0); len(list) != 1 {
+		t.Errorf("%v", list)
+	}
+}
+
+// When the key of a record died of old age before it was swept, sweeping the
+// record leaves a later one of that key alone.
+func TestSweepOfEarlierRecord(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		s := open(t, url, newPrefix())
+		old, later, last := about("u"), about("u"), about("u")
+		old.Expires = time.Now().Add(-time.Hour)
+		if err := s.Revoke(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+		s.client.Del(t.Context(), s.key("revoked", old.Key))
+		if err := s.Revoke(t.Context(), later); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Sweep(t.Context(), time.Now(), 10); n != 1 || err != nil {
+			t.Errorf("swept %d, %v", n, err)
+		}
+		if err := s.Revoke(t.Context(), last); err != nil {
+			t.Fatal(err)
+		}
+		if list, _ := wholeLog(t, s, 0); len(list) != 1 || list[0].Seq != last.Seq {
+			t.Errorf("not merged: %v", list)
+		}
+	})
+}

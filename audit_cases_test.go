@@ -1,0 +1,327 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
+)
+
+// brief are the fields that cases name; User is an address.
+type brief struct {
+	Name     string
+	Code     authsvc.ErrorCode
+	Reason   string // a part of it
+	Provider string
+	User     string
+	Apart    bool // of no request
+}
+
+const (
+	ada    = "ada@example.com" // of the provider
+	mailed = "mail@app.test"
+)
+
+type auditCase struct {
+	tune    func(*authsvc.Config)
+	prepare func(w *audited, b *arena.Browser)
+	run     func(w *audited, b *arena.Browser)
+	want    []brief
+}
+
+func limits(set func(*authsvc.RateLimit)) func(*authsvc.Config) {
+	return func(c *authsvc.Config) { set(&c.RateLimit) }
+}
+
+func refusing(a authsvc.SignInAttempt, to string, err error) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		c.Callbacks.SignIn = func(_ context.Context, got authsvc.SignInAttempt) (string, error) {
+			if got.VerificationRequest == a.VerificationRequest {
+				return to, err
+			}
+			return "", nil
+		}
+	}
+}
+
+func viaOp(w *audited, b *arena.Browser)    { b.SignIn(w.OP, "ada") }
+func viaLink(w *audited, b *arena.Browser)  { b.SignInByMail(w.World, mailed) }
+func asksLink(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", mailed) }
+func wrongToken(path string) func(*audited, *arena.Browser) {
+	return func(_ *audited, b *arena.Browser) { b.Post(path, "csrfToken", "wrong") }
+}
+
+// unproved stores a user with an account whose address nobody has proved.
+func unproved(w *audited, _ *arena.Browser) {
+	u, err := w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "unproved", Email: mailed})
+	if err == nil {
+		_, err = w.Store.LinkAccount(w.T.Context(), authsvc.Account{ID: "a", UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: "squatter"}, 0)
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func (w *audited) logout(sub string, set map[string]any) {
+	told(w.World, w.T, "op", url.Values{"logout_token": {logoutToken(w.World, w.T, sub, set)}})
+}
+
+func (w *audited) accessToken(answer string) {
+	refreshing(w.World, func(*http.Request) string { return answer })
+	w.Browser().SignIn(w.OP, "ada")
+	w.prepared()
+	for range 3 {
+		if _, err := w.AccessToken(w.T.Context(), w.user(ada), "op"); errors.Is(err, authsvc.ErrNotFound) {
+			w.T.Fatal(err)
+		}
+	}
+}
+
+var auditCases = map[string]auditCase{
+	"OAuth, first":   {run: viaOp, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada}}},
+	"OAuth, again":   {prepare: viaOp, run: viaOp, want: []brief{{Name: "sign_in.succeeded", Provider: "op", User: ada}}},
+	"OAuth, cookies": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: viaOp, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada}}},
+	"e-mail, first": {run: viaLink, want: []brief{{Name: "email.requested", Provider: "email"},
+		{Name: "sign_in.succeeded", Reason: "created", Provider: "email", User: mailed}}},
+	"e-mail, again": {prepare: viaLink, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
+		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
+	"e-mail, first proof": {prepare: unproved, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
+		{Name: "email.first_proof", Reason: "removed", Provider: "email", User: mailed},
+		{Name: "account.unlinked", Reason: "first proof", Provider: "op", User: mailed},
+		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
+	"credentials": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
+		want: []brief{{Name: "sign_in.succeeded", Provider: "credentials", User: "=ada-id"}}},
+	"credentials, wrong": {run: func(_ *audited, b *arena.Browser) { b.Login("nobody") },
+		want: []brief{{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "Authorize", Provider: "credentials"}}},
+	"credentials, no stored user": {run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.CredentialsSignin, Reason: "no such user", Provider: "credentials"}}},
+
+	"no CSRF token, sign-in":     {run: wrongToken("/api/auth/signin/op"), want: []brief{{Name: "csrf.refused", Provider: "op"}}},
+	"no CSRF token, sign-out":    {prepare: viaOp, run: wrongToken("/api/auth/signout"), want: []brief{{Name: "csrf.refused"}}},
+	"no CSRF token, session":     {prepare: viaOp, run: wrongToken("/api/auth/session"), want: []brief{{Name: "csrf.refused"}}},
+	"no CSRF token, credentials": {run: wrongToken("/api/auth/callback/credentials"), want: []brief{{Name: "csrf.refused", Provider: "credentials"}}},
+	"no CSRF token, link":        {run: wrongToken("/api/auth/callback/email"), want: []brief{{Name: "csrf.refused", Provider: "email"}}},
+	"another site": {run: func(_ *audited, b *arena.Browser) {
+		b.Header["Origin"] = []string{"https://evil.test"}
+		b.Post("/api/auth/signin/op")
+	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "op"}}},
+	"another site, credentials": {run: func(_ *audited, b *arena.Browser) {
+		b.Header["Origin"] = []string{"https://evil.test"}
+		b.Post("/api/auth/callback/credentials")
+	}, want: []brief{{Name: "request.cross_site", Code: authsvc.AccessDenied, Provider: "credentials"}}},
+	"two session cookies": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
+		b.Header["Cookie"] = []string{arena.SessionName + "=planted"}
+		b.Get("/api/auth/session")
+	}, want: []brief{{Name: "session.ambiguous", Reason: "no sense together"}}},
+	"no state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "no state", Provider: "op"}}},
+	"foreign state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x&state=y") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "state is not one of this browser's", Provider: "op"}}},
+	"state of before": {run: func(w *audited, b *arena.Browser) {
+		old, to := b.Clone(), b.Approve(w.OP, b.Begin("op"), "ada")
+		old.Cookies = b.Clone().Cookies
+		b.Get(to)
+		old.Get(to)
+	}, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada},
+		{Name: "sign_in.refused", Code: authsvc.OAuthCallback, Reason: "finished before", Provider: "op"}}},
+	"the person says no": {run: func(w *audited, b *arena.Browser) {
+		state := arena.MustURL(w.T, b.Begin("op")).Query().Get("state")
+		b.Get("/api/auth/callback/op?error=access_denied&state=" + url.QueryEscape(state))
+	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "said no", Provider: "op"}}},
+	"provider down, start": {run: func(w *audited, b *arena.Browser) {
+		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
+		b.Post("/api/auth/signin/op")
+	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.OAuthSignin, Reason: "provider could not be asked", Provider: "op"}}},
+	"provider down, return": {run: func(w *audited, b *arena.Browser) {
+		to := b.Approve(w.OP, b.Begin("op"), "ada")
+		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
+		b.Get(to)
+	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.OAuthCallback, Reason: "provider could not be asked", Provider: "op"}}},
+	"store down": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByAccount"); b.SignIn(w.OP, "ada") },
+		want: []brief{{Name: "sign_in.failed", Code: authsvc.Callback, Reason: "the store", Provider: "op"}}},
+	"store down, session": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("CreateSession"); b.SignIn(w.OP, "ada") },
+		want: []brief{{Name: "sign_in.failed", Code: authsvc.Callback, Reason: "the store", Provider: "op", User: ada}}},
+	"store down, e-mail": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByEmail"); asksLink(w, b) },
+		want: []brief{{Name: "sign_in.failed", Code: authsvc.EmailSignin, Reason: "the store", Provider: "email"}}},
+	"panic": {run: func(w *audited, b *arena.Browser) { w.broken("panic in GetUserByEmail"); asksLink(w, b) },
+		want: []brief{{Name: "request.failed", Reason: "a panic", Provider: "email"}}},
+
+	"callback refuses": {tune: refusing(authsvc.SignInAttempt{}, "", authsvc.ErrAccessDenied), run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the signIn callback", Provider: "op"}}},
+	"callback leads elsewhere": {tune: refusing(authsvc.SignInAttempt{}, "/sorry", nil), run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Reason: "led elsewhere", Provider: "op"}}},
+	"callback refuses a mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied), run: asksLink,
+		want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Reason: "by the signIn callback", Provider: "email"}}},
+	"callback refuses a mail, shown": {tune: func(c *authsvc.Config) {
+		refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied)(c)
+		c.ShowRefusal = true
+	}, run: asksLink, want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Provider: "email"}}},
+	"callback leads elsewhere, mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "/sorry", nil), run: asksLink,
+		want: []brief{{Name: "email.refused", Reason: "led elsewhere", Provider: "email"}}},
+
+	"malformed address": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", "nobody") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.EmailSignin, Provider: "email"}}},
+	"link, used": {run: func(w *audited, b *arena.Browser) {
+		asksLink(w, b)
+		to := arena.Link(w.T, w.Mail.Next(w.T))
+		again := b.Clone()
+		b.Get(to)
+		again.Get(to)
+	}, want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "sign_in.succeeded", Reason: "created", Provider: "email", User: mailed},
+		{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "unknown or was used", Provider: "email"}}},
+	"link without token": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/email?email=" + mailed) },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "no token", Provider: "email"}}},
+	"mail refused for good": {tune: func(c *authsvc.Config) {
+		tell, requested := c.Events.Audit, make(chan struct{})
+		c.Events.Audit = func(ctx context.Context, e authsvc.AuditEvent) {
+			tell(ctx, e)
+			if e.Name == "email.requested" {
+				close(requested)
+			}
+		}
+		c.Providers[1].(*authsvc.Email).Send = func(context.Context, authsvc.Message) error {
+			<-requested // a worker of the queue may be faster than the request
+			return authsvc.ErrMailRefused
+		}
+	}, run: func(w *audited, b *arena.Browser) { asksLink(w, b); w.await("email.given_up") },
+		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.given_up", Reason: "refused for good", Provider: "email"}}},
+
+	"limit of sign-ins": {tune: limits(func(r *authsvc.RateLimit) { r.SignIn = authsvc.Rate{N: 1, Per: time.Hour} }),
+		prepare: func(_ *audited, b *arena.Browser) { b.Begin("op") }, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op") },
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "op"}}},
+	"limit of credentials": {tune: limits(func(r *authsvc.RateLimit) { r.CredentialsPerAccount = authsvc.Rate{N: 1, Per: time.Hour} }),
+		prepare: func(_ *audited, b *arena.Browser) { b.Login("nobody") }, run: func(_ *audited, b *arena.Browser) {
+			waits, done := b.Clone(), make(chan struct{}) // one late attempt of a client may wait
+			go func() { waits.Login("nobody"); close(done) }()
+			time.Sleep(300 * time.Millisecond)
+			b.Login("nobody")
+			<-done
+		},
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Provider: "credentials"},
+			{Name: "credentials.refused", Code: authsvc.CredentialsSignin, Reason: "by Authorize", Provider: "credentials"}}},
+	"limit of a mailbox": {tune: limits(func(r *authsvc.RateLimit) { r.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
+		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "one mailbox", Provider: "email"}}},
+	"limit of mails of a client": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
+		want: []brief{{Name: "email.limited", Code: authsvc.RateLimited, Reason: "one client", Provider: "email"}}},
+	"limit of mails": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 11, Per: time.Hour} }),
+		prepare: func(w *audited, b *arena.Browser) { // nine of eleven are for browsers that nobody knows
+			for i := range 9 {
+				b.Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+				w.Mail.Next(w.T)
+			}
+			time.Sleep(100 * time.Millisecond) // of the workers
+		},
+		run:  func(w *audited, b *arena.Browser) { asksLink(w, b); w.await("email.delayed") },
+		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.delayed", Reason: "waits for a turn", Provider: "email"}}},
+	"limit and refusal": {tune: func(c *authsvc.Config) {
+		refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied)(c)
+		c.RateLimit.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour}
+	}, prepare: asksLink, run: asksLink, want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Provider: "email"}}},
+	"limit of logout tokens": {tune: limits(func(r *authsvc.RateLimit) { r.BackchannelLogout = authsvc.Rate{N: 1, Per: time.Hour} }),
+		prepare: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) }, run: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) },
+		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Reason: "logout tokens", Provider: "op"}}},
+
+	"link": {prepare: viaLink, run: func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
+		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
+	"link, somebody else's": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, w.Browser()); viaLink(w, b) },
+		run:  func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
+		want: []brief{{Name: "account.link_refused", Code: authsvc.OAuthAccountNotLinked, Reason: "another user's", Provider: "op", User: mailed}}},
+	"link without session": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op", "link", "true") },
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.SessionRequired, Reason: "without a session", Provider: "op"}}},
+	"address is somebody's": {prepare: func(w *audited, _ *arena.Browser) { w.Browser().SignInByMail(w.World, ada) }, run: viaOp,
+		want: []brief{{Name: "account.not_linked", Code: authsvc.OAuthAccountNotLinked, Provider: "op", User: ada}}},
+
+	"sign-out":           {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out, cookies":  {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out of nobody": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }},
+	"sign-out, store down": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("DeleteSession"); b.Post("/api/auth/signout") },
+		want: []brief{{Name: "sign_out.failed", Code: authsvc.Configuration, Reason: "the store"}}},
+	"sign-out, foreign page": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/provider?state=x") },
+		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
+	"sign-out, page for a script": {run: func(_ *audited, b *arena.Browser) {
+		b.Header.Set("Sec-Fetch-Dest", "empty")
+		b.Get("/api/auth/signout/provider?state=x")
+	}, want: []brief{{Name: "sign_out.return_refused", Reason: "a page of its own"}}},
+	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
+		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
+
+	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(ada)) },
+		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},
+	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("EndSessions"); w.EndSessions(w.T.Context(), w.user(ada)) },
+		want: []brief{{Name: "sessions.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"deletion": {run: func(w *audited, _ *arena.Browser) {
+		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"})
+		w.DeleteUser(w.T.Context(), "gone")
+	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
+	"deletion of nobody": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "nobody") },
+		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"unlink": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada") },
+		want: []brief{{Name: "account.unlinked", Reason: "application", Provider: "op", User: ada, Apart: true}}},
+	"unlink, not there": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "grace") },
+		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", Provider: "op", User: ada, Apart: true}}},
+	"unlink, last": {tune: func(c *authsvc.Config) { c.Providers = c.Providers[:1] }, prepare: viaOp,
+		run:  func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada") },
+		want: []brief{{Name: "account.unlink_refused", Reason: "last way", Provider: "op", User: ada, Apart: true}}},
+	"unlink, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		w.broken("ListAccounts")
+		w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada")
+	}, want: []brief{{Name: "account.unlink_failed", Provider: "op", User: ada, Apart: true}}},
+
+	"logout token": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) },
+		want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada}}},
+	"logout token of a stranger": {run: func(w *audited, _ *arena.Browser) { w.logout("ada", nil) },
+		want: []brief{{Name: "session.ended_by_provider", Reason: "no account here", Provider: "op"}}},
+	"logout token, not valid": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.logout("ada", map[string]any{"aud": "x"}) },
+		want: []brief{{Name: "backchannel_logout.refused", Reason: "not valid", Provider: "op"}}},
+	"logout token, again": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		raw := url.Values{"logout_token": {logoutToken(w.World, w.T, "ada", nil)}}
+		told(w.World, w.T, "op", raw)
+		told(w.World, w.T, "op", raw)
+	}, want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada},
+		{Name: "backchannel_logout.refused", Reason: "used before", Provider: "op", User: ada}}},
+	"logout token, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("GetUserByAccount"); w.logout("ada", nil) },
+		want: []brief{{Name: "backchannel_logout.failed", Provider: "op"}}},
+	"logout token, later": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		w.broken("DeleteSession")
+		w.logout("ada", nil)
+		w.broken("")
+		w.await("session.ended_by_provider")
+	}, want: []brief{{Name: "backchannel_logout.failed", Reason: "as soon as", Provider: "op", User: ada},
+		{Name: "session.ended_by_provider", Reason: "later", Provider: "op", User: ada, Apart: true}}},
+
+	"refresh failed": {run: func(w *audited, _ *arena.Browser) { w.accessToken(`{"nonsense":1}`) },
+		want: []brief{{Name: "token.refresh_failed", Provider: "op", User: ada, Apart: true}}},
+	"refresh of somebody else": {run: func(w *audited, _ *arena.Browser) {
+		raw, err := w.OP.Sign("JWT", map[string]any{"iss": w.OP.Issuer(), "aud": "app", "sub": "grace", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
+	}, want: []brief{{Name: "token.wrong_subject", Provider: "op", User: ada, Apart: true}}},
+	"refresh for another client": {run: func(w *audited, _ *arena.Browser) {
+		raw, err := w.OP.Sign("JWT", map[string]any{"iss": w.OP.Issuer(), "aud": "other", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.accessToken(`{"access_token":"at-1","token_type":"Bearer","expires_in":3600,"refresh_token":"rt-1","id_token":"` + raw + `"}`)
+	}, want: []brief{{Name: "token.misaddressed", Provider: "op", User: ada, Apart: true}}},
+
+	"configuration": {run: func(w *audited, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), nil) },
+		want: []brief{{Name: "configuration.changed", Apart: true}}},
+	"configuration, wrong": {run: func(w *audited, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), errors.New("password=x")) },
+		want: []brief{{Name: "configuration.change_failed", Apart: true}}},
+
+	"nothing to tell": {run: func(_ *audited, b *arena.Browser) {
+		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {
+			b.Get("/api/auth" + path)
+		}
+		b.Begin("op")
+		b.Post("/api/auth/_log", "message", "hello")
+	}},
+}

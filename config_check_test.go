@@ -1,0 +1,107 @@
+package authsvc_test
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+)
+
+// TestConfigErrorsInOrder: the same mistakes come in the same order.
+func TestConfigErrorsInOrder(t *testing.T) {
+	t.Parallel()
+	var first string
+	for range 30 {
+		_, err := authsvc.New(authsvc.Config{
+			URL: "ftp://x", Cookies: authsvc.CookieOptions{Session: "a b", CSRF: "c d", CallbackURL: "e f"},
+			Pages: authsvc.Pages{SignIn: "x", SignOut: "x", Error: "x", VerifyRequest: "x", NewUser: "x"},
+			Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op",
+				AuthorizationParams: map[string]string{"state": "x", "nonce": "x", "scope": "x", "client_id": "x"},
+				TokenParams:         map[string]string{"code": "x", "grant_type": "x", "client_id": "x"}}},
+		})
+		if first == "" {
+			first = err.Error()
+		}
+		if err.Error() != first {
+			t.Fatalf("first\n%s\nthen\n%s", first, err)
+		}
+	}
+}
+
+// TestURLWithEscapes: a path that is served otherwise than it is printed is
+// refused.
+func TestURLWithEscapes(t *testing.T) {
+	t.Parallel()
+	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
+		config := arena.EnterOffline(t, nil).Config
+		config.URL = url
+		s, err := authsvc.New(config)
+		if err == nil {
+			s.Close(t.Context())
+		}
+		if list := authsvc.ConfigErrors(err); ok != (err == nil) || !ok && (len(list) != 1 || list[0].Field != "URL") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestLoopbackMeansOneThing: a host is this machine, for which http is enough,
+// for the service's own address and for its providers alike.
+func TestLoopbackMeansOneThing(t *testing.T) {
+	t.Parallel()
+	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
+		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
+		own.URL = "http://" + host + ":3000"
+		provider.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "http://" + host + ":4000", Client: authsvc.Client{ID: "app", Secret: "s"}}}
+		for what, config := range map[string]authsvc.Config{"URL": own, "issuer": provider} {
+			s, err := authsvc.New(config)
+			if err == nil {
+				s.Close(t.Context())
+			}
+			if (err == nil) != ok {
+				t.Errorf("%s at %s: %v", what, host, err)
+			}
+		}
+	}
+}
+
+// TestWarnedAtStart: what switches a protection off, or does nothing, is said.
+func TestWarnedAtStart(t *testing.T) {
+	t.Parallel()
+	proxies := func(list ...string) func(*authsvc.Config) {
+		return func(c *authsvc.Config) {
+			for _, p := range list {
+				c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(p))
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		tune func(*authsvc.Config)
+		want string // "" is no warning
+	}{
+		"everybody":       {proxies("0.0.0.0/0"), "trusts everybody or nearly so"},
+		"everybody, v6":   {proxies("::/0"), "trusts everybody or nearly so"},
+		"half of them":    {proxies("128.0.0.0/1"), "trusts everybody or nearly so"},
+		"mapped":          {proxies("::ffff:10.0.0.0/104"), "write=10.0.0.0/8"},
+		"limits off":      {func(c *authsvc.Config) { c.RateLimit.Disabled = true }, "rate limits are off"},
+		"usual":           {proxies("127.0.0.1/32", "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "::1/128"), ""},
+		"nothing is said": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logs := &arena.LogBuffer{}
+			guests(t, func(g *authsvc.Config) {
+				g.Logger = slog.New(slog.NewTextHandler(logs, nil))
+				if c.tune != nil {
+					c.tune(g)
+				}
+			})
+			if said := strings.Contains(logs.String(), "level=WARN"); said != (c.want != "") || !strings.Contains(logs.String(), c.want) {
+				t.Errorf("want %q, got %s", c.want, logs.String())
+			}
+		})
+	}
+}
