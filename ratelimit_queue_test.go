@@ -42,61 +42,65 @@ func TestLateAttempts(t *testing.T) {
 			}
 		}
 		name := func(s string) string { return fmt.Sprintf("%s, store %v", s, stored) }
-		t.Run(name("delayed, then judged"), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				_, at := guests(t, tune)
-				useUp(t, at, "ada")
-				if r := at("203.0.113.9:1").login("ada", "right"); !r.in() || !late(r) {
-					t.Errorf("the owner: %d %s after %s", r.StatusCode, r.Header.Get("Location"), r.took)
-				}
-				if r := at("203.0.113.9:1").login("ada", "wrong"); r.in() || !late(r) {
-					t.Errorf("a stranger: %d after %s", r.StatusCode, r.took)
-				}
-				if r := at("203.0.113.9:1").login("bob", "right"); !r.in() || r.took > 0 {
-					t.Errorf("another account: %d after %s", r.StatusCode, r.took)
-				}
-			})
+		t.Run(name("delayed, then judged"), inBubble(delayedThenJudged, tune))
+		t.Run(name("spellings of one name"), inBubble(spellingsOfOneName, tune))
+		t.Run(name("at the last permit"), inBubble(atTheLastPermit, tune))
+	}
+}
+
+func inBubble(test func(*testing.T, func(*authsvc.Config)), tune func(*authsvc.Config)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { test(t, tune) })
+	}
+}
+
+func delayedThenJudged(t *testing.T, tune func(*authsvc.Config)) {
+	_, at := guests(t, tune)
+	useUp(t, at, "ada")
+	if r := at("203.0.113.9:1").login("ada", "right"); !r.in() || !late(r) {
+		t.Errorf("the owner: %d %s after %s", r.StatusCode, r.Header.Get("Location"), r.took)
+	}
+	if r := at("203.0.113.9:1").login("ada", "wrong"); r.in() || !late(r) {
+		t.Errorf("a stranger: %d after %s", r.StatusCode, r.took)
+	}
+	if r := at("203.0.113.9:1").login("bob", "right"); !r.in() || r.took > 0 {
+		t.Errorf("another account: %d after %s", r.StatusCode, r.took)
+	}
+}
+
+func spellingsOfOneName(t *testing.T, tune func(*authsvc.Config)) {
+	_, at := guests(t, tune)
+	for _, name := range []string{"Ada", " ADA\t", "ａｄａ", "ada" + strings.Repeat(" ", 5000), strings.Repeat("\u00a0", 5000) + "ada"} {
+		useUp(t, at, "ada")
+		if r := at("203.0.113.9:1").login(name, "wrong"); !late(r) {
+			t.Errorf("%.20q: %d after %s", name, r.StatusCode, r.took)
+		}
+		time.Sleep(time.Minute)
+	}
+}
+
+func atTheLastPermit(t *testing.T, tune func(*authsvc.Config)) {
+	_, at := guests(t, tune)
+	var atOnce, waited, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 60 {
+		all.Go(func() {
+			switch r := at(host(i)).login("ada", "right"); {
+			case r.in() && r.took == 0:
+				atOnce.Add(1)
+			case r.in():
+				waited.Add(1)
+			case r.StatusCode == http.StatusTooManyRequests && r.Header.Get("Retry-After") != "":
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s", r.StatusCode, r.Header.Get("Location"))
+			}
 		})
-		t.Run(name("spellings of one name"), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				_, at := guests(t, tune)
-				for _, name := range []string{"Ada", " ADA\t", "ａｄａ", "ada" + strings.Repeat(" ", 5000), strings.Repeat("\u00a0", 5000) + "ada"} {
-					useUp(t, at, "ada")
-					if r := at("203.0.113.9:1").login(name, "wrong"); !late(r) {
-						t.Errorf("%.20q: %d after %s", name, r.StatusCode, r.took)
-					}
-					time.Sleep(time.Minute)
-				}
-			})
-		})
-		t.Run(name("at the last permit"), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				_, at := guests(t, tune)
-				var atOnce, waited, refused atomic.Int64
-				var all sync.WaitGroup
-				for i := range 60 {
-					all.Go(func() {
-						switch r := at(host(i)).login("ada", "right"); {
-						case r.in() && r.took == 0:
-							atOnce.Add(1)
-						case r.in():
-							waited.Add(1)
-						case r.StatusCode == http.StatusTooManyRequests && r.Header.Get("Retry-After") != "":
-							refused.Add(1)
-						default:
-							t.Errorf("%d %s", r.StatusCode, r.Header.Get("Location"))
-						}
-					})
-				}
-				all.Wait()
-				if atOnce.Load() != 10 || waited.Load() < 2 || waited.Load() > 3 || refused.Load() != 50-waited.Load() {
-					t.Errorf("%d at once, %d waited, %d refused", atOnce.Load(), waited.Load(), refused.Load())
-				}
-			})
-		})
+	}
+	all.Wait()
+	if atOnce.Load() != 10 || waited.Load() < 2 || waited.Load() > 3 || refused.Load() != 50-waited.Load() {
+		t.Errorf("%d at once, %d waited, %d refused", atOnce.Load(), waited.Load(), refused.Load())
 	}
 }
 

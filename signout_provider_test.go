@@ -74,16 +74,20 @@ func TestSignOutAtProvider(t *testing.T) {
 	}
 }
 
+// signOutTo signs out, and returns where that leads.
+func signOutTo(b *arena.Browser) string {
+	return b.Post("/api/auth/signout", "callbackUrl", "/bye").Location()
+}
+
 // Where the provider has no part in it, a sign-out is as it always was.
 func TestSignOutStaysHere(t *testing.T) {
 	t.Parallel()
-	out := func(b *arena.Browser) string { return b.Post("/api/auth/signout", "callbackUrl", "/bye").Location() }
 	t.Run("twin", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, nil)
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
-		if to := b.Leave(out(b)).To; !strings.HasPrefix(to.String(), w.OP.Issuer()) {
+		if to := b.Leave(signOutTo(b)).To; !strings.HasPrefix(to.String(), w.OP.Issuer()) {
 			t.Errorf("%s", to)
 		}
 	})
@@ -92,7 +96,7 @@ func TestSignOutStaysHere(t *testing.T) {
 		w := leaving(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).LogoutAtProvider = false })
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
-		if to := out(b); to != arena.Origin+"/bye" {
+		if to := signOutTo(b); to != arena.Origin+"/bye" {
 			t.Errorf("%s", to)
 		}
 	})
@@ -101,52 +105,58 @@ func TestSignOutStaysHere(t *testing.T) {
 		w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
 		b := w.Browser()
 		b.Login("ada")
-		if to := out(b); to != arena.Origin+"/bye" {
+		if to := signOutTo(b); to != arena.Origin+"/bye" {
 			t.Errorf("%s", to)
 		}
 	})
 	t.Run("no session", func(t *testing.T) {
 		t.Parallel()
 		w := leaving(t, nil)
-		if to := out(w.Browser()); to != arena.Origin+"/bye" {
+		if to := signOutTo(w.Browser()); to != arena.Origin+"/bye" {
 			t.Errorf("%s", to)
 		}
 	})
-	t.Run("no endpoint", func(t *testing.T) {
-		t.Parallel()
-		w := leaving(t, nil)
-		w.OP.SetFault(idp.Fault{})
-		b := w.Browser()
-		b.SignIn(w.OP, "ada")
-		if to := out(b); to != arena.Origin+"/bye" || b.Email() != "" || !strings.Contains(w.Logs.String(), "could not go on at the provider") {
-			t.Errorf("%s\n%s", to, w.Logs)
-		}
-	})
-	t.Run("provider down", func(t *testing.T) {
-		t.Parallel()
-		w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
-		b := w.Browser()
-		b.SignIn(w.OP, "ada")
-		other := w.Config // a replica that has never met the provider
-		s, err := authsvc.New(other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close(t.Context())
-		w.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointDiscovery: time.Minute}})
-		b.H = s
-		began := time.Now()
-		if to := out(b); to != arena.Origin+"/bye" || b.Email() != "" || time.Since(began) > 8*time.Second {
-			t.Errorf("%s after %v", to, time.Since(began))
-		}
-	})
-	t.Run("misconfigured", func(t *testing.T) {
-		t.Parallel()
-		o := newOdd(nil)
-		_, err := authsvc.New(oddConfig(o, oddClient(func(p *authsvc.OAuth) { p.LogoutAtProvider = true }), &arena.LogBuffer{}))
-		if err == nil || !strings.Contains(err.Error(), "Endpoints.EndSession is missing") {
-			t.Errorf("%v", err)
-		}
-		startOdd(t, o, func(p *authsvc.OAuth) { p.LogoutAtProvider, p.Endpoints.EndSession = true, "https://odd.test/end" })
-	})
+	t.Run("no endpoint", signOutWithoutEndpoint)
+	t.Run("provider down", signOutProviderDown)
+	t.Run("misconfigured", signOutMisconfigured)
+}
+
+func signOutWithoutEndpoint(t *testing.T) {
+	t.Parallel()
+	w := leaving(t, nil)
+	w.OP.SetFault(idp.Fault{})
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	if to := signOutTo(b); to != arena.Origin+"/bye" || b.Email() != "" || !strings.Contains(w.Logs.String(), "could not go on at the provider") {
+		t.Errorf("%s\n%s", to, w.Logs)
+	}
+}
+
+func signOutProviderDown(t *testing.T) {
+	t.Parallel()
+	w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	other := w.Config // a replica that has never met the provider
+	s, err := authsvc.New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	w.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointDiscovery: time.Minute}})
+	b.H = s
+	began := time.Now()
+	if to := signOutTo(b); to != arena.Origin+"/bye" || b.Email() != "" || time.Since(began) > 8*time.Second {
+		t.Errorf("%s after %v", to, time.Since(began))
+	}
+}
+
+func signOutMisconfigured(t *testing.T) {
+	t.Parallel()
+	o := newOdd(nil)
+	_, err := authsvc.New(oddConfig(o, oddClient(func(p *authsvc.OAuth) { p.LogoutAtProvider = true }), &arena.LogBuffer{}))
+	if err == nil || !strings.Contains(err.Error(), "Endpoints.EndSession is missing") {
+		t.Errorf("%v", err)
+	}
+	startOdd(t, o, func(p *authsvc.OAuth) { p.LogoutAtProvider, p.Endpoints.EndSession = true, "https://odd.test/end" })
 }

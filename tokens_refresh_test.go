@@ -80,7 +80,7 @@ func TestRefreshRefused(t *testing.T) {
 				if strings.Contains(w.Logs.String(), "rt-0") || strings.Contains(w.Logs.String(), arena.ClientSecret) {
 					t.Error("a secret is in the log")
 				}
-				// In time, or after the next sign-in, it arena.Works again.
+				// In time, or after the next sign-in, it works again.
 				time.Sleep(11 * time.Second)
 				o.set(func(o *rotator) { o.status, o.ended, o.n = 0, false, 0 })
 				if c.again == "refused" {
@@ -268,21 +268,23 @@ func TestAccessTokenAsStored(t *testing.T) {
 			}
 		})
 	}
-	t.Run("two accounts", func(t *testing.T) {
-		t.Parallel()
-		store, o := memory.New(), &rotator{}
-		a := due(t, store, time.Hour)
-		a.ID, a.ProviderAccountID, a.AccessToken = "a2", "8", "other"
-		if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
-			t.Fatal(err)
-		}
-		w := o.at(t, store, nil)
-		defer end(w, t)
-		if got, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil || !strings.Contains(err.Error(), "2 accounts") {
-			t.Errorf("%q, %v", got, err)
-		}
-		if got, err := w.AccessToken(t.Context(), "ada", "odd", authsvc.OfAccount("8")); got != "other" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-	})
+	t.Run("two accounts", accessTokenOfTwoAccounts)
+}
+
+func accessTokenOfTwoAccounts(t *testing.T) {
+	t.Parallel()
+	store, o := memory.New(), &rotator{}
+	a := due(t, store, time.Hour)
+	a.ID, a.ProviderAccountID, a.AccessToken = "a2", "8", "other"
+	if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
+		t.Fatal(err)
+	}
+	w := o.at(t, store, nil)
+	defer end(w, t)
+	if got, err := w.AccessToken(t.Context(), "ada", "odd"); err == nil || !strings.Contains(err.Error(), "2 accounts") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := w.AccessToken(t.Context(), "ada", "odd", authsvc.OfAccount("8")); got != "other" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
 }

@@ -177,64 +177,70 @@ func TestRewriteOvertakenBySignIn(t *testing.T) {
 		for how, from := range map[string]string{"sealed": "plain", "plain": "sealed", "drop": "plain"} {
 			t.Run(fmt.Sprintf("%s to %s %s", from, how, refresh), func(t *testing.T) {
 				t.Parallel()
-				for call, done := 1, false; !done; call++ {
-					store := memory.New()
-					old := due(t, store, time.Hour)
-					old.IDToken = "it-0"
-					if refresh == "" {
-						last := old
-						old.RefreshToken, last.IDToken = "", ""
-						if err := store.ReplaceTokens(t.Context(), old, last); err != nil {
-							t.Fatal(err)
-						}
-					}
-					rewrite(t, store, keeping(from, arena.Secret), false)
-					led := arena.NewLedger(store)
-					replaced := false
-					done = true
-					led.BreakAt(func(n int, method string) arena.Failure {
-						if n == call {
-							done = false
-							a := onlyAccount(t, store)
-							a.AccessToken, a.IDToken = "at-new", "it-new"
-							if refresh != "" {
-								a.RefreshToken = "rt-new"
-							}
-							if err := store.RefreshAccount(t.Context(), a, 0); err != nil {
-								t.Error(err)
-							}
-						}
-						replaced = replaced || n >= call && method == "ReplaceTokens"
-						return arena.Works
-					})
-					_, left := rewrite(t, led, keeping(how, arena.Secret), false)
-					led.BreakAt(nil)
-					if left != nil {
-						t.Errorf("call %d: left %v", call, left)
-					}
-					if done {
-						continue
-					}
-					stored := onlyAccount(t, store)
-					if replaced && how == "drop" {
-						if stored.AccessToken+stored.RefreshToken+stored.IDToken != "" {
-							t.Errorf("call %d: stored %+v", call, stored)
-						}
-						continue
-					}
-					if sealed := strings.HasPrefix(stored.AccessToken, "authsvc.sealed."); sealed != (replaced && how == "sealed") {
-						t.Errorf("call %d: stored %q", call, stored.AccessToken)
-					}
-					w := (&rotator{}).at(t, store, keeping(how, arena.Secret))
-					list, err := w.Accounts(t.Context(), "ada")
-					end(w, t)
-					if err != nil || list[0].AccessToken != "at-new" || list[0].IDToken != "it-new" || list[0].RefreshToken != refresh && list[0].RefreshToken != refresh+"-new" {
-						t.Errorf("call %d: the sign-in's tokens were overwritten: %+v, %v", call, list, err)
-					}
+				for call := 1; overtakenRewrite(t, call, from, how, refresh); call++ {
 				}
 			})
 		}
 	}
+}
+
+// overtakenRewrite has a sign-in before a call of a rewrite, and reports
+// whether there was such a call.
+func overtakenRewrite(t *testing.T, call int, from, how, refresh string) (reached bool) {
+	t.Helper()
+	store := memory.New()
+	old := due(t, store, time.Hour)
+	old.IDToken = "it-0"
+	if refresh == "" {
+		last := old
+		old.RefreshToken, last.IDToken = "", ""
+		if err := store.ReplaceTokens(t.Context(), old, last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite(t, store, keeping(from, arena.Secret), false)
+	led := arena.NewLedger(store)
+	replaced := false
+	led.BreakAt(func(n int, method string) arena.Failure {
+		if n == call {
+			reached = true
+			a := onlyAccount(t, store)
+			a.AccessToken, a.IDToken = "at-new", "it-new"
+			if refresh != "" {
+				a.RefreshToken = "rt-new"
+			}
+			if err := store.RefreshAccount(t.Context(), a, 0); err != nil {
+				t.Error(err)
+			}
+		}
+		replaced = replaced || n >= call && method == "ReplaceTokens"
+		return arena.Works
+	})
+	_, left := rewrite(t, led, keeping(how, arena.Secret), false)
+	led.BreakAt(nil)
+	if left != nil {
+		t.Errorf("call %d: left %v", call, left)
+	}
+	if !reached {
+		return false
+	}
+	stored := onlyAccount(t, store)
+	if replaced && how == "drop" {
+		if stored.AccessToken+stored.RefreshToken+stored.IDToken != "" {
+			t.Errorf("call %d: stored %+v", call, stored)
+		}
+		return true
+	}
+	if sealed := strings.HasPrefix(stored.AccessToken, "authsvc.sealed."); sealed != (replaced && how == "sealed") {
+		t.Errorf("call %d: stored %q", call, stored.AccessToken)
+	}
+	w := (&rotator{}).at(t, store, keeping(how, arena.Secret))
+	list, err := w.Accounts(t.Context(), "ada")
+	end(w, t)
+	if err != nil || list[0].AccessToken != "at-new" || list[0].IDToken != "it-new" || list[0].RefreshToken != refresh && list[0].RefreshToken != refresh+"-new" {
+		t.Errorf("call %d: the sign-in's tokens were overwritten: %+v, %v", call, list, err)
+	}
+	return true
 }
 
 // An account that is replaced before every write is left, and one that goes

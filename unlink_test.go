@@ -41,23 +41,7 @@ func TestUnlinkAccount(t *testing.T) {
 			t.Parallel()
 			store, o := memory.New(), &rotator{}
 			due(t, store, time.Hour)
-			for _, id := range []string{"bob"} {
-				if _, err := store.CreateUser(t.Context(), authsvc.User{ID: id}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			address, proved := "ada@app.test", time.Time{}
-			if c.verified {
-				proved = time.Now()
-			}
-			if _, err := store.UpdateUser(t.Context(), "ada", authsvc.UserUpdate{Email: &address, EmailVerified: &proved}); err != nil {
-				t.Fatal(err)
-			}
-			for _, a := range c.more {
-				if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
-					t.Fatal(err)
-				}
-			}
+			unlinkable(t, store, c.verified, c.more)
 			var events []string
 			w := o.at(t, store, func(config *authsvc.Config) {
 				if c.mail {
@@ -94,6 +78,26 @@ func TestUnlinkAccount(t *testing.T) {
 				t.Errorf("revoked %q, events %q", o.revoked, events)
 			}
 		})
+	}
+}
+
+// unlinkable adds bob, and an address and accounts of ada.
+func unlinkable(t *testing.T, store authsvc.Adapter, verified bool, more []authsvc.Account) {
+	t.Helper()
+	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	address, proved := "ada@app.test", time.Time{}
+	if verified {
+		proved = time.Now()
+	}
+	if _, err := store.UpdateUser(t.Context(), "ada", authsvc.UserUpdate{Email: &address, EmailVerified: &proved}); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range more {
+		if _, err := store.LinkAccount(t.Context(), a, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func TestWire(t *testing.T) {
 
 func playEmbedded(t *testing.T, config, transcript string) {
 	t.Helper()
-	const origin, trusted = "http://localhost:3000", "http://localhost:1"
+	const origin, trusted = wireOrigin, "http://localhost:1"
 	config = strings.ReplaceAll(config, "{trusted}", trusted)
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}})
 	if err != nil {
@@ -56,6 +56,29 @@ func playEmbedded(t *testing.T, config, transcript string) {
 	}
 	t.Cleanup(func() { op.Close() })
 	mails := arena.NewOutbox()
+	s, err := authsvc.New(embedded(t, config, op, mails))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	wire.Run(t, wire.World{
+		Origin: origin,
+		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
+		Send: func(r *http.Request) (*http.Response, error) {
+			r.RemoteAddr = "127.0.0.1:4711"
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Result(), nil
+		},
+		Do: wireCommands(op, func() (string, error) { return arena.Link(t, mails.Next(t)), nil }),
+	}, transcript)
+}
+
+const wireOrigin = "http://localhost:3000"
+
+// embedded is what the varying keys of a configuration mean.
+func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) authsvc.Config {
+	t.Helper()
 	var y struct {
 		Compat         authsvc.Compat
 		Session        struct{ Strategy string }
@@ -74,7 +97,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 		t.Fatal(err)
 	}
 	c := authsvc.Config{
-		URL: origin, Secrets: []string{"wire-7Hn2Kq9vXc4mZ8rT1uW5yB3eG6jL0pS"}, Adapter: memory.New(),
+		URL: wireOrigin, Secrets: []string{"wire-7Hn2Kq9vXc4mZ8rT1uW5yB3eG6jL0pS"}, Adapter: memory.New(),
 		Logger: slog.New(slog.DiscardHandler), Compat: y.Compat, Session: authsvc.SessionOptions{Strategy: authsvc.Strategy(y.Session.Strategy)}, TrustedOrigins: y.TrustedOrigins,
 		Pages: authsvc.Pages{SignIn: y.Pages.SignIn, SignOut: y.Pages.SignOut, Error: y.Pages.Error, VerifyRequest: y.Pages.VerifyRequest},
 		Providers: []authsvc.Provider{
@@ -104,22 +127,7 @@ func playEmbedded(t *testing.T, config, transcript string) {
 	if y.RateLimit.SignIn == "2/h" {
 		c.RateLimit.SignIn = authsvc.Rate{N: 2, Per: 3600e9}
 	}
-	s, err := authsvc.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(context.Background()) })
-	wire.Run(t, wire.World{
-		Origin: origin,
-		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
-		Send: func(r *http.Request) (*http.Response, error) {
-			r.RemoteAddr = "127.0.0.1:4711"
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, r)
-			return w.Result(), nil
-		},
-		Do: wireCommands(op, func() (string, error) { return arena.Link(t, mails.Next(t)), nil }),
-	}, transcript)
+	return c
 }
 
 // wireCommands are the commands of a transcript.

@@ -20,40 +20,7 @@ func TestForeignIDs(t *testing.T) {
 	hex := "0123456789abcdef01234567" // text that looks like an ObjectId
 	oid := bson.NewObjectID()
 	for _, id := range []any{"cl1", hex, oid} {
-		name := text(rawValue(t, id))
-		for c, d := range map[*mongo.Collection]bson.D{
-			s.users():    {{Key: "_id", Value: id}, {Key: "email", Value: email(name)}, {Key: "emailVerified", Value: nil}, {Key: "name", Value: nil}, {Key: "extra", Value: "kept"}},
-			s.accounts(): {{Key: "userId", Value: id}, {Key: "type", Value: "oauth"}, {Key: "provider", Value: "p"}, {Key: "providerAccountId", Value: name}, {Key: "expires_at", Value: int32(7)}},
-			s.sessions(): {{Key: "userId", Value: id}, {Key: "sessionToken", Value: "token " + name}, {Key: "expires", Value: time.Now()}},
-		} {
-			if _, err := c.InsertOne(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if u, err := s.GetUserByAccount(t.Context(), "p", name); err != nil || u.ID != name || u.Name != "" || !u.EmailVerified.IsZero() {
-			t.Errorf("got %+v, %v", u, err)
-		}
-		if _, u, err := s.GetSession(t.Context(), "token "+name, "d"); err != nil || u.ID != name {
-			t.Errorf("got %+v, %v", u, err)
-		}
-		acc := identified("second " + name)
-		acc.UserID = name
-		if _, err := s.LinkAccount(t.Context(), acc, 0); err != nil {
-			t.Error(err)
-		}
-		if n, err := s.accounts().CountDocuments(t.Context(), by("userId", id)); n != 2 || err != nil {
-			t.Errorf("%v: %d accounts refer to it as it is, %v", id, n, err)
-		}
-		if list, err := s.ListAccounts(t.Context(), name); err != nil || len(list) != 2 || list[0].ExpiresAt != 7 {
-			t.Errorf("got %+v, %v", list, err)
-		}
-		changed := "changed"
-		if _, err := s.UpdateUser(t.Context(), name, authsvc.UserUpdate{Name: &changed}); err != nil {
-			t.Error(err)
-		}
-		if d, err := s.user(t.Context(), name); err != nil || d.text("extra") != "kept" || d.text("name") != changed {
-			t.Errorf("got %v, %v", d, err)
-		}
+		foreignID(t, s, id)
 	}
 	var ids []string
 	for after := ""; ; after = ids[len(ids)-1] {
@@ -78,6 +45,45 @@ func TestForeignIDs(t *testing.T) {
 		if n, err := c.CountDocuments(t.Context(), bson.D{}, options.Count()); n != 0 || err != nil {
 			t.Errorf("%d left in %s, %v", n, c.Name(), err)
 		}
+	}
+}
+
+// foreignID stores a person as NextAuth.js does, and uses what it has stored.
+func foreignID(t *testing.T, s shared, id any) {
+	t.Helper()
+	name := text(rawValue(t, id))
+	for c, d := range map[*mongo.Collection]bson.D{
+		s.users():    {{Key: "_id", Value: id}, {Key: "email", Value: email(name)}, {Key: "emailVerified", Value: nil}, {Key: "name", Value: nil}, {Key: "extra", Value: "kept"}},
+		s.accounts(): {{Key: "userId", Value: id}, {Key: "type", Value: "oauth"}, {Key: "provider", Value: "p"}, {Key: "providerAccountId", Value: name}, {Key: "expires_at", Value: int32(7)}},
+		s.sessions(): {{Key: "userId", Value: id}, {Key: "sessionToken", Value: "token " + name}, {Key: "expires", Value: time.Now()}},
+	} {
+		if _, err := c.InsertOne(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u, err := s.GetUserByAccount(t.Context(), "p", name); err != nil || u.ID != name || u.Name != "" || !u.EmailVerified.IsZero() {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	if _, u, err := s.GetSession(t.Context(), "token "+name, "d"); err != nil || u.ID != name {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	acc := identified("second " + name)
+	acc.UserID = name
+	if _, err := s.LinkAccount(t.Context(), acc, 0); err != nil {
+		t.Error(err)
+	}
+	if n, err := s.accounts().CountDocuments(t.Context(), by("userId", id)); n != 2 || err != nil {
+		t.Errorf("%v: %d accounts refer to it as it is, %v", id, n, err)
+	}
+	if list, err := s.ListAccounts(t.Context(), name); err != nil || len(list) != 2 || list[0].ExpiresAt != 7 {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	changed := "changed"
+	if _, err := s.UpdateUser(t.Context(), name, authsvc.UserUpdate{Name: &changed}); err != nil {
+		t.Error(err)
+	}
+	if d, err := s.user(t.Context(), name); err != nil || d.text("extra") != "kept" || d.text("name") != changed {
+		t.Errorf("got %v, %v", d, err)
 	}
 }
 

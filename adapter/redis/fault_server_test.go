@@ -66,24 +66,7 @@ func TestServerCrash(t *testing.T) {
 	for i := range writers {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				id := fmt.Sprintf("%d-%d", i, n)
-				acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
-				rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
-				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				if _, err := s.SignUp(ctx, authsvc.User{ID: id}, &acc, &rec); err == nil {
-					acknowledged[i] = append(acknowledged[i], id)
-					written.Add(1)
-				} else if errors.Is(err, authsvc.ErrConflict) {
-					t.Errorf("%s: a conflict with itself", id)
-				}
-				cancel()
-			}
+			acknowledged[i] = signUps(t, s, fmt.Sprint(i), stop, &written)
 		}()
 	}
 	more := func() {
@@ -107,17 +90,45 @@ func TestServerCrash(t *testing.T) {
 		<-done
 	}
 	for _, ids := range acknowledged {
-		for _, id := range ids {
-			list, err := s.ListAccounts(t.Context(), id)
-			if err != nil || len(list) != 1 {
-				t.Errorf("%s: accounts %v, %v", id, list, err)
-			}
-			if _, _, err := s.GetSession(t.Context(), id, id); err != nil {
-				t.Errorf("%s: session: %v", id, err)
-			}
-		}
+		thereWhole(t, s, ids)
 	}
 	t.Logf("%d sign-ups acknowledged over 2 crashes", written.Load())
+}
+
+// signUps signs up until stop, and returns the ids of those that succeeded.
+func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, written *atomic.Int32) (acknowledged []string) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return acknowledged
+		default:
+		}
+		id := fmt.Sprintf("%s-%d", who, n)
+		acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
+		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		if _, err := s.SignUp(ctx, authsvc.User{ID: id}, &acc, &rec); err == nil {
+			acknowledged = append(acknowledged, id)
+			written.Add(1)
+		} else if errors.Is(err, authsvc.ErrConflict) {
+			t.Errorf("%s: a conflict with itself", id)
+		}
+		cancel()
+	}
+}
+
+// thereWhole checks that sign-ups are stored, each with account and session.
+func thereWhole(t *testing.T, s authsvc.Adapter, ids []string) {
+	t.Helper()
+	for _, id := range ids {
+		list, err := s.ListAccounts(t.Context(), id)
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: accounts %v, %v", id, list, err)
+		}
+		if _, _, err := s.GetSession(t.Context(), id, id); err != nil {
+			t.Errorf("%s: session: %v", id, err)
+		}
+	}
 }
 
 // When memory is full a step is refused whole, and sign-out and sweep work.

@@ -2,9 +2,7 @@ package sqladapter
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -13,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"authsvc/internal/uuid"
 )
 
 // A statement is built once, in New, and prepared once per connection.
@@ -246,7 +246,7 @@ func (r runner) insert(ctx context.Context, s *statement, id *string, args ...an
 		return err
 	}
 	if s.uuid && !isUUID(*id) {
-		*id = newUUID()
+		*id = uuid.V4()
 	}
 	if !s.generated {
 		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
@@ -287,15 +287,6 @@ func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*s
 var canonical = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func isUUID(id string) bool { return canonical.MatchString(id) }
-
-// newUUID is a random UUID, RFC 9562 §5.4.
-func newUUID() string {
-	var u [16]byte
-	rand.Read(u[:])
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	s := hex.EncodeToString(u[:])
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
-}
 
 // Statements returns the text of all statements of an adapter, for tests of
 // their plans.
