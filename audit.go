@@ -95,8 +95,8 @@ var auditKinds = []auditKind{
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
 	{"configuration.change_failed", AuditFailed, "Another configuration could not be taken over; the one before holds."},
-	{"service.started", AuditSuccess, "New started a service. It is told before New returns, and not by Renew."},
-	{"service.stopped", AuditSuccess, "Close ended a service that no other took over from by Renew."},
+	{"service.started", AuditSuccess, "New started a service. It is told before New returns, and not by Reconfigure."},
+	{"service.stopped", AuditSuccess, "Close ended a service that no other took over from by Reconfigure."},
 }
 
 func outcomeOf(name string) AuditOutcome {

@@ -98,11 +98,11 @@ func newAppleMint(options AppleOptions) (*appleMint, error) {
 	key, ok := applePrivateKey(options.PrivateKey)
 	if !ok {
 		return nil, &OptionError{Key: "private_key", Problem: "is no PEM text of a private key on the curve P-256",
-			Mend: "give the whole content of the .p8 file, from BEGIN PRIVATE KEY on"}
+			Fix: "give the whole content of the .p8 file, from BEGIN PRIVATE KEY on"}
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: options.KeyID}}, nil)
 	if err != nil {
-		return nil, &OptionError{Key: "private_key", Problem: "cannot sign", Mend: "make a new key in Apple's developer account"}
+		return nil, &OptionError{Key: "private_key", Problem: "cannot sign", Fix: "make a new key in Apple's developer account"}
 	}
 	return &appleMint{options.TeamID, signer}, nil
 }

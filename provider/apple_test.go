@@ -85,7 +85,7 @@ func TestAppleKey(t *testing.T) {
 		switch {
 		case one.ok && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case !one.ok && (!errors.As(err, &wrong) || wrong.Key != "private_key" || !strings.Contains(wrong.Mend, ".p8")):
+		case !one.ok && (!errors.As(err, &wrong) || wrong.Key != "private_key" || !strings.Contains(wrong.Fix, ".p8")):
 			t.Errorf("%s: %v", name, err)
 		case !one.ok && strings.Contains(err.Error(), one.key[len(one.key)/2:]):
 			t.Errorf("%s: the key is in the error", name)

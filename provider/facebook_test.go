@@ -16,7 +16,7 @@ func TestFacebookVersion(t *testing.T) {
 	for _, version := range []string{"24.0", "v24", "v24.0/../..", "v24.0?x=", "v24.0\n", " v24.0", "v", "latest"} {
 		_, err := entry.New(authsvc.Client{ID: "client", Secret: "secret"}, map[string]string{"api_version": version})
 		var wrong *provider.OptionError
-		if !errors.As(err, &wrong) || wrong.Key != "api_version" || wrong.Mend == "" {
+		if !errors.As(err, &wrong) || wrong.Key != "api_version" || wrong.Fix == "" {
 			t.Errorf("%q: %v", version, err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestHostOptions(t *testing.T) {
 		}
 		for _, value := range tt.bad {
 			var wrong *provider.OptionError
-			if err := build(value); !errors.As(err, &wrong) || wrong.Key != tt.key || wrong.Mend == "" {
+			if err := build(value); !errors.As(err, &wrong) || wrong.Key != tt.key || wrong.Fix == "" {
 				t.Errorf("%s: %s %q: %v", tt.id, tt.key, value, err)
 			}
 		}

@@ -79,5 +79,5 @@ func lark(c authsvc.Client, options map[string]string) (authsvc.Provider, error)
 	case "", "feishu.cn", "larksuite.com":
 		return Lark(c, options["domain"]), nil
 	}
-	return nil, &OptionError{Key: "domain", Problem: "is neither of the two", Mend: "write feishu.cn or larksuite.com"}
+	return nil, &OptionError{Key: "domain", Problem: "is neither of the two", Fix: "write feishu.cn or larksuite.com"}
 }

@@ -66,7 +66,7 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 		o.Issuer = authority + "/" + tenant + "/v2.0"
 	default: // a domain name would say nothing about the issuer
 		return nil, &OptionError{Key: "tenant_id", Problem: "is neither a GUID nor common, organizations or consumers",
-			Mend: "copy the Directory (tenant) ID from the overview of the application"}
+			Fix: "copy the Directory (tenant) ID from the overview of the application"}
 	}
 	if err := withPhoto(o, authority, options.PhotoSize); err != nil {
 		return nil, err
@@ -89,11 +89,11 @@ func withPhoto(o *authsvc.OAuth, authority, size string) error {
 		return nil
 	}
 	if !slices.Contains([]string{"48", "64", "96", "120"}, size) {
-		return &OptionError{Key: "profile_photo_size", Problem: "is no size", Mend: "use 48, 64, 96 or 120"}
+		return &OptionError{Key: "profile_photo_size", Problem: "is no size", Fix: "use 48, 64, 96 or 120"}
 	}
 	graph := graphs()[authority]
 	if graph == "" {
-		return &OptionError{Key: "profile_photo_size", Problem: "goes with the clouds of Microsoft only", Mend: "leave it out, or leave authority out"}
+		return &OptionError{Key: "profile_photo_size", Problem: "goes with the clouds of Microsoft only", Fix: "leave it out, or leave authority out"}
 	}
 	before := o.Hooks.UserInfo
 	o.Scope += " User.Read"

@@ -158,7 +158,7 @@ func TestWrongOptions(t *testing.T) {
 		}
 		_, err := entry(t, tt.id).New(client, map[string]string{tt.key: tt.bad})
 		var wrong *provider.OptionError
-		if !errors.As(err, &wrong) || wrong.Key != tt.key || wrong.Mend == "" || strings.Contains(err.Error(), tt.bad) {
+		if !errors.As(err, &wrong) || wrong.Key != tt.key || wrong.Fix == "" || strings.Contains(err.Error(), tt.bad) {
 			t.Errorf("%s: %s %q: %v", tt.id, tt.key, tt.bad, err)
 		}
 	}

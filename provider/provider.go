@@ -54,10 +54,10 @@ type Option struct {
 
 // An OptionError says what is wrong with an option, and how to mend it. It
 // holds no value.
-type OptionError struct{ Key, Problem, Mend string }
+type OptionError struct{ Key, Problem, Fix string }
 
 // Error is one line.
-func (e *OptionError) Error() string { return e.Key + " " + e.Problem + "; " + e.Mend }
+func (e *OptionError) Error() string { return e.Key + " " + e.Problem + "; " + e.Fix }
 
 // All returns the table, ordered by id.
 func All() []Entry {
@@ -95,7 +95,7 @@ func withOption(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(
 }
 
 func missing(key string) error {
-	return &OptionError{Key: key, Problem: "is missing", Mend: "`authsvc providers --json` says what it is"}
+	return &OptionError{Key: key, Problem: "is missing", Fix: "`authsvc providers --json` says what it is"}
 }
 
 // withDefault adapts a constructor that takes one option, "" for its default.

@@ -143,7 +143,7 @@ func TestOptions(t *testing.T) {
 			delete(options, o.Key)
 			_, err := e.New(client, options)
 			var wrong *provider.OptionError
-			if o.Required && (!errors.As(err, &wrong) || wrong.Key != o.Key || wrong.Problem == "" || wrong.Mend == "") {
+			if o.Required && (!errors.As(err, &wrong) || wrong.Key != o.Key || wrong.Problem == "" || wrong.Fix == "") {
 				t.Errorf("%s without %s: %v", e.ID, o.Key, err)
 			}
 		}

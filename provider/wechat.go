@@ -94,5 +94,5 @@ func weChat(c authsvc.Client, options map[string]string) (authsvc.Provider, erro
 	case "", "website", "official_account":
 		return WeChat(c, options["platform"]), nil
 	}
-	return nil, &OptionError{Key: "platform", Problem: "is not known", Mend: "write website or official_account"}
+	return nil, &OptionError{Key: "platform", Problem: "is not known", Fix: "write website or official_account"}
 }

@@ -100,7 +100,7 @@ func weCom(c authsvc.Client, options map[string]string) (authsvc.Provider, error
 	case options["agent_id"] == "":
 		return nil, missing("agent_id")
 	case !agentNumber.MatchString(options["agent_id"]):
-		return nil, &OptionError{Key: "agent_id", Problem: "is no number", Mend: "copy AgentId from the page of the app in the admin console"}
+		return nil, &OptionError{Key: "agent_id", Problem: "is no number", Fix: "copy AgentId from the page of the app in the admin console"}
 	}
 	return WeCom(c, options["agent_id"]), nil
 }

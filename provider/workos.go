@@ -38,7 +38,7 @@ func workOS(c authsvc.Client, options map[string]string) (authsvc.Provider, erro
 		}
 	}
 	if len(params) == 0 {
-		return nil, &OptionError{Key: "organization", Problem: "is missing", Mend: "give one of connection, organization and provider"}
+		return nil, &OptionError{Key: "organization", Problem: "is missing", Fix: "give one of connection, organization and provider"}
 	}
 	return WorkOS(c, params), nil
 }

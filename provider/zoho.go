@@ -156,7 +156,7 @@ func zoho(c authsvc.Client, options map[string]string) (authsvc.Provider, error)
 	region := options["region"]
 	if _, ok := zohoCentres[region]; region != "" && !ok {
 		return nil, &OptionError{Key: "region", Problem: "is no data centre of Zoho",
-			Mend: "write one of " + strings.Join(slices.Sorted(maps.Keys(zohoCentres)), ", ")}
+			Fix: "write one of " + strings.Join(slices.Sorted(maps.Keys(zohoCentres)), ", ")}
 	}
 	return Zoho(c, region), nil
 }

@@ -215,5 +215,5 @@ func (k *checker) checkAddresses(st *store) error {
 		ids = append(ids, "…")
 	}
 	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate emails --dry-run`",
-		map[bool]string{true: "1 address is", false: countAddresses(n) + " are"}[n == 1], strings.Join(ids, ", "))
+		plural(n, "address is", "addresses are"), strings.Join(ids, ", "))
 }

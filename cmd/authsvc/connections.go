@@ -18,7 +18,7 @@ const (
 )
 
 // connectionLimit is how many connections the process may hold, given how many
-// files it may open; 0 is no limit.
+// files it may open, 0 if that is unknown.
 func connectionLimit(files uint64) int {
 	if files == 0 {
 		return maxConnections

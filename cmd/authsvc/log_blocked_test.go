@@ -150,7 +150,7 @@ func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	cmd = exec.CommandContext(t.Context(), "authsvc", "serve")
 	cmd.Dir, cmd.Stderr = t.TempDir(), log
 	cmd.Env = append(os.Environ(), "AUTHSVC_URL=http://"+addr, "AUTHSVC_LISTEN="+addr, "AUTHSVC_STORAGE_URL=memory:",
-		"AUTHSVC_SECRET=qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4", "AUTHSVC_CONFIG=authsvc.yaml",
+		"AUTHSVC_SECRET="+testSecret, "AUTHSVC_CONFIG=authsvc.yaml",
 		"AUTHSVC_RATE_LIMIT_ENABLED=false", // or one line would stand for all refusals
 		"GORACE=atexit_sleep_ms=0")
 	const file = "providers: [{id: acme, type: oidc, issuer: https://id.acme.example, client_id: a, client_secret: b}]\n"

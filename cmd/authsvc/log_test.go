@@ -170,7 +170,7 @@ func TestDebugLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := []string{testSecret, "life-client-secret", u.Query().Get("code"), u.Query().Get("state")}
+	secrets := []string{testSecret, "test-client-secret", u.Query().Get("code"), u.Query().Get("state")}
 	base, err := url.Parse(person.base)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestDebugLog(t *testing.T) {
 	}
 	for _, secret := range secrets {
 		if len(secret) < 8 {
-			t.Errorf("%q is no secret", secret)
+			t.Errorf("%q is too short to be a secret", secret)
 		} else if strings.Contains(l.out.String(), secret) {
 			t.Errorf("%q is in the log", secret)
 		}

@@ -63,7 +63,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		return exitUsage
 	}
 	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: c.Config, stdin: stdin, stdout: stdout, stderr: stderr}
-	code = p.report(chosen.Run(p))
+	code = p.finish(chosen.Run(p))
 	if p.sink != nil {
 		p.sink.close()
 	}
@@ -72,8 +72,8 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 
 type exitCode int
 
-// report prints an error and returns the exit code.
-func (p *program) report(err error) int {
+// finish prints an error and returns the exit code.
+func (p *program) finish(err error) int {
 	var mistakes config.Mistakes
 	switch {
 	case err == nil:

@@ -175,3 +175,11 @@ func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter)
 		return nil
 	})
 }
+
+// plural returns a number with the noun for it.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

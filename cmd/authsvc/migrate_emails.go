@@ -35,7 +35,7 @@ func (c migrateEmails) Run(p *program) error {
 			return nil
 		})
 		verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
-		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, countAddresses(written), left)
+		fmt.Fprintf(p.stdout, "%s %s, left %d\n", verb, plural(written, "address", "addresses"), left)
 		if err == nil && left > 0 {
 			return errFindings
 		}
@@ -58,11 +58,4 @@ func (c migrateEmails) rewrite(p *program, st *store, odd authsvc.OddAddress) (w
 		return "another user has the same address; merge or delete one of the two", nil
 	}
 	return "", err
-}
-
-func countAddresses(n int) string {
-	if n == 1 {
-		return "1 address"
-	}
-	return fmt.Sprintf("%d addresses", n)
 }

@@ -42,16 +42,9 @@ func (c migrateTokens) rewrite(p *program, service *authsvc.Service) error {
 		return nil
 	})
 	verb := map[bool]string{true: "would rewrite", false: "rewrote"}[c.DryRun]
-	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, countAccounts(written), left)
+	fmt.Fprintf(p.stdout, "%s tokens of %s, left some of %d\n", verb, plural(written, "account", "accounts"), left)
 	if err == nil && left > 0 {
 		return errFindings
 	}
 	return err
-}
-
-func countAccounts(n int) string {
-	if n == 1 {
-		return "1 account"
-	}
-	return fmt.Sprintf("%d accounts", n)
 }

@@ -128,7 +128,7 @@ func (l *process) reload(config string) {
 
 func startProvider(t *testing.T) *idp.Server {
 	t.Helper()
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "life-client-secret"}}})
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "test-client-secret"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func startProvider(t *testing.T) *idp.Server {
 // testConfig returns a configuration with the provider op and without rate limits.
 func testConfig(origin string, op *idp.Server, more ...string) string {
 	return "url: " + origin + "\nsecret: " + testSecret + "\nrate_limit: {enabled: false}\n" +
-		"providers:\n  - {id: op, type: oidc, name: Op, issuer: \"" + op.Issuer() + "\", client_id: app, client_secret: life-client-secret}\n" +
+		"providers:\n  - {id: op, type: oidc, name: Op, issuer: \"" + op.Issuer() + "\", client_id: app, client_secret: test-client-secret}\n" +
 		strings.Join(more, "\n") + "\n"
 }
 

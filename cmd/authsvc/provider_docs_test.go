@@ -38,15 +38,15 @@ func TestProviderPages(t *testing.T) {
 		}
 		return
 	}
-	const mend = "go test ./cmd/authsvc -run TestProviderPages -update"
+	const command = "go test ./cmd/authsvc -run TestProviderPages -update"
 	for name, text := range want {
 		if have, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(have) != text {
-			t.Errorf("docs/providers/%s is stale (%v); run %s", name, err, mend)
+			t.Errorf("docs/providers/%s is stale (%v); run %s", name, err, command)
 		}
 	}
 	have, err := os.ReadDir(dir)
 	if err != nil || len(have) != len(want) {
-		t.Errorf("docs/providers has %d pages for %d providers (%v); run %s", len(have), len(want), err, mend)
+		t.Errorf("docs/providers has %d pages for %d providers (%v); run %s", len(have), len(want), err, command)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector sleeps 1 s at each exit
-			e.Setenv("SECRET", "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")
+			e.Setenv("SECRET", testSecret)
 			return nil
 		},
 	})

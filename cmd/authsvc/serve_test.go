@@ -25,7 +25,7 @@ type runningServer struct {
 
 func startRunningServer(t *testing.T) *runningServer {
 	t.Helper()
-	service, err := authsvc.New(authsvc.Config{URL: "http://localhost", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
+	service, err := authsvc.New(authsvc.Config{URL: "http://localhost", Secrets: []string{testSecret},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Fields: []authsvc.Field{{Name: "user"}},
 			Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 	if err != nil {
@@ -86,7 +86,7 @@ func TestSecondSignal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "second signal") {
 		t.Fatalf("shutdown: %v", err)
 	}
-	if code := p.report(err); code != exitFailed {
+	if code := p.finish(err); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }

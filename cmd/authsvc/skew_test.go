@@ -112,7 +112,7 @@ func (f *skewedReplicas) startEmbedded(storage string) {
 	f.Cleanup(func() { f.store.Close() })
 	f.embedded, err = authsvc.New(authsvc.Config{URL: f.origin, Secrets: []string{testSecret}, Adapter: f.store, Logger: slog.New(slog.DiscardHandler),
 		Session:   authsvc.SessionOptions{Strategy: authsvc.Strategy(f.strategy), MaxAge: skewMaxAge, UpdateAge: skewMaxAge},
-		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Op", OpenID: true, Issuer: f.op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "life-client-secret"}}}})
+		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Op", OpenID: true, Issuer: f.op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "test-client-secret"}}}})
 	if err != nil {
 		f.Fatal(err)
 	}

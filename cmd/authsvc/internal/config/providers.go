@@ -277,7 +277,7 @@ func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[stri
 	case reported:
 	case errors.As(err, &wrong):
 		key := e.key + "." + wrong.Key
-		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, wrong.Problem, wrong.Mend)
+		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, wrong.Problem, wrong.Fix)
 	default:
 		l.fail(l.places[e.key], e.key, "cannot be made", err.Error())
 	}
