@@ -64,7 +64,7 @@ func (s *Store) prepareSchema(ctx context.Context, migrate bool) error {
 }
 
 func (s *Store) tooNew(version int64) error {
-	return fmt.Errorf("mongodb: %s has schema version %d, this build knows up to %d: use a newer build", s.db.Name(), version, latest())
+	return fmt.Errorf("mongodb: %s has %w", s.db.Name(), schema.TooNew(version, latest()))
 }
 
 // version is the number of the last applied migration, 0 without any.
@@ -79,7 +79,7 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 func (s *Store) checkVersion(ctx context.Context) error {
 	version, err := s.version(ctx)
 	if err == nil && version < latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, latest())
+		err = schema.TooOld(version, latest())
 	}
 	return err
 }

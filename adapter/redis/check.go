@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc/internal/schema"
 )
 
 // schemaVersion is the version of the layout of the records in script/records.lua.
@@ -147,12 +149,12 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	version, err := strconv.Atoi(row{list}.text(0))
+	version, err := strconv.ParseInt(row{list}.text(0), 10, 64)
 	if err != nil || version < 1 {
 		return fmt.Errorf("the key %sschema is not authsvc's: use another prefix", s.tag)
 	}
 	if version > schemaVersion {
-		return fmt.Errorf("schema version %d, this build knows up to %d: use a newer build", version, schemaVersion)
+		return schema.TooNew(version, schemaVersion)
 	}
 	return s.moveLog(ctx)
 }
