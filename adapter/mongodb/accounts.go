@@ -32,7 +32,8 @@ const (
 // notices that it has lost its account and undoes itself.
 const abandoned = 30 * time.Second
 
-func unless(expected, err error) error {
+// ignore is err, or nil if that is the expected one.
+func ignore(expected, err error) error {
 	if errors.Is(err, expected) {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (s *Store) bury(ctx context.Context, account document, now time.Time) error
 func (s *Store) nobodys(ctx context.Context, account document) error {
 	id := account.id(s.names.of("Account.userId"))
 	if _, err := s.user(ctx, id); err != nil {
-		return unless(authsvc.ErrNotFound, err)
+		return ignore(authsvc.ErrNotFound, err)
 	}
 	e, err := s.epochs(ctx, id)
 	if err == nil && e.counts(account) {
@@ -253,7 +254,7 @@ func (s *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) err
 	identity := append(s.identity(acc.Provider, acc.ProviderAccountID), bson.E{Key: linkingField, Value: bson.D{{Key: "$exists", Value: false}}})
 	return s.do(ctx, "replace tokens", func(ctx context.Context) error {
 		tries := 0
-		err := retry(ctx, unclear, func() error {
+		err := retry(ctx, outcomeUnknown, func() error {
 			tries++
 			r, err := s.accounts().UpdateOne(ctx, append(slices.Clip(identity), s.hasTokens(was)...), w.update())
 			if err == nil && r.MatchedCount == 0 {
@@ -320,7 +321,7 @@ func (s *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
-			return unless(authsvc.ErrNotFound, err) // what a deleted user has left
+			return ignore(authsvc.ErrNotFound, err) // what a deleted user has left
 		}
 		e, err := s.epochs(ctx, userID)
 		for _, d := range found {

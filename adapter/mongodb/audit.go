@@ -23,7 +23,7 @@ func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 			{Key: "client", Value: r.ClientIP}, {Key: "agent", Value: r.UserAgent}, {Key: "request", Value: r.RequestID}})
 	}
 	return s.do(ctx, "put audit", func(ctx context.Context) error {
-		err := retry(ctx, unclear, func() error {
+		err := retry(ctx, outcomeUnknown, func() error {
 			_, err := s.audit().InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
 			return err
 		})

@@ -163,7 +163,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 		case !duplicate(err):
 			return false, done, err
 		default:
-			if err := pause(ctx, try); err != nil {
+			if err := backoff(ctx, try); err != nil {
 				return false, done, err
 			}
 		}

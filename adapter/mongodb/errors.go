@@ -32,16 +32,16 @@ func Unreachable(err error) bool {
 	var network net.Error
 	var refused *auth.Error
 	switch {
-	case err == nil, errors.As(err, &refused), errors.As(err, &selection) && slices.ContainsFunc(selection.Desc.Servers, distrusted):
+	case err == nil, errors.As(err, &refused), errors.As(err, &selection) && slices.ContainsFunc(selection.Desc.Servers, certificateRefused):
 		return false
 	case errors.Is(err, errNetwork), errors.As(err, &selection), errors.As(err, &network), mongo.IsNetworkError(err):
 		return true
 	}
-	return unclear(err)
+	return outcomeUnknown(err)
 }
 
-// distrusted reports a server whose certificate is refused.
-func distrusted(s description.Server) bool {
+// certificateRefused reports a server whose certificate is refused.
+func certificateRefused(s description.Server) bool {
 	var certificate *tls.CertificateVerificationError
 	return errors.As(s.LastError, &certificate)
 }
@@ -57,11 +57,11 @@ func fail(ctx context.Context, op string, err error) error {
 	case duplicate(err):
 		err = authsvc.ErrConflict
 	}
-	return fmt.Errorf("%s: %w", op, ended(ctx, err))
+	return fmt.Errorf("%s: %w", op, withContextError(ctx, err))
 }
 
-// ended adds the context's own error to what came of its end.
-func ended(ctx context.Context, err error) error {
+// withContextError adds the context's own error to what came of its end.
+func withContextError(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && err != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
@@ -74,7 +74,7 @@ func duplicate(err error) bool {
 	if err == nil {
 		return false
 	}
-	return mongo.IsDuplicateKeyError(err) || coded(err, 1) && strings.Contains(err.Error(), "UNIQUE constraint failed")
+	return mongo.IsDuplicateKeyError(err) || hasCode(err, 1) && strings.Contains(err.Error(), "UNIQUE constraint failed")
 }
 
 // onlyDuplicates reports that of many inserts none failed but those of
@@ -87,27 +87,27 @@ func onlyDuplicates(err error) bool {
 	return !slices.ContainsFunc(many.WriteErrors, func(e mongo.BulkWriteError) bool { return !duplicate(e.WriteError) })
 }
 
-func coded(err error, codes ...int) bool {
+func hasCode(err error, codes ...int) bool {
 	var server mongo.ServerError
 	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)
 }
 
-// refused reports that a command was not executed: not the primary (10107,
+// notExecuted reports that a command was not executed: not the primary (10107,
 // 13435, 13436), or undone because another one wrote the same (112).
-func refused(err error) bool {
+func notExecuted(err error) bool {
 	var command mongo.CommandError
 	return errors.As(err, &command) && slices.Contains([]int32{10107, 13435, 13436, 112}, command.Code)
 }
 
-// unclear reports that a command was not executed, or that it is not known
+// outcomeUnknown reports that a command was not executed, or that it is not known
 // whether it was: the connection broke, or the server shuts down or gives up
 // being the primary.
-func unclear(err error) bool {
+func outcomeUnknown(err error) bool {
 	var labelled mongo.LabeledError
 	if errors.As(err, &labelled) && slices.ContainsFunc([]string{"NetworkError", "RetryableWriteError", "TransientTransactionError"}, labelled.HasErrorLabel) {
 		return true
 	}
-	return refused(err) || coded(err, 6, 7, 89, 91, 189, 262, 9001, 11600, 11602)
+	return notExecuted(err) || hasCode(err, 6, 7, 89, 91, 189, 262, 9001, 11600, 11602)
 }
 
 // retry runs f, and again after errors that may says pass by themselves.
@@ -117,15 +117,15 @@ func retry(ctx context.Context, may func(error) bool, f func() error) error {
 		if err == nil || try == retries || ctx.Err() != nil || !may(err) {
 			return err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := backoff(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// pause waits before the next try, at most 1.28 s, by chance less, so that many
+// backoff waits before the next try, at most 1.28 s, by chance less, so that many
 // who wait do not come back at once.
-func pause(ctx context.Context, try int) error {
+func backoff(ctx context.Context, try int) error {
 	timer := time.NewTimer(rand.N(10 * time.Millisecond << min(try, 7)))
 	defer timer.Stop()
 	select {

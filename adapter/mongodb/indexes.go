@@ -87,7 +87,7 @@ func (s *Store) missing(ctx context.Context) (list []index, err error) {
 
 // existing lists the indexes of a collection, which need not exist.
 func existing(ctx context.Context, c *mongo.Collection) (list []document, err error) {
-	err = retry(ctx, unclear, func() error {
+	err = retry(ctx, outcomeUnknown, func() error {
 		list = nil
 		cursor, err := c.Indexes().List(ctx)
 		if err != nil {
@@ -100,7 +100,7 @@ func existing(ctx context.Context, c *mongo.Collection) (list []document, err er
 		}
 		return err
 	})
-	if coded(err, codeNoCollection) {
+	if hasCode(err, codeNoCollection) {
 		return nil, nil
 	}
 	return list, err
@@ -158,7 +158,7 @@ func (i index) create(ctx context.Context) error {
 		o.SetPartialFilterExpression(by(i.fields[0], by("$type", "string")))
 	}
 	err := i.make(ctx, o)
-	if i.optional && coded(err, codeNotImplemented) {
+	if i.optional && hasCode(err, codeNotImplemented) {
 		if err := i.probe(ctx); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (i index) create(ctx context.Context) error {
 }
 
 func (i index) make(ctx context.Context, o *options.IndexOptionsBuilder) error {
-	return retry(ctx, unclear, func() error {
+	return retry(ctx, outcomeUnknown, func() error {
 		_, err := i.collection.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: ascending(i.fields...), Options: o})
 		return err
 	})
@@ -200,7 +200,7 @@ func (i index) probe(ctx context.Context) error {
 	return nil
 }
 
-// verify names all that is missing, and the mend.
+// verify names all that is missing, and what mends it.
 func (s *Store) verify(ctx context.Context) error {
 	missing, err := s.missing(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// What has gone missing is named, with the mend, which mends it.
+// What has gone missing is named, with what mends it.
 func TestMissingIndex(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

@@ -15,12 +15,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// patience is how long one call may take with all its retries, unless timeoutMS
-// of the URL says otherwise, and undoing how long it may then take to undo what
+// callTimeout is how long one call may take with all its retries, unless
+// timeoutMS of the URL says otherwise, and undoing how long it may then take to undo what
 // a failed step has written.
 const (
-	patience = 5 * time.Second
-	undoing  = 2 * time.Second
+	callTimeout = 5 * time.Second
+	undoing     = 2 * time.Second
 )
 
 // connect makes a client and returns it, the name of the database and the time
@@ -30,13 +30,13 @@ func connect(location string) (_ *mongo.Client, database string, limit time.Dura
 	if err != nil {
 		return nil, "", 0, err
 	}
-	o := options.Client().SetAppName("authsvc").SetServerSelectionTimeout(patience).SetConnectTimeout(patience).
+	o := options.Client().SetAppName("authsvc").SetServerSelectionTimeout(callTimeout).SetConnectTimeout(callTimeout).
 		ApplyURI(location).
 		SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()).SetRegistry(registry())
 	if err := o.Validate(); err != nil {
 		return nil, "", 0, conceal(err, secrets)
 	}
-	limit = patience
+	limit = callTimeout
 	if o.Timeout != nil && *o.Timeout > 0 {
 		limit = *o.Timeout
 	}

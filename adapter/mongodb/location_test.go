@@ -48,8 +48,8 @@ func TestURLs(t *testing.T) {
 func TestLimitOfACall(t *testing.T) {
 	t.Parallel()
 	for location, want := range map[string]time.Duration{
-		"mongodb://h/d":                patience,
-		"mongodb://h/d?timeoutMS=0":    patience,
+		"mongodb://h/d":                callTimeout,
+		"mongodb://h/d?timeoutMS=0":    callTimeout,
 		"mongodb://h/d?timeoutMS=1500": 1500 * time.Millisecond,
 	} {
 		client, _, limit, err := connect(location)
@@ -79,7 +79,7 @@ func TestUnreachable(t *testing.T) {
 	if !Unreachable(err) || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(begin); took > 4*patience {
+	if took := time.Since(begin); took > 4*callTimeout {
 		t.Errorf("took %s", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -44,8 +44,8 @@ func latest() int64 {
 	return all[len(all)-1].Version
 }
 
-// settle refuses what this build cannot use, and migrates when told to.
-func (s *Store) settle(ctx context.Context, migrate bool) error {
+// prepareSchema refuses what this build cannot use, and migrates when told to.
+func (s *Store) prepareSchema(ctx context.Context, migrate bool) error {
 	version, err := s.version(ctx)
 	switch {
 	case err != nil:
@@ -64,13 +64,13 @@ func (s *Store) settle(ctx context.Context, migrate bool) error {
 }
 
 func (s *Store) tooNew(version int64) error {
-	return fmt.Errorf("mongodb: %s has schema version %d, this build knows up to %d: use a newer build", s.db.Name(), version, latest())
+	return fmt.Errorf("mongodb: %s has %w", s.db.Name(), schema.TooNew(version, latest()))
 }
 
 // version is the number of the last applied migration, 0 without any.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", versionKey))
-	if err = unless(authsvc.ErrNotFound, err); err != nil {
+	if err = ignore(authsvc.ErrNotFound, err); err != nil {
 		return 0, fmt.Errorf("mongodb: read the schema version: %w", err)
 	}
 	return d.number("version"), nil
@@ -79,7 +79,7 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 func (s *Store) checkVersion(ctx context.Context) error {
 	version, err := s.version(ctx)
 	if err == nil && version < latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, latest())
+		err = schema.TooOld(version, latest())
 	}
 	return err
 }
@@ -88,7 +88,7 @@ func (s *Store) checkVersion(ctx context.Context) error {
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	version, err := s.version(ctx)
 	if err != nil {
-		return Status{}, ended(ctx, err)
+		return Status{}, withContextError(ctx, err)
 	}
 	status := Status{Current: version, Latest: latest()}
 	for _, m := range migrations() {
@@ -106,7 +106,7 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	version, err := s.version(ctx)
 	if err != nil {
-		return ended(ctx, err)
+		return withContextError(ctx, err)
 	}
 	if version > latest() {
 		return s.tooNew(version)
@@ -120,7 +120,7 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 		err = s.down(ctx, version)
 	}
 	if err != nil {
-		return fmt.Errorf("mongodb: migrate: %w", ended(ctx, err))
+		return fmt.Errorf("mongodb: migrate: %w", withContextError(ctx, err))
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s *Store) numberSome(ctx context.Context, some []document) error {
 		changes = append(changes, mongo.NewUpdateOneModel().SetFilter(append(by("_id", d.key()), unnumbered()...)).
 			SetUpdate(bson.D{{Key: "$set", Value: set}, {Key: "$unset", Value: by("written", "")}}))
 	}
-	return retry(ctx, unclear, func() error {
+	return retry(ctx, outcomeUnknown, func() error {
 		_, err := s.revocations().BulkWrite(ctx, changes, options.BulkWrite().SetOrdered(false))
 		return err
 	})
@@ -233,7 +233,7 @@ func (s *Store) unnumber(ctx context.Context) error {
 	}
 	for _, i := range s.indexes() {
 		if i.collection.Name() == s.revocations().Name() && i.name() != ownPrefix+"expires" {
-			if err := i.collection.Indexes().DropOne(ctx, i.name()); err != nil && !coded(err, codeNoCollection, codeNoIndex) {
+			if err := i.collection.Indexes().DropOne(ctx, i.name()); err != nil && !hasCode(err, codeNoCollection, codeNoIndex) {
 				return err
 			}
 		}
@@ -252,12 +252,12 @@ func (s *Store) down(ctx context.Context, version int64) error {
 			continue // goes as a whole
 		}
 		err := i.collection.Indexes().DropOne(ctx, i.name())
-		if err != nil && !coded(err, codeNoCollection, codeNoIndex) {
+		if err != nil && !hasCode(err, codeNoCollection, codeNoIndex) {
 			return err
 		}
 	}
 	for _, c := range []*mongo.Collection{s.ownSessions(), s.mails(), s.once(), s.revocations(), s.permits(), s.leases(), s.audit(), s.meta()} {
-		if err := c.Drop(ctx); err != nil && !coded(err, codeNoCollection) {
+		if err := c.Drop(ctx); err != nil && !hasCode(err, codeNoCollection) {
 			return err
 		}
 	}

@@ -85,18 +85,18 @@ func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 			s.Close() //nolint:errcheck // the first error says more
 		}
 	}()
-	if err := retry(ctx, unclear, func() error { return client.Ping(ctx, readpref.Primary()) }); err != nil {
-		return nil, fmt.Errorf("mongodb: %w", ended(ctx, err))
+	if err := retry(ctx, outcomeUnknown, func() error { return client.Ping(ctx, readpref.Primary()) }); err != nil {
+		return nil, fmt.Errorf("mongodb: %w", withContextError(ctx, err))
 	}
-	if err := s.settle(ctx, o.Migrate); err != nil {
-		return nil, ended(ctx, err)
+	if err := s.prepareSchema(ctx, o.Migrate); err != nil {
+		return nil, withContextError(ctx, err)
 	}
 	return s, nil
 }
 
 // Close ends all connections. Calls in flight fail.
 func (s *Store) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	if err := s.client.Disconnect(ctx); err != nil {
 		return fmt.Errorf("mongodb: close: %w", err)
@@ -157,7 +157,7 @@ func (s *Store) do(ctx context.Context, op string, f func(context.Context) error
 
 // first returns one document. ErrNotFound: there is none.
 func (s *Store) first(ctx context.Context, c *mongo.Collection, filter bson.D) (d document, err error) {
-	err = retry(ctx, unclear, func() error {
+	err = retry(ctx, outcomeUnknown, func() error {
 		raw, err := c.FindOne(ctx, filter).Raw()
 		d = document{raw}
 		return err

@@ -37,7 +37,7 @@ const sessionsKey = "user:"
 
 // numbers takes n new numbers and returns the last of them.
 func (s *Store) numbers(ctx context.Context, n int64) (last int64, err error) {
-	may := func(err error) bool { return unclear(err) || duplicate(err) } // some may be lost
+	may := func(err error) bool { return outcomeUnknown(err) || duplicate(err) } // some may be lost
 	err = retry(ctx, may, func() error {
 		raw, err := s.meta().FindOneAndUpdate(ctx, by("_id", sequenceKey), bson.D{{Key: "$inc", Value: by("seq", n)}},
 			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Raw()
@@ -62,7 +62,7 @@ func (s *Store) reserve(ctx context.Context, r *authsvc.Revocation, n int64) (la
 // counted is the number that was taken last.
 func (s *Store) counted(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", sequenceKey))
-	return d.number("seq"), unless(authsvc.ErrNotFound, err)
+	return d.number("seq"), ignore(authsvc.ErrNotFound, err)
 }
 
 // epochs are what the log knows of a user.
@@ -155,7 +155,7 @@ func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of kind, n i
 				return err
 			}
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := backoff(ctx, try); err != nil {
 			return err
 		}
 		if n, err = s.numbers(ctx, 1); err != nil {
@@ -180,7 +180,7 @@ func (s *Store) highest(ctx context.Context, r *authsvc.Revocation) (bool, error
 	}
 	_, err := s.first(ctx, s.revocations(), bson.D{{Key: "user", Value: r.UserID}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: r.Seq}}},
 		{Key: "_id", Value: bson.D{{Key: "$ne", Value: r.Key}}}})
-	return errors.Is(err, authsvc.ErrNotFound), unless(authsvc.ErrNotFound, err)
+	return errors.Is(err, authsvc.ErrNotFound), ignore(authsvc.ErrNotFound, err)
 }
 
 // recordOf merges r into what is stored.
@@ -254,7 +254,7 @@ func (s *Store) begin(ctx context.Context, r *authsvc.Revocation, of kind, n int
 	}
 	earlier := by("_id", r.Key, bson.E{Key: "seq", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: of.epoch}}}}})
 	for try := 1; ; try++ {
-		err := retry(ctx, unclear, func() error {
+		err := retry(ctx, outcomeUnknown, func() error {
 			_, err := s.revocations().UpdateOne(ctx, earlier, recordOf(r, n, of), options.UpdateOne().SetUpsert(true))
 			return err
 		})
@@ -267,7 +267,7 @@ func (s *Store) begin(ctx context.Context, r *authsvc.Revocation, of kind, n int
 		if err := s.unchanged(ctx, r.UserID, of.epoch); err != nil {
 			return err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := backoff(ctx, try); err != nil {
 			return err
 		}
 	}

@@ -148,14 +148,14 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 // ErrNotFound: that it has ended.
 func (s *Store) ownSession(ctx context.Context, session document, digest, userID string) (document, error) {
 	own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
-	if err = unless(authsvc.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
+	if err = ignore(authsvc.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
 		return document{}, err
 	}
 	if !own.has("epoch") {
 		return own, nil
 	}
 	ended, err := s.first(ctx, s.revocations(), by("_id", sessionsKey+userID))
-	if err = unless(authsvc.ErrNotFound, err); err == nil && !lives(own, ended.number("seq")) {
+	if err = ignore(authsvc.ErrNotFound, err); err == nil && !lives(own, ended.number("seq")) {
 		err = authsvc.ErrNotFound
 	}
 	return own, err
@@ -213,7 +213,7 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
-			return unless(authsvc.ErrNotFound, err)
+			return ignore(authsvc.ErrNotFound, err)
 		}
 		owns, err := s.ownSessionsOf(ctx, found)
 		if err != nil {

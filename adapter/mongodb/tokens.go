@@ -54,7 +54,7 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 }
 
 func (s *Store) queued(ctx context.Context) (n int64, err error) {
-	err = retry(ctx, unclear, func() error {
+	err = retry(ctx, outcomeUnknown, func() error {
 		n, err = s.mails().CountDocuments(ctx, bson.D{})
 		return err
 	})
@@ -150,7 +150,7 @@ func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 // is due again at retry.
 func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {
 	err = s.do(ctx, "claim mail", func(ctx context.Context) error {
-		return retry(ctx, refused, func() error {
+		return retry(ctx, notExecuted, func() error {
 			raw, err := s.mails().FindOneAndUpdate(ctx, by("due", bson.D{{Key: "$lte", Value: date(now)}}),
 				bson.D{{Key: "$set", Value: by("due", date(again))}, {Key: "$inc", Value: by("attempts", int64(1))}},
 				options.FindOneAndUpdate().SetSort(ascending("due", "_id")).SetReturnDocument(options.After)).Raw()

@@ -39,9 +39,9 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 				if paid > most { // of a clock or for a rate that is not in force
 					err = s.change(ctx, s.permits(), by("_id", key, bson.E{Key: "expires", Value: paid}), bson.D{{Key: "$set", Value: by("expires", most)}})
 				}
-				return unless(authsvc.ErrNotFound, err)
+				return ignore(authsvc.ErrNotFound, err)
 			}
-			if err = unless(authsvc.ErrNotFound, err); err != nil { // else it has just changed
+			if err = ignore(authsvc.ErrNotFound, err); err != nil { // else it has just changed
 				return err
 			}
 		}
@@ -54,7 +54,7 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 // now, past and unknown, each is one atomic command.
 func (s *Store) count(ctx context.Context, key string, now, latest, interval int64) (bool, error) {
 	update := func(from bson.D, change bson.D, o *options.UpdateOneOptionsBuilder) (n int64, err error) {
-		err = retry(ctx, refused, func() error {
+		err = retry(ctx, notExecuted, func() error {
 			r, err := s.permits().UpdateOne(ctx, by("_id", key, bson.E{Key: "expires", Value: from}), change, o)
 			if err == nil {
 				n = r.MatchedCount + r.UpsertedCount
@@ -84,7 +84,7 @@ func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.
 // and the key is taken.
 func (s *Store) lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	free := bson.A{by("holder", holder), by("expires", bson.D{{Key: "$lt", Value: date(now)}})}
-	return retry(ctx, unclear, func() error {
+	return retry(ctx, outcomeUnknown, func() error {
 		_, err := s.leases().UpdateOne(ctx, by("_id", name, bson.E{Key: "$or", Value: free}),
 			bson.D{{Key: "$set", Value: bson.D{{Key: "holder", Value: holder}, {Key: "expires", Value: date(until)}}}},
 			options.UpdateOne().SetUpsert(true))

@@ -149,7 +149,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 			if err := s.removeAllOf(ctx, id); err != nil {
 				return err
 			}
-			if err := unless(authsvc.ErrNotFound, s.finishDeletion(ctx, r)); err != nil {
+			if err := ignore(authsvc.ErrNotFound, s.finishDeletion(ctx, r)); err != nil {
 				return err
 			}
 		}
@@ -226,5 +226,5 @@ func (s *Store) usersAfter(ctx context.Context, after string) (bson.D, error) {
 	if err == nil {
 		return following(after), nil
 	}
-	return following(oid), unless(authsvc.ErrNotFound, err)
+	return following(oid), ignore(authsvc.ErrNotFound, err)
 }

@@ -15,7 +15,7 @@ import (
 // therefore may be tried again: finding it there is having stored it.
 func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error {
 	tries := 0
-	err := retry(ctx, unclear, func() error {
+	err := retry(ctx, outcomeUnknown, func() error {
 		tries++
 		_, err := c.InsertOne(ctx, d)
 		return err
@@ -32,7 +32,7 @@ func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error
 // not tried again when it may have been stored, since that would look like
 // somebody else's.
 func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) error {
-	return retry(ctx, refused, func() error {
+	return retry(ctx, notExecuted, func() error {
 		_, err := c.InsertOne(ctx, d)
 		return err
 	})
@@ -41,7 +41,7 @@ func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) er
 // change updates one document in place. ErrNotFound: there is none. The same
 // change made twice must be as good as once.
 func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
-	return retry(ctx, unclear, func() error {
+	return retry(ctx, outcomeUnknown, func() error {
 		r, err := c.UpdateOne(ctx, filter, update)
 		if err == nil && r.MatchedCount == 0 {
 			err = authsvc.ErrNotFound
@@ -52,7 +52,7 @@ func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update 
 
 // changeAll updates all documents of a filter in place.
 func (s *Store) changeAll(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
-	return retry(ctx, unclear, func() error {
+	return retry(ctx, outcomeUnknown, func() error {
 		_, err := c.UpdateMany(ctx, filter, update)
 		return err
 	})
@@ -60,7 +60,7 @@ func (s *Store) changeAll(ctx context.Context, c *mongo.Collection, filter, upda
 
 // changed is change that returns the document as it is afterwards.
 func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update bson.D) (d document, err error) {
-	err = retry(ctx, unclear, func() error {
+	err = retry(ctx, outcomeUnknown, func() error {
 		raw, err := c.FindOneAndUpdate(ctx, filter, update, options.FindOneAndUpdate().SetReturnDocument(options.After)).Raw()
 		d = document{raw}
 		return err
@@ -71,7 +71,7 @@ func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update
 // put changes the document with an _id, or makes it. Of several callers that
 // make it at once the server refuses all but one; the others then find it.
 func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bson.D) error {
-	may := func(err error) bool { return unclear(err) || duplicate(err) }
+	may := func(err error) bool { return outcomeUnknown(err) || duplicate(err) }
 	return retry(ctx, may, func() error {
 		_, err := c.UpdateOne(ctx, by("_id", id), update, options.UpdateOne().SetUpsert(true))
 		return err
@@ -80,7 +80,7 @@ func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bso
 
 // replaced is put that returns the document as it was before, which may be none.
 func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, update bson.D) (d document, err error) {
-	may := func(err error) bool { return unclear(err) || duplicate(err) }
+	may := func(err error) bool { return outcomeUnknown(err) || duplicate(err) }
 	err = retry(ctx, may, func() error {
 		raw, err := c.FindOneAndUpdate(ctx, by("_id", id), update, options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.Before)).Raw()
 		d = document{raw}
@@ -96,7 +96,7 @@ func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, updat
 // that did: of any number of callers one. It is tried again only when it
 // certainly did nothing.
 func (s *Store) delete(ctx context.Context, c *mongo.Collection, filter bson.D) (mine bool, err error) {
-	err = retry(ctx, refused, func() error {
+	err = retry(ctx, notExecuted, func() error {
 		r, err := c.DeleteOne(ctx, filter)
 		mine = err == nil && r.DeletedCount == 1
 		return err
@@ -106,7 +106,7 @@ func (s *Store) delete(ctx context.Context, c *mongo.Collection, filter bson.D) 
 
 // deleteAll removes all documents of a filter.
 func (s *Store) deleteAll(ctx context.Context, c *mongo.Collection, filter bson.D) (n int, err error) {
-	err = retry(ctx, unclear, func() error {
+	err = retry(ctx, outcomeUnknown, func() error {
 		r, err := c.DeleteMany(ctx, filter)
 		if err == nil {
 			n += int(r.DeletedCount)
@@ -132,7 +132,7 @@ func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (d
 
 // list returns all documents of a filter.
 func (s *Store) list(ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder) (list []document, err error) {
-	err = retry(ctx, unclear, func() error {
+	err = retry(ctx, outcomeUnknown, func() error {
 		list = nil
 		cursor, err := c.Find(ctx, filter, o)
 		if err != nil {

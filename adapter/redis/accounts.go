@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	accountLink    = once("account_link")
-	accountRefresh = once("account_refresh") // as user_update
-	accountUnlink  = once("account_unlink")
-	accountList    = again("account_list")
+	accountLink    = nonIdempotent("account_link")
+	accountRefresh = nonIdempotent("account_refresh") // as user_update
+	accountUnlink  = nonIdempotent("account_unlink")
+	accountList    = idempotent("account_list")
 )
 
 func (s *Store) accountKey(provider, providerAccountID string) string {

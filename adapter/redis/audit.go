@@ -14,9 +14,9 @@ import (
 const maxAudit = 100_000
 
 var (
-	auditPut   = again("audit_put")
-	auditList  = again("audit_list")
-	auditSweep = once("audit_sweep")
+	auditPut   = idempotent("audit_put")
+	auditList  = idempotent("audit_list")
+	auditSweep = nonIdempotent("audit_sweep")
 )
 
 func (s *Store) audits() []string { return []string{s.tag + "audit"} }

@@ -9,12 +9,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// How a call is repeated: after a pause that doubles from firstPause and has
-// jitter, at most attempts times, and not once patience is over.
+// How a call is repeated: after a pause that doubles from initialBackoff and has
+// jitter, at most maxAttempts times, and not once maxElapsed has passed.
 const (
-	attempts   = 6
-	firstPause = 20 * time.Millisecond
-	patience   = 5 * time.Second
+	maxAttempts    = 6
+	initialBackoff = 20 * time.Millisecond
+	maxElapsed     = 5 * time.Second
 )
 
 // A single command is not repeated by the client.
@@ -35,10 +35,10 @@ func (s *Store) call(ctx context.Context, name string, repeat bool, command func
 		if ended := contextError(ctx); ended != nil {
 			return nil, fmt.Errorf("redis: %s: %w", name, ended)
 		}
-		if !(unrun(err) || repeat && lost(err)) || attempt == attempts || time.Since(began) > patience {
+		if !(notExecuted(err) || repeat && outcomeUnknown(err)) || attempt == maxAttempts || time.Since(began) > maxElapsed {
 			return nil, fmt.Errorf("redis: %s: %w", name, err)
 		}
-		pause(ctx, firstPause<<(attempt-1))
+		backoff(ctx, initialBackoff<<(attempt-1))
 	}
 }
 
@@ -67,8 +67,8 @@ func contextError(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// pause waits between half of d and d.
-func pause(ctx context.Context, d time.Duration) {
+// backoff waits between half of d and d.
+func backoff(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d/2 + rand.N(d/2))
 	defer timer.Stop()
 	select {

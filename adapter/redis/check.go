@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc/internal/schema"
 )
 
-// schema is the version of the layout of the records in script/records.lua.
-const schema = 2
+// schemaVersion is the version of the layout of the records in script/records.lua.
+const schemaVersion = 2
 
-var schemaStep = again("schema")
+var schemaStep = idempotent("schema")
 
 // ask runs a command that only reads.
 func (s *Store) ask(ctx context.Context, words ...any) (any, error) {
@@ -42,7 +44,7 @@ func (s *Store) info(ctx context.Context) (map[string]string, error) {
 func (s *Store) setting(ctx context.Context, name string) (value string, known bool, err error) {
 	answer, err := s.ask(ctx, "config", "get", name)
 	var reply goredis.Error
-	if errors.As(err, &reply) && !unrun(err) {
+	if errors.As(err, &reply) && !notExecuted(err) {
 		return "", false, nil
 	}
 	if list, ok := answer.([]any); ok && len(list) == 2 {
@@ -110,7 +112,7 @@ func (s *Store) checkPersistence(ctx context.Context, info map[string]string) er
 		return err
 	}
 	if !known {
-		return s.hearsay(info["aof_enabled"])
+		return s.warnHiddenPersistence(info["aof_enabled"])
 	}
 	snapshots, _, err := s.setting(ctx, "save")
 	if err != nil {
@@ -130,8 +132,8 @@ func (s *Store) checkPersistence(ctx context.Context, info map[string]string) er
 	return nil
 }
 
-// hearsay warns of what a server that hides its configuration may do.
-func (s *Store) hearsay(appendOnly string) error {
+// warnHiddenPersistence warns of what a server that hides its configuration may do.
+func (s *Store) warnHiddenPersistence(appendOnly string) error {
 	if appendOnly == "0" {
 		s.warn("the server keeps no append-only file: a crash may lose acknowledged writes")
 		return nil
@@ -143,22 +145,22 @@ func (s *Store) hearsay(appendOnly string) error {
 // checkSchema refuses records that a newer build has written, and takes over
 // those of an older one.
 func (s *Store) checkSchema(ctx context.Context) error {
-	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema"}, schema)
+	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema"}, schemaVersion)
 	if err != nil {
 		return err
 	}
-	version, err := strconv.Atoi(row{list}.text(0))
+	version, err := strconv.ParseInt(row{list}.text(0), 10, 64)
 	if err != nil || version < 1 {
 		return fmt.Errorf("the key %sschema is not authsvc's: use another prefix", s.tag)
 	}
-	if version > schema {
-		return fmt.Errorf("schema version %d, this build knows up to %d: use a newer build", version, schema)
+	if version > schemaVersion {
+		return schema.TooNew(version, schemaVersion)
 	}
 	return s.moveLog(ctx)
 }
 
-// mend adds to an error what to do about it.
-func mend(err error) error {
+// withRemedy adds to an error what to do about it.
+func withRemedy(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	signUp      = once("sign_up")
-	proveEmail  = once("prove_email")
-	sessionsEnd = once("session_end")
+	signUp      = nonIdempotent("sign_up")
+	proveEmail  = nonIdempotent("prove_email")
+	sessionsEnd = nonIdempotent("session_end")
 )
 
 // SignUp implements [authsvc.Adapter].

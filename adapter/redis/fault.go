@@ -11,15 +11,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// passing are the replies of a server that is starting, failing over or busy.
+// transientReplies are the replies of a server that is starting, failing over or busy.
 // A script gets them before its first write.
-var passing = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY", "MOVED", "ASK",
+var transientReplies = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY", "MOVED", "ASK",
 	"max number of clients reached"}
 
-// unrun reports whether err proves that the server did not run the command:
+// notExecuted reports whether err proves that the server did not run the command:
 // it said so, or never had all of it.
-func unrun(err error) bool {
-	for _, reply := range passing {
+func notExecuted(err error) bool {
+	for _, reply := range transientReplies {
 		if goredis.HasErrorPrefix(err, reply) {
 			return true
 		}
@@ -38,9 +38,9 @@ func readOnly(err error) bool {
 	return errors.As(err, &reply) && strings.Contains(reply.Error(), "READONLY You can't write")
 }
 
-// lost reports whether the connection broke or stayed silent, so that the
+// outcomeUnknown reports whether the connection broke or stayed silent, so that the
 // command may or may not have run.
-func lost(err error) bool {
+func outcomeUnknown(err error) bool {
 	var reply goredis.Error
 	if errors.As(err, &reply) || misconfigured(err) {
 		return false
@@ -61,5 +61,5 @@ func misconfigured(err error) bool {
 // cannot be reached, or cannot work yet: it may be right later. Every other
 // error of Open stays until somebody changes the configuration.
 func Unreachable(err error) bool {
-	return err != nil && !misconfigured(err) && (unrun(err) || lost(err) || errors.Is(err, context.DeadlineExceeded))
+	return err != nil && !misconfigured(err) && (notExecuted(err) || outcomeUnknown(err) || errors.Is(err, context.DeadlineExceeded))
 }

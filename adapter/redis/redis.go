@@ -65,19 +65,19 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: goredis.NewClient(options), tag: "{" + o.Prefix + "}:"}
-	if err := s.settle(ctx, options); err != nil {
+	if err := s.checkServer(ctx, options); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("redis: %s: %w", options.Addr, err)
 	}
 	return s, nil
 }
 
-// settle makes sure that the server will do, and goes over to the client for
-// clusters if it is one.
-func (s *Store) settle(ctx context.Context, options *goredis.Options) error {
+// checkServer refuses a server that will not do, and goes over to the client
+// for clusters if it is one.
+func (s *Store) checkServer(ctx context.Context, options *goredis.Options) error {
 	info, err := s.info(ctx)
 	if err != nil {
-		return mend(err)
+		return withRemedy(err)
 	}
 	if info["cluster_enabled"] == "1" {
 		if err := s.joinCluster(options); err != nil {
@@ -87,7 +87,7 @@ func (s *Store) settle(ctx context.Context, options *goredis.Options) error {
 	if err := s.check(ctx, info); err != nil {
 		return err
 	}
-	return mend(s.checkSchema(ctx))
+	return withRemedy(s.checkSchema(ctx))
 }
 
 var errCluster = errors.New("a Redis Cluster has no database but 0: leave it out of the URL")

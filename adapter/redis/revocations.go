@@ -20,8 +20,8 @@ const logPage = 1000
 const moveBatch = 100
 
 var (
-	revoke  = again("revoke") // twice, it takes back what came in between, too
-	logMove = again("log_move")
+	revoke  = idempotent("revoke") // twice, it takes back what came in between, too
+	logMove = idempotent("log_move")
 )
 
 var (

@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	sessionCreate = once("session_create")
-	sessionGet    = again("session_get")
-	sessionUpdate = again("session_update")
-	sessionDelete = once("session_delete")
-	sessionList   = again("session_list")
+	sessionCreate = nonIdempotent("session_create")
+	sessionGet    = idempotent("session_get")
+	sessionUpdate = idempotent("session_update")
+	sessionDelete = nonIdempotent("session_delete")
+	sessionList   = idempotent("session_list")
 	// sessionsBefore counts what is left when it is repeated.
-	sessionsBefore = again("sessions_before")
+	sessionsBefore = idempotent("sessions_before")
 )
 
 var errNoDigest = errors.New("redis: session record without digest")

@@ -23,12 +23,12 @@ type step struct {
 	repeat bool   // running it twice leaves and returns what running it once does
 }
 
-// once is a step that is not repeated when its answer was lost: it may have
-// run, and would say so as if somebody else had been first.
-func once(name string) *step { return load(name, false) }
+// nonIdempotent is a step that is not repeated when its answer was lost: it may
+// have run, and would say so as if somebody else had been first.
+func nonIdempotent(name string) *step { return load(name, false) }
 
-// again is a step that may be repeated.
-func again(name string) *step { return load(name, true) }
+// idempotent is a step that may be repeated.
+func idempotent(name string) *step { return load(name, true) }
 
 func load(name string, repeat bool) *step {
 	text := source("records") + source(name)

@@ -14,12 +14,12 @@ const maxPayload = 64 << 10
 var errPayload = errors.New("redis: mail payload exceeds 64 KiB")
 
 var (
-	tokenPut   = once("token_put")
-	tokenTake  = once("token_take")
-	tokenVoid  = again("token_void")
-	mailClaim  = once("mail_claim")
-	mailDelay  = again("mail_delay")
-	mailDelete = again("mail_delete")
+	tokenPut   = nonIdempotent("token_put")
+	tokenTake  = nonIdempotent("token_take")
+	tokenVoid  = idempotent("token_void")
+	mailClaim  = nonIdempotent("mail_claim")
+	mailDelay  = idempotent("mail_delay")
+	mailDelete = idempotent("mail_delete")
 )
 
 // PutToken implements [authsvc.Adapter].

@@ -10,14 +10,14 @@ import (
 const batch = 200
 
 var (
-	useOnce = once("use_once")
-	permit  = once("permit")
-	lease   = again("lease")
-	release = again("release")
-	metaGet = again("meta_get")
-	metaPut = again("meta_put")
-	metaSet = again("meta_set")
-	sweep   = once("sweep")
+	useOnce = nonIdempotent("use_once")
+	permit  = nonIdempotent("permit")
+	lease   = idempotent("lease")
+	release = idempotent("release")
+	metaGet = idempotent("meta_get")
+	metaPut = idempotent("meta_put")
+	metaSet = idempotent("meta_set")
+	sweep   = nonIdempotent("sweep")
 )
 
 // UseOnce implements [authsvc.Adapter].

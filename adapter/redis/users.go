@@ -7,13 +7,13 @@ import (
 )
 
 var (
-	userGet       = again("user_get")
-	userByEmail   = again("user_by_email")
-	userByAccount = again("user_by_account")
-	userUpdate    = once("user_update") // late, it would undo a newer one
-	userDelete    = once("user_delete")
-	userList      = again("user_list")
-	epochGet      = again("epoch_get")
+	userGet       = idempotent("user_get")
+	userByEmail   = idempotent("user_by_email")
+	userByAccount = idempotent("user_by_account")
+	userUpdate    = nonIdempotent("user_update") // late, it would undo a newer one
+	userDelete    = nonIdempotent("user_delete")
+	userList      = idempotent("user_list")
+	epochGet      = idempotent("epoch_get")
 )
 
 // CreateUser implements [authsvc.Adapter].

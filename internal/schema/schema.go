@@ -1,6 +1,8 @@
 // Package schema has the types with which stores report on their tables or
-// collections.
+// collections, and what they say of those that do not fit.
 package schema
+
+import "fmt"
 
 // A Direction is that of Migrate.
 type Direction int
@@ -24,4 +26,14 @@ type Migration struct {
 type Status struct {
 	Current, Latest int64
 	Migrations      []Migration // ordered by version
+}
+
+// TooNew is the error of a schema that a newer build has made.
+func TooNew(version, latest int64) error {
+	return fmt.Errorf("schema version %d, this build knows up to %d: use a newer build", version, latest)
+}
+
+// TooOld is the error of a schema that lacks migrations.
+func TooOld(version, latest int64) error {
+	return fmt.Errorf("schema version %d is older than %d: migrate first", version, latest)
 }

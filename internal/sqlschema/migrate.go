@@ -182,7 +182,7 @@ func (d *Database) Prepare(ctx context.Context, migrate bool) error {
 		return err
 	}
 	if version > Latest() {
-		return fmt.Errorf("%s: %s has schema version %d, this build knows up to %d: use a newer build", d.Scheme, d.Where, version, Latest())
+		return fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, schema.TooNew(version, Latest()))
 	}
 	if migrate && version < Latest() {
 		return d.Migrate(ctx, schema.Up)
@@ -227,7 +227,7 @@ func (d *Database) Ping(ctx context.Context) error {
 	}
 	version, err := d.Version(ctx)
 	if err == nil && version < Latest() {
-		err = fmt.Errorf("schema version %d is older than %d: migrate first", version, Latest())
+		err = schema.TooOld(version, Latest())
 	}
 	if err != nil {
 		return fmt.Errorf("ping: %w", err)
