@@ -247,7 +247,7 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	case !rq.now.Before(t.Expires):
-		return fail(Verification, fixedReason("the link is over"))
+		return fail(Verification, fixedReason("the link has expired"))
 	}
 	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
 		return storeFailed(Callback, err)

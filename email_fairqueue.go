@@ -15,7 +15,7 @@ const (
 	waitingPoll         = 5 * time.Second // longest wait between looks at the line
 )
 
-// A waitingMail is in the store and due when its link is over, so that no
+// A waitingMail is in the store and due when its link has expired, so that no
 // worker claims it before its turn.
 type waitingMail struct {
 	mail Mail

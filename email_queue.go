@@ -107,7 +107,7 @@ func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 }
 
 // errLinkOver: a mail that is not worth sending any more.
-var errLinkOver = errors.New("its link is over")
+var errLinkOver = errors.New("its link has expired")
 
 // send hands a mail to its provider, for as long as its link is good.
 func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
@@ -145,7 +145,7 @@ func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause
 		q.giveUp(ctx, m, mail, "it was sent twice or more and not confirmed", cause)
 		return
 	case !due.Before(m.Expires):
-		q.giveUp(ctx, m, mail, "its link is over, or will be before the next attempt", cause)
+		q.giveUp(ctx, m, mail, "its link has expired, or will be before the next attempt", cause)
 		return
 	}
 	q.svc.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
@@ -185,7 +185,7 @@ func (q *mailQueue) runUnqueue(ctx context.Context) {
 		select {
 		case m := <-q.unwanted:
 			if err := q.remove(ctx, m); err != nil {
-				q.svc.log.Error("a mail that is not to go out is in the queue until its link is over", "err", err)
+				q.svc.log.Error("a mail that is not to go out is in the queue until its link has expired", "err", err)
 			}
 		case <-ended:
 			if len(q.unwanted) == 0 {

@@ -83,15 +83,15 @@ func TestMailAttempts(t *testing.T) {
 		"works":     {func(context.Context, int) error { return nil }, [2]int{1, 1}, ""},
 		"greylists": {func(_ context.Context, n int) error { return map[bool]error{true: busy}[n < 4] }, [2]int{4, 4}, ""},
 		"is busy for ever": {func(context.Context, int) error { return busy }, [2]int{6, 10},
-			"email: its link is over, or will be before the next attempt"},
+			"email: its link has expired, or will be before the next attempt"},
 		"hangs": {func(ctx context.Context, _ int) error { return hang(ctx) }, [2]int{4, 9},
-			"email: its link is over, or will be before the next attempt"},
+			"email: its link has expired, or will be before the next attempt"},
 		"hangs when the link ends": {func(ctx context.Context, n int) error {
 			if n < 8 {
 				return busy
 			}
 			return hang(ctx)
-		}, [2]int{9, 9}, "email: its link is over, or will be before the next attempt"},
+		}, [2]int{9, 9}, "email: its link has expired, or will be before the next attempt"},
 		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: it was refused for good"},
 		"refuses later": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: refused}[n < 3] }, [2]int{3, 3},
 			"email: it was refused for good"},

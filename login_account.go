@@ -23,7 +23,7 @@ func (l *login) change() outcome {
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
-		l.rq.log.Warn("Authorize returned an id that is no stored user; return the id of a stored user, or use session strategy jwt",
+		l.rq.log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:

@@ -122,7 +122,7 @@ func askedMaxAge(params url.Values) (*int64, error) {
 func parseMaxAge(s string) (int64, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
-		return 0, errors.New("max_age is no number of seconds")
+		return 0, errors.New("max_age is not a number of seconds")
 	}
 	return int64(n), nil
 }

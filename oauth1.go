@@ -237,7 +237,7 @@ func (x *Exchange) object(ctx context.Context, from string) (Profile, error) {
 	}
 	profile, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("userinfo: the answer is no object")
+		return nil, errors.New("userinfo: the answer is not an object")
 	}
 	return profile, nil
 }

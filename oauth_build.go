@@ -137,7 +137,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 	}
 	if age, set := f.AuthorizationParams["max_age"]; set {
 		if _, err := parseMaxAge(age); err != nil {
-			b.fail("AuthorizationParams[max_age]", "is no number of seconds", `write digits, such as "300"`)
+			b.fail("AuthorizationParams[max_age]", "is not a number of seconds", `write digits, such as "300"`)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.TokenParams)) {

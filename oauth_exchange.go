@@ -114,7 +114,7 @@ func (x *Exchange) Picture(ctx context.Context, url string) (string, error) {
 	}
 	image := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(body)
 	if !isPicture(image) {
-		return "", errors.New("the answer is no picture")
+		return "", errors.New("the answer is not a picture")
 	}
 	return image, nil
 }

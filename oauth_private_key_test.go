@@ -168,7 +168,7 @@ func TestPrivateKeyMistakes(t *testing.T) {
 	}{
 		"right":  {func(*authsvc.OAuth) {}, ""},
 		"no key": {func(o *authsvc.OAuth) { o.Client.PrivateKey = "" }, "Client.PrivateKey is missing"},
-		"no PEM": {func(o *authsvc.OAuth) { o.Client.PrivateKey = key[27:] }, "Client.PrivateKey is no PEM text and no JWK"},
+		"no PEM": {func(o *authsvc.OAuth) { o.Client.PrivateKey = key[27:] }, "Client.PrivateKey is neither PEM text nor a JWK"},
 		"public key": {func(o *authsvc.OAuth) {
 			o.Client.PrivateKey = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
 		}, "Client.PrivateKey is a public key"},

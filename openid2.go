@@ -191,7 +191,7 @@ func (o *OpenID2) build(b *builder) flow {
 		b.fail("Endpoint", "is missing", "write the address that people are sent to")
 	}
 	if u, err := url.Parse(o.ClaimedIDPrefix); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path == "" {
-		b.fail("ClaimedIDPrefix", "is no address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")
+		b.fail("ClaimedIDPrefix", "is not an address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")
 	}
 	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.MapProfile, account: Account{Type: f.wire.kind, Provider: o.ID}})
 	if o.Fields.ID == "" {

@@ -119,7 +119,7 @@ func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(plain))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil, errors.New("the claims are no object")
+		return nil, errors.New("the claims are not an object")
 	}
 	exact := map[string]json.RawMessage{}
 	for dec.More() {

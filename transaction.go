@@ -180,7 +180,7 @@ func (rq *request) findTx(state string) (*transaction, *authError) {
 	}
 	tx, ok := rq.openTx(pair{name, value})
 	if !ok || !rq.verifyState(&tx, state) {
-		return nil, fail(OAuthCallback, fixedReason("state does not verify or is over"))
+		return nil, fail(OAuthCallback, fixedReason("state does not verify or has expired"))
 	}
 	if tx.Provider != rq.providerID() {
 		return nil, fail(OAuthCallback, fixedReason("state belongs to an attempt at another provider"))

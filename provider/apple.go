@@ -97,7 +97,7 @@ func newAppleMint(options AppleOptions) (*appleMint, error) {
 	}
 	key, ok := applePrivateKey(options.PrivateKey)
 	if !ok {
-		return nil, &OptionError{Key: "private_key", Problem: "is no PEM text of a private key on the curve P-256",
+		return nil, &OptionError{Key: "private_key", Problem: "is not PEM text of a private key on the curve P-256",
 			Fix: "give the whole content of the .p8 file, from BEGIN PRIVATE KEY on"}
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: options.KeyID}}, nil)

@@ -18,11 +18,11 @@ import (
 func AzureADB2C(c authsvc.Client, issuer, tenantID string) (*authsvc.OAuth, error) {
 	at, err := url.Parse(server(issuer))
 	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || !strings.HasSuffix(at.Path, "/v2.0") || at.RawQuery != "" {
-		return nil, &OptionError{Key: "issuer", Problem: "is no https address that ends in /v2.0",
+		return nil, &OptionError{Key: "issuer", Problem: "is not an https address that ends in /v2.0",
 			Fix: "write https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0"}
 	}
 	if !isGUID(tenantID) {
-		return nil, &OptionError{Key: "tenant_id", Problem: "is no GUID", Fix: "copy the Tenant ID from the overview of the directory"}
+		return nil, &OptionError{Key: "tenant_id", Problem: "is not a GUID", Fix: "copy the Tenant ID from the overview of the directory"}
 	}
 	return &authsvc.OAuth{
 		ID: "azure-ad-b2c", Name: "Azure AD B2C", Client: c,

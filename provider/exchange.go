@@ -28,7 +28,7 @@ func object(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRe
 	}
 	answer, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New(id + ": the answer is no object")
+		return nil, errors.New(id + ": the answer is not an object")
 	}
 	return answer, nil
 }

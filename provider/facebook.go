@@ -63,7 +63,7 @@ func facebookProfile(ctx context.Context, x *authsvc.Exchange, address string) (
 	}
 	profile, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("facebook: the profile is no object")
+		return nil, errors.New("facebook: the profile is not an object")
 	}
 	return profile, nil
 }
@@ -73,7 +73,7 @@ var graphVersion = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
 func facebook(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	version := options["api_version"]
 	if version != "" && !graphVersion.MatchString(version) {
-		return nil, &OptionError{Key: "api_version", Problem: "is no version of the Graph API", Fix: "write one such as v24.0"}
+		return nil, &OptionError{Key: "api_version", Problem: "is not a version of the Graph API", Fix: "write one such as v24.0"}
 	}
 	return Facebook(c, version), nil
 }

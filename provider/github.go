@@ -42,7 +42,7 @@ func githubProfile(ctx context.Context, url string, x *authsvc.Exchange) (authsv
 	}
 	profile, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("github: the profile is no object")
+		return nil, errors.New("github: the profile is not an object")
 	}
 	delete(profile, "email")
 	delete(profile, "email_verified")

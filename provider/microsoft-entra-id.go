@@ -89,7 +89,7 @@ func withPhoto(o *authsvc.OAuth, authority, size string) error {
 		return nil
 	}
 	if !slices.Contains([]string{"48", "64", "96", "120"}, size) {
-		return &OptionError{Key: "profile_photo_size", Problem: "is no size", Fix: "use 48, 64, 96 or 120"}
+		return &OptionError{Key: "profile_photo_size", Problem: "is not a size", Fix: "use 48, 64, 96 or 120"}
 	}
 	graph := graphs()[authority]
 	if graph == "" {

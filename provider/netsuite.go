@@ -36,7 +36,7 @@ func netSuite(c authsvc.Client, options map[string]string) (authsvc.Provider, er
 	case options["account_id"] == "":
 		return nil, missing("account_id")
 	case !accountName.MatchString(options["account_id"]):
-		return nil, &OptionError{Key: "account_id", Problem: "is no account id", Fix: "write it as NetSuite shows it, such as 1234567_SB1"}
+		return nil, &OptionError{Key: "account_id", Problem: "is not an account id", Fix: "write it as NetSuite shows it, such as 1234567_SB1"}
 	case options["userinfo"] == "":
 		return nil, missing("userinfo")
 	}

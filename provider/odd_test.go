@@ -41,7 +41,7 @@ func TestReasons(t *testing.T) {
 			"token error with 200": "wechat: the answer has errcode 40029", "profile error with 200": "wechat: the answer has errcode 40003",
 		},
 		"wecom": {
-			"not of the company": "wecom: the person is no member of the company", "another member": "wecom: the directory answers another member",
+			"not of the company": "wecom: the person is not a member of the company", "another member": "wecom: the directory answers another member",
 			"token error with 200": "wecom: the answer has errcode 40001", "code error with 200": "wecom: the answer has errcode 40029",
 			"no errcode": "wecom: the answer has no known errcode",
 		},

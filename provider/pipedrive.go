@@ -43,7 +43,7 @@ func pipedriveMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, err
 	base := server(cmp.Or(x.Tokens.Text("api_domain"), "https://api.pipedrive.com"))
 	u, err := url.Parse(base)
 	if err != nil || base != "https://"+u.Host {
-		return nil, errors.New("pipedrive: api_domain of the token answer is no https://HOST")
+		return nil, errors.New("pipedrive: api_domain of the token answer is not https://HOST")
 	}
 	v, err := x.Get(ctx, base+"/v1/users/me")
 	if err != nil {
@@ -51,7 +51,7 @@ func pipedriveMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, err
 	}
 	profile, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("pipedrive: the profile is no object")
+		return nil, errors.New("pipedrive: the profile is not an object")
 	}
 	return profile, nil
 }

@@ -81,7 +81,7 @@ func shopifyTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (a
 	}
 	answer, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("shopify: the token answer is no object")
+		return nil, errors.New("shopify: the token answer is not an object")
 	}
 	return answer, nil
 }
@@ -106,9 +106,9 @@ func shopify(c authsvc.Client, options map[string]string) (authsvc.Provider, err
 	case shop == "":
 		return nil, missing("shop")
 	case !shopName.MatchString(shop):
-		return nil, &OptionError{Key: "shop", Problem: "is no name of a shop", Fix: "write what stands before .myshopify.com"}
+		return nil, &OptionError{Key: "shop", Problem: "is not the name of a shop", Fix: "write what stands before .myshopify.com"}
 	case version != "" && !shopVersion.MatchString(version):
-		return nil, &OptionError{Key: "api_version", Problem: "is no version", Fix: "write the quarter, such as 2026-07"}
+		return nil, &OptionError{Key: "api_version", Problem: "is not a version", Fix: "write the quarter, such as 2026-07"}
 	}
 	return Shopify(c, shop, options["api_version"]), nil
 }

@@ -27,7 +27,7 @@ func Steam(apiKey string) *authsvc.OpenID2 {
 			}
 			p, ok := v.(map[string]any)
 			if !ok {
-				return nil, errors.New("the summary is no object")
+				return nil, errors.New("the summary is not an object")
 			}
 			return p, nil
 		},

@@ -48,7 +48,7 @@ var stripeID = regexp.MustCompile(`^acct_[A-Za-z0-9]+$`)
 func stripeAccount(ctx context.Context, accounts string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	id := x.Tokens.Text("stripe_user_id")
 	if !stripeID.MatchString(id) {
-		return nil, errors.New("stripe: stripe_user_id of the token answer is no account id")
+		return nil, errors.New("stripe: stripe_user_id of the token answer is not an account id")
 	}
 	v, err := x.Get(ctx, accounts+"/"+id)
 	if err != nil {

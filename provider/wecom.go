@@ -73,7 +73,7 @@ func weComMember(ctx context.Context, codeURL, userURL string, x *authsvc.Exchan
 	}
 	id := who.Text("userid")
 	if id == "" {
-		return nil, fmt.Errorf("wecom: the person is no member of the company: %w", authsvc.ErrAccessDenied)
+		return nil, fmt.Errorf("wecom: the person is not a member of the company: %w", authsvc.ErrAccessDenied)
 	}
 	member, err := weComCall(ctx, x, authsvc.APIRequest{URL: userURL + "?" + url.Values{"userid": {id}}.Encode(), WithToken: true})
 	if err != nil {
@@ -100,7 +100,7 @@ func weCom(c authsvc.Client, options map[string]string) (authsvc.Provider, error
 	case options["agent_id"] == "":
 		return nil, missing("agent_id")
 	case !agentNumber.MatchString(options["agent_id"]):
-		return nil, &OptionError{Key: "agent_id", Problem: "is no number", Fix: "copy AgentId from the page of the app in the admin console"}
+		return nil, &OptionError{Key: "agent_id", Problem: "is not a number", Fix: "copy AgentId from the page of the app in the admin console"}
 	}
 	return WeCom(c, options["agent_id"]), nil
 }

@@ -90,7 +90,7 @@ func zohoCentre(home string, x *authsvc.Exchange) (region, accounts string, err 
 			return name, known, nil
 		}
 	}
-	return "", "", errors.New("zoho: accounts-server of the callback is no data centre of Zoho")
+	return "", "", errors.New("zoho: accounts-server of the callback is not a data centre of Zoho")
 }
 
 // zohoTokens redeems the code where it was issued.
@@ -113,7 +113,7 @@ func zohoTokens(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.
 	}
 	answer, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("zoho: the token answer is no object")
+		return nil, errors.New("zoho: the token answer is not an object")
 	}
 	answer["session_state"] = region
 	return answer, nil
@@ -155,7 +155,7 @@ func zohoUser(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.Pr
 func zoho(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	region := options["region"]
 	if _, ok := zohoCentres[region]; region != "" && !ok {
-		return nil, &OptionError{Key: "region", Problem: "is no data centre of Zoho",
+		return nil, &OptionError{Key: "region", Problem: "is not a data centre of Zoho",
 			Fix: "write one of " + strings.Join(slices.Sorted(maps.Keys(zohoCentres)), ", ")}
 	}
 	return Zoho(c, region), nil

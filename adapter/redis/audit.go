@@ -48,7 +48,7 @@ func (s *Store) ListAudit(ctx context.Context, since time.Time, after string, li
 		_, object, _ := strings.Cut(whole, "\n")
 		var r authsvc.AuditRecord
 		if err := json.Unmarshal([]byte(object), &r); err != nil {
-			return nil, fmt.Errorf("redis: audit_list: a record is no JSON: %w", err)
+			return nil, fmt.Errorf("redis: audit_list: a record is not JSON: %w", err)
 		}
 		list = append(list, r)
 	}

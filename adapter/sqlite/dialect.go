@@ -64,7 +64,7 @@ func decodeTime(v any) (time.Time, error) {
 				return t, nil
 			}
 		}
-		return time.Time{}, errors.New("time column holds text that is no time")
+		return time.Time{}, errors.New("time column holds text that is not a time")
 	}
 	return time.Time{}, fmt.Errorf("time column holds a %T", v)
 }

@@ -24,7 +24,7 @@ type Answer struct {
 func ParseAnswer(body []byte) (Answer, error) {
 	values, err := url.ParseQuery(strings.TrimSpace(string(body)))
 	if err != nil {
-		return Answer{}, errors.New("the answer is no form")
+		return Answer{}, errors.New("the answer is not a form")
 	}
 	a := Answer{Fields: make(map[string]string, len(values))}
 	for name, list := range values {

@@ -161,7 +161,7 @@ func TestAssertionAudience(t *testing.T) {
 		"secret as well":       {func(c *Config) { c.ClientSecret = testSecret }, "", "client secret: has no use"},
 		"secret that is made":  {func(c *Config) { c.SecretPerGrant = true }, "", "auth method: "},
 		"key of another":       {func(c *Config) { c.ClientSecret, c.AuthMethod = testSecret, ClientSecretPost }, "", "private key: needs the method"},
-		"no key":               {func(c *Config) { c.PrivateKey = "" }, "", "private key: is no PEM"},
+		"no key":               {func(c *Config) { c.PrivateKey = "" }, "", "private key: is neither PEM"},
 		"parameter of its own": {func(c *Config) { c.TokenParams = map[string]string{"client_assertion": "x"} }, "", "token params"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type KeyError struct{ Problem, Fix string }
 func (e *KeyError) Error() string { return e.Problem }
 
 var (
-	errNoKey     = &KeyError{"is no PEM text and no JWK", "give the whole file, from BEGIN PRIVATE KEY on, or a private JWK"}
+	errNoKey     = &KeyError{"is neither PEM text nor a JWK", "give the whole file, from BEGIN PRIVATE KEY on, or a private JWK"}
 	errPublicKey = &KeyError{"is a public key", "give the private key; the public one is for the provider"}
 	errKeyKind   = &KeyError{"is of a kind that is not supported", "use an EC key on P-256 or P-384, an Ed25519 key, or an RSA key of 2048 to 8192 bits"}
 	errKeyAlg    = &KeyError{"names an algorithm (alg) that is not supported for its kind", "use ES256, ES384, EdDSA, RS256 or PS256 by the kind of the key, or leave alg out"}

@@ -54,7 +54,7 @@ func (a Assertion) Check(endpoint, returnTo string) error {
 	case a["ns"] != namespace:
 		return errors.New("the answer is not of OpenID Authentication 2.0")
 	case a["mode"] != "id_res":
-		return errors.New("the answer is no assertion")
+		return errors.New("the answer is not an assertion")
 	case a["op_endpoint"] != endpoint:
 		return errors.New("op_endpoint is of another provider")
 	case a["return_to"] != returnTo:

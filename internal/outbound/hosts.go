@@ -80,7 +80,7 @@ func CheckHosts(hosts []string) error {
 		u := hostURL(name)
 		ok := u != nil && (!any || wildcardOf(u.Hostname()))
 		if !ok {
-			return fmt.Errorf("name %q, which is no host[:port] and no *.domain", host)
+			return fmt.Errorf("name %q, which is neither host[:port] nor *.domain", host)
 		}
 	}
 	return nil

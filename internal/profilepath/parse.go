@@ -65,7 +65,7 @@ func (p *pathParser) unexpected() error {
 	if p.rest == "" {
 		return errors.New("ends too early")
 	}
-	return errors.New("is no path from " + strconv.Quote(start(p.rest, 20)) + " on")
+	return errors.New("is not a path from " + strconv.Quote(start(p.rest, 20)) + " on")
 }
 
 // text reads up to the next bar: a path, or text with paths in braces.

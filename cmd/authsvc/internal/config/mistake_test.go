@@ -163,7 +163,7 @@ func TestProviderMistakes(t *testing.T) {
 		"foreign option":  {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
 		"option missing":  {file: "providers: [{id: bungie, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].api_key is missing; write the API key of the application at bungie.net (or set AUTHSVC_BUNGIE_API_KEY)"}},
 		"options missing": {file: "providers: [{id: netsuite, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].account_id is missing", "F:1: providers[0].userinfo is missing"}},
-		"option wrong":    {file: "providers: [{id: netsuite, client_id: a, client_secret: b, account_id: x.evil, userinfo: https://a.example}]\n", want: []string{"F:1: providers[0].account_id is no account id; write it as NetSuite shows it"}},
+		"option wrong":    {file: "providers: [{id: netsuite, client_id: a, client_secret: b, account_id: x.evil, userinfo: https://a.example}]\n", want: []string{"F:1: providers[0].account_id is not an account id; write it as NetSuite shows it"}},
 		"option as list":  {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: [a]}]\n", want: []string{"F:1: providers[0].issuer is not text; write one value"}},
 		"option":          {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
 		"alias":           {file: "providers: [{id: polis, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
