@@ -135,7 +135,7 @@ func (rq *request) note(e AuditEvent) (told bool) {
 	return rq.recordLimited(rq.ctx, rq.networkKey(), e)
 }
 
-// record writes an audit event to the log and to the store, and tells it.
+// record writes an audit event to the log and to the store, and calls the event.
 func (s *Service) record(ctx context.Context, e AuditEvent) {
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()

@@ -52,9 +52,9 @@ type auditQueue struct {
 	done  chan struct{} // closed when that was done
 	end   func()
 
-	mu   sync.Mutex
-	lost int // since the last line about it
-	told bool
+	mu         sync.Mutex
+	lost       int // since the last line about it
+	dropLogged bool
 }
 
 func newAuditQueue(store AuditLog, log *slog.Logger, keep time.Duration) *auditQueue {
@@ -82,8 +82,8 @@ func (t *auditQueue) add(r AuditRecord) {
 func (t *auditQueue) dropped(n int) {
 	t.mu.Lock()
 	t.lost += n
-	tell := !t.told
-	t.told = true
+	tell := !t.dropLogged
+	t.dropLogged = true
 	t.mu.Unlock()
 	if tell {
 		t.log.Error("audit events do not get into the store; they are in the log, and how many there were is said when it works again")
@@ -94,7 +94,7 @@ func (t *auditQueue) dropped(n int) {
 func (t *auditQueue) recovered() {
 	t.mu.Lock()
 	n := t.lost
-	t.lost, t.told = 0, false
+	t.lost, t.dropLogged = 0, false
 	t.mu.Unlock()
 	if n > 0 {
 		t.log.Error("audit events that are in the log did not get into the store", "events", n)

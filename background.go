@@ -191,7 +191,7 @@ func sleep(life context.Context, d time.Duration) bool {
 	}
 }
 
-// detached is a context for one call of an errand, which the end of the service
+// detached is a context for one call of a task, which the end of the service
 // does not cut short.
 func detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), d)

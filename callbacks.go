@@ -93,7 +93,7 @@ type Events struct {
 	Audit        func(ctx context.Context, e AuditEvent)
 }
 
-// A SignInEvent tells that a session began.
+// A SignInEvent reports that a session began.
 type SignInEvent struct {
 	User      User
 	Account   Account
@@ -101,7 +101,7 @@ type SignInEvent struct {
 	IsNewUser bool
 }
 
-// A SignOutEvent tells that a session ended. One of the two is set.
+// A SignOutEvent reports that a session ended. One of the two is set.
 type SignOutEvent struct {
 	Claims  Claims
 	Session *SessionRecord

@@ -169,7 +169,7 @@ type CookieOptions struct {
 // RateLimit bounds attempts: in the store, for all replicas; without one, or
 // while it fails, per process. A zero Rate means the default.
 type RateLimit struct {
-	Disabled              bool // also tells each refusal in log and audit, instead of one a minute and a count
+	Disabled              bool // also reports each refusal in log and audit, instead of one a minute and a count
 	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, and per browser that signed in with it before, default 5/h
 	EmailTotal            Rate // mails in all, default 1000/h; past it they wait for a turn

@@ -144,7 +144,7 @@ func (j *jar) get(name string) (string, bool) {
 	return value, found
 }
 
-// session joins the session cookie. present tells whether any cookie of that
+// session joins the session cookie. present reports whether any cookie of that
 // name or its chunks came; a value of "" with present means that they do not
 // make sense together and are to be expired.
 func (j *jar) session() (value string, present bool) {

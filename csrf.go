@@ -14,9 +14,9 @@ import (
 
 // csrfTokens makes and checks the signed double-submit cookie.
 type csrfTokens interface {
-	// mint returns a new token, of the lineage unless that is "", and the
+	// issue returns a new token, of the lineage unless that is "", and the
 	// cookie value that vouches for it.
-	mint(lineage, sid string) (token, cookie string)
+	issue(lineage, sid string) (token, cookie string)
 	// open reports whether a cookie value verifies. The token that it claims to
 	// vouch for is also returned if it was made for another session.
 	open(cookie, sid string) (token string, ok bool)
@@ -31,7 +31,7 @@ func lineage(token string) string { return token[:len(token)/2] }
 // boundCSRF signs with a key of its own and binds the token to the session.
 type boundCSRF struct{ mac *seal.MAC }
 
-func (c boundCSRF) mint(lineage, sid string) (token, cookie string) {
+func (c boundCSRF) issue(lineage, sid string) (token, cookie string) {
 	token = lineage + seal.Token()[len(lineage):]
 	return token, token + "." + b64(c.mac.Sum(token, sid))
 }
@@ -53,7 +53,7 @@ func (c boundCSRF) open(cookie, sid string) (string, bool) {
 // It is bound to no session; doc.go lists that among the deviations of compat.
 type nextAuthCSRF struct{ secrets []string }
 
-func (c nextAuthCSRF) mint(lineage, _ string) (token, cookie string) {
+func (c nextAuthCSRF) issue(lineage, _ string) (token, cookie string) {
 	token = lineage + hex.EncodeToString(seal.Random(32))[len(lineage):]
 	return token, token + "%7C" + hashHex(token, c.secrets[0])
 }
@@ -125,7 +125,7 @@ func (rq *request) rotateCSRF(sid, userID string) {
 }
 
 func (rq *request) setCSRF(sid string) {
-	token, value := rq.csrf.mint(rq.csrfLineage(), sid)
+	token, value := rq.csrf.issue(rq.csrfLineage(), sid)
 	rq.csrfRead, rq.csrfValue = true, token
 	rq.setCookie(cookie{name: rq.names.csrf, value: value})
 }

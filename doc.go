@@ -31,7 +31,7 @@
 // # Words
 //
 // A Provider is one way to sign in. A User is a person; an Account links a
-// User to one identity at one provider. A Session tells who is signed in; it
+// User to one identity at one provider. A Session is who is signed in; it
 // lives in the Adapter (strategy "database") or in the cookie itself (strategy
 // "jwt", which is really a JWE: encrypted). A VerificationToken is an
 // outstanding e-mail link. The word callback alone means the route; the

@@ -83,8 +83,8 @@ func FuzzChunks(f *testing.F) {
 func FuzzCSRF(f *testing.F) {
 	own, v4 := fuzzed(f, CompatNone).csrf.(boundCSRF), fuzzed(f, NextAuthV4).csrf.(nextAuthCSRF)
 	for _, sid := range []string{"", "session"} {
-		_, one := own.mint("", sid)
-		_, two := v4.mint("", sid)
+		_, one := own.issue("", sid)
+		_, two := v4.issue("", sid)
 		for _, cookie := range []string{one, two, one + "=", one[1:], strings.Replace(one, ".", "..", 1), strings.ToUpper(two), two + "|x", strings.Replace(two, "%7C", "|", 1), strings.Replace(two, "%7C", "%7c", 1), "%", "|", "."} {
 			f.Add(cookie, sid)
 			f.Add(cookie, sid+"x")

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Session tells who is signed in. Its JSON form is the client-safe object of
+// A Session is who is signed in. Its JSON form is the client-safe object of
 // GET session.
 type Session struct {
 	UserID   string
@@ -85,7 +85,7 @@ type sessions interface {
 	// endBy ends a user's sessions that began by a provider, and those of which
 	// that is unknown, and returns the stored ones.
 	endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error)
-	// refersToUser tells whether a session record needs a stored user.
+	// refersToUser reports whether a session record needs a stored user.
 	refersToUser() bool
 	// id names the session for the CSRF token, without asking the store.
 	id(raw string, now time.Time) string

@@ -53,7 +53,7 @@ func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	case !odd:
 		err := json.Unmarshal(plain, c)
 		if wrongType := new(json.UnmarshalTypeError); !shared || !errors.As(err, &wrongType) {
-			c.settle(shared)
+			c.dropForeignClaims(shared)
 			return err
 		}
 	}
@@ -70,13 +70,13 @@ func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	}
 	*c = sessionClaims{}
 	err = json.Unmarshal(raw, c)
-	c.settle(shared)
+	c.dropForeignClaims(shared)
 	return err
 }
 
-// settle leaves what the engine's own claims say: of a token that this engine
+// dropForeignClaims leaves what the engine's own claims say: of a token that this engine
 // made, of one that it adopted, or of another program's.
-func (c *sessionClaims) settle(shared bool) {
+func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
 		c.SID, c.AuthTime, c.Provider, c.Epoch = c.AdoptedSID, c.AdoptedTime, "", nil

@@ -46,7 +46,7 @@ func signOut(rq *request) outcome {
 		}
 		if ended != nil {
 			e := AuditEvent{Name: "sign_out.succeeded"}
-			e.UserID, e.Provider = ended.who()
+			e.UserID, e.Provider = ended.auditFields()
 			rq.note(e)
 			if rq.events.SignOut != nil {
 				rq.emit("signOut", func() { rq.events.SignOut(rq.ctx, *ended) })
@@ -93,7 +93,7 @@ func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken f
 // here either way.
 func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
 	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
-	tx.EndedUser, tx.EndedAt = ended.who()
+	tx.EndedUser, tx.EndedAt = ended.auditFields()
 	rq.makeState(tx)
 	to := rq.providerLogout(tx)
 	if to.URL == "" {
@@ -143,8 +143,8 @@ func (rq *request) idTokenHint(ctx context.Context, userID, provider string) str
 	return a.IDToken
 }
 
-// who tells whose session ended and by which provider it began.
-func (e *SignOutEvent) who() (userID, provider string) {
+// auditFields returns whose session ended and by which provider it began.
+func (e *SignOutEvent) auditFields() (userID, provider string) {
 	if e.Session != nil {
 		return e.Session.UserID, e.Session.Provider
 	}

@@ -102,7 +102,7 @@ func (rq *request) endByProvider(t *oidc.LogoutToken, id string, former formerID
 	return noContent{http.StatusOK}
 }
 
-// endSessionsBy ends a user's sessions of one provider and tells.
+// endSessionsBy ends a user's sessions of one provider and reports it.
 func (s *Service) endSessionsBy(ctx context.Context, userID, provider string, now time.Time) error {
 	ended, err := s.sessions.endBy(ctx, userID, provider, now)
 	if s.events.SignOut == nil {

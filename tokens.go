@@ -128,7 +128,7 @@ func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error
 	return list, nil
 }
 
-// readAccount is vault.read. What an older secret sealed is stored anew, if
+// readAccount is tokenStorage.read. What an older secret sealed is stored anew, if
 // that can be done now and nobody replaced it meanwhile: the secret can be
 // taken away some day. kept is the account as it is stored then.
 func (s *Service) readAccount(ctx context.Context, stored Account) (a, kept Account) {
@@ -233,7 +233,7 @@ func fresh(a *Account, at time.Time) bool {
 	return a.AccessToken != "" && (a.ExpiresAt == 0 || at.Before(time.Unix(a.ExpiresAt, 0)))
 }
 
-// renewable tells why the tokens of an account cannot be refreshed.
+// renewable reports why the tokens of an account cannot be refreshed.
 func (s *Service) renewable(a *Account) error {
 	_, able := s.flows[a.Provider].(tokenKeeper)
 	switch {

@@ -92,18 +92,18 @@ func (r *refresh) run(life context.Context) {
 		r.svc.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		switch {
 		case errors.Is(err, errWrongSubject):
-			r.tell(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
+			r.audit(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
 		case errors.Is(err, oidc.ErrMisaddressed):
-			r.tell(ctx, "token.misaddressed", "a refresh was answered with an ID token of another issuer or client")
+			r.audit(ctx, "token.misaddressed", "a refresh was answered with an ID token of another issuer or client")
 		default:
-			r.tell(ctx, "token.refresh_failed", "the provider did not give new ones")
+			r.audit(ctx, "token.refresh_failed", "the provider did not give new ones")
 		}
 		r.finish("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)
 	}
 }
 
-// tell records what came of the refresh.
-func (r *refresh) tell(ctx context.Context, name, reason string) {
+// audit records what came of the refresh.
+func (r *refresh) audit(ctx context.Context, name, reason string) {
 	r.svc.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
@@ -133,7 +133,7 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 		if last || time.Since(began) > storeGiveUp {
 			r.svc.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
 				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
-			r.tell(life, "token.refresh_failed", "new ones came and could not be stored")
+			r.audit(life, "token.refresh_failed", "new ones came and could not be stored")
 			r.finish("", errNotStored, 0)
 			r.svc.refreshes.clear(r.key, r.call)
 			return
@@ -184,7 +184,7 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 }
 
 // refused marks the stored tokens, so that the provider is not asked again
-// before the next sign-in, and tells.
+// before the next sign-in, and reports it.
 func (r *refresh) refused(life context.Context, cause error) {
 	marked := r.old
 	marked.AccessToken, marked.RefreshToken, marked.ExpiresAt = "", refusedToken, 0
@@ -194,14 +194,14 @@ func (r *refresh) refused(life context.Context, cause error) {
 			return
 		}
 		r.svc.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
-		r.tell(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
+		r.audit(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
 		r.finish("", ErrTokenRefused, refreshPause)
 		return
 	}
 	r.svc.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
 	ctx, cancel := detached(life, loginTimeout)
 	defer cancel()
-	r.tell(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
+	r.audit(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
 	if watch := r.svc.events.TokenRefused; watch != nil {
 		a := r.old
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
@@ -230,7 +230,7 @@ type refreshCalls struct {
 	all map[string]*refreshCall
 }
 
-// join returns the flight of an account; mine tells that the caller has to run
+// join returns the call about an account; mine reports that the caller has to run
 // it.
 func (f *refreshCalls) join(key string, now time.Time) (fl *refreshCall, mine bool) {
 	f.mu.Lock()
