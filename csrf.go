@@ -14,25 +14,25 @@ import (
 
 // csrfTokens makes and checks the signed double-submit cookie.
 type csrfTokens interface {
-	// issue returns a new token, of the lineage unless that is "", and the
+	// issue returns a new token, which begins with browser unless that is "", and the
 	// cookie value that vouches for it.
-	issue(lineage, sid string) (token, cookie string)
+	issue(browser, sid string) (token, cookie string)
 	// open reports whether a cookie value verifies. The token that it claims to
 	// vouch for is also returned if it was made for another session.
 	open(cookie, sid string) (token string, ok bool)
 }
 
-// lineage is the first half of a token, which the browser's next one begins
+// browserPart is the first half of a token, which the browser's next one begins
 // with: what hangs on it, a sign-in that waits for a provider, outlives the
 // session. The second half is fresh in every token. Each has 126 random bits or
 // more.
-func lineage(token string) string { return token[:len(token)/2] }
+func browserPart(token string) string { return token[:len(token)/2] }
 
 // boundCSRF signs with a key of its own and binds the token to the session.
 type boundCSRF struct{ mac *seal.MAC }
 
-func (c boundCSRF) issue(lineage, sid string) (token, cookie string) {
-	token = lineage + seal.Token()[len(lineage):]
+func (c boundCSRF) issue(browser, sid string) (token, cookie string) {
+	token = browser + seal.Token()[len(browser):]
 	return token, token + "." + b64(c.mac.Sum(token, sid))
 }
 
@@ -53,8 +53,8 @@ func (c boundCSRF) open(cookie, sid string) (string, bool) {
 // It is bound to no session; doc.go lists that among the deviations of compat.
 type nextAuthCSRF struct{ secrets []string }
 
-func (c nextAuthCSRF) issue(lineage, _ string) (token, cookie string) {
-	token = lineage + hex.EncodeToString(seal.Random(32))[len(lineage):]
+func (c nextAuthCSRF) issue(browser, _ string) (token, cookie string) {
+	token = browser + hex.EncodeToString(seal.Random(32))[len(browser):]
 	return token, token + "%7C" + hashHex(token, c.secrets[0])
 }
 
@@ -125,24 +125,24 @@ func (rq *request) rotateCSRF(sid, userID string) {
 }
 
 func (rq *request) setCSRF(sid string) {
-	token, value := rq.csrf.issue(rq.csrfLineage(), sid)
+	token, value := rq.csrf.issue(rq.csrfBrowserPart(), sid)
 	rq.csrfRead, rq.csrfValue = true, token
 	rq.setCookie(cookie{name: rq.names.csrf, value: value})
 }
 
-// csrfLineage is what the browser's next token begins with, "" for something
+// csrfBrowserPart is what the browser's next token begins with, "" for something
 // new. A token that does not verify is carried on only for the sake of an
 // attempt that may still end with it; it comes from a planted cookie else.
-func (rq *request) csrfLineage() string {
+func (rq *request) csrfBrowserPart() string {
 	if token := rq.csrfToken(); token != "" {
-		return lineage(token)
+		return browserPart(token)
 	}
 	if rq.csrfClaim == "" {
 		return ""
 	}
 	txs, _ := rq.pending()
 	if slices.ContainsFunc(txs, func(tx transaction) bool { return rq.began(&tx) }) {
-		return lineage(rq.csrfClaim)
+		return browserPart(rq.csrfClaim)
 	}
 	return ""
 }

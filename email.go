@@ -96,11 +96,11 @@ func (f *emailFlow) begin(rq *request) outcome {
 	}
 	known := rq.hasDeviceCookie(f.deviceKey(address))
 	// Counted whatever the callback said: it must not show in the time taken.
-	kept := rq.limitMail(emailaddr.Mailbox(address), known)
+	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
-		kept = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
+		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
 	}
-	return f.request(rq, address, known, kept)
+	return f.request(rq, address, known, withheld)
 }
 
 // deviceKey names an address in the cookie of browsers that signed in with it.
@@ -111,9 +111,9 @@ func (f *emailFlow) account(address string) Account {
 }
 
 // request does the same work whether or not a mail goes out: without one,
-// because of kept, it stores a token that nobody knows.
-func (f *emailFlow) request(rq *request, address string, known bool, kept AuditEvent) outcome {
-	send := kept.Name == ""
+// because of withheld, it stores a token that nobody knows.
+func (f *emailFlow) request(rq *request, address string, known bool, withheld AuditEvent) outcome {
+	send := withheld.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	link := f.link(rq, address, plain)
@@ -131,9 +131,9 @@ func (f *emailFlow) request(rq *request, address string, known bool, kept AuditE
 		return storeFailed(EmailSignin, err)
 	}
 	if send {
-		kept.Name = "email.requested"
+		withheld.Name = "email.requested"
 	}
-	rq.audit(kept.Name, kept.Code, kept.Reason) // before what becomes of the mail
+	rq.audit(withheld.Name, withheld.Code, withheld.Reason) // before what becomes of the mail
 	if send {
 		rq.mails.wake()
 	} else {
@@ -168,7 +168,7 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 // may have. Past that no mail goes out, for the event that is returned, and the
 // answer is the same. A browser known to the address has counts of its own, so
 // that strangers do not use up its owner's.
-func (rq *request) limitMail(mailbox string, known bool) (kept AuditEvent) {
+func (rq *request) limitMail(mailbox string, known bool) (withheld AuditEvent) {
 	whose := ""
 	if known {
 		whose = "known\x00"
@@ -186,7 +186,7 @@ func (rq *request) limitMail(mailbox string, known bool) (kept AuditEvent) {
 	if _, ok := rq.permit(rq.limits.mailbox, whose+mailbox); !ok {
 		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one mailbox"}
 	}
-	return kept
+	return withheld
 }
 
 // complete: GET redeems a link at once only in the browser that asked for it;
@@ -274,7 +274,7 @@ func (e *Email) build(b *builder) flow {
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
 		limit: func(l *limits) *limiter { return l.link }}
-	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
+	b.needStorage("", "is email, but there is no storage", "links are withheld in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}

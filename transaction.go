@@ -27,8 +27,8 @@ const (
 // that tabs do not disturb each other and starting costs the server nothing.
 //
 // The state parameter is random.mac: 144 random bits and an HMAC that binds
-// them to the hash of the CSRF token's lineage, the provider and the expiry
-// (RFC 6749 §10.12, RFC 9700 §4.7). The lineage outlives the session, and so
+// them to the hash of the CSRF token's browser part, the provider and the expiry
+// (RFC 6749 §10.12, RFC 9700 §4.7). That part outlives the session, and so
 // does the attempt.
 type transaction struct {
 	Provider    string `json:"p"`
@@ -40,7 +40,7 @@ type transaction struct {
 	CallbackIs  string `json:"d,omitempty"` // its digest, if only its own cookie has room for it
 	LinkTo      string `json:"l,omitempty"` // id of the user who asked to link
 	LinkImplied bool   `json:"m,omitempty"` // nobody asked: being signed in was the wish
-	Browser     string `json:"b"`           // lineageHash of the CSRF token
+	Browser     string `json:"b"`           // browserHash of the CSRF token
 	Expires     int64  `json:"e"`           // seconds since 1970
 	State       string `json:"s"`
 	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
@@ -50,7 +50,7 @@ type transaction struct {
 	EndedAt     string `json:"o,omitempty"` // and the provider that it began by
 }
 
-func lineageHash(token string) string { return seal.Digest("csrf lineage " + lineage(token)) }
+func browserHash(token string) string { return seal.Digest("csrf lineage " + browserPart(token)) }
 
 func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
 
@@ -63,7 +63,7 @@ func (rq *request) startTx(tx *transaction) *authError {
 // makeState binds a new attempt to this browser, now and the provider.
 func (rq *request) makeState(tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
-	tx.Browser = lineageHash(rq.csrfToken())
+	tx.Browser = browserHash(rq.csrfToken())
 	random := b64(seal.Random(18))
 	tx.State = random + "." + b64(rq.keys.state.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 }
@@ -241,14 +241,14 @@ func (rq *request) useOnce(key string, expires time.Time) error {
 // nothing. With nobody signed in, the token counts also if its proof is of a
 // session that is gone, one that has expired or was cleared while the person
 // was at the provider. That opens nothing: only the browser of the attempt has
-// a token of that lineage, and whoever can plant a pair could as well plant one
+// a token with that part, and whoever can plant a pair could as well plant one
 // that was made without a session.
 func (rq *request) began(tx *transaction) bool {
 	token := rq.csrfToken()
 	if token == "" && rq.sid() == "" {
 		token = rq.csrfClaim
 	}
-	return token != "" && sameSecret(tx.Browser, lineageHash(token))
+	return token != "" && sameSecret(tx.Browser, browserHash(token))
 }
 
 // endLinks ends the pending attempts to link, except those of the user who is
