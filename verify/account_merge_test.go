@@ -152,7 +152,7 @@ func account04(t *T) {
 		}
 		return err
 	}
-	if err := repointed(evil.Issuer()); err == nil || !strings.Contains(err.Error(), "providers.op ") {
+	if err := repointed(evil.Issuer()); err == nil || !strings.Contains(err.Error(), "Providers[0] ") {
 		t.Errorf("the id was pointed to another issuer: %v", err)
 	}
 	if err := repointed(w.OP.Issuer()); err != nil {

@@ -106,7 +106,7 @@ func email09(t *T) {
 			config.Events.Audit = emailGivenUp(&config, given)
 			service, err := authsvc.New(config)
 			if err != nil {
-				if e.From == "Acme <no-reply@app.test>" || !strings.Contains(err.Error(), ".from ") {
+				if e.From == "Acme <no-reply@app.test>" || !strings.Contains(err.Error(), ".From ") {
 					t.Errorf("no start: %v", err)
 				}
 				return // refused where it is written

@@ -333,7 +333,7 @@ func jwe14(t *T) {
 				t.Errorf("%s: the message holds it: %v", what, err)
 			}
 		}
-		if !strings.Contains(err.Error(), "authsvc secret") {
+		if !strings.Contains(err.Error(), "random bytes") {
 			t.Errorf("%s: the message does not say how to mend it: %v", what, err)
 		}
 	}

@@ -189,7 +189,7 @@ func outbound06(t *T) {
 	for _, issuer := range []string{"http://id.test", "HTTP://id.test", "http://10.0.0.1", "http://127.0.0.1.id.test", "http://localhost.id.test", "http://0.0.0.0", "ftp://id.test", "id.test", "//id.test",
 		"https://user:secret-in-the-issuer@id.test", "https://id.test#x", "https://id.test?x=y", "http://[::ffff:10.0.0.1]"} {
 		err := with(issuer)
-		if list := authsvc.ConfigErrors(err); len(list) == 0 || list[0].Field != "providers[0].issuer" {
+		if list := authsvc.ConfigErrors(err); len(list) == 0 || list[0].Field != "Providers[0].Issuer" {
 			t.Errorf("%s: %v", issuer, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret-in-the-issuer") {
