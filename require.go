@@ -70,7 +70,7 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 			if v != nil {
 				again = "true"
 			}
-			http.Redirect(w, r, weburl.WithQuery(s.base+"/signin", "callbackUrl", back, "again", again), http.StatusFound)
+			http.Redirect(w, r, weburl.WithQuery(s.base+"/signin", "callbackUrl", back, "again", again), http.StatusFound) // #nosec G710 -- to our own page, which checks callbackUrl
 			return
 		}
 		if renewed != nil && rq.setSession(renewed.value, renewed.expires) {
