@@ -70,7 +70,7 @@ verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes 
 	go test -count 1 -p 1 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
 
 bench: ## ns/op, B/op and allocs/op of the routes that matter
-	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal
+	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal ./internal/test/engine
 	go test -run '^$$' -bench . -benchtime 20000x ./adapter/sqlite
 
 figures: ## hold GET session to its floor (no -race)
