@@ -158,10 +158,14 @@ func (*noAdapter) Ping(context.Context) error                         { return n
 func (s *Service) openStore() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	if _, err := s.adapter.PutMeta(ctx, metaCompat, string(s.dialect.mode)); err != nil {
+	mode, err := s.adapter.PutMeta(ctx, metaCompat, string(s.dialect.mode))
+	if err != nil {
 		return storeUnusable(err)
 	}
-	if err := s.checkStore(ctx, ""); err != nil {
+	if err := s.checkMode(mode); err != nil {
+		return err
+	}
+	if err := s.checkStore(ctx, metaCompat); err != nil {
 		return err
 	}
 	s.startRevocations(ctx)
@@ -205,20 +209,32 @@ func (s *Service) acceptMeta(ctx context.Context, key, value string, dryRun bool
 
 // checkStore judges what the store remembers, but for one record.
 func (s *Service) checkStore(ctx context.Context, except string) error {
-	want := string(s.dialect.mode)
-	mode, err := s.adapter.GetMeta(ctx, metaCompat)
-	switch {
-	case except == metaCompat, errors.Is(err, ErrNotFound):
-	case err != nil:
-		return storeUnusable(err)
-	case mode != want:
-		return &ConfigError{Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
-			Fix: "change it back, or have the store converted by Service.AcceptCompat (ends all sessions)"}
+	if except != metaCompat {
+		mode, err := s.adapter.GetMeta(ctx, metaCompat)
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return storeUnusable(err)
+		default:
+			if err := s.checkMode(mode); err != nil {
+				return err
+			}
+		}
 	}
 	if err := s.setClock(ctx); err != nil {
 		return &ConfigError{Field: "Adapter", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
 	return s.checkIssuers(ctx, except)
+}
+
+// checkMode compares the mode that the store was used with.
+func (s *Service) checkMode(mode string) error {
+	want := string(s.dialect.mode)
+	if mode == want {
+		return nil
+	}
+	return &ConfigError{Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
+		Fix: "change it back, or have the store converted by Service.AcceptCompat (ends all sessions)"}
 }
 
 // startRevocations reads the log of revocations, if that is soon done. Else it

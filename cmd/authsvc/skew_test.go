@@ -15,7 +15,7 @@ import (
 	"authsvc/adapter/postgres"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
-	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/servertest"
 )
 
@@ -157,14 +157,14 @@ func (to *replicaTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A skewGuest is a browser that one replica serves, until at chooses another.
 type skewGuest struct {
-	*arena.Visitor
+	*browser.Browser
 	*skewedReplicas
 	to *replicaTransport
 }
 
 func (f *skewedReplicas) newGuest(at int) *skewGuest {
 	to := &replicaTransport{f.replicas[at].addr}
-	return &skewGuest{arena.NewVisitor(f.origin, to), f, to}
+	return &skewGuest{browser.New(f.origin, to), f, to}
 }
 
 func (g *skewGuest) at(i int) *skewGuest {

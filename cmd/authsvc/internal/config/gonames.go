@@ -58,8 +58,8 @@ func inKeys(text string) string {
 	return goName.ReplaceAllStringFunc(text, keyOf)
 }
 
-// fixes are those of mistakes that are fixed otherwise in a configuration than
-// in a program.
+// fix is what to do about a mistake that the engine found. Some are fixed
+// otherwise in a configuration than in a program.
 func (s *Settings) fix(e *authsvc.ConfigError) string {
 	field := e.Field
 	if i := ofProvider.FindStringSubmatch(field); i != nil {
