@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func fortyTwoEntry() Entry {
+	return Entry{
+		ID: "42-school", Name: "42 School", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://api.intra.42.fr/apidoc/guides/web_application_flow",
+		New:  plain(FortyTwo),
+	}
+}
+
 // FortyTwo signs in students of the 42 schools with their intranet account.
 // The address is the one that the school gave out; nothing in the profile
 // vouches for it.

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func amazonEntry() Entry {
+	return Entry{
+		ID: "amazon", Name: "Login with Amazon", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html",
+		New:  plain(Amazon),
+	}
+}
+
 // Amazon signs in with an Amazon account (Login with Amazon). The id differs
 // from one security profile to the next. Nothing vouches for the address.
 //

@@ -23,6 +23,24 @@ type AppleOptions struct {
 	PrivateKey string // the .p8 file of that key, PEM; \n may stand for the end of a line
 }
 
+func appleEntry() Entry {
+	return Entry{
+		ID: "apple", Name: "Apple", Protocol: "oidc", Email: EmailClaim, NoSecret: true,
+		Docs: "https://developer.apple.com/documentation/signinwithapplerestapi",
+		Options: []Option{
+			{Key: "team_id", Doc: "the Team ID of the developer account", Example: "A1B2C3D4E5", Required: true},
+			{Key: "key_id", Doc: "the id of the key for Sign in with Apple", Example: "F6G7H8I9J0", Required: true},
+			{Key: "private_key", Doc: "the content of the .p8 file of that key", Example: exampleKey, Required: true, Secret: true},
+		},
+		Notes: []string{
+			"The client id is the Services ID; client secrets are made from the key.",
+			"The callback has to be https on a real host name, not localhost.",
+			"The name comes only when somebody agrees for the first time, the address may be a relay of Apple's.",
+		},
+		New: apple,
+	}
+}
+
 // Apple signs in with an Apple account, by OpenID Connect. c.ID is the Services
 // ID; c.Secret is not used, since a fresh secret is signed with the key. The
 // name comes through the browser, and only when somebody agrees for the first

@@ -2,6 +2,19 @@ package provider
 
 import "authsvc"
 
+func asgardeoEntry() Entry {
+	return Entry{
+		ID: "asgardeo", Name: "Asgardeo", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://wso2.com/asgardeo/docs/guides/authentication/oidc/discover-oidc-configs/",
+		Options: issuerOption("https://api.asgardeo.io/t/acme"),
+		Notes: []string{
+			"The issuer option is the base of the tenant, https://api.asgardeo.io/t/TENANT.",
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(Asgardeo),
+	}
+}
+
 // Asgardeo signs in with a tenant of WSO2's Asgardeo. The option is the base
 // of the tenant; the issuer of its ID tokens lies below it. Its administrator
 // decides what an address is worth: to believe the flag, set

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func atlassianEntry() Entry {
+	return Entry{
+		ID: "atlassian", Name: "Atlassian", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/",
+		Notes: []string{
+			"The app needs the User identity API with the permission read:me.",
+		},
+		New: plain(Atlassian),
+	}
+}
+
 // Atlassian signs in with an Atlassian account, by an OAuth 2.0 (3LO) app. Add
 // offline_access to the scope for a refresh token. Nothing vouches for the
 // address.

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func auth0Entry() Entry {
+	return Entry{
+		ID: "auth0", Name: "Auth0", Protocol: "oidc", Email: EmailClaim,
+		Docs:    "https://auth0.com/docs/api/authentication",
+		Options: issuerOption("https://acme.eu.auth0.com/"),
+		Notes: []string{
+			"The flag email_verified is as good as the connections of the tenant.",
+		},
+		New: withIssuer(Auth0),
+	}
+}
+
 // Auth0 signs in with a tenant of Auth0. The issuer ends in a slash, which is
 // added if it is missing. The tenant's connections decide what email_verified
 // means.

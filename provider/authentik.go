@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func authentikEntry() Entry {
+	return Entry{
+		ID: "authentik", Name: "authentik", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://docs.goauthentik.io/add-secure-apps/providers/oauth2/",
+		Options: issuerOption("https://id.example.com/application/o/acme/"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(Authentik),
+	}
+}
+
 // Authentik signs in with a server of authentik. Each application has an
 // issuer, which ends in a slash; the slash is added if it is missing. Its
 // administrator decides what an address is worth: to believe the flag, set

@@ -7,6 +7,23 @@ import (
 	"authsvc"
 )
 
+func azureADB2CEntry() Entry {
+	return Entry{
+		ID: "azure-ad-b2c", Name: "Azure AD B2C", Protocol: "oidc", Email: EmailIssuer,
+		Docs: "https://learn.microsoft.com/en-us/azure/active-directory-b2c/openid-connect",
+		Options: []Option{
+			{Key: "issuer", Doc: "the user flow, such as https://acme.b2clogin.com/acme.onmicrosoft.com/B2C_1_signin/v2.0", Example: "https://acme.b2clogin.com/acme.onmicrosoft.com/B2C_1_signin/v2.0", Required: true},
+			{Key: "tenant_id", Doc: "the Tenant ID of the directory, a GUID", Example: "aaaabbbb-0000-cccc-1111-dddd2222eeee", Required: true},
+		},
+		Notes: []string{
+			"New customers are not taken any more; the successor is External ID, see microsoft-entra-id.",
+			"Tokens have to name the issuer https://HOST/GUID/v2.0/, which is the default; for another one use type: oidc with issuer and discovery_url.",
+			"No address counts as verified unless you say so: with trust_email: true all are, which is right for user flows that verify them.",
+		},
+		New: azureADB2C,
+	}
+}
+
 // AzureADB2C signs in by a user flow of Azure AD B2C. issuer is where its
 // metadata is, https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0;
 // tokens name the directory instead, so its GUID has to be given as well. The

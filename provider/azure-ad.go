@@ -2,6 +2,16 @@ package provider
 
 import "authsvc"
 
+func azureADEntry() Entry {
+	return Entry{
+		ID: "azure-ad", Name: "Azure Active Directory", Aliases: []string{"azuread"}, Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc",
+		Options: microsoftOptions(),
+		Notes:   append([]string{"This is microsoft-entra-id under its former name, for accounts that are stored with it."}, microsoftNotes()...),
+		New:     azureAD,
+	}
+}
+
 // AzureAD is [MicrosoftEntraID] under the id of its former name, for
 // applications whose accounts are stored with it.
 //

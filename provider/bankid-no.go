@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func bankIDNorgeEntry() Entry {
+	return Entry{
+		ID: "bankid-no", Name: "BankID Norge", Protocol: "oidc", Email: EmailUnverified,
+		Docs: "https://developer.bankid.no/",
+		Notes: []string{
+			"For tests set the issuer to that of the test environment.",
+			"An address needs the scope email, the national identity number nnin_altsub, if your agreement has them.",
+		},
+		New: plain(BankIDNorge),
+	}
+}
+
 // BankIDNorge signs in with the Norwegian BankID. The profile is a signed
 // answer of the userinfo endpoint. The authorization parameter login_hint
 // names the kind of BankID: BIS, BID or BIM. Nothing vouches for the address,

@@ -6,6 +6,17 @@ import (
 	"authsvc"
 )
 
+func battleNetEntry() Entry {
+	return Entry{
+		ID: "battlenet", Name: "Battle.net", Protocol: "oidc", Email: EmailAbsent,
+		Docs: "https://develop.battle.net/documentation/guides/using-oauth",
+		Options: []Option{
+			{Key: "issuer", Doc: "the issuer, such as https://eu.battle.net/oauth", Example: "https://eu.battle.net/oauth"},
+		},
+		New: withDefault("issuer", BattleNet),
+	}
+}
+
 // BattleNet signs in with a Battle.net account; the name is the BattleTag.
 // issuer may name a regional server, and is https://oauth.battle.net if empty.
 // There is no address.

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func beyondIdentityEntry() Entry {
+	return Entry{
+		ID: "beyondidentity", Name: "Beyond Identity", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://developer.beyondidentity.com/",
+		Options: issuerOption("https://auth-us.beyondidentity.com/v1/tenants/0123/realms/4567/applications/89ab"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(BeyondIdentity),
+	}
+}
+
 // BeyondIdentity signs in with an application of a Beyond Identity realm,
 // which has an issuer of its own. Its administrator decides what an address is
 // worth: to believe the flag, set Fields.EmailVerified to email_verified.

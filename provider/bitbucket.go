@@ -6,6 +6,18 @@ import (
 	"authsvc"
 )
 
+func bitbucketEntry() Entry {
+	return Entry{
+		ID: "bitbucket", Name: "Bitbucket", Protocol: "oauth2", Email: EmailFiltered,
+		Docs: "https://developer.atlassian.com/cloud/bitbucket/oauth-2/",
+		Notes: []string{
+			"The consumer needs the permission \"Account: read\".",
+			"Accounts are keyed by account_id; with profile.id: uuid by the UUID, as some libraries do.",
+		},
+		New: plain(Bitbucket),
+	}
+}
+
 // Bitbucket signs in with an account of Bitbucket Cloud. The id is the
 // account_id, as in Auth.js; set Fields.ID to uuid to take over accounts of
 // libraries that use that. The address is the primary one if Bitbucket has

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func bitlyEntry() Entry {
+	return Entry{
+		ID: "bitly", Name: "Bitly", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://dev.bitly.com/docs/getting-started/authentication/",
+		New:  plain(Bitly),
+	}
+}
+
 // Bitly signs in with a Bitly account. The id is the login, the address the
 // primary one, and verified if Bitly says so. There are no scopes.
 //

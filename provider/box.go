@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func boxEntry() Entry {
+	return Entry{
+		ID: "box", Name: "Box", Protocol: "oauth2", Email: EmailImplied,
+		Docs: "https://developer.box.com/guides/authentication/oauth2/",
+		New:  plain(Box),
+	}
+}
+
 // Box signs in with a Box account. The address is the login, which Box has
 // verified. An account that is inactive or restricted is refused.
 //

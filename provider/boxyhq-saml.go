@@ -2,6 +2,19 @@ package provider
 
 import "authsvc"
 
+func boxyHQSAMLEntry() Entry {
+	return Entry{
+		ID: "boxyhq-saml", Name: "BoxyHQ SAML (Ory Polis)", Aliases: []string{"saml-jackson", "polis"}, Protocol: "oauth2", Email: EmailIssuer,
+		Docs:    "https://www.ory.com/docs/polis",
+		Options: issuerOption("https://sso.example.com"),
+		Notes: []string{
+			"Name the customer by the client id tenant=T&product=P with the secret dummy, or by tenant and product in authorization_params.",
+			"No address counts as verified unless you say so: with trust_email: true all are.",
+		},
+		New: withIssuer(BoxyHQSAML),
+	}
+}
+
 // BoxyHQSAML signs in through a server of Ory Polis, formerly BoxyHQ SAML
 // Jackson, which speaks SAML to the identity provider of a customer. Which
 // customer is a matter of the client id (tenant=T&product=P) or of

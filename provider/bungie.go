@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func bungieEntry() Entry {
+	return Entry{
+		ID: "bungie", Name: "Bungie", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://github.com/Bungie-net/api/wiki/OAuth-Documentation",
+		Options: []Option{
+			{Key: "api_key", Doc: "the API key of the application at bungie.net", Example: "0123456789abcdef", Required: true, Secret: true},
+		},
+		New: withOption("api_key", Bungie),
+	}
+}
+
 // Bungie signs in players with a Bungie.net account. Every call carries the
 // API key of the application. The scope is fixed where the application is
 // registered, and there is no address.

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func classLinkEntry() Entry {
+	return Entry{
+		ID: "classlink", Name: "ClassLink", Protocol: "oauth2", Email: EmailIssuer,
+		Docs: "https://developer.classlink.com/docs",
+		Notes: []string{
+			"No address counts as verified unless you say so: with trust_email: true all are.",
+		},
+		New: plain(ClassLink),
+	}
+}
+
 // ClassLink signs in pupils and teachers through the LaunchPad of their
 // school. The school decides what an address is worth; set TrustEmail if you
 // trust all of them.

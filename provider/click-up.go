@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func clickUpEntry() Entry {
+	return Entry{
+		ID: "click-up", Name: "ClickUp", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.clickup.com/docs/authentication",
+		New:  plain(ClickUp),
+	}
+}
+
 // ClickUp signs in with a ClickUp account. There are no scopes: the person
 // picks the workspaces. Nothing vouches for the address.
 //

@@ -2,6 +2,20 @@ package provider
 
 import "authsvc"
 
+func cloudFoundryEntry() Entry {
+	return Entry{
+		ID: "cloudfoundry", Name: "Cloud Foundry UAA", Protocol: "oauth2", Email: EmailIssuer,
+		Docs: "https://docs.cloudfoundry.org/api/uaa/",
+		Options: []Option{
+			{Key: "uaa_url", Doc: "the address of the UAA, such as https://uaa.example.com", Example: "https://uaa.example.com", Required: true},
+		},
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withOption("uaa_url", CloudFoundry),
+	}
+}
+
 // CloudFoundry signs in with a UAA server, the one of Cloud Foundry. Its
 // administrator decides what an address is worth: to believe the flag, set
 // Fields.EmailVerified to email_verified.

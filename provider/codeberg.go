@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func codebergEntry() Entry {
+	return Entry{
+		ID: "codeberg", Name: "Codeberg", Protocol: "oauth2", Email: EmailFiltered,
+		Docs: "https://docs.codeberg.org/integrations/oauth2/",
+		New:  plain(Codeberg),
+	}
+}
+
 // Codeberg signs in with an account of codeberg.org, a server of Forgejo that
 // confirms addresses. See [Gitea].
 //

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func cognitoEntry() Entry {
+	return Entry{
+		ID: "cognito", Name: "Amazon Cognito", Protocol: "oidc", Email: EmailClaim,
+		Docs:    "https://docs.aws.amazon.com/cognito/latest/developerguide/federation-endpoints.html",
+		Options: issuerOption("https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_AbCdEf"),
+		Notes: []string{
+			"Sign-out is at https://DOMAIN/logout with client_id and logout_uri, which is not the standard's.",
+		},
+		New: withIssuer(Cognito),
+	}
+}
+
 // Cognito signs in with a user pool of Amazon Cognito. The issuer is that of
 // the pool, on another host than its login pages; an app client without a
 // secret takes AuthMethod none. The pool decides what email_verified means,

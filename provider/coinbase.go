@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func coinbaseEntry() Entry {
+	return Entry{
+		ID: "coinbase", Name: "Coinbase", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://docs.cdp.coinbase.com/coinbase-app/oauth2-integration/overview",
+		Notes: []string{
+			"Coinbase has stopped creating OAuth clients for the time being; existing ones work.",
+		},
+		New: plain(Coinbase),
+	}
+}
+
 // Coinbase signs in with a Coinbase account. Add offline_access to the scope
 // for a refresh token. Nothing vouches for the address.
 //

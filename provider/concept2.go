@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func concept2Entry() Entry {
+	return Entry{
+		ID: "concept2", Name: "Concept2 Logbook", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://log.concept2.com/developers/documentation/",
+		New:  plain(Concept2),
+	}
+}
+
 // Concept2 signs in rowers with an account of the Concept2 logbook. Nothing
 // vouches for the address.
 //

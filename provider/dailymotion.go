@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func dailymotionEntry() Entry {
+	return Entry{
+		ID: "dailymotion", Name: "Dailymotion", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.dailymotion.com/",
+		New:  plain(Dailymotion),
+	}
+}
+
 // Dailymotion signs in with a Dailymotion account. The access token travels in
 // the query, and the profile has only the members that are asked for. Nothing
 // vouches for the address.

@@ -9,6 +9,17 @@ import (
 	"authsvc"
 )
 
+func deezerEntry() Entry {
+	return Entry{
+		ID: "deezer", Name: "Deezer", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.deezer.com/api/oauth",
+		Notes: []string{
+			"Deezer is said to take no new applications.",
+		},
+		New: plain(Deezer),
+	}
+}
+
 // Deezer signs in with a Deezer account. Parameters have names of their own;
 // Scope is sent as perms. Nothing vouches for the address.
 //

@@ -6,6 +6,17 @@ import (
 	"authsvc"
 )
 
+func descopeEntry() Entry {
+	return Entry{
+		ID: "descope", Name: "Descope", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://docs.descope.com/getting-started/oidc-endpoints",
+		Options: []Option{
+			{Key: "issuer", Doc: "the issuer of a custom domain", Example: "https://api.descope.com/P2abc"},
+		},
+		New: withDefault("issuer", Descope),
+	}
+}
+
 // Descope signs in with a project of Descope. The client id is that of the
 // project and the secret an access key; the issuer follows from the project
 // unless it is given, as for a custom domain.

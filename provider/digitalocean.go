@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func digitalOceanEntry() Entry {
+	return Entry{
+		ID: "digitalocean", Name: "DigitalOcean", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://docs.digitalocean.com/reference/api/oauth/",
+		New:  plain(DigitalOcean),
+	}
+}
+
 // DigitalOcean signs in with a DigitalOcean account. An account that is locked
 // or has a warning is refused.
 //

@@ -9,6 +9,17 @@ import (
 	"authsvc"
 )
 
+func dingTalkEntry() Entry {
+	return Entry{
+		ID: "dingtalk", Name: "DingTalk", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information",
+		Notes: []string{
+			"With scope: openid corpid people choose a company, whose id is in the token answer (token.corpId).",
+		},
+		New: plain(DingTalk),
+	}
+}
+
 // DingTalk signs in with a DingTalk account. Ids are those of a person for all
 // apps of one developer (unionId). Nothing vouches for the address.
 //

@@ -9,6 +9,14 @@ import (
 	"authsvc"
 )
 
+func discordEntry() Entry {
+	return Entry{
+		ID: "discord", Name: "Discord", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://discord.com/developers/docs/topics/oauth2",
+		New:  plain(Discord),
+	}
+}
+
 // Discord signs in with a Discord account. The address is verified if Discord
 // says so.
 //

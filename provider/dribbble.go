@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func dribbbleEntry() Entry {
+	return Entry{
+		ID: "dribbble", Name: "Dribbble", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developer.dribbble.com/v2/oauth/",
+		New:  plain(Dribbble),
+	}
+}
+
 // Dribbble signs in with a Dribbble account. There is no address.
 //
 // https://developer.dribbble.com/v2/oauth/

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func dropboxEntry() Entry {
+	return Entry{
+		ID: "dropbox", Name: "Dropbox", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developers.dropbox.com/oauth-guide",
+		Notes: []string{
+			"The app needs the permission account_info.read.",
+		},
+		New: plain(Dropbox),
+	}
+}
+
 // Dropbox signs in with a Dropbox account. The profile is asked for by a POST
 // without a body. With token_access_type=offline there is a refresh token.
 //

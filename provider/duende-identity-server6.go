@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func duendeIdentityServer6Entry() Entry {
+	return Entry{
+		ID: "duende-identity-server6", Name: "Duende IdentityServer", Aliases: []string{"duende-identityserver6"}, Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://docs.duendesoftware.com/identityserver/",
+		Options: issuerOption("https://id.example.com"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(DuendeIdentityServer6),
+	}
+}
+
 // DuendeIdentityServer6 signs in with a server made with Duende
 // IdentityServer, of version 6 or later. Names and addresses are asked for at
 // its userinfo endpoint. Its administrator decides what an address is worth:

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func eventbriteEntry() Entry {
+	return Entry{
+		ID: "eventbrite", Name: "Eventbrite", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://www.eventbrite.com/platform/api#/introduction/authentication",
+		New:  plain(Eventbrite),
+	}
+}
+
 // Eventbrite signs in with an Eventbrite account. The address is the primary
 // one, and verified if Eventbrite says so.
 //

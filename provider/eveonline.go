@@ -10,6 +10,17 @@ import (
 	"authsvc"
 )
 
+func eveOnlineEntry() Entry {
+	return Entry{
+		ID: "eveonline", Name: "EVE Online", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.eveonline.com/docs/services/sso/",
+		Notes: []string{
+			"Accounts are characters, which can change hands: the member owner of the profile does then.",
+		},
+		New: plain(EVEOnline),
+	}
+}
+
 // EVEOnline signs in characters of EVE Online; the id is that of the
 // character. A character can be sold: the member owner of the profile tells
 // its owners apart, compare it in a SignIn callback if that matters. The

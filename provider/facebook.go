@@ -13,6 +13,22 @@ import (
 	"authsvc"
 )
 
+func facebookEntry() Entry {
+	return Entry{
+		ID: "facebook", Name: "Facebook", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow",
+		Options: []Option{
+			{Key: "api_version", Doc: "the version of the Graph API, such as v24.0", Example: "v24.0"},
+		},
+		Notes: []string{
+			"Facebook retires a version of its API about two years after it appears; api_version names another.",
+			"Facebook Login for Business takes config_id in authorization_params.",
+			"Facebook appends #_=_ to the address that people come back to.",
+		},
+		New: facebook,
+	}
+}
+
 // Facebook signs in with a Facebook account. Ids are those of the app.
 // apiVersion is that of the Graph API, v24.0 if empty; Facebook retires one
 // about two years after it appears. There may be no address, and nothing

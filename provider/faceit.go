@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func faceitEntry() Entry {
+	return Entry{
+		ID: "faceit", Name: "FACEIT", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://docs.faceit.com/docs/auth/oauth2/introduction",
+		New:  plain(FACEIT),
+	}
+}
+
 // FACEIT signs in players with a FACEIT account. What its flag about the
 // address means is not documented, so that it does not count.
 //

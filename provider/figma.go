@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func figmaEntry() Entry {
+	return Entry{
+		ID: "figma", Name: "Figma", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.figma.com/docs/rest-api/authentication/",
+		Notes: []string{
+			"The app needs the scope current_user:read.",
+		},
+		New: plain(Figma),
+	}
+}
+
 // Figma signs in with a Figma account. Nothing vouches for the address.
 //
 // https://developers.figma.com/docs/rest-api/authentication/

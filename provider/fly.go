@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func flyEntry() Entry {
+	return Entry{
+		ID: "fly", Name: "Fly.io", Protocol: "oauth2", Email: EmailImplied,
+		Docs: "https://fly.io/docs/",
+		New:  plain(Fly),
+	}
+}
+
 // Fly signs in with an account of Fly.io, for extensions and partners. The
 // profile is what Fly.io says of the access token; its addresses are verified.
 //

@@ -7,6 +7,17 @@ import (
 	"authsvc"
 )
 
+func foursquareEntry() Entry {
+	return Entry{
+		ID: "foursquare", Name: "Foursquare", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://docs.foursquare.com/developer/reference/v2-authentication",
+		Options: []Option{
+			{Key: "api_version", Doc: "the date of the API to speak, YYYYMMDD", Example: "20230131"},
+		},
+		New: withDefault("api_version", Foursquare),
+	}
+}
+
 // Foursquare signs in with an account of Foursquare or Swarm. The version of
 // the API is a date and part of every call. Tokens do not expire, and nothing
 // vouches for the address.

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func freshBooksEntry() Entry {
+	return Entry{
+		ID: "freshbooks", Name: "FreshBooks", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://www.freshbooks.com/api/authentication",
+		Notes: []string{
+			"The redirect URI must be https and must not have a query.",
+		},
+		New: plain(FreshBooks),
+	}
+}
+
 // FreshBooks signs in with a FreshBooks account. Refresh tokens are good for
 // one use. Nothing vouches for the address.
 //

@@ -2,6 +2,15 @@ package provider
 
 import "authsvc"
 
+func fronteggEntry() Entry {
+	return Entry{
+		ID: "frontegg", Name: "Frontegg", Protocol: "oidc", Email: EmailClaim,
+		Docs:    "https://docs.frontegg.com/",
+		Options: issuerOption("https://acme.frontegg.com"),
+		New:     withIssuer(Frontegg),
+	}
+}
+
 // Frontegg signs in with an environment of Frontegg; its metadata is below
 // /oauth. email_verified is Frontegg's own check.
 //

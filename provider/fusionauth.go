@@ -6,6 +6,21 @@ import (
 	"authsvc"
 )
 
+func fusionAuthEntry() Entry {
+	return Entry{
+		ID: "fusionauth", Name: "FusionAuth", Protocol: "oidc", Email: EmailIssuer,
+		Docs: "https://fusionauth.io/docs/lifecycle/authenticate-users/oauth/endpoints",
+		Options: []Option{
+			{Key: "issuer", Doc: "the issuer, such as https://id.example.com", Example: "https://id.example.com", Required: true},
+			{Key: "tenant_id", Doc: "the id of the tenant, if there are several", Example: "30663132-6464-6665-3032-326466613934"},
+		},
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: fusionAuth,
+	}
+}
+
 // FusionAuth signs in with a server of FusionAuth. The issuer is what its
 // tenant is configured to put into tokens, and its metadata must be below it;
 // else set Endpoints.Discovery. Of several tenants, tenantID names one. Its

@@ -7,6 +7,20 @@ import (
 	"authsvc"
 )
 
+func giteaEntry() Entry {
+	return Entry{
+		ID: "gitea", Name: "Gitea / Forgejo", Aliases: []string{"forgejo"}, Protocol: "oauth2", Email: EmailFiltered,
+		Docs: "https://docs.gitea.com/development/oauth2-provider",
+		Options: []Option{
+			{Key: "base_url", Doc: "the address of the server, https://gitea.com if it is not given", Example: "https://git.example.com"},
+		},
+		Notes: []string{
+			"Of a server other than gitea.com, no address counts as verified unless you say so: with trust_email: true those are that the server calls verified.",
+		},
+		New: withDefault("base_url", Gitea),
+	}
+}
+
 // Gitea signs in with an account of Gitea or Forgejo. baseURL is the address
 // of the server, https://gitea.com if empty. The address is the primary one if
 // the server calls it verified, else none; since a server may be set up to

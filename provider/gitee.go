@@ -7,6 +7,14 @@ import (
 	"authsvc"
 )
 
+func giteeEntry() Entry {
+	return Entry{
+		ID: "gitee", Name: "Gitee", Protocol: "oauth2", Email: EmailFiltered,
+		Docs: "https://gitee.com/api/v5/oauth_doc",
+		New:  plain(Gitee),
+	}
+}
+
 // Gitee signs in with an account of gitee.com. The profile may hold any text
 // as its address, so the address is the primary one of the list of addresses
 // if Gitee has confirmed it, else none.

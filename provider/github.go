@@ -8,6 +8,17 @@ import (
 	"authsvc"
 )
 
+func gitHubEntry() Entry {
+	return Entry{
+		ID: "github", Name: "GitHub", Protocol: "oauth2", Email: EmailFiltered,
+		Docs: "https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps",
+		Notes: []string{
+			"A GitHub App needs the account permission \"Email addresses: read\" for the address.",
+		},
+		New: plain(GitHub),
+	}
+}
+
 // GitHub signs in with an OAuth app or a GitHub App of github.com. The address
 // is the primary one if GitHub has verified it, else none; a GitHub App needs
 // the account permission "Email addresses: read" for it. For Enterprise Server

@@ -9,6 +9,20 @@ import (
 	"authsvc"
 )
 
+func gitLabEntry() Entry {
+	return Entry{
+		ID: "gitlab", Name: "GitLab", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://docs.gitlab.com/api/oauth2/",
+		Options: []Option{
+			{Key: "base_url", Doc: "the address of a server of your own, such as https://git.example.com", Example: "https://git.example.com"},
+		},
+		Notes: []string{
+			"With base_url no address counts as verified unless you say so: with profile.email_verified: email_verified those that your server has confirmed are.",
+		},
+		New: withDefault("base_url", GitLab),
+	}
+}
+
 // GitLab signs in with gitlab.com or, by its address, a server of one's own.
 // Blocked, deactivated and locked accounts are refused. An address counts as
 // verified when it was confirmed at gitlab.com. Servers of one's own may be

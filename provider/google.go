@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func googleEntry() Entry {
+	return Entry{
+		ID: "google", Name: "Google", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://developers.google.com/identity/openid-connect/openid-connect",
+		Notes: []string{
+			"The parameter hd only preselects a domain; check the claim hd in a SignIn callback to enforce one.",
+		},
+		New: plain(Google),
+	}
+}
+
 // Google signs in with a Google account, by OpenID Connect. Everything comes
 // from the ID token; email_verified there is about Google's own check, which
 // is authoritative for gmail.com and for Workspace domains (claim hd). The

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func gumroadEntry() Entry {
+	return Entry{
+		ID: "gumroad", Name: "Gumroad", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://gumroad.com/api",
+		New:  plain(Gumroad),
+	}
+}
+
 // Gumroad signs in with a Gumroad account. Nothing vouches for the address.
 //
 // https://gumroad.com/api

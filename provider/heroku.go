@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func herokuEntry() Entry {
+	return Entry{
+		ID: "heroku", Name: "Heroku", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://devcenter.heroku.com/articles/oauth",
+		New:  plain(Heroku),
+	}
+}
+
 // Heroku signs in with a Heroku account. The member verified of its profile is
 // about billing, so nothing vouches for the address.
 //

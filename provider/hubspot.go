@@ -8,6 +8,17 @@ import (
 	"authsvc"
 )
 
+func hubSpotEntry() Entry {
+	return Entry{
+		ID: "hubspot", Name: "HubSpot", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.hubspot.com/docs/api-reference/2026-03/authentication/oauth-tokens/token-introspect",
+		Notes: []string{
+			"The endpoints are those of version 2026-03; version 1 ends in February 2027.",
+		},
+		New: plain(HubSpot),
+	}
+}
+
 // HubSpot signs in with a HubSpot account. There is no profile beside what
 // HubSpot says of the access token: the name is the address, and there is no
 // picture. Nothing vouches for the address.

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func huggingFaceEntry() Entry {
+	return Entry{
+		ID: "huggingface", Name: "Hugging Face", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://huggingface.co/docs/hub/oauth",
+		New:  plain(HuggingFace),
+	}
+}
+
 // HuggingFace signs in with an account of the Hugging Face Hub.
 //
 // https://huggingface.co/docs/hub/oauth

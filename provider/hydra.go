@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func hydraEntry() Entry {
+	return Entry{
+		ID: "hydra", Name: "Ory Hydra", Aliases: []string{"ory-hydra"}, Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://www.ory.com/docs/oauth2-oidc",
+		Options: issuerOption("https://hydra.example.com/"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(Hydra),
+	}
+}
+
 // Hydra signs in with a server of Ory Hydra. What is in the claims is up to
 // the consent app of the operator, and so is what an address is worth: to
 // believe the flag, set Fields.EmailVerified to email_verified.

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func instagramEntry() Entry {
+	return Entry{
+		ID: "instagram", Name: "Instagram", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.facebook.com/docs/instagram-platform/instagram-api-with-instagram-login/business-login",
+		Notes: []string{
+			"Only professional accounts can sign in.",
+		},
+		New: plain(Instagram),
+	}
+}
+
 // Instagram signs in with a professional account (business or creator) of
 // Instagram; others cannot. Ids are those of the app. There is no address.
 //

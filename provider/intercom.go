@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func intercomEntry() Entry {
+	return Entry{
+		ID: "intercom", Name: "Intercom", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developers.intercom.com/docs/build-an-integration/learn-more/authentication/setting-up-oauth",
+		New:  plain(Intercom),
+	}
+}
+
 // Intercom signs in teammates with an Intercom account. What the app may do is
 // set where it is registered.
 //

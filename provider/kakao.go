@@ -6,6 +6,18 @@ import (
 	"authsvc"
 )
 
+func kakaoEntry() Entry {
+	return Entry{
+		ID: "kakao", Name: "Kakao", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developers.kakao.com/docs/latest/en/kakaologin/rest-api",
+		Notes: []string{
+			"All of the scope has to be switched on as consent items, else Kakao answers KOE205; with scope: \"\" it takes those that are.",
+			"An application without a client secret takes auth_method: none.",
+		},
+		New: plain(Kakao),
+	}
+}
+
 // Kakao signs in with a Kakao account. The scope has to be what the consent
 // items of the application are; an empty one takes those. An address counts
 // as verified when Kakao says that it was and that it still is this person's.

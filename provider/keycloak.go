@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func keycloakEntry() Entry {
+	return Entry{
+		ID: "keycloak", Name: "Keycloak", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://www.keycloak.org/securing-apps/oidc-layers",
+		Options: issuerOption("https://id.example.com/realms/acme"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(Keycloak),
+	}
+}
+
 // Keycloak signs in with a realm of a Keycloak server; before version 17 the
 // path of the issuer begins with /auth. Its administrator decides what an
 // address is worth: to believe the flag, set Fields.EmailVerified to

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func kickEntry() Entry {
+	return Entry{
+		ID: "kick", Name: "Kick", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://docs.kick.com/getting-started/generating-tokens-oauth2-flow",
+		New:  plain(Kick),
+	}
+}
+
 // Kick signs in with an account of Kick. Nothing vouches for the address.
 //
 // https://docs.kick.com/getting-started/generating-tokens-oauth2-flow

@@ -2,6 +2,15 @@ package provider
 
 import "authsvc"
 
+func kindeEntry() Entry {
+	return Entry{
+		ID: "kinde", Name: "Kinde", Protocol: "oidc", Email: EmailClaim,
+		Docs:    "https://docs.kinde.com/developer-tools/about/using-kinde-without-an-sdk/",
+		Options: issuerOption("https://acme.kinde.com"),
+		New:     withIssuer(Kinde),
+	}
+}
+
 // Kinde signs in with an environment of Kinde.
 //
 // https://docs.kinde.com/developer-tools/about/using-kinde-without-an-sdk/

@@ -7,6 +7,21 @@ import (
 	"authsvc"
 )
 
+func larkEntry() Entry {
+	return Entry{
+		ID: "lark", Name: "Lark / Feishu", Aliases: []string{"feishu"}, Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info",
+		Options: []Option{
+			{Key: "domain", Doc: "feishu.cn (default) or larksuite.com", Example: "larksuite.com"},
+		},
+		Notes: []string{
+			"Users of Lark, outside China, sign in with domain: larksuite.com.",
+			"A refresh token comes with scope: offline_access, which the app has to be allowed.",
+		},
+		New: lark,
+	}
+}
+
 // Lark signs in with an account of Feishu, or of Lark with the domain
 // larksuite.com; default feishu.cn. Ids are those of a person for all apps of
 // one developer (union_id). Addresses are the tenant's or the person's own;

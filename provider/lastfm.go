@@ -14,6 +14,17 @@ import (
 	"authsvc"
 )
 
+func lastFMEntry() Entry {
+	return Entry{
+		ID: "lastfm", Name: "Last.fm", Protocol: "custom", Email: EmailAbsent,
+		Docs: "https://www.last.fm/api/webauth",
+		Notes: []string{
+			"The client id is the API key, the client secret the shared secret of the API account.",
+		},
+		New: plain(LastFM),
+	}
+}
+
 // LastFM signs in with a Last.fm account, by a protocol of its own: the client
 // id is the API key and the client secret the shared secret of an API account.
 // The id is the user name. There is no address.

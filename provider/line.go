@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func lineEntry() Entry {
+	return Entry{
+		ID: "line", Name: "LINE", Protocol: "oidc", Email: EmailUnverified,
+		Docs: "https://developers.line.biz/en/docs/line-login/integrate-line-login/",
+		Notes: []string{
+			"For addresses apply for the permission in the console and set scope: openid profile email.",
+		},
+		New: plain(Line),
+	}
+}
+
 // Line signs in with a LINE account, by OpenID Connect. ID tokens of web
 // logins are signed with the channel secret itself (HS256). For addresses,
 // which nothing vouches for, apply for the permission and add email to the

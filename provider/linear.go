@@ -8,6 +8,17 @@ import (
 	"authsvc"
 )
 
+func linearEntry() Entry {
+	return Entry{
+		ID: "linear", Name: "Linear", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://linear.app/developers/oauth-2-0-authentication",
+		Notes: []string{
+			"Whoever was removed from the workspace is refused.",
+		},
+		New: plain(Linear),
+	}
+}
+
 // Linear signs in with a Linear account that is not suspended. Ids are those
 // of a workspace. Nothing vouches for the address.
 //

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func linkedInEntry() Entry {
+	return Entry{
+		ID: "linkedin", Name: "LinkedIn", Aliases: []string{"linkedin_oidc"}, Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2",
+		Notes: []string{
+			"The app needs the product \"Sign In with LinkedIn using OpenID Connect\".",
+		},
+		New: plain(LinkedIn),
+	}
+}
+
 // LinkedIn signs in with a LinkedIn account, by OpenID Connect. The product
 // "Sign In with LinkedIn using OpenID Connect" must be added to the app.
 // LinkedIn puts no nonce into ID tokens and refuses PKCE, which leaves state.

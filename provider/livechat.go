@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func liveChatEntry() Entry {
+	return Entry{
+		ID: "livechat", Name: "LiveChat", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://platform.text.com/docs/authorization",
+		New:  plain(LiveChat),
+	}
+}
+
 // LiveChat signs in agents with an account of LiveChat (text.com). What the
 // app may do is set where it is registered.
 //

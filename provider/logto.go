@@ -2,6 +2,15 @@ package provider
 
 import "authsvc"
 
+func logtoEntry() Entry {
+	return Entry{
+		ID: "logto", Name: "Logto", Protocol: "oidc", Email: EmailClaim,
+		Docs:    "https://docs.logto.io/quick-starts/next-auth",
+		Options: issuerOption("https://acme.logto.app/oidc"),
+		New:     withIssuer(Logto),
+	}
+}
+
 // Logto signs in with a tenant of Logto; the issuer ends in /oidc. A refresh
 // token takes prompt=consent as well.
 //

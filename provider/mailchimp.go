@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func mailchimpEntry() Entry {
+	return Entry{
+		ID: "mailchimp", Name: "Mailchimp", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://mailchimp.com/developer/marketing/guides/access-user-data-oauth-2/",
+		Notes: []string{
+			"The redirect host for local work is 127.0.0.1, not localhost.",
+		},
+		New: plain(Mailchimp),
+	}
+}
+
 // Mailchimp signs in with a Mailchimp account. The profile is that of the
 // login within the account. Tokens do not expire. Nothing vouches for the
 // address.

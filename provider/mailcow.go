@@ -2,6 +2,20 @@ package provider
 
 import "authsvc"
 
+func mailcowEntry() Entry {
+	return Entry{
+		ID: "mailcow", Name: "mailcow", Protocol: "oauth2", Email: EmailImplied,
+		Docs: "https://docs.mailcow.email/third_party/",
+		Options: []Option{
+			{Key: "base_url", Doc: "the address of the server, such as https://mail.example.com", Example: "https://mail.example.com", Required: true},
+		},
+		Notes: []string{
+			"Accounts are keyed by the address of the mailbox: whoever gets a mailbox next gets the account.",
+		},
+		New: withOption("base_url", Mailcow),
+	}
+}
+
 // Mailcow signs in with a mailbox of a mailcow server, whose address is
 // baseURL. The id is the mailbox's address, so whoever gets the mailbox next
 // gets the account. A mailbox that is not active is refused.

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func mailRuEntry() Entry {
+	return Entry{
+		ID: "mailru", Name: "Mail.ru", Protocol: "oauth2", Email: EmailImplied,
+		Docs: "https://id.vk.com/about/business/go/docs/ru/vkid/latest/oauth/oauth-mail/index",
+		Notes: []string{
+			"New applications are taken in exceptional cases only; the successor is VK ID.",
+		},
+		New: plain(MailRu),
+	}
+}
+
 // MailRu signs in with a mailbox of Mail.ru; the address is that mailbox.
 //
 // https://id.vk.com/about/business/go/docs/ru/vkid/latest/oauth/oauth-mail/index

@@ -2,6 +2,15 @@ package provider
 
 import "authsvc"
 
+func mastodonEntry() Entry {
+	return Entry{
+		ID: "mastodon", Name: "Mastodon", Protocol: "oauth2", Email: EmailAbsent,
+		Docs:    "https://docs.joinmastodon.org/spec/oauth/",
+		Options: issuerOption("https://mastodon.social"),
+		New:     withIssuer(Mastodon),
+	}
+}
+
 // Mastodon signs in with an account of one Mastodon server, where the
 // application must be registered. Give each server an id of its own, since the
 // ids of accounts are those of the server. There is no address.

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func mattermostEntry() Entry {
+	return Entry{
+		ID: "mattermost", Name: "Mattermost", Protocol: "oauth2", Email: EmailIssuer,
+		Docs:    "https://developers.mattermost.com/integrate/apps/authentication/oauth2/",
+		Options: issuerOption("https://chat.example.com"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(Mattermost),
+	}
+}
+
 // Mattermost signs in with a Mattermost server. Its administrator decides what
 // an address is worth: to believe the flag, set Fields.EmailVerified to
 // email_verified.

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func meetupEntry() Entry {
+	return Entry{
+		ID: "meetup", Name: "Meetup", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://www.meetup.com/graphql/authentication/",
+		Notes: []string{
+			"OAuth clients are for subscribers of Meetup Pro.",
+		},
+		New: plain(Meetup),
+	}
+}
+
 // Meetup signs in with a Meetup account. The profile is a GraphQL query.
 // Nothing vouches for the address.
 //

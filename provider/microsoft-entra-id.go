@@ -29,6 +29,16 @@ type MicrosoftOptions struct {
 	PhotoSize string
 }
 
+func microsoftEntraIDEntry() Entry {
+	return Entry{
+		ID: "microsoft-entra-id", Name: "Microsoft Entra ID", Aliases: []string{"microsoft", "azureadv2", "microsoftonline", "azure"}, Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc",
+		Options: microsoftOptions(),
+		Notes:   microsoftNotes(),
+		New:     microsoftEntraID,
+	}
+}
+
 // MicrosoftEntraID signs in with work, school and personal Microsoft accounts.
 // Each directory is an issuer of its own, which is checked against the claim
 // tid; OAuth.Tenants names the ones to accept if many may. The id is the claim

@@ -8,6 +8,17 @@ import (
 	"authsvc"
 )
 
+func mondayEntry() Entry {
+	return Entry{
+		ID: "monday", Name: "monday.com", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developer.monday.com/apps/docs/oauth",
+		Notes: []string{
+			"Whoever was deactivated at monday.com is refused.",
+		},
+		New: plain(Monday),
+	}
+}
+
 // Monday signs in with an account of monday.com that is enabled. An address
 // counts as verified when monday.com has verified it.
 //

@@ -7,6 +7,17 @@ import (
 	"authsvc"
 )
 
+func naverEntry() Entry {
+	return Entry{
+		ID: "naver", Name: "Naver", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.naver.com/docs/login/api/api.md",
+		Notes: []string{
+			"What a profile holds is chosen where the app is registered; there are no scopes.",
+		},
+		New: plain(Naver),
+	}
+}
+
 // Naver signs in with a Naver account. Ids are those of the app, and what a
 // profile holds is chosen where the app is registered. People can change their
 // contact address without confirming it.

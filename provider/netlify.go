@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func netlifyEntry() Entry {
+	return Entry{
+		ID: "netlify", Name: "Netlify", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://docs.netlify.com/api/get-started/",
+		New:  plain(Netlify),
+	}
+}
+
 // Netlify signs in with a Netlify account. There are no scopes, and nothing
 // vouches for the address.
 //

@@ -7,6 +7,21 @@ import (
 	"authsvc"
 )
 
+func netSuiteEntry() Entry {
+	return Entry{
+		ID: "netsuite", Name: "NetSuite", Protocol: "oauth2", Email: EmailIssuer,
+		Docs: "https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/chapter_157769826287.html",
+		Options: []Option{
+			{Key: "account_id", Doc: "the id of the account, such as 1234567_SB1", Example: "1234567_SB1", Required: true},
+			{Key: "userinfo", Doc: "the address of the RESTlet that answers runtime.getCurrentUser()", Example: "https://1234567-sb1.restlets.api.netsuite.com/app/site/hosting/restlet.nl?script=1&deploy=1", Required: true},
+		},
+		Notes: []string{
+			"No address counts as verified unless you say so: with trust_email: true all are.",
+		},
+		New: netSuite,
+	}
+}
+
 // NetSuite signs in with an account of Oracle NetSuite. There is no profile
 // endpoint: deploy a RESTlet that answers the result of
 // runtime.getCurrentUser() and give its address. accountID is as NetSuite

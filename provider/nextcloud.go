@@ -2,6 +2,15 @@ package provider
 
 import "authsvc"
 
+func nextcloudEntry() Entry {
+	return Entry{
+		ID: "nextcloud", Name: "Nextcloud", Protocol: "oauth2", Email: EmailUnverified,
+		Docs:    "https://docs.nextcloud.com/server/latest/admin_manual/configuration_server/oauth2.html",
+		Options: issuerOption("https://cloud.example.com"),
+		New:     withIssuer(Nextcloud),
+	}
+}
+
 // Nextcloud signs in with a Nextcloud server. People may change their address
 // unless the administrator forbids it, and nothing vouches for it. There are
 // no scopes.

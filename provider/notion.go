@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func notionEntry() Entry {
+	return Entry{
+		ID: "notion", Name: "Notion", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developers.notion.com/docs/authorization",
+		Notes: []string{
+			"For the address, the integration needs the capability to read user information with e-mail addresses.",
+		},
+		New: plain(Notion),
+	}
+}
+
 // Notion signs in with a Notion account, by a public integration. The address
 // comes only if the integration may read it; nothing vouches for it.
 //

@@ -2,6 +2,19 @@ package provider
 
 import "authsvc"
 
+func oidcEntry() Entry {
+	return Entry{
+		ID: "oidc", Name: "Generic OpenID Connect", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://openid.net/specs/openid-connect-core-1_0.html",
+		Options: issuerOption("https://id.example.com"),
+		Notes: []string{
+			"In a configuration file, type: oidc does the same under any id.",
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(OIDC),
+	}
+}
+
 // OIDC signs in with any provider of OpenID Connect that has a discovery
 // document. The issuer is compared byte for byte. Whoever runs the provider
 // decides what an address is worth: to believe the flag, set

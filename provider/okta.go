@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func oktaEntry() Entry {
+	return Entry{
+		ID: "okta", Name: "Okta", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://developer.okta.com/docs/api/openapi/okta-oauth/guides/overview/",
+		Options: issuerOption("https://acme.okta.com/oauth2/default"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(Okta),
+	}
+}
+
 // Okta signs in with an Okta organization, https://HOST, or with one of its
 // authorization servers, https://HOST/oauth2/ID. Its administrator decides
 // what an address is worth: to believe the flag, set Fields.EmailVerified to

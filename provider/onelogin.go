@@ -6,6 +6,18 @@ import (
 	"authsvc"
 )
 
+func oneLoginEntry() Entry {
+	return Entry{
+		ID: "onelogin", Name: "OneLogin", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://developers.onelogin.com/openid-connect",
+		Options: issuerOption("https://acme.onelogin.com"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with trust_email: true all are.",
+		},
+		New: withIssuer(OneLogin),
+	}
+}
+
 // OneLogin signs in with a OneLogin account. The option is the base of the
 // subdomain; the issuer of its ID tokens lies below it. Addresses are what the
 // company's administrator entered; set TrustEmail if you trust all of them.

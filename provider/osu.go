@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func osuEntry() Entry {
+	return Entry{
+		ID: "osu", Name: "osu!", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://osu.ppy.sh/docs/index.html#authentication",
+		New:  plain(Osu),
+	}
+}
+
 // Osu signs in players with an osu! account. There is no address.
 //
 // https://osu.ppy.sh/docs/index.html#authentication

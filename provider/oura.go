@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func ouraEntry() Entry {
+	return Entry{
+		ID: "oura", Name: "Oura", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://cloud.ouraring.com/docs/authentication",
+		New:  plain(Oura),
+	}
+}
+
 // Oura signs in with an account of the Oura ring, by the API v2. There is no
 // name but the address, and nothing vouches for that. People may untick single
 // scopes.

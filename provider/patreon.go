@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func patreonEntry() Entry {
+	return Entry{
+		ID: "patreon", Name: "Patreon", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://docs.patreon.com/#oauth",
+		New:  plain(Patreon),
+	}
+}
+
 // Patreon signs in with a Patreon account, by the API v2.
 //
 // https://docs.patreon.com/#oauth

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func paybinEntry() Entry {
+	return Entry{
+		ID: "paybin", Name: "Paybin", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://paybin.io/",
+		Notes: []string{
+			"Little of this provider is documented; try it before you rely on it.",
+		},
+		New: plain(Paybin),
+	}
+}
+
 // Paybin signs in with a Paybin account, by OpenID Connect. Its metadata is
 // not documented and is expected below the issuer.
 //

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func payPalEntry() Entry {
+	return Entry{
+		ID: "paypal", Name: "PayPal", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developer.paypal.com/docs/log-in-with-paypal/integrate/",
+		Notes: []string{
+			"The host of the redirect URI must not be localhost; 127.0.0.1 is accepted.",
+		},
+		New: plain(PayPal),
+	}
+}
+
 // PayPal signs in with a PayPal account. The address is the primary one, and
 // verified if PayPal says that it is confirmed. For the sandbox, put sandbox.
 // and api-m.sandbox. into the hosts of the three URLs.

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func pingIDEntry() Entry {
+	return Entry{
+		ID: "ping-id", Name: "Ping Identity (PingOne)", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://docs.pingidentity.com/pingone/",
+		Options: issuerOption("https://auth.pingone.eu/30663132-6464-6665-3032-326466613934/as"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(PingID),
+	}
+}
+
 // PingID signs in with an environment of PingOne, whose host has the top-level
 // domain of its region. Names and addresses are asked for at its userinfo
 // endpoint. Its administrator decides what an address is worth: to believe the

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func pinterestEntry() Entry {
+	return Entry{
+		ID: "pinterest", Name: "Pinterest", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/",
+		Notes: []string{
+			"NextAuth.js keys accounts by the user name; to go on with such accounts set profile.id to username, knowing that names can change hands.",
+		},
+		New: plain(Pinterest),
+	}
+}
+
 // Pinterest signs in with a Pinterest account. The id is the number of the
 // account; NextAuth.js keys accounts by the user name, which can change hands.
 // There is no address.

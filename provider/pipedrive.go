@@ -9,6 +9,14 @@ import (
 	"authsvc"
 )
 
+func pipedriveEntry() Entry {
+	return Entry{
+		ID: "pipedrive", Name: "Pipedrive", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://pipedrive.readme.io/docs/marketplace-oauth-authorization",
+		New:  plain(Pipedrive),
+	}
+}
+
 // Pipedrive signs in with a Pipedrive account. The profile is fetched from the
 // company's own host, which the token answer names. The scopes are those of
 // the app, which needs at least base. Nothing vouches for the address.

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func planningCenterEntry() Entry {
+	return Entry{
+		ID: "planningcenter", Name: "Planning Center", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developer.planning.center/docs/#/overview/authentication",
+		New:  plain(PlanningCenter),
+	}
+}
+
 // PlanningCenter signs in with a Planning Center account. The id is that of a
 // person within one organization; one who is not active is refused. There is
 // no address: those are further resources of the API.

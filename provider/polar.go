@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func polarEntry() Entry {
+	return Entry{
+		ID: "polar", Name: "Polar", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://polar.sh/docs/integrate/oauth2/introduction",
+		New:  plain(Polar),
+	}
+}
+
 // Polar signs in with an account of Polar. The profile is that of the userinfo
 // endpoint.
 //

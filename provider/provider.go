@@ -59,10 +59,13 @@ type OptionError struct{ Key, Problem, Fix string }
 // Error is one line.
 func (e *OptionError) Error() string { return e.Key + " " + e.Problem + "; " + e.Fix }
 
-// All returns the table, ordered by id.
+// All returns every provider, ordered by id.
 func All() []Entry {
-	return slices.SortedFunc(slices.Values(slices.Concat(tableA(), tableM())),
-		func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
+	var all []Entry
+	for _, entry := range entries() {
+		all = append(all, entry())
+	}
+	return all
 }
 
 // Lookup returns the entry of an id or alias, and whether there is one.

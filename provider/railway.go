@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func railwayEntry() Entry {
+	return Entry{
+		ID: "railway", Name: "Railway", Protocol: "oidc", Email: EmailUnverified,
+		Docs: "https://docs.railway.com/integrations/oauth/login-and-tokens",
+		New:  plain(Railway),
+	}
+}
+
 // Railway signs in with an account of Railway. Nothing vouches for the
 // address.
 //

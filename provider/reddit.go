@@ -8,6 +8,20 @@ import (
 	"authsvc"
 )
 
+func redditEntry() Entry {
+	return Entry{
+		ID: "reddit", Name: "Reddit", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://github.com/reddit-archive/reddit/wiki/OAuth2",
+		Options: []Option{
+			{Key: "user_agent", Doc: "the User-Agent to send, as Reddit wants it: PLATFORM:APP:VERSION (by /u/USER)", Example: "web:com.example.app:1.0 (by /u/example)"},
+		},
+		Notes: []string{
+			"Reddit slows down apps whose User-Agent does not say who they are.",
+		},
+		New: withDefault("user_agent", Reddit),
+	}
+}
+
 // Reddit signs in with a Reddit account. There is no address. Reddit wants a
 // User-Agent that names the app and whom to ask about it, and slows down others:
 // userAgent is web:CLIENT_ID:1.0 if empty. Add the authorization parameter

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func robloxEntry() Entry {
+	return Entry{
+		ID: "roblox", Name: "Roblox", Protocol: "oidc", Email: EmailAbsent,
+		Docs: "https://create.roblox.com/docs/cloud/auth/oauth2-overview",
+		New:  plain(Roblox),
+	}
+}
+
 // Roblox signs in players with a Roblox account. There is no address.
 //
 // https://create.roblox.com/docs/cloud/auth/oauth2-overview

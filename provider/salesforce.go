@@ -6,6 +6,17 @@ import (
 	"authsvc"
 )
 
+func salesforceEntry() Entry {
+	return Entry{
+		ID: "salesforce", Name: "Salesforce", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://help.salesforce.com/s/articleView?id=sf.remoteaccess_oauth_endpoints.htm",
+		Options: []Option{
+			{Key: "issuer", Doc: "the issuer, such as https://acme.my.salesforce.com", Example: "https://acme.my.salesforce.com"},
+		},
+		New: withDefault("issuer", Salesforce),
+	}
+}
+
 // Salesforce signs in with an account of a Salesforce organization. issuer is
 // https://login.salesforce.com if empty; https://test.salesforce.com is the
 // sandbox, and an organization may have a domain of its own. The id is that of

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func seaTalkEntry() Entry {
+	return Entry{
+		ID: "seatalk", Name: "SeaTalk", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://open.seatalk.io/docs",
+		New:  plain(SeaTalk),
+	}
+}
+
 // SeaTalk signs in with a SeaTalk account. The access token travels in the
 // query. What an address is worth is not documented.
 //

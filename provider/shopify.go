@@ -14,6 +14,22 @@ import (
 	"authsvc"
 )
 
+func shopifyEntry() Entry {
+	return Entry{
+		ID: "shopify", Name: "Shopify", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://shopify.dev/docs/apps/build/authentication-authorization",
+		Options: []Option{
+			{Key: "shop", Doc: "the name of the shop, which stands before .myshopify.com", Example: "acme", Required: true},
+			{Key: "api_version", Doc: "the version of the Admin API to speak", Example: "2026-07"},
+		},
+		Notes: []string{
+			"It signs in a shop: all of its staff are one user.",
+			"For a person, set authorization_params to grant_options[]: per-user and profile.id, profile.name, profile.email and profile.email_verified to members of token.associated_user.",
+		},
+		New: shopify,
+	}
+}
+
 // Shopify signs in with a Shopify shop, SHOP.myshopify.com. apiVersion is the
 // quarter of the Admin API; Shopify retires one after a year. Who comes back is
 // the shop, whoever of its staff it is, and the address is where it wants to be

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func simpleLoginEntry() Entry {
+	return Entry{
+		ID: "simplelogin", Name: "SimpleLogin", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://simplelogin.io/docs/siwsl/intro/",
+		New:  plain(SimpleLogin),
+	}
+}
+
 // SimpleLogin signs in with an account of SimpleLogin. The address may be an
 // alias that the person made for this site.
 //

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func slackEntry() Entry {
+	return Entry{
+		ID: "slack", Name: "Slack", Aliases: []string{"slack_oidc"}, Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://docs.slack.dev/authentication/sign-in-with-slack/",
+		Notes: []string{
+			"The redirect URI must be https.",
+			"For an app that many workspaces install, set profile.id to {\"https://slack.com/team_id\"}-{sub}: user ids are unique within a workspace.",
+		},
+		New: plain(Slack),
+	}
+}
+
 // Slack signs in with a Slack account, by OpenID Connect. The id is the user
 // id, which Slack promises to be unique within a workspace only: for an app
 // that many workspaces install, put the claim https://slack.com/team_id in

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func snapchatEntry() Entry {
+	return Entry{
+		ID: "snapchat", Name: "Snapchat", Protocol: "oauth2", Email: EmailImplied,
+		Docs: "https://developers.snap.com/snap-kit/login-kit/overview",
+		New:  plain(Snapchat),
+	}
+}
+
 // Snapchat signs in with a Snapchat account. Ids are those of the app. There
 // is no address as a rule; one that is there counts as verified.
 //

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func soundCloudEntry() Entry {
+	return Entry{
+		ID: "soundcloud", Name: "SoundCloud", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.soundcloud.com/docs/api/guide",
+		New:  plain(SoundCloud),
+	}
+}
+
 // SoundCloud signs in with a SoundCloud account. There is no address.
 //
 // https://developers.soundcloud.com/docs/api/guide

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func spotifyEntry() Entry {
+	return Entry{
+		ID: "spotify", Name: "Spotify", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.spotify.com/documentation/web-api/tutorials/code-flow",
+		Notes: []string{
+			"The redirect host for local work is 127.0.0.1, not localhost.",
+			"While an app is in development mode, only listed people can sign in.",
+		},
+		New: plain(Spotify),
+	}
+}
+
 // Spotify signs in with a Spotify account. Spotify says that it does not
 // verify addresses.
 //

@@ -8,6 +8,20 @@ import (
 	"authsvc"
 )
 
+func steamEntry() Entry {
+	return Entry{
+		ID: "steam", Name: "Steam", Protocol: "openid2", Email: EmailAbsent, NoClient: true, NoSecret: true,
+		Docs: "https://partner.steamgames.com/doc/features/auth",
+		Options: []Option{
+			{Key: "api_key", Doc: "the key of the Steam Web API, from steamcommunity.com/dev/apikey", Example: "0123456789ABCDEF0123456789ABCDEF", Required: true, Secret: true},
+		},
+		Notes: []string{
+			"There is no application to register and no redirect URI to set.",
+		},
+		New: steam,
+	}
+}
+
 // Steam signs in players, by OpenID 2.0. The id is the 64-bit SteamID of the
 // verified identifier, and there is no address. Name and picture take a call
 // of the Steam Web API with its key in the query, where Steam wants it.

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func stravaEntry() Entry {
+	return Entry{
+		ID: "strava", Name: "Strava", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.strava.com/docs/authentication/",
+		New:  plain(Strava),
+	}
+}
+
 // Strava signs in athletes with a Strava account. There is no address.
 //
 // https://developers.strava.com/docs/authentication/

@@ -9,6 +9,18 @@ import (
 	"authsvc"
 )
 
+func stripeEntry() Entry {
+	return Entry{
+		ID: "stripe", Name: "Stripe Connect", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://docs.stripe.com/connect/oauth-reference",
+		Notes: []string{
+			"The client secret is the secret API key of the platform.",
+			"It signs in a business: all who run it are one user.",
+		},
+		New: plain(Stripe),
+	}
+}
+
 // Stripe signs in with a Stripe account by Connect: a business, whoever of its
 // staff it is. The client secret is the secret API key of the platform. Tokens
 // are taken back by https://connect.stripe.com/oauth/deauthorize, which is not

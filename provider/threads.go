@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func threadsEntry() Entry {
+	return Entry{
+		ID: "threads", Name: "Threads", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.facebook.com/docs/threads/get-started/get-access-tokens-and-permissions",
+		Notes: []string{
+			"Use the id and secret that the app has for Threads.",
+		},
+		New: plain(Threads),
+	}
+}
+
 // Threads signs in with a Threads account. The app has an id and a secret for
 // Threads beside those of Meta. There is no address.
 //

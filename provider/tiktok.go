@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func tikTokEntry() Entry {
+	return Entry{
+		ID: "tiktok", Name: "TikTok", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.tiktok.com/doc/login-kit-web/",
+		Notes: []string{
+			"The redirect URI must be https, and not localhost.",
+		},
+		New: plain(TikTok),
+	}
+}
+
 // TikTok signs in with a TikTok account. Ids are those of the app. Members
 // beyond those that are asked for take further scopes, and is_verified is the
 // badge of an account. There is no address.

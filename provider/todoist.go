@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func todoistEntry() Entry {
+	return Entry{
+		ID: "todoist", Name: "Todoist", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.todoist.com/api/v1/",
+		New:  plain(Todoist),
+	}
+}
+
 // Todoist signs in with a Todoist account, by the API v1. Nothing vouches for
 // the address.
 //

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func traktEntry() Entry {
+	return Entry{
+		ID: "trakt", Name: "Trakt", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://trakt.docs.apiary.io/#reference/authentication-oauth",
+		Notes: []string{
+			"NextAuth.js keys accounts by the slug; to go on with such accounts set profile.id to user.ids.slug, knowing that names can change hands.",
+			"Avatars must not be linked to from other sites.",
+		},
+		New: plain(Trakt),
+	}
+}
+
 // Trakt signs in with a Trakt account. The id is the UUID of the account;
 // NextAuth.js keys accounts by the slug, which follows the user name. Every
 // call names the version of the API and the client. There is no address.

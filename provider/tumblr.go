@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func tumblrEntry() Entry {
+	return Entry{
+		ID: "tumblr", Name: "Tumblr", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://www.tumblr.com/docs/en/api/v2",
+		New:  plain(Tumblr),
+	}
+}
+
 // Tumblr signs in with a Tumblr account. The id is the UUID of the primary
 // blog, since user names can change hands. There is no address.
 //

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func twitchEntry() Entry {
+	return Entry{
+		ID: "twitch", Name: "Twitch", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://dev.twitch.tv/docs/authentication/getting-tokens-oidc/",
+		New:  plain(Twitch),
+	}
+}
+
 // Twitch signs in with a Twitch account, by OpenID Connect. It puts into the
 // ID token only what the parameter claims asks for. It knows no PKCE.
 //

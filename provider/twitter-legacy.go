@@ -10,6 +10,19 @@ import (
 // smallImage ends the address of the 48 pixel variant of a picture.
 var smallImage = regexp.MustCompile(`_normal(\.[a-z]+)$`)
 
+func twitterLegacyEntry() Entry {
+	return Entry{
+		ID: "twitter-legacy", Name: "X (Twitter) OAuth 1.0a", Aliases: []string{"twitterv2"}, Protocol: "oauth1", Email: EmailImplied,
+		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens",
+		Notes: []string{
+			"This is what NextAuth.js v4 calls twitter: to keep its accounts, write {id: twitter, type: twitter-legacy}.",
+			"Whether the profile may be read depends on the plan of the API; prefer twitter for what is new.",
+			"For the address, switch on \"Request email from users\" in the app.",
+		},
+		New: plain(TwitterLegacy),
+	}
+}
+
 // TwitterLegacy signs in with an account of X, by OAuth 1.0a, as NextAuth.js v4
 // does under the id twitter. The id is id_str; id is a number that some readers
 // round. The address comes only if it is confirmed and the app may ask for it.

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func twitterEntry() Entry {
+	return Entry{
+		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Aliases: []string{"x"}, Protocol: "oauth2", Email: EmailImplied,
+		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token",
+		Notes: []string{
+			"For the address, switch on \"Request email from users\" in the app.",
+		},
+		New: plain(Twitter),
+	}
+}
+
 // Twitter signs in with an account of X, by OAuth 2.0. The address needs the
 // scope users.email and the app's permission to ask for it, and is given out
 // only when confirmed; the member verified is the badge of an account.

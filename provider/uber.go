@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func uberEntry() Entry {
+	return Entry{
+		ID: "uber", Name: "Uber", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.uber.com/docs/consumer-identity/guides/authorization-code-flow",
+		New:  plain(Uber),
+	}
+}
+
 // Uber signs in with an account of Uber. The id is that of the app.
 // mobile_verified is about the phone; nothing vouches for the address.
 //

@@ -2,6 +2,18 @@ package provider
 
 import "authsvc"
 
+func unitedEffectsEntry() Entry {
+	return Entry{
+		ID: "united-effects", Name: "United Effects", Protocol: "oidc", Email: EmailIssuer,
+		Docs:    "https://docs.unitedeffects.com/integrations/nextauthjs",
+		Options: issuerOption("https://auth.unitedeffects.com/acme"),
+		Notes: []string{
+			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+		},
+		New: withIssuer(UnitedEffects),
+	}
+}
+
 // UnitedEffects signs in with an auth group of United Effects. Names and
 // addresses are asked for at its userinfo endpoint. Its administrator decides
 // what an address is worth: to believe the flag, set Fields.EmailVerified to

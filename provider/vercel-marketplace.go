@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func vercelMarketplaceEntry() Entry {
+	return Entry{
+		ID: "vercel-marketplace", Name: "Vercel Marketplace", Aliases: []string{"vercel_marketplace"}, Protocol: "oidc", Email: EmailUnverified,
+		Docs: "https://vercel.com/docs/integrations/marketplace-api",
+		Notes: []string{
+			"The addresses of this provider are not confirmed; try it before you rely on it.",
+		},
+		New: plain(VercelMarketplace),
+	}
+}
+
 // VercelMarketplace signs in people who come to an integration from Vercel's
 // marketplace. What an address is worth is not documented.
 //

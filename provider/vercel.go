@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func vercelEntry() Entry {
+	return Entry{
+		ID: "vercel", Name: "Vercel", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://vercel.com/docs/sign-in-with-vercel/authorization-server-api",
+		New:  plain(Vercel),
+	}
+}
+
 // Vercel signs in with a Vercel account. Scopes that the app does not have are
 // left out without a word.
 //

@@ -6,6 +6,17 @@ import (
 	"authsvc"
 )
 
+func vippsEntry() Entry {
+	return Entry{
+		ID: "vipps", Name: "Vipps MobilePay", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://developer.vippsmobilepay.com/docs/APIs/login-api/",
+		Options: []Option{
+			{Key: "issuer", Doc: "the issuer, such as https://apitest.vipps.no/access-management-1.0/access/", Example: "https://apitest.vipps.no/access-management-1.0/access/"},
+		},
+		New: withDefault("issuer", Vipps),
+	}
+}
+
 // Vipps signs in with an account of Vipps MobilePay. Names and addresses come
 // from its userinfo endpoint. issuer is that of production if empty; for the
 // test environment it is

@@ -11,6 +11,17 @@ import (
 	"authsvc"
 )
 
+func vkEntry() Entry {
+	return Entry{
+		ID: "vk", Name: "VK", Aliases: []string{"vkid"}, Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://id.vk.com/about/business/go/docs/ru/vkid/latest/vk-id/connection/api-integration/api-description",
+		Notes: []string{
+			"The app must be one of VK ID; apps of the former service at oauth.vk.com do not work.",
+		},
+		New: plain(VK),
+	}
+}
+
 // VK signs in with VK ID. Apps of the former service at oauth.vk.com do not
 // work with it. Nothing vouches for the address; the flag verified is the badge
 // of a page.

@@ -6,6 +6,14 @@ import (
 	"authsvc"
 )
 
+func wakaTimeEntry() Entry {
+	return Entry{
+		ID: "wakatime", Name: "WakaTime", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://wakatime.com/developers#authentication",
+		New:  plain(WakaTime),
+	}
+}
+
 // WakaTime signs in with a WakaTime account. The photo is taken only if it is
 // public.
 //

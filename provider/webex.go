@@ -6,6 +6,17 @@ import (
 	"authsvc"
 )
 
+func webexEntry() Entry {
+	return Entry{
+		ID: "webex", Name: "Webex", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://developer.webex.com/docs/login-with-webex",
+		Options: []Option{
+			{Key: "api_base_url", Doc: "the base of the API, for the government cloud https://api-usgov.webex.com/v1", Example: "https://api-usgov.webex.com/v1"},
+		},
+		New: withDefault("api_base_url", Webex),
+	}
+}
+
 // Webex signs in with a Cisco Webex account. apiBaseURL is
 // https://webexapis.com/v1 if empty; the government cloud has another. Nothing
 // vouches for the address.

@@ -9,6 +9,20 @@ import (
 	"authsvc"
 )
 
+func weChatEntry() Entry {
+	return Entry{
+		ID: "wechat", Name: "WeChat", Protocol: "oauth2", Email: EmailAbsent,
+		Docs: "https://developers.weixin.qq.com/doc/oplatform/en/Website_App/WeChat_Login/Wechat_Login.html",
+		Options: []Option{
+			{Key: "platform", Doc: "website (default) or official_account, which works inside the WeChat app", Example: "official_account"},
+		},
+		Notes: []string{
+			"An official account has union ids only when it is bound to an account of the Open Platform; without, set profile.id to openid, which is that of the one app.",
+		},
+		New: weChat,
+	}
+}
+
 // WeChat signs in with a WeChat account, by a code to scan or, with the
 // platform official_account, inside the WeChat app; default website. Ids are
 // those of a person for all apps of one Open Platform account (unionid). There

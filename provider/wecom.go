@@ -11,6 +11,23 @@ import (
 	"authsvc"
 )
 
+func weComEntry() Entry {
+	return Entry{
+		ID: "wecom", Name: "WeCom", Aliases: []string{"wxwork"}, Protocol: "oauth2", Email: EmailIssuer,
+		Docs: "https://developer.work.weixin.qq.com/document/path/98152",
+		Options: []Option{
+			{Key: "agent_id", Doc: "the number of the app (AgentId)", Example: "1000002", Required: true},
+		},
+		Notes: []string{
+			"The client id is the id of the company (CorpID), the client secret that of the app.",
+			"For apps made since June 2022 the directory holds back addresses and pictures.",
+			"The API works for the trusted addresses that the admin console names.",
+			"No address counts as verified unless you say so: with trust_email: true all are.",
+		},
+		New: weCom,
+	}
+}
+
 // WeCom signs in members of one company, by an app of its own: the client id is
 // the id of the company (CorpID), the client secret that of the app, and agentID
 // the number of the app. The access token of the API is the app's, not the

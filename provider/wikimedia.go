@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func wikimediaEntry() Entry {
+	return Entry{
+		ID: "wikimedia", Name: "Wikimedia", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://www.mediawiki.org/wiki/OAuth/For_Developers",
+		Notes: []string{
+			"Register the consumer with access to the e-mail address if you need it.",
+		},
+		New: plain(Wikimedia),
+	}
+}
+
 // Wikimedia signs in with an account of Wikipedia and its sisters. The address
 // comes only if the consumer was registered to see it. The grants are fixed
 // there, so that no scope is sent.

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func wordPressEntry() Entry {
+	return Entry{
+		ID: "wordpress", Name: "WordPress.com", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developer.wordpress.com/docs/api/wpcc/",
+		New:  plain(WordPress),
+	}
+}
+
 // WordPress signs in with an account of WordPress.com; WordPress on a server
 // of one's own is another product.
 //

@@ -2,6 +2,22 @@ package provider
 
 import "authsvc"
 
+func workOSEntry() Entry {
+	return Entry{
+		ID: "workos", Name: "WorkOS SSO", Protocol: "oauth2", Email: EmailIssuer,
+		Docs: "https://workos.com/docs/reference/sso",
+		Options: []Option{
+			{Key: "connection", Doc: "the id of the connection to sign in by", Example: "conn_01E4ZCR3C56J083X43JQXF3JK5"},
+			{Key: "organization", Doc: "the id of the organization to sign in for; one of the three is required", Example: "org_01EHWNCE74X7JSDV0X3SZ3KJNY", Required: true},
+			{Key: "provider", Doc: "a way to sign in, such as authkit or GoogleOAuth", Example: "GoogleOAuth"},
+		},
+		Notes: []string{
+			"No address counts as verified unless you say so: with trust_email: true all are.",
+		},
+		New: workOS,
+	}
+}
+
 // WorkOS signs in through WorkOS SSO, by one of a connection, an organization
 // or a provider such as GoogleOAuth; params holds that one. The client secret
 // is the API key. Addresses are what the identity provider of the customer

@@ -2,6 +2,14 @@ package provider
 
 import "authsvc"
 
+func xeroEntry() Entry {
+	return Entry{
+		ID: "xero", Name: "Xero", Protocol: "oidc", Email: EmailUnverified,
+		Docs: "https://developer.xero.com/documentation/oauth2/sign-in",
+		New:  plain(Xero),
+	}
+}
+
 // Xero signs in with a Xero account. Xero says that it verifies addresses, but
 // puts no such claim into tokens.
 //

@@ -2,6 +2,17 @@ package provider
 
 import "authsvc"
 
+func yahooEntry() Entry {
+	return Entry{
+		ID: "yahoo", Name: "Yahoo", Protocol: "oidc", Email: EmailClaim,
+		Docs: "https://developer.yahoo.com/sign-in-with-yahoo/",
+		Notes: []string{
+			"The redirect URI must be https.",
+		},
+		New: plain(Yahoo),
+	}
+}
+
 // Yahoo signs in with a Yahoo account, by OpenID Connect. Its ID tokens are
 // signed with ES256.
 //

@@ -6,6 +6,14 @@ import (
 	"authsvc"
 )
 
+func yandexEntry() Entry {
+	return Entry{
+		ID: "yandex", Name: "Yandex", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://yandex.com/dev/id/doc/en/codes/code-url",
+		New:  plain(Yandex),
+	}
+}
+
 // Yandex signs in with a Yandex ID. The address may be of another service, and
 // nothing vouches for it.
 //

@@ -2,6 +2,15 @@ package provider
 
 import "authsvc"
 
+func zitadelEntry() Entry {
+	return Entry{
+		ID: "zitadel", Name: "ZITADEL", Protocol: "oidc", Email: EmailClaim,
+		Docs:    "https://zitadel.com/docs/apis/openidoauth/endpoints",
+		Options: issuerOption("https://acme.zitadel.cloud"),
+		New:     withIssuer(Zitadel),
+	}
+}
+
 // Zitadel signs in with an instance of ZITADEL. Names and addresses are asked
 // for at its userinfo endpoint. An application without a secret takes
 // AuthMethod none.

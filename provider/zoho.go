@@ -24,6 +24,22 @@ var zohoCentres = map[string]string{
 	"us": "https://accounts.zoho.com",
 }
 
+func zohoEntry() Entry {
+	return Entry{
+		ID: "zoho", Name: "Zoho", Protocol: "oauth2", Email: EmailUnverified,
+		Docs: "https://www.zoho.com/accounts/protocol/oauth/sign-in-using-zoho.html",
+		Options: []Option{
+			{Key: "region", Doc: "the data centre where the client is registered: us (default), au, ca, eu, in, jp, sa or uk", Example: "eu"},
+		},
+		Notes: []string{
+			"People of other data centres can sign in if the client is enabled for several, with the same secret.",
+			"Ids of other data centres than us have its name before them, such as eu:20061234567; to go on with accounts that NextAuth.js stored for one, set profile.id to ZUID and enable no other.",
+			"A refresh token comes with authorization_params: {access_type: offline}.",
+		},
+		New: zoho,
+	}
+}
+
 // Zoho signs in with a Zoho account. region is the data centre where the
 // client is registered: us if empty, or au, ca, eu, in, jp, sa, uk. People of
 // another one are redeemed there, if the client is enabled for it with the

@@ -7,6 +7,17 @@ import (
 	"authsvc"
 )
 
+func zoomEntry() Entry {
+	return Entry{
+		ID: "zoom", Name: "Zoom", Protocol: "oauth2", Email: EmailClaim,
+		Docs: "https://developers.zoom.us/docs/integrations/oauth/",
+		Notes: []string{
+			"The app needs the scope user:read:user.",
+		},
+		New: plain(Zoom),
+	}
+}
+
 // Zoom signs in with a Zoom account. The scopes are those of the app, which
 // needs user:read:user. An address counts as verified when Zoom has verified
 // it. For the government cloud replace zoom.us in the URLs by zoomgov.com.
