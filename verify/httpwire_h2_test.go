@@ -107,78 +107,108 @@ func httpwire13(t *T) {
 	server.Config.ErrorLog = nil
 	server.StartTLS()
 	defer server.Close()
-	others := func(t *T) {
-		t.Helper()
-		began := time.Now()
-		res, err := server.Client().Get(server.URL + "/api/auth/session")
-		if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 || time.Since(began) > 2*time.Second {
-			t.Errorf("others: %v after %v", err, time.Since(began))
-			return
-		}
-		res.Body.Close()
-	}
-	others(t)
-	calm := runtime.NumGoroutine()
-	n := t.Scale("frames at most per flood", 20_000, 500_000, 3_000_000)
-	ended := func(t *T, what string, sent int) {
-		t.Helper()
-		if sent >= n {
-			t.Errorf("%d %s and the connection lives", sent, what)
-		}
-		t.Figure("%s: ended after %d", what, sent)
-		others(t)
-	}
-	t.Run("rapid reset", func(t *T) {
-		h := h2Dial(t, server)
-		go func() { // answers are read
-			for {
-				if _, err := h.ReadFrame(); err != nil {
-					return
-				}
-			}
-		}()
-		streams := min(n, 100_000)
-		sent := until(streams, func(i int) error {
-			id := uint32(2*i + 1)
-			if err := h.request(id, true); err != nil {
-				return err
-			}
-			return h.WriteRSTStream(id, http2.ErrCodeCancel)
-		})
-		t.Figure("%d streams reset", sent)
-		others(t)
-		if now := runtime.NumGoroutine(); now > calm+500 {
-			t.Errorf("%d goroutines, %d before", now, calm)
-		}
-	})
-	t.Run("CONTINUATION", func(t *T) {
-		h := h2Dial(t, server)
-		if err := h.request(1, false); err != nil {
-			t.Fatal(err)
-		}
-		junk := h.fields("x-junk", strings.Repeat("x", 1000))
-		ended(t, "CONTINUATION frames", until(n, func(int) error { return h.WriteContinuation(1, false, junk) }))
-	})
+	a := h2Attack{server: server, frames: t.Scale("frames at most per flood", 20_000, 500_000, 3_000_000)}
+	a.others(t)
+	a.calm = runtime.NumGoroutine()
+	t.Run("rapid reset", a.rapidReset)
+	t.Run("CONTINUATION", a.continuation)
 	if theScale() >= ci {
-		t.Run("SETTINGS, answers unread", func(t *T) {
-			// One acknowledgement stands for all that are due, so nothing piles
-			// up and the connection may live.
-			h, before := h2Dial(t, server), heapNow()
-			sent := until(n, func(int) error { return h.WriteSettings() })
-			grown := (int64(heapNow()) - int64(before)) >> 20
-			if grown > 16 {
-				t.Errorf("%d MB more", grown)
-			}
-			t.Figure("%d SETTINGS: %d MB more", sent, grown)
-			others(t)
-		})
-		t.Run("PING, answers unread", func(t *T) {
-			h := h2Dial(t, server)
-			ended(t, "PINGs", until(n, func(int) error { return h.WritePing(false, [8]byte{}) }))
-		})
+		t.Run("SETTINGS, answers unread", a.settings)
+		t.Run("PING, answers unread", a.ping)
 	}
+	a.fields(t)
+	server.CloseClientConnections()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > a.calm+10; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%d goroutines are left, %d before", runtime.NumGoroutine(), a.calm)
+			break
+		}
+	}
+}
+
+// An h2Attack floods a server with frames.
+type h2Attack struct {
+	server *httptest.Server
+	frames int // at most, in one flood
+	calm   int // goroutines before
+}
+
+// others checks that somebody else is served meanwhile.
+func (a h2Attack) others(t *T) {
+	t.Helper()
+	began := time.Now()
+	res, err := a.server.Client().Get(a.server.URL + "/api/auth/session")
+	if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 || time.Since(began) > 2*time.Second {
+		t.Errorf("others: %v after %v", err, time.Since(began))
+		return
+	}
+	res.Body.Close()
+}
+
+// ended checks that a flood was cut off before all its frames were sent.
+func (a h2Attack) ended(t *T, what string, sent int) {
+	t.Helper()
+	if sent >= a.frames {
+		t.Errorf("%d %s and the connection lives", sent, what)
+	}
+	t.Figure("%s: ended after %d", what, sent)
+	a.others(t)
+}
+
+func (a h2Attack) rapidReset(t *T) {
+	h := h2Dial(t, a.server)
+	go func() { // answers are read
+		for {
+			if _, err := h.ReadFrame(); err != nil {
+				return
+			}
+		}
+	}()
+	sent := until(min(a.frames, 100_000), func(i int) error {
+		id := uint32(2*i + 1)
+		if err := h.request(id, true); err != nil {
+			return err
+		}
+		return h.WriteRSTStream(id, http2.ErrCodeCancel)
+	})
+	t.Figure("%d streams reset", sent)
+	a.others(t)
+	if now := runtime.NumGoroutine(); now > a.calm+500 {
+		t.Errorf("%d goroutines, %d before", now, a.calm)
+	}
+}
+
+func (a h2Attack) continuation(t *T) {
+	h := h2Dial(t, a.server)
+	if err := h.request(1, false); err != nil {
+		t.Fatal(err)
+	}
+	junk := h.fields("x-junk", strings.Repeat("x", 1000))
+	a.ended(t, "CONTINUATION frames", until(a.frames, func(int) error { return h.WriteContinuation(1, false, junk) }))
+}
+
+// settings: one acknowledgement stands for all that are due, so nothing piles
+// up and the connection may live.
+func (a h2Attack) settings(t *T) {
+	h, before := h2Dial(t, a.server), heapNow()
+	sent := until(a.frames, func(int) error { return h.WriteSettings() })
+	grown := (int64(heapNow()) - int64(before)) >> 20
+	if grown > 16 {
+		t.Errorf("%d MB more", grown)
+	}
+	t.Figure("%d SETTINGS: %d MB more", sent, grown)
+	a.others(t)
+}
+
+func (a h2Attack) ping(t *T) {
+	h := h2Dial(t, a.server)
+	a.ended(t, "PINGs", until(a.frames, func(int) error { return h.WritePing(false, [8]byte{}) }))
+}
+
+// fields sends header fields that HTTP/2 forbids, and one that it allows.
+func (a h2Attack) fields(t *T) {
 	for _, field := range [][2]string{{"x-a", "b\r\nx-c: d"}, {"x-a", "b\nc"}, {"x-a", "b\x00c"}, {"x-a\r\nx-b", "c"}, {"X-Upper", "a"}, {"connection", "close"}, {"transfer-encoding", "chunked"}, {":path", "/again"}} {
-		h := h2Dial(t, server)
+		h := h2Dial(t, a.server)
 		if err := h.request(1, true, field[0], field[1]); err != nil {
 			t.Fatal(err)
 		}
@@ -186,14 +216,7 @@ func httpwire13(t *T) {
 			t.Errorf("%q is answered with %d", field, status)
 		}
 	}
-	if h := h2Dial(t, server); h.request(1, true, "x-a", "b") != nil || h.answer(1) != 200 {
+	if h := h2Dial(t, a.server); h.request(1, true, "x-a", "b") != nil || h.answer(1) != 200 {
 		t.Error("twin: a field in order is not answered")
-	}
-	server.CloseClientConnections()
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > calm+10; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%d goroutines are left, %d before", runtime.NumGoroutine(), calm)
-			break
-		}
 	}
 }
