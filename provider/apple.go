@@ -49,7 +49,7 @@ func appleEntry() Entry {
 //
 // https://developer.apple.com/documentation/signinwithapplerestapi
 func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
-	mint, err := newAppleMint(options)
+	secrets, err := newAppleSecrets(options)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
 		AuthMethod:   "client_secret_post",
 		VerifiedText: true,
 		Hooks: authsvc.Hooks{
-			ClientSecret: mint.secret,
+			ClientSecret: secrets.sign,
 			UserInfo:     appleProfile,
 		},
 		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
@@ -101,13 +101,13 @@ func appleProfile(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, erro
 // months.
 const appleSecretLife = time.Hour
 
-// An appleMint makes client secrets.
-type appleMint struct {
+// appleSecrets signs client secrets, which are JWTs.
+type appleSecrets struct {
 	teamID string
 	signer jose.Signer
 }
 
-func newAppleMint(options AppleOptions) (*appleMint, error) {
+func newAppleSecrets(options AppleOptions) (*appleSecrets, error) {
 	for _, o := range [][2]string{{"team_id", options.TeamID}, {"key_id", options.KeyID}, {"private_key", options.PrivateKey}} {
 		if o[1] == "" {
 			return nil, missing(o[0])
@@ -122,7 +122,7 @@ func newAppleMint(options AppleOptions) (*appleMint, error) {
 	if err != nil {
 		return nil, &OptionError{Key: "private_key", Problem: "cannot sign", Fix: "make a new key in Apple's developer account"}
 	}
-	return &appleMint{options.TeamID, signer}, nil
+	return &appleSecrets{options.TeamID, signer}, nil
 }
 
 // applePrivateKey reads PKCS #8, which is what Apple gives out.
@@ -139,15 +139,15 @@ func applePrivateKey(text string) (*ecdsa.PrivateKey, bool) {
 	return key, ok && key.Curve == elliptic.P256()
 }
 
-// secret is authsvc.OAuth.Hooks.ClientSecret.
-func (m *appleMint) secret(c authsvc.Client, now time.Time) (string, time.Time, error) {
+// sign is an OAuth.Hooks.ClientSecret.
+func (s *appleSecrets) sign(c authsvc.Client, now time.Time) (string, time.Time, error) {
 	expires := now.Add(appleSecretLife)
-	claims, err := json.Marshal(map[string]any{"iss": m.teamID, "sub": c.ID, "aud": "https://appleid.apple.com",
+	claims, err := json.Marshal(map[string]any{"iss": s.teamID, "sub": c.ID, "aud": "https://appleid.apple.com",
 		"iat": now.Unix(), "exp": expires.Unix()})
 	if err != nil {
 		return "", expires, err
 	}
-	signed, err := m.signer.Sign(claims)
+	signed, err := s.signer.Sign(claims)
 	if err != nil {
 		return "", expires, err
 	}

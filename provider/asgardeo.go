@@ -9,7 +9,7 @@ func asgardeoEntry() Entry {
 		Options: issuerOption("https://api.asgardeo.io/t/acme"),
 		Notes: []string{
 			"The issuer option is the base of the tenant, https://api.asgardeo.io/t/TENANT.",
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(Asgardeo),
 	}
@@ -17,7 +17,7 @@ func asgardeoEntry() Entry {
 
 // Asgardeo signs in with a tenant of WSO2's Asgardeo. The option is the base
 // of the tenant; the issuer of its ID tokens lies below it. Its administrator
-// decides what an address is worth: to believe the flag, set
+// decides what an address is worth: to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //
 // https://wso2.com/asgardeo/docs/guides/authentication/oidc/discover-oidc-configs/
@@ -25,7 +25,7 @@ func Asgardeo(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "asgardeo", Name: "Asgardeo", Client: c,
 		OpenID: true,
-		Issuer: server(issuer) + "/oauth2/token",
+		Issuer: withoutSlash(issuer) + "/oauth2/token",
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},

@@ -23,7 +23,7 @@ func Auth0(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "auth0", Name: "Auth0", Client: c,
 		OpenID: true,
-		Issuer: server(issuer) + "/",
+		Issuer: withoutSlash(issuer) + "/",
 		Style:  authsvc.Style{Background: "#eb5424", Text: "#000000"},
 	}
 }

@@ -8,7 +8,7 @@ func authentikEntry() Entry {
 		Docs:    "https://docs.goauthentik.io/add-secure-apps/providers/oauth2/",
 		Options: issuerOption("https://id.example.com/application/o/acme/"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(Authentik),
 	}
@@ -16,7 +16,7 @@ func authentikEntry() Entry {
 
 // Authentik signs in with a server of authentik. Each application has an
 // issuer, which ends in a slash; the slash is added if it is missing. Its
-// administrator decides what an address is worth: to believe the flag, set
+// administrator decides what an address is worth: to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //
 // https://docs.goauthentik.io/add-secure-apps/providers/oauth2/
@@ -24,7 +24,7 @@ func Authentik(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "authentik", Name: "authentik", Client: c,
 		OpenID: true,
-		Issuer: server(issuer) + "/",
+		Issuer: withoutSlash(issuer) + "/",
 		Fields: authsvc.Fields{EmailVerified: never},
 		Style:  authsvc.Style{Background: "#fd4b2d", Text: "#000000"},
 	}

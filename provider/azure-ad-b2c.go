@@ -16,9 +16,9 @@ func azureADB2CEntry() Entry {
 			{Key: "tenant_id", Doc: "the Tenant ID of the directory, a GUID", Example: "aaaabbbb-0000-cccc-1111-dddd2222eeee", Required: true},
 		},
 		Notes: []string{
-			"New customers are not taken any more; the successor is External ID, see microsoft-entra-id.",
+			"Microsoft accepts no new customers; the successor is External ID, see microsoft-entra-id.",
 			"Tokens have to name the issuer https://HOST/GUID/v2.0/, which is the default; for another one use type: oidc with issuer and discovery_url.",
-			"No address counts as verified unless you say so: with trust_email: true all are, which is right for user flows that verify them.",
+			"To take every address as verified, set trust_email: true; that is right for user flows that verify them.",
 		},
 		New: azureADB2C,
 	}
@@ -33,7 +33,7 @@ func azureADB2CEntry() Entry {
 //
 // https://learn.microsoft.com/en-us/azure/active-directory-b2c/openid-connect
 func AzureADB2C(c authsvc.Client, issuer, tenantID string) (*authsvc.OAuth, error) {
-	at, err := url.Parse(server(issuer))
+	at, err := url.Parse(withoutSlash(issuer))
 	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || !strings.HasSuffix(at.Path, "/v2.0") || at.RawQuery != "" {
 		return nil, &OptionError{Key: "issuer", Problem: "is not an https address that ends in /v2.0",
 			Fix: "write https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0"}

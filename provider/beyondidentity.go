@@ -8,7 +8,7 @@ func beyondIdentityEntry() Entry {
 		Docs:    "https://developer.beyondidentity.com/",
 		Options: issuerOption("https://auth-us.beyondidentity.com/v1/tenants/0123/realms/4567/applications/89ab"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(BeyondIdentity),
 	}
@@ -16,14 +16,14 @@ func beyondIdentityEntry() Entry {
 
 // BeyondIdentity signs in with an application of a Beyond Identity realm,
 // which has an issuer of its own. Its administrator decides what an address is
-// worth: to believe the flag, set Fields.EmailVerified to email_verified.
+// worth: to trust the flag, set Fields.EmailVerified to email_verified.
 //
 // https://developer.beyondidentity.com/
 func BeyondIdentity(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "beyondidentity", Name: "Beyond Identity", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		Fields: authsvc.Fields{EmailVerified: never},
 		Style:  authsvc.Style{Background: "#5077c5", Text: "#000000"},
 	}

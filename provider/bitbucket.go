@@ -48,7 +48,7 @@ func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 		if err != nil {
 			return nil, err
 		}
-		if err := inUse(o.ID, profile.Text("account_status"), "active"); err != nil {
+		if err := requireActive(o.ID, profile.Text("account_status"), "active"); err != nil {
 			return nil, err
 		}
 		return profile, addresses(ctx, o.ID, x, profile, o.Endpoints.UserInfo+"/emails")

@@ -27,7 +27,7 @@ func Box(c authsvc.Client) *authsvc.OAuth {
 		Fields:     authsvc.Fields{ID: "id", Name: "name", Email: "login", Image: "avatar_url"},
 		TrustEmail: true,
 		Hooks: authsvc.Hooks{
-			UserInfo: onlyInUse("box", "status", "active"),
+			UserInfo: activeUser("box", "status", "active"),
 		},
 		Style: authsvc.Style{Background: "#0075c9", Text: "#ffffff"},
 	}

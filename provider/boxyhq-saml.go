@@ -9,7 +9,7 @@ func boxyHQSAMLEntry() Entry {
 		Options: issuerOption("https://sso.example.com"),
 		Notes: []string{
 			"Name the customer by the client id tenant=T&product=P with the secret dummy, or by tenant and product in authorization_params.",
-			"No address counts as verified unless you say so: with trust_email: true all are.",
+			noteTrustEmail,
 		},
 		New: withIssuer(BoxyHQSAML),
 	}
@@ -23,7 +23,7 @@ func boxyHQSAMLEntry() Entry {
 //
 // https://www.ory.com/docs/polis
 func BoxyHQSAML(c authsvc.Client, issuer string) *authsvc.OAuth {
-	base := server(issuer)
+	base := withoutSlash(issuer)
 	return &authsvc.OAuth{
 		ID: "boxyhq-saml", Name: "BoxyHQ SAML (Ory Polis)", Client: c,
 		Endpoints: authsvc.Endpoints{

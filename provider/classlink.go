@@ -7,7 +7,7 @@ func classLinkEntry() Entry {
 		ID: "classlink", Name: "ClassLink", Protocol: "oauth2", Email: EmailIssuer,
 		Docs: "https://developer.classlink.com/docs",
 		Notes: []string{
-			"No address counts as verified unless you say so: with trust_email: true all are.",
+			noteTrustEmail,
 		},
 		New: plain(ClassLink),
 	}

@@ -10,19 +10,19 @@ func cloudFoundryEntry() Entry {
 			{Key: "uaa_url", Doc: "the address of the UAA, such as https://uaa.example.com", Example: "https://uaa.example.com", Required: true},
 		},
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withOption("uaa_url", CloudFoundry),
 	}
 }
 
 // CloudFoundry signs in with a UAA server, the one of Cloud Foundry. Its
-// administrator decides what an address is worth: to believe the flag, set
+// administrator decides what an address is worth: to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //
 // https://docs.cloudfoundry.org/api/uaa/
 func CloudFoundry(c authsvc.Client, uaaURL string) *authsvc.OAuth {
-	base := server(uaaURL)
+	base := withoutSlash(uaaURL)
 	return &authsvc.OAuth{
 		ID: "cloudfoundry", Name: "Cloud Foundry UAA", Client: c,
 		Endpoints: authsvc.Endpoints{

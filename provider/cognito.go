@@ -24,7 +24,7 @@ func Cognito(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "cognito", Name: "Amazon Cognito", Client: c,
 		OpenID:       true,
-		Issuer:       server(issuer),
+		Issuer:       withoutSlash(issuer),
 		Fields:       authsvc.Fields{Name: "name|given_name|cognito:username|username"},
 		VerifiedText: true,
 		Style:        authsvc.Style{Background: "#ffffff", Text: "#000000"},

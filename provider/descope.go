@@ -26,7 +26,7 @@ func Descope(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "descope", Name: "Descope", Client: c,
 		OpenID: true,
-		Issuer: cmp.Or(server(issuer), "https://api.descope.com/"+c.ID),
+		Issuer: cmp.Or(withoutSlash(issuer), "https://api.descope.com/"+c.ID),
 		Style:  authsvc.Style{Background: "#1c1c23", Text: "#ffffff"},
 	}
 }

@@ -32,7 +32,7 @@ func DigitalOcean(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "account.email_verified",
 		},
 		Hooks: authsvc.Hooks{
-			UserInfo: onlyInUse("digitalocean", "account.status", "active"),
+			UserInfo: activeUser("digitalocean", "account.status", "active"),
 		},
 		Style: authsvc.Style{Background: "#0080ff", Text: "#000000"},
 	}

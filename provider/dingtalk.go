@@ -48,16 +48,16 @@ func DingTalk(c authsvc.Client) *authsvc.OAuth {
 		return dingTalkTokens(ctx, o.Endpoints.Token, x)
 	}
 	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return renew(ctx, x, "dingtalk", authsvc.APIRequest{URL: o.Endpoints.Token, JSON: map[string]string{
+		return refreshTokens(ctx, x, "dingtalk", authsvc.APIRequest{URL: o.Endpoints.Token, JSON: map[string]string{
 			"grantType": "refresh_token", "refreshToken": x.Tokens.Text("refresh_token"), "clientId": x.Client.ID, "clientSecret": x.Client.Secret,
-		}}, dingTalkSpent)
+		}}, dingTalkInvalidGrant)
 	}
 	return o
 }
 
-// dingTalkSpent: the codes are dotted words, such as invalidParameter and then
+// dingTalkInvalidGrant: the codes are dotted words, such as invalidParameter and then
 // the member that is meant.
-func dingTalkSpent(answer authsvc.Profile) bool {
+func dingTalkInvalidGrant(answer authsvc.Profile) bool {
 	code := strings.ToLower(answer.Text("code"))
 	return strings.Contains(code, "invalid") && strings.Contains(code, "refreshtoken")
 }

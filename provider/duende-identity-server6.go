@@ -8,7 +8,7 @@ func duendeIdentityServer6Entry() Entry {
 		Docs:    "https://docs.duendesoftware.com/identityserver/",
 		Options: issuerOption("https://id.example.com"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(DuendeIdentityServer6),
 	}
@@ -17,7 +17,7 @@ func duendeIdentityServer6Entry() Entry {
 // DuendeIdentityServer6 signs in with a server made with Duende
 // IdentityServer, of version 6 or later. Names and addresses are asked for at
 // its userinfo endpoint. Its administrator decides what an address is worth:
-// to believe the flag, set Fields.EmailVerified to email_verified.
+// to trust the flag, set Fields.EmailVerified to email_verified.
 //
 // https://docs.duendesoftware.com/identityserver/
 func DuendeIdentityServer6(c authsvc.Client, issuer string) *authsvc.OAuth {

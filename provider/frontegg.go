@@ -16,7 +16,7 @@ func fronteggEntry() Entry {
 //
 // https://docs.frontegg.com/
 func Frontegg(c authsvc.Client, issuer string) *authsvc.OAuth {
-	issuer = server(issuer)
+	issuer = withoutSlash(issuer)
 	return &authsvc.OAuth{
 		ID: "frontegg", Name: "Frontegg", Client: c,
 		OpenID: true,

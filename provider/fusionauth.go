@@ -15,7 +15,7 @@ func fusionAuthEntry() Entry {
 			{Key: "tenant_id", Doc: "the id of the tenant, if there are several", Example: "30663132-6464-6665-3032-326466613934"},
 		},
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: fusionAuth,
 	}
@@ -24,7 +24,7 @@ func fusionAuthEntry() Entry {
 // FusionAuth signs in with a server of FusionAuth. The issuer is what its
 // tenant is configured to put into tokens, and its metadata must be below it;
 // else set Endpoints.Discovery. Of several tenants, tenantID names one. Its
-// administrator decides what an address is worth: to believe the flag, set
+// administrator decides what an address is worth: to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //
 // https://fusionauth.io/docs/lifecycle/authenticate-users/oauth/endpoints
@@ -39,7 +39,7 @@ func FusionAuth(c authsvc.Client, issuer, tenantID string) *authsvc.OAuth {
 	}
 	if tenantID != "" {
 		o.AuthorizationParams = map[string]string{"tenantId": tenantID}
-		o.Endpoints.Discovery = server(issuer) + "/.well-known/openid-configuration?" + url.Values{"tenantId": {tenantID}}.Encode()
+		o.Endpoints.Discovery = withoutSlash(issuer) + "/.well-known/openid-configuration?" + url.Values{"tenantId": {tenantID}}.Encode()
 	}
 	return o
 }

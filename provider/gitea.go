@@ -29,7 +29,7 @@ func giteaEntry() Entry {
 //
 // https://docs.gitea.com/development/oauth2-provider
 func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
-	base := server(cmp.Or(baseURL, giteaCom))
+	base := withoutSlash(cmp.Or(baseURL, giteaCom))
 	o := &authsvc.OAuth{
 		ID: "gitea", Name: "Gitea / Forgejo", Client: c,
 		Endpoints: authsvc.Endpoints{
@@ -66,11 +66,11 @@ func giteaProfile(ctx context.Context, x *authsvc.Exchange, o *authsvc.OAuth) (a
 	if err != nil {
 		return nil, err
 	}
-	if err := inUse(o.ID, profile["active"], true); err != nil {
+	if err := requireActive(o.ID, profile["active"], true); err != nil {
 		return nil, err
 	}
-	if v, told := profile["prohibit_login"]; told {
-		if err := inUse(o.ID, v, false); err != nil {
+	if v, ok := profile["prohibit_login"]; ok {
+		if err := requireActive(o.ID, v, false); err != nil {
 			return nil, err
 		}
 	}

@@ -17,21 +17,21 @@ func gitLabEntry() Entry {
 			{Key: "base_url", Doc: "the address of a server of your own, such as https://git.example.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"With base_url no address counts as verified unless you say so: with profile.email_verified: email_verified those that your server has confirmed are.",
+			"With base_url no address counts as verified unless you say so: to trust your server's confirmations, set profile.email_verified: email_verified.",
 		},
 		New: withDefault("base_url", GitLab),
 	}
 }
 
-// GitLab signs in with gitlab.com or, by its address, a server of one's own.
+// GitLab signs in with gitlab.com or, by its address, a self-hosted server.
 // Blocked, deactivated and locked accounts are refused. An address counts as
-// verified when it was confirmed at gitlab.com. Servers of one's own may be
-// set to confirm nothing: to believe yours, set Fields.EmailVerified to
+// verified when it was confirmed at gitlab.com. Self-hosted servers may be
+// set to confirm nothing: to trust yours, set Fields.EmailVerified to
 // email_verified.
 //
 // https://docs.gitlab.com/api/oauth2/
 func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
-	base := server(cmp.Or(baseURL, gitlabCom))
+	base := withoutSlash(cmp.Or(baseURL, gitlabCom))
 	o := &authsvc.OAuth{
 		ID: "gitlab", Name: "GitLab", Client: c,
 		Issuer: base, // of the iss parameter only

@@ -6,14 +6,14 @@ import (
 	"authsvc"
 )
 
-// TestGitLabOptIn: an address of a server of one's own counts as verified for
+// TestGitLabOptIn: an address of a self-hosted server counts as verified for
 // who says so, and only if it was confirmed there.
 func TestGitLabOptIn(t *testing.T) {
 	t.Parallel()
 	const user = "GET https://example.com/gitlab/api/v4/user"
 	believe := func(o *authsvc.OAuth) { o.Fields.EmailVerified = "email_verified" }
 	for confirmed, verified := range map[string]bool{`"2012-05-23T09:05:22.000Z"`: true, `null`: false, `""`: false, `true`: false} {
-		rec := recordings(t, "gitlab")["server of one's own"]
+		rec := recordings(t, "gitlab")["self-hosted server"]
 		rec.Calls[user].Answer = []byte(`{"id": 7, "state": "active", "email": "ada@example.com", "confirmed_at": ` + confirmed + `}`)
 		a := newAttempt(t, changed(t, "gitlab", believe), rec)
 		a.start()

@@ -8,7 +8,7 @@ func hydraEntry() Entry {
 		Docs:    "https://www.ory.com/docs/oauth2-oidc",
 		Options: issuerOption("https://hydra.example.com/"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(Hydra),
 	}
@@ -16,7 +16,7 @@ func hydraEntry() Entry {
 
 // Hydra signs in with a server of Ory Hydra. What is in the claims is up to
 // the consent app of the operator, and so is what an address is worth: to
-// believe the flag, set Fields.EmailVerified to email_verified.
+// trust the flag, set Fields.EmailVerified to email_verified.
 //
 // https://www.ory.com/docs/oauth2-oidc
 func Hydra(c authsvc.Client, issuer string) *authsvc.OAuth {

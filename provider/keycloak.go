@@ -8,7 +8,7 @@ func keycloakEntry() Entry {
 		Docs:    "https://www.keycloak.org/securing-apps/oidc-layers",
 		Options: issuerOption("https://id.example.com/realms/acme"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(Keycloak),
 	}
@@ -16,7 +16,7 @@ func keycloakEntry() Entry {
 
 // Keycloak signs in with a realm of a Keycloak server; before version 17 the
 // path of the issuer begins with /auth. Its administrator decides what an
-// address is worth: to believe the flag, set Fields.EmailVerified to
+// address is worth: to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://www.keycloak.org/securing-apps/oidc-layers
@@ -24,7 +24,7 @@ func Keycloak(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "keycloak", Name: "Keycloak", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		Fields: authsvc.Fields{EmailVerified: never},
 		Style:  authsvc.Style{Background: "#ffffff", Text: "#000000"},
 	}

@@ -18,7 +18,7 @@ func Kinde(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "kinde", Name: "Kinde", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		Fields: authsvc.Fields{Name: "name|{given_name} {family_name}"},
 		Style:  authsvc.Style{Background: "#ffffff", Text: "#0f0f0f"},
 	}

@@ -54,17 +54,17 @@ func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
 		return larkTokens(ctx, o.Endpoints.Token, x)
 	})
 	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return renew(ctx, x, "lark", authsvc.APIRequest{URL: o.Endpoints.Token, JSON: map[string]string{
+		return refreshTokens(ctx, x, "lark", authsvc.APIRequest{URL: o.Endpoints.Token, JSON: map[string]string{
 			"grant_type": "refresh_token", "refresh_token": x.Tokens.Text("refresh_token"), "client_id": x.Client.ID, "client_secret": x.Client.Secret,
-		}}, larkSpent)
+		}}, larkInvalidGrant)
 	}
 	return o
 }
 
-// larkSpent: 20024 is of another client, 20026 unknown, 20037 expired, 20064
+// larkInvalidGrant: 20024 is of another client, 20026 unknown, 20037 expired, 20064
 // revoked, 20073 used before.
-func larkSpent(answer authsvc.Profile) bool {
-	return says("code", "20024", "20026", "20037", "20064", "20073")(answer) || says("error", "invalid_grant")(answer)
+func larkInvalidGrant(answer authsvc.Profile) bool {
+	return textIs("code", "20024", "20026", "20037", "20064", "20073")(answer) || textIs("error", "invalid_grant")(answer)
 }
 
 // larkTokens is the standard request with its parameters in JSON.

@@ -13,7 +13,7 @@ func linearEntry() Entry {
 		ID: "linear", Name: "Linear", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://linear.app/developers/oauth-2-0-authentication",
 		Notes: []string{
-			"Whoever was removed from the workspace is refused.",
+			"People who were removed from the workspace are refused.",
 		},
 		New: plain(Linear),
 	}
@@ -68,5 +68,5 @@ func linearViewer(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, er
 	case false:
 		return nil, fmt.Errorf("linear: the person is not active: %w", authsvc.ErrAccessDenied)
 	}
-	return nil, errors.New("linear: the answer says of nobody that they are active")
+	return nil, errors.New("linear: the answer does not say whether the person is active")
 }

@@ -19,7 +19,7 @@ func Logto(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "logto", Name: "Logto", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		Scope:  "offline_access openid email profile",
 		Fields: authsvc.Fields{Name: "name|username"},
 		Style:  authsvc.Style{Background: "#5d34f2", Text: "#ffffff"},

@@ -10,7 +10,7 @@ func mailcowEntry() Entry {
 			{Key: "base_url", Doc: "the address of the server, such as https://mail.example.com", Example: "https://mail.example.com", Required: true},
 		},
 		Notes: []string{
-			"Accounts are keyed by the address of the mailbox: whoever gets a mailbox next gets the account.",
+			"Accounts are keyed by the address of the mailbox: the next owner of a mailbox gets the account.",
 		},
 		New: withOption("base_url", Mailcow),
 	}
@@ -22,7 +22,7 @@ func mailcowEntry() Entry {
 //
 // https://docs.mailcow.email/third_party/
 func Mailcow(c authsvc.Client, baseURL string) *authsvc.OAuth {
-	base := server(baseURL)
+	base := withoutSlash(baseURL)
 	return &authsvc.OAuth{
 		ID: "mailcow", Name: "mailcow", Client: c,
 		Endpoints: authsvc.Endpoints{
@@ -34,7 +34,7 @@ func Mailcow(c authsvc.Client, baseURL string) *authsvc.OAuth {
 		Fields:     authsvc.Fields{ID: "id", Name: "full_name|displayName", Email: "email"},
 		TrustEmail: true,
 		Hooks: authsvc.Hooks{
-			UserInfo: onlyInUse("mailcow", "active", "1"), // a mailbox that only receives mail has 2
+			UserInfo: activeUser("mailcow", "active", "1"), // a mailbox that only receives mail has 2
 		},
 		Style: authsvc.Style{Background: "#f9e82d", Text: "#000000"},
 	}

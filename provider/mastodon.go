@@ -17,7 +17,7 @@ func mastodonEntry() Entry {
 //
 // https://docs.joinmastodon.org/spec/oauth/
 func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {
-	base := server(issuer)
+	base := withoutSlash(issuer)
 	return &authsvc.OAuth{
 		ID: "mastodon", Name: "Mastodon", Client: c,
 		Endpoints: authsvc.Endpoints{

@@ -8,19 +8,19 @@ func mattermostEntry() Entry {
 		Docs:    "https://developers.mattermost.com/integrate/apps/authentication/oauth2/",
 		Options: issuerOption("https://chat.example.com"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(Mattermost),
 	}
 }
 
 // Mattermost signs in with a Mattermost server. Its administrator decides what
-// an address is worth: to believe the flag, set Fields.EmailVerified to
+// an address is worth: to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://developers.mattermost.com/integrate/apps/authentication/oauth2/
 func Mattermost(c authsvc.Client, issuer string) *authsvc.OAuth {
-	base := server(issuer)
+	base := withoutSlash(issuer)
 	return &authsvc.OAuth{
 		ID: "mattermost", Name: "Mattermost", Client: c,
 		Endpoints: authsvc.Endpoints{

@@ -62,7 +62,7 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 		VerifiedText:    true, // xms_edov may be a text
 		Style:           authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
 	}
-	authority := server(cmp.Or(options.Authority, "https://login.microsoftonline.com"))
+	authority := withoutSlash(cmp.Or(options.Authority, "https://login.microsoftonline.com"))
 	switch tenant := strings.ToLower(cmp.Or(options.TenantID, "common")); {
 	case tenant == "common", tenant == "organizations":
 		o.Issuer = authority + "/{tenantid}/v2.0"
@@ -84,8 +84,8 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 	return o, nil
 }
 
-// graphs are the hosts of photos by authority.
-func graphs() map[string]string {
+// graphHosts are the hosts of photos by authority.
+func graphHosts() map[string]string {
 	return map[string]string{
 		"https://login.microsoftonline.com":        "https://graph.microsoft.com",
 		"https://login.microsoftonline.us":         "https://graph.microsoft.us",
@@ -93,7 +93,7 @@ func graphs() map[string]string {
 	}
 }
 
-// withPhoto adds the photo to the profile. Whoever has none signs in without.
+// withPhoto adds the photo to the profile. People without a photo sign in all the same.
 func withPhoto(o *authsvc.OAuth, authority, size string) error {
 	if size == "" {
 		return nil
@@ -101,7 +101,7 @@ func withPhoto(o *authsvc.OAuth, authority, size string) error {
 	if !slices.Contains([]string{"48", "64", "96", "120"}, size) {
 		return &OptionError{Key: "profile_photo_size", Problem: "is not a size", Fix: "use 48, 64, 96 or 120"}
 	}
-	graph := graphs()[authority]
+	graph := graphHosts()[authority]
 	if graph == "" {
 		return &OptionError{Key: "profile_photo_size", Problem: "goes with the clouds of Microsoft only", Fix: "leave it out, or leave authority out"}
 	}
@@ -147,7 +147,7 @@ func microsoftNotes() []string {
 	return []string{
 		"Without tenant_id any directory and any personal account may sign in; tenants names several directories to accept.",
 		"With common and organizations the id of a new account is TENANT/SUB, in compat modes SUB as NextAuth.js has it. Either is found: no two people have the same sub.",
-		"No address counts as verified unless you say so: with profile.email_verified: xms_edov the claim of that name is believed, which has to be added to the application as an optional claim.",
+		"To trust the claim xms_edov, add it to the application as an optional claim and set profile.email_verified: xms_edov.",
 		"External ID has issuers of its own: give authority https://GUID.ciamlogin.com and the same GUID as tenant_id.",
 		"An application with signing keys of its own needs discovery_url with ?appid=CLIENT_ID at its end.",
 		"For calls to Microsoft Graph add User.Read to the scope, for a refresh token offline_access.",

@@ -13,7 +13,7 @@ func mondayEntry() Entry {
 		ID: "monday", Name: "monday.com", Protocol: "oauth2", Email: EmailClaim,
 		Docs: "https://developer.monday.com/apps/docs/oauth",
 		Notes: []string{
-			"Whoever was deactivated at monday.com is refused.",
+			"People who were deactivated at monday.com are refused.",
 		},
 		New: plain(Monday),
 	}

@@ -47,7 +47,7 @@ func Naver(c authsvc.Client) *authsvc.OAuth {
 		return object(ctx, x, "naver", authsvc.APIRequest{URL: o.Endpoints.Token, Form: withState(x)})
 	})
 	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-		return renew(ctx, x, "naver", authsvc.APIRequest{URL: o.Endpoints.Token, Form: withRefreshToken(x)}, says("error", "invalid_grant"))
+		return refreshTokens(ctx, x, "naver", authsvc.APIRequest{URL: o.Endpoints.Token, Form: withRefreshToken(x)}, textIs("error", "invalid_grant"))
 	}
 	return o
 }

@@ -16,7 +16,7 @@ func netSuiteEntry() Entry {
 			{Key: "userinfo", Doc: "the address of the RESTlet that answers runtime.getCurrentUser()", Example: "https://1234567-sb1.restlets.api.netsuite.com/app/site/hosting/restlet.nl?script=1&deploy=1", Required: true},
 		},
 		Notes: []string{
-			"No address counts as verified unless you say so: with trust_email: true all are.",
+			noteTrustEmail,
 		},
 		New: netSuite,
 	}

@@ -17,7 +17,7 @@ func nextcloudEntry() Entry {
 //
 // https://docs.nextcloud.com/server/latest/admin_manual/configuration_server/oauth2.html
 func Nextcloud(c authsvc.Client, issuer string) *authsvc.OAuth {
-	base := server(issuer)
+	base := withoutSlash(issuer)
 	return &authsvc.OAuth{
 		ID: "nextcloud", Name: "Nextcloud", Client: c,
 		Endpoints: authsvc.Endpoints{

@@ -9,7 +9,7 @@ func oidcEntry() Entry {
 		Options: issuerOption("https://id.example.com"),
 		Notes: []string{
 			"In a configuration file, type: oidc does the same under any id.",
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(OIDC),
 	}
@@ -17,7 +17,7 @@ func oidcEntry() Entry {
 
 // OIDC signs in with any provider of OpenID Connect that has a discovery
 // document. The issuer is compared byte for byte. Whoever runs the provider
-// decides what an address is worth: to believe the flag, set
+// decides what an address is worth: to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //
 // https://openid.net/specs/openid-connect-core-1_0.html

@@ -8,7 +8,7 @@ func oktaEntry() Entry {
 		Docs:    "https://developer.okta.com/docs/api/openapi/okta-oauth/guides/overview/",
 		Options: issuerOption("https://acme.okta.com/oauth2/default"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(Okta),
 	}
@@ -16,7 +16,7 @@ func oktaEntry() Entry {
 
 // Okta signs in with an Okta organization, https://HOST, or with one of its
 // authorization servers, https://HOST/oauth2/ID. Its administrator decides
-// what an address is worth: to believe the flag, set Fields.EmailVerified to
+// what an address is worth: to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://developer.okta.com/docs/api/openapi/okta-oauth/guides/overview/
@@ -24,7 +24,7 @@ func Okta(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "okta", Name: "Okta", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},

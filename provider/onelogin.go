@@ -12,7 +12,7 @@ func oneLoginEntry() Entry {
 		Docs:    "https://developers.onelogin.com/openid-connect",
 		Options: issuerOption("https://acme.onelogin.com"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with trust_email: true all are.",
+			noteTrustEmail,
 		},
 		New: withIssuer(OneLogin),
 	}
@@ -27,7 +27,7 @@ func OneLogin(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "onelogin", Name: "OneLogin", Client: c,
 		OpenID: true,
-		Issuer: strings.TrimSuffix(server(issuer), "/oidc/2") + "/oidc/2",
+		Issuer: strings.TrimSuffix(withoutSlash(issuer), "/oidc/2") + "/oidc/2",
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},

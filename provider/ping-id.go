@@ -8,7 +8,7 @@ func pingIDEntry() Entry {
 		Docs:    "https://docs.pingidentity.com/pingone/",
 		Options: issuerOption("https://auth.pingone.eu/30663132-6464-6665-3032-326466613934/as"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(PingID),
 	}
@@ -24,7 +24,7 @@ func PingID(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "ping-id", Name: "Ping Identity (PingOne)", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},

@@ -48,7 +48,7 @@ func Pipedrive(c authsvc.Client) *authsvc.OAuth {
 // pipedriveMe asks the host of the company. Get refuses one that is not
 // Pipedrive's.
 func pipedriveMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
-	base := server(cmp.Or(x.Tokens.Text("api_domain"), "https://api.pipedrive.com"))
+	base := withoutSlash(cmp.Or(x.Tokens.Text("api_domain"), "https://api.pipedrive.com"))
 	u, err := url.Parse(base)
 	if err != nil || base != "https://"+u.Host {
 		return nil, errors.New("pipedrive: api_domain of the token answer is not https://HOST")

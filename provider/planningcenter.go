@@ -32,7 +32,7 @@ func PlanningCenter(c authsvc.Client) *authsvc.OAuth {
 			Image: "data.attributes.avatar",
 		},
 		Hooks: authsvc.Hooks{
-			UserInfo: onlyInUse("planningcenter", "data.attributes.status", "active"),
+			UserInfo: activeUser("planningcenter", "data.attributes.status", "active"),
 		},
 		Style: authsvc.Style{Background: "#2565f4", Text: "#ffffff"},
 	}

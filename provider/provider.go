@@ -82,7 +82,7 @@ func Lookup(id string) (Entry, bool) {
 }
 
 // withIssuer adapts a constructor that takes the issuer, or the address of a
-// server of one's own.
+// self-hosted server.
 func withIssuer(f func(authsvc.Client, string) *authsvc.OAuth) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return withOption("issuer", f)
 }
@@ -113,9 +113,16 @@ func plain[P authsvc.Provider](f func(authsvc.Client) P) func(authsvc.Client, ma
 	return func(c authsvc.Client, _ map[string]string) (authsvc.Provider, error) { return f(c), nil }
 }
 
-// server is the address of a server of one's own without the slash that
-// people put at its end.
-func server(address string) string { return strings.TrimRight(address, "/") }
+// withoutSlash returns the address of a server without the slash that people put
+// at its end.
+func withoutSlash(address string) string { return strings.TrimRight(address, "/") }
+
+// Notes of providers whose addresses count as verified only if the operator
+// decides so.
+const (
+	noteVerifiedFlag = "To trust the server's flag, set profile.email_verified: email_verified."
+	noteTrustEmail   = "To take every address as verified, set trust_email: true."
+)
 
 // issuerOption is the option of providers where every customer has an issuer.
 func issuerOption(example string) []Option {

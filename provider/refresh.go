@@ -7,10 +7,10 @@ import (
 	"authsvc"
 )
 
-// renew makes the request that renews an access token. spent looks for the
-// service's own words for a refresh token that is good for nothing any more, in
+// refreshTokens makes the request that renews an access token. spent looks for the
+// service's own words for a refresh token that is no longer valid, in
 // answers with any status; without them it may be presented again later.
-func renew(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRequest, spent func(authsvc.Profile) bool) (authsvc.Profile, error) {
+func refreshTokens(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRequest, spent func(authsvc.Profile) bool) (authsvc.Profile, error) {
 	answer, err := object(ctx, x, id, r)
 	said := answer
 	var refused *authsvc.RefusedError
@@ -23,8 +23,8 @@ func renew(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIReq
 	return answer, err
 }
 
-// says is a spent of renew: a member of the answer is one of words.
-func says(member string, words ...string) func(authsvc.Profile) bool {
+// textIs is a spent of renew: a member of the answer is one of words.
+func textIs(member string, words ...string) func(authsvc.Profile) bool {
 	return func(answer authsvc.Profile) bool {
 		got := answer.Text(member)
 		for _, word := range words {

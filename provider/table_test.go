@@ -17,7 +17,7 @@ import (
 )
 
 // notProviders are the files of this package that hold no constructor.
-var notProviders = []string{"addresses", "discontinued", "exchange", "inuse", "near", "provider", "refresh", "table"}
+var notProviders = []string{"addresses", "discontinued", "exchange", "active", "nearest", "provider", "refresh", "table"}
 
 // TestFiles: every provider has a file, a line in the table and a recording.
 func TestFiles(t *testing.T) {

@@ -8,7 +8,7 @@ func unitedEffectsEntry() Entry {
 		Docs:    "https://docs.unitedeffects.com/integrations/nextauthjs",
 		Options: issuerOption("https://auth.unitedeffects.com/acme"),
 		Notes: []string{
-			"No address counts as verified unless you say so: with profile.email_verified: email_verified the flag of the server is believed.",
+			noteVerifiedFlag,
 		},
 		New: withIssuer(UnitedEffects),
 	}
@@ -16,7 +16,7 @@ func unitedEffectsEntry() Entry {
 
 // UnitedEffects signs in with an auth group of United Effects. Names and
 // addresses are asked for at its userinfo endpoint. Its administrator decides
-// what an address is worth: to believe the flag, set Fields.EmailVerified to
+// what an address is worth: to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://docs.unitedeffects.com/integrations/nextauthjs

@@ -93,7 +93,7 @@ func vkRefreshed(ctx context.Context, tokenURL string, x *authsvc.Exchange) (aut
 	form := withRefreshToken(x)
 	form.Set("device_id", device)
 	form.Set("state", rand.Text())
-	answer, err := renew(ctx, x, "vk", authsvc.APIRequest{URL: tokenURL, Form: form}, says("error", "invalid_grant", "invalid_token"))
+	answer, err := refreshTokens(ctx, x, "vk", authsvc.APIRequest{URL: tokenURL, Form: form}, textIs("error", "invalid_grant", "invalid_token"))
 	if err != nil {
 		return nil, err
 	}

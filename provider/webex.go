@@ -23,7 +23,7 @@ func webexEntry() Entry {
 //
 // https://developer.webex.com/docs/login-with-webex
 func Webex(c authsvc.Client, apiBaseURL string) *authsvc.OAuth {
-	base := server(cmp.Or(apiBaseURL, "https://webexapis.com/v1"))
+	base := withoutSlash(cmp.Or(apiBaseURL, "https://webexapis.com/v1"))
 	return &authsvc.OAuth{
 		ID: "webex", Name: "Webex", Client: c,
 		Endpoints: authsvc.Endpoints{

@@ -59,7 +59,7 @@ func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
 	})
 	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		q := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {x.Tokens.Text("refresh_token")}, "appid": {x.Client.ID}}
-		return renew(ctx, x, "wechat", authsvc.APIRequest{URL: weChatRefreshURL(o.Endpoints.Token) + "?" + q.Encode()}, weChatSpent)
+		return refreshTokens(ctx, x, "wechat", authsvc.APIRequest{URL: weChatRefreshURL(o.Endpoints.Token) + "?" + q.Encode()}, weChatInvalidGrant)
 	}
 	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return weChatUser(ctx, o.Endpoints.UserInfo, x)
@@ -72,10 +72,10 @@ func weChatRefreshURL(tokenURL string) string {
 	return tokenURL[:strings.LastIndex(tokenURL, "/")+1] + "refresh_token"
 }
 
-// weChatSpent: 40030 is unknown, 42002 expired, 42007 void since the person
+// weChatInvalidGrant: 40030 is unknown, 42002 expired, 42007 void since the person
 // changed the password.
-func weChatSpent(answer authsvc.Profile) bool {
-	return says("errcode", "40030", "42002", "42007")(answer)
+func weChatInvalidGrant(answer authsvc.Profile) bool {
+	return textIs("errcode", "40030", "42002", "42007")(answer)
 }
 
 func weChatAnswer(answer authsvc.Profile) (authsvc.Profile, error) {

@@ -22,7 +22,7 @@ func weComEntry() Entry {
 			"The client id is the id of the company (CorpID), the client secret that of the app.",
 			"For apps made since June 2022 the directory holds back addresses and pictures.",
 			"The API works for the trusted addresses that the admin console names.",
-			"No address counts as verified unless you say so: with trust_email: true all are.",
+			noteTrustEmail,
 		},
 		New: weCom,
 	}

@@ -12,7 +12,7 @@ func workOSEntry() Entry {
 			{Key: "provider", Doc: "a way to sign in, such as authkit or GoogleOAuth", Example: "GoogleOAuth"},
 		},
 		Notes: []string{
-			"No address counts as verified unless you say so: with trust_email: true all are.",
+			noteTrustEmail,
 		},
 		New: workOS,
 	}

@@ -20,7 +20,7 @@ func Zitadel(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "zitadel", Name: "ZITADEL", Client: c,
 		OpenID: true,
-		Issuer: server(issuer),
+		Issuer: withoutSlash(issuer),
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},

@@ -79,7 +79,7 @@ func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
 	}
 	o.Hooks.RefreshTokens = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		r := authsvc.APIRequest{URL: zohoKept(x, home, o.Endpoints.Token), Form: withRefreshToken(x)}
-		return renew(ctx, x, "zoho", r, says("error", "invalid_code", "invalid_grant"))
+		return refreshTokens(ctx, x, "zoho", r, textIs("error", "invalid_code", "invalid_grant"))
 	}
 	o.Hooks.RevokeToken = func(ctx context.Context, x *authsvc.Exchange, token, hint string) error {
 		_, err := x.Do(ctx, authsvc.APIRequest{URL: zohoKept(x, home, o.Endpoints.Revocation), Form: url.Values{"token": {token},
@@ -100,7 +100,7 @@ func zohoHosts() []string {
 // zohoCentre is the data centre that issued the code, by what came back through
 // the browser: one of Zoho's, or nothing goes anywhere.
 func zohoCentre(home string, x *authsvc.Exchange) (region, accounts string, err error) {
-	accounts = cmp.Or(server(x.Callback("accounts-server")), home)
+	accounts = cmp.Or(withoutSlash(x.Callback("accounts-server")), home)
 	for name, known := range zohoCentres {
 		if accounts == known {
 			return name, known, nil

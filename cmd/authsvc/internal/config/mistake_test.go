@@ -168,7 +168,7 @@ func TestProviderMistakes(t *testing.T) {
 		"option":          {file: "providers: [{id: auth0, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
 		"alias":           {file: "providers: [{id: polis, client_id: a, client_secret: b, issuer: https://a.example}]\n"},
 		"one of several":  {file: "providers: [{id: workos, client_id: a, client_secret: b, connection: c}]\n"},
-		"discontinued":    {file: "providers: [{id: medium, client_id: a, client_secret: b}]\n", want: []string{`F:1: providers[0] names provider "medium", which was discontinued: the API has had no support since March 2023 and takes no new applications; there is no successor`}},
+		"discontinued":    {file: "providers: [{id: medium, client_id: a, client_secret: b}]\n", want: []string{`F:1: providers[0] names provider "medium", which was discontinued: the API has had no support since March 2023 and accepts no new applications; there is no successor`}},
 		"key of e-mail":   {file: "providers: [{id: email, type: email, client_id: a}]\n", want: []string{`F:1: key "providers[0].client_id" is not known`}},
 		"near client id":  {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
 		"profile":         {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},

@@ -7,10 +7,10 @@ import (
 	"authsvc"
 )
 
-// inUse refuses an account that the provider has locked, suspended or closed:
+// requireActive refuses an account that the provider has locked, suspended or closed:
 // some hand out tokens for those too. got is what the profile at provider id
 // says, want what it says of an account that is in use.
-func inUse(id string, got, want any) error {
+func requireActive(id string, got, want any) error {
 	switch got {
 	case want:
 		return nil
@@ -20,14 +20,14 @@ func inUse(id string, got, want any) error {
 	return fmt.Errorf("%s: the account is not in use: %w", id, authsvc.ErrAccessDenied)
 }
 
-// onlyInUse is the Hooks.UserInfo of a provider that is plain but for that: the
+// activeUser is the Hooks.UserInfo of a provider that is plain but for that: the
 // profile has want, a text or the digits of a number, at path.
-func onlyInUse(id, path, want string) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+func activeUser(id, path, want string) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 	return func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		profile, err := x.UserInfo(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return profile, inUse(id, profile.Text(path), want)
+		return profile, requireActive(id, profile.Text(path), want)
 	}
 }

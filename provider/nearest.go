@@ -22,7 +22,7 @@ func Nearest(id string) []string {
 	for _, e := range All() {
 		least := len(id) + len(e.ID)
 		for _, name := range append([]string{e.ID, e.Name}, e.Aliases...) {
-			least = min(least, unlikeness(strings.ToLower(id), strings.ToLower(name)))
+			least = min(least, distance(strings.ToLower(id), strings.ToLower(name)))
 		}
 		if least <= len(id)/3+1 {
 			found = append(found, candidate{e.ID, least})
@@ -36,9 +36,9 @@ func Nearest(id string) []string {
 	return ids
 }
 
-// unlikeness is the Levenshtein distance, but a word that begins with the other
+// distance is the Levenshtein distance, but a word that begins with the other
 // one counts as one letter away.
-func unlikeness(a, b string) int {
+func distance(a, b string) int {
 	if len(a) >= 3 && strings.HasPrefix(b, a) || len(b) >= 3 && strings.HasPrefix(a, b) {
 		return min(1, len(a)+len(b)-2*min(len(a), len(b)))
 	}
