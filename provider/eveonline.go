@@ -22,7 +22,7 @@ func eveOnlineEntry() Entry {
 }
 
 // EVEOnline signs in characters of EVE Online; the id is that of the
-// character. A character can be sold: the member owner of the profile tells
+// character. A character can be sold: the member owner of the profile shows
 // its owners apart, compare it in a SignIn callback if that matters. The
 // profile is the access token, a JWT. There is no address.
 //

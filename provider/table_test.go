@@ -92,7 +92,7 @@ func TestTable(t *testing.T) {
 		}
 		for _, n := range e.Notes {
 			if !strings.HasSuffix(n, ".") {
-				t.Errorf("%s: %q is no sentence", e.ID, n)
+				t.Errorf("%s: %q is not a sentence", e.ID, n)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestAliases: an alias is no other provider's id or alias, and leads to its
+// TestAliases: an alias is not another provider's id or alias, and leads to its
 // own.
 func TestAliases(t *testing.T) {
 	t.Parallel()

@@ -233,7 +233,7 @@ func account06(t *T) {
 	if a := b.Get("/api/auth/signin/op?link=true"); strings.HasPrefix(a.Location(), w.OP.Issuer()) {
 		t.Error("a GET starts linking")
 	}
-	// In the query it is no wish.
+	// In the query it is not a wish.
 	back := b.Approve(w.OP, b.Post("/api/auth/signin/op?link=true").Location(), "ada")
 	if me = w.Person(t, b); b.Get(back).StatusCode != 302 || accountOwner(t, w, "op", "ada") == me {
 		t.Error("link=true in the query linked")

@@ -228,7 +228,7 @@ func audit04(t *T) {
 			t.Error("the drops were not counted")
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("the drops were not told in time")
+		t.Error("the drops were not reported in time")
 	}
 	read.Close() // and now the reader is gone
 	for range 20 {

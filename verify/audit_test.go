@@ -25,7 +25,7 @@ var auditChecks = checks{
 	"06": {title: "open log endpoint", run: audit06},
 }
 
-// An auditKept is what a world has told.
+// An auditKept is what a world has reported.
 type auditKept struct {
 	mu     sync.Mutex
 	events []authsvc.AuditEvent
@@ -41,7 +41,7 @@ func (k *auditKept) listen(c *authsvc.Config) {
 	}
 }
 
-// take returns what was told since the last call.
+// take returns what was reported since the last call.
 func (k *auditKept) take() []authsvc.AuditEvent {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,7 +50,7 @@ func (k *auditKept) take() []authsvc.AuditEvent {
 	return list
 }
 
-// An auditCase is something that happens, and the names that are told of it.
+// An auditCase is something that happens, and the names that are reported for it.
 type auditCase struct {
 	tune    func(c *authsvc.Config)
 	prepare func(w *arena.World, b *arena.Browser)
@@ -161,7 +161,7 @@ func audit01(t *T) {
 				auditJudge(t, e, c, w.Logs.String()[logged:], began)
 			}
 			if got := strings.Join(names, " "); got != c.want {
-				t.Errorf("told %q, want %q", got, c.want)
+				t.Errorf("reported %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -213,7 +213,7 @@ func auditReload(t *T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		if n := strings.Count(p.Logs.String(), c[1]); n != 1 {
-			t.Errorf("%s is told %d times", c[1], n)
+			t.Errorf("%s is reported %d times", c[1], n)
 		}
 	}
 	if a, err := browser.New(p.URL, nil).Get("/readyz"); err != nil || a.StatusCode != 200 {

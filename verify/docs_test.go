@@ -44,7 +44,7 @@ func TestSecurityPage(t *testing.T) {
 	}
 	for _, id := range regexp.MustCompile(`\b[a-z]+\d?-\d\d\b`).FindAllString(page, -1) {
 		if !known[id] {
-			t.Errorf("docs/security.md names %s, which is no check", id)
+			t.Errorf("docs/security.md names %s, which is not a check", id)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"authsvc/mail"
 )
 
-// emailGivenUp also tells given of mails that are not sent.
+// emailGivenUp also signals given for a mail that is not sent.
 func emailGivenUp(c *authsvc.Config, given chan struct{}) func(context.Context, authsvc.AuditEvent) {
 	before := c.Events.Audit
 	return func(ctx context.Context, e authsvc.AuditEvent) {

@@ -57,7 +57,7 @@ func headersPages(t *T, w *arena.World) map[string]*browser.Answer {
 	}
 	for name, a := range pages {
 		if a.Header.Get("Content-Type") != "text/html; charset=utf-8" || len(a.Text) < 300 {
-			t.Errorf("%s is no page: %d %s", name, a.StatusCode, a.Header.Get("Content-Type"))
+			t.Errorf("%s is not a page: %d %s", name, a.StatusCode, a.Header.Get("Content-Type"))
 		}
 	}
 	return pages

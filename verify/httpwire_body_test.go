@@ -150,7 +150,7 @@ func httpwire10(t *T) {
 		"text":               {"text/plain", form, 415},
 		"multipart":          {"multipart/form-data; boundary=x", "--x\r\n\r\n" + form + "\r\n--x--", 415},
 		"no type":            {"", form, 415},
-		"token is no string": {jsonType, `{"csrfToken":["` + token + `"]}`, 0},
+		"token is not a string": {jsonType, `{"csrfToken":["` + token + `"]}`, 0},
 		"token in a list":    {formType, "csrfToken[]=" + token, 0},
 		"other case":         {jsonType, `{"CSRFTOKEN":"` + token + `"}`, 0},
 	})

@@ -89,7 +89,7 @@ func httpwire03(t *T) {
 			t.Errorf("%v %q", a.status, a.text)
 		}
 	})
-	t.Run("twin: chunks in order, a trailer is no field", func(t *T) {
+	t.Run("twin: chunks in order, a trailer is not a field", func(t *T) {
 		t.Parallel()
 		a := rawSend(t, p.Addr, rawPost(p.Addr, "Transfer-Encoding: chunked\r\n", "b;ext=1\r\ncsrfToken=x\r\n0\r\nX-Forwarded-For: "+rawMark+"\r\n\r\n")+next)
 		rawRefused(t, "chunked", a, 302)

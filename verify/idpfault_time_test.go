@@ -89,7 +89,7 @@ func idpfault05(t *T) {
 			}
 			synctest.Wait()
 			if n := strings.Count(w.Logs.String(), line); n != c.told {
-				t.Errorf("after another %v the log tells %d times", c.wait, n)
+				t.Errorf("after another %v the log says so %d times", c.wait, n)
 			}
 		}
 		time.Sleep(6 * time.Second)

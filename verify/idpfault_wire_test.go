@@ -185,7 +185,7 @@ func idpfault09(t *T) {
 		list   []netip.Addr
 		known  bool
 		delay  time.Duration
-		visits bool // the twin: the name leads to the listener, which is no provider
+		visits bool // the twin: the name leads to the listener, which is not a provider
 	}{
 		"no such name": {}, "no address": {known: true}, "late": {list: []netip.Addr{loopback}, known: true, delay: 6 * time.Second},
 		"IPv6 into the void":             {list: []netip.Addr{netip.MustParseAddr("100::1")}, known: true},

@@ -242,7 +242,7 @@ func jwe11(t *T) {
 	}
 	for i, b := range jars {
 		if b.H = after; b.Email() != "ada@app.test" {
-			t.Errorf("session %d is over when the old secret goes", i)
+			t.Errorf("session %d has ended when the old secret goes", i)
 		}
 	}
 	if old.H = after; old.Email() != "" {

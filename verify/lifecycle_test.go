@@ -391,7 +391,7 @@ func lifecycle10(t *T) {
 	lifecycleFull(t, near)
 }
 
-// lifecycleFull: a full disk is no reason to be taken out: reads go on.
+// lifecycleFull: a full disk is not a reason to be taken out: reads go on.
 func lifecycleFull(t *T, near *process.Neighbours) {
 	t.Helper()
 	d := newCrashDisk(t, 4)

@@ -267,7 +267,7 @@ func logout04(t *T) {
 					t.Errorf("%s: still signed in", name)
 				}
 				if n := told.Load(); strategy == "database" && n != 2 {
-					t.Errorf("%s: %d sign-outs were told", name, n)
+					t.Errorf("%s: %d sign-outs were reported", name, n)
 				}
 				time.Sleep(3 * time.Second) // replicas learn of it within two
 				if two.Email()+kept.Email() != "" {

@@ -162,7 +162,7 @@ func oidc14(t *T) {
 	oidcCells(t, w, map[string]idp.Fault{
 		"access token": signed("at+jwt", map[string]any{"client_id": "app", "scope": "openid"}), "access token, full name": typ("application/at+jwt"),
 		"logout token": signed("logout+jwt", map[string]any{"events": logout}), "logout token as JWT": signed("JWT", map[string]any{"events": logout}),
-		"session token": {RawIDToken: func(map[string]any) string { return sealed }}, "DPoP proof": typ("dpop+jwt"), "type that is no text": typ(7),
+		"session token": {RawIDToken: func(map[string]any) string { return sealed }}, "DPoP proof": typ("dpop+jwt"), "type that is not text": typ(7),
 		"client assertion": typ("client-authentication+jwt"), "garbage": {RawIDToken: func(map[string]any) string { return "a.b.c" }},
 		"JSON serialisation": {RawIDToken: func(map[string]any) string { return `{"payload":"e30","signatures":[]}` }},
 		"empty":              {RawIDToken: func(map[string]any) string { return "" }}, "no text": {TokenAnswer: func(a map[string]any) { a["id_token"] = 7 }},

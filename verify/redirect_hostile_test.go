@@ -271,7 +271,7 @@ func redirect12(t *T) {
 	}
 }
 
-// redirect15: what is no word of ours gives one page, whatever it is.
+// redirect15: what is not a word of ours gives one page, whatever it is.
 func redirect15(t *T) {
 	w := t.EnterOffline(nil)
 	words := []string{strings.Repeat("Lies ", 2000), strings.Repeat("Lies", 10), "<script>alert(1)</script>", "Dial us: 555", "Dial%20us", "__proto__", "constructor", "toString", "Default", "Nope", "AccessDenied ", "Accessdenied\x00", "%00", "\u200bAccessDenied"}
@@ -299,7 +299,7 @@ func redirect15(t *T) {
 	}
 }
 
-// redirect08: the right-most hop that is no trusted proxy counts, for limits
+// redirect08: the right-most hop that is not a trusted proxy counts, for limits
 // and in the audit log.
 func redirect08(t *T) {
 	for name, cell := range map[string]struct {

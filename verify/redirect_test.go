@@ -249,7 +249,7 @@ var redirectOnward = []string{"code=", "state=", "token", "email", "example.com"
 
 // redirect09: the last address of a sign-in is the application's alone. Pages
 // with a form send strict-origin, since Chromium posts "Origin: null" from a
-// page with no-referrer; that tells no path and no query either.
+// page with no-referrer, which carries neither path nor query.
 func redirect09(t *T) {
 	w := t.Enter(func(c *authsvc.Config) { cookiesKinds(c) })
 	see := func(a *browser.Answer) *browser.Answer {

@@ -106,7 +106,7 @@ func session18(t *T) {
 		b.Login("ada")
 		token, name := b.Cookies[w.SessionCookie()], w.SessionCookie()
 		if !strings.Contains(sessionRaw(w, name+"="+token).Text, "ada@app.test") {
-			t.Fatal("twin: the cookie is no session")
+			t.Fatal("twin: the cookie is not a session")
 		}
 		for what, r := range map[string]*http.Request{
 			"query":         httptest.NewRequest("GET", arena.Origin+"/api/auth/session?session-token="+token+"&"+name+"="+token+"&token="+token+"&access_token="+token, nil),

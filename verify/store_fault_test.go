@@ -13,7 +13,7 @@ import (
 )
 
 // A storeJourney is something that a person does in one go. run returns every
-// answer on the way; done tells whether the person is where they wanted to be.
+// answer on the way; done says whether the person is where they wanted to be.
 type storeJourney struct {
 	prepare func(w *arena.World, b *arena.Browser)
 	run     func(w *arena.World, b *arena.Browser) []*browser.Answer

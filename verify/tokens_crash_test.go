@@ -90,7 +90,7 @@ func tokens04(t *T) {
 	if !errors.Is(err, authsvc.ErrTokenRefused) {
 		t.Errorf("after the crash: %v", err)
 	}
-	t.Figure("told after %d s, when the dead process's lease is over", int(time.Since(begin).Seconds()))
+	t.Figure("told after %d s, when the dead process's lease has expired", int(time.Since(begin).Seconds()))
 	for range 10 {
 		if _, err := w.AccessToken(t.Context(), id, "op"); !errors.Is(err, authsvc.ErrTokenRefused) {
 			t.Errorf("again: %v", err)

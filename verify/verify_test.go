@@ -157,7 +157,7 @@ func TestCatalogue(t *testing.T) {
 }
 
 // TestVerify runs the checks: a group after the other those that must be
-// alone, then all others, six at a time. A quick run, which is over soon, does
+// alone, then all others, six at a time. A quick run, which ends soon, does
 // a group after the other, so that -failfast ends it at the first failure.
 func TestVerify(t *testing.T) {
 	r := &report{t: t}

@@ -21,14 +21,14 @@ var oauthAdvisories = []advisory{
 	{"CVE-2020-26160", "an audience that is a list is skipped", audienceList},
 	{"GHSA-wpfr-6297-9v57 CVE-2026-42560", "a user without an id of their own", noID},
 	{"CVE-2026-33544", "sign-ins at once are mixed up", manyPeople},
-	{"CVE-2026-55076 GHSA-g38m-r43w-p2q7", "email_verified that is no boolean counts", coerced},
+	{"CVE-2026-55076 GHSA-g38m-r43w-p2q7", "email_verified that is not a boolean counts", coerced},
 	{"CVE-2022-31107", "a mutable name identifies", mutableName},
 	{"CVE-2024-38351 CVE-2026-44166 CVE-2026-35511", "an address alone links an account", preHijack},
 	{"CVE-2026-9689", "a parameter twice", twice},
 	{"CVE-2017-12159 CVE-2020-14302", "state can be used again", stateAgain},
 	{"CVE-2022-31034 CVE-2025-66630", "state and verifier can be guessed", unguessable},
 	{"CVE-2026-67437", "started sign-ins fill the memory of the server", startedOnly},
-	{"CVE-2025-64717", "a provider that is no more still signs in", goneProvider},
+	{"CVE-2025-64717", "a removed provider still signs in", goneProvider},
 }
 
 func callback(t *testing.T, w *arena.World, b *arena.Browser) *url.URL {

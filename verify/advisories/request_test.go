@@ -70,7 +70,7 @@ func malformedHeader(t *testing.T, w *arena.World) {
 	}
 }
 
-// guard asks for a page behind Require and tells whether it was shown.
+// guard asks for a page behind Require and says whether it was shown.
 func guard(w *arena.World, b *arena.Browser, r *http.Request) bool {
 	shown := false
 	h := w.Require(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { shown = true }))

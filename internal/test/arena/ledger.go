@@ -67,7 +67,7 @@ func (l *Ledger) Lasting() string {
 	return strings.Join(list, "\n")
 }
 
-// step runs one call of the store; write tells whether it changes anything.
+// step runs one call of the store; write says whether it changes anything.
 func step[T any](l *Ledger, method string, write bool, args any, call func() (T, error)) (T, error) {
 	var none T
 	how := l.judge(method)

@@ -233,7 +233,7 @@ func badSignatures(p *idp) map[string]token {
 		"two parts":             {change: func(raw string) string { return raw[:strings.LastIndex(raw, ".")] }},
 		"empty":                 {change: func(string) string { return "" }},
 		"nonsense":              {change: func(string) string { return "a.b.c" }},
-		"payload is no object":  {payload: `"text"`},
+		"payload is not an object":  {payload: `"text"`},
 		"payload is no JSON":    {payload: `{`},
 	}
 }
