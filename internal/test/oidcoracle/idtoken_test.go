@@ -219,22 +219,22 @@ func badSignatures(p *idp) map[string]token {
 	}
 	embedded := map[string]any{"jwk": jose.JSONWebKey{Key: p.stranger.Public()}}
 	return map[string]token{
-		"unknown kid":           {kid: "other"},
-		"another's key":         {alg: jose.ES256, key: p.stranger, kid: "ec"},
-		"another's key, no kid": {alg: jose.ES256, key: jose.JSONWebKey{Key: must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))}},
-		"embedded key":          {alg: jose.ES256, key: p.stranger, kid: "ec", header: embedded},
-		"HS256, public key":     {alg: jose.HS256, key: must(p.ec.PublicKey.Bytes()), kid: "ec"},
-		"PS256 is not allowed":  {alg: jose.PS256, key: p.rsa, kid: "rsa"},
-		"alg none":              {change: part(0, `{"alg":"none"}`)},
-		"alg of another kind":   {change: part(0, `{"alg":"RS256","kid":"ec"}`)},
-		"crit":                  {header: map[string]any{"crit": []string{"x"}, "x": 1}},
-		"another payload":       {change: part(1, `{"sub":"admin"}`)},
-		"no signature":          {change: part(2, "")},
-		"two parts":             {change: func(raw string) string { return raw[:strings.LastIndex(raw, ".")] }},
-		"empty":                 {change: func(string) string { return "" }},
-		"nonsense":              {change: func(string) string { return "a.b.c" }},
-		"payload is not an object":  {payload: `"text"`},
-		"payload is no JSON":    {payload: `{`},
+		"unknown kid":              {kid: "other"},
+		"another's key":            {alg: jose.ES256, key: p.stranger, kid: "ec"},
+		"another's key, no kid":    {alg: jose.ES256, key: jose.JSONWebKey{Key: must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))}},
+		"embedded key":             {alg: jose.ES256, key: p.stranger, kid: "ec", header: embedded},
+		"HS256, public key":        {alg: jose.HS256, key: must(p.ec.PublicKey.Bytes()), kid: "ec"},
+		"PS256 is not allowed":     {alg: jose.PS256, key: p.rsa, kid: "rsa"},
+		"alg none":                 {change: part(0, `{"alg":"none"}`)},
+		"alg of another kind":      {change: part(0, `{"alg":"RS256","kid":"ec"}`)},
+		"crit":                     {header: map[string]any{"crit": []string{"x"}, "x": 1}},
+		"another payload":          {change: part(1, `{"sub":"admin"}`)},
+		"no signature":             {change: part(2, "")},
+		"two parts":                {change: func(raw string) string { return raw[:strings.LastIndex(raw, ".")] }},
+		"empty":                    {change: func(string) string { return "" }},
+		"nonsense":                 {change: func(string) string { return "a.b.c" }},
+		"payload is not an object": {payload: `"text"`},
+		"payload is no JSON":       {payload: `{`},
 	}
 }
 
