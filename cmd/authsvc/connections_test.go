@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -80,7 +79,7 @@ func TestIdleConnections(t *testing.T) {
 	if code, _ := getStatus(t, origin+"/healthz"); code != http.StatusOK {
 		t.Errorf("health: %d", code)
 	}
-	if err := newPerson(origin, op, &http.Transport{}).signIn(t.Context()); err != nil {
+	if err := newPerson(origin, op, &http.Transport{}).signIn(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d connections, %d files at most, memory %s", n, most, residentMemory(t, l))
@@ -97,10 +96,10 @@ func TestFewFiles(t *testing.T) {
 	l := newProcess(t, dir, addr, testConfig(origin, op))
 	setFileLimit(l, 64)
 	l.start()
-	people := startLoad(t, 100, func(ctx context.Context, _ int) error {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		return newPerson(origin, op, &http.Transport{DisableKeepAlives: true}).signIn(ctx)
+	people := startLoad(t, 100, func() error {
+		p := newPerson(origin, op, &http.Transport{DisableKeepAlives: true})
+		p.Client.Timeout = 10 * time.Second
+		return p.signIn()
 	})
 	eventually(t, "signing in", func() bool { return people.count() > 150 })
 	if people.stop(); len(people.failed) > 0 {
@@ -108,7 +107,7 @@ func TestFewFiles(t *testing.T) {
 	}
 	t.Logf("%d signed in, %d did not", people.count(), len(people.failed))
 	for range 10 {
-		if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+		if err := newPerson(origin, op, nil).signIn(); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	}
