@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/test/logbuffer"
 	"authsvc/internal/test/servertest"
 )
 
@@ -70,7 +71,7 @@ func TestServeWaitsForStore(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0])
 			cmd.Args = []string{"authsvc", "serve"} // TestMain makes it the program
-			out := &syncBuffer{}
+			out := &logbuffer.Buffer{}
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AUTHSVC_STORAGE_URL=" + server.URL}
 			if err := cmd.Start(); err != nil {
