@@ -31,14 +31,14 @@ func TestReservedAccount(t *testing.T) {
 	if s.known(t, "a") || s.signedIn(t, "a") {
 		t.Error("the refused one left something behind")
 	}
-	s.now = func() time.Time { return time.Now().Add(abandoned + time.Second) }
+	s.now = func() time.Time { return time.Now().Add(pendingTimeout + time.Second) }
 	if err := trySignUp(t, s, "a"); err != nil {
 		t.Errorf("an abandoned one was not: %v", err)
 	}
 	if err := slow.insertUser(t.Context(), authsvc.User{Email: "slow@example.com"}, slow.user); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.settleAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := slow.activateAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the slow one has its account: %v", err)
 	}
 	slow.undo(t.Context(), authsvc.User{}, true, true)

@@ -242,7 +242,7 @@ func TestMigrateNumbersMany(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	var log []any
-	for i := range numbering + 10 {
+	for i := range numberBatch + 10 {
 		log = append(log, bson.D{{Key: "_id", Value: fmt.Sprint("sid:", i)}, {Key: "written", Value: time.Now()}, {Key: "expires", Value: time.Now().Add(time.Hour)}})
 	}
 	s.old(t)

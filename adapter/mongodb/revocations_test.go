@@ -118,9 +118,9 @@ func TestSlowWriter(t *testing.T) {
 	slow := ending("slow")
 	var n int64
 	s.gate.before(3, func() { // 1: the number; 2: what is pending; 3: what is entered
-		err := s.raise(t.Context(), slow, ofSessions)
+		err := s.raiseEpoch(t.Context(), slow, sessionRevocation)
 		if err == nil {
-			n, err = s.numbers(t.Context(), 1)
+			n, err = s.takeNumbers(t.Context(), 1)
 		}
 		if err == nil {
 			err = s.Revoke(t.Context(), ending("quick"))
@@ -134,7 +134,7 @@ func TestSlowWriter(t *testing.T) {
 	if l.heard["user:quick"] == 0 {
 		t.Error("the quick one is not heard yet")
 	}
-	if err := s.enterAs(t.Context(), slow, n); err != nil {
+	if err := s.publishAt(t.Context(), slow, n); err != nil {
 		t.Fatal(err)
 	}
 	l.catchUp(t)
