@@ -23,8 +23,8 @@ type single struct{ *goredis.Cmd }
 func (single) NoRetry() bool { return true }
 
 // call sends a command and returns its answer. It tries again when the server
-// certainly did not run it, or when running it twice does no harm and the
-// answer was lost. An error that ended with the context wraps the context's.
+// certainly did not run it, or, with repeat, when the answer was lost. After the end
+// of the context, the error wraps that of the context.
 func (s *Store) call(ctx context.Context, name string, repeat bool, command func() *goredis.Cmd) (any, error) {
 	began := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -42,8 +42,8 @@ func (s *Store) call(ctx context.Context, name string, repeat bool, command func
 	}
 }
 
-// send returns when the context ends, even while the server is silent: the
-// client only knows deadlines.
+// send sends a command once. It returns when the context ends, even while the server
+// is silent; the client itself only observes deadlines.
 func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
 	}
 }
 
-// contextError is the context's error, also when a connection noticed its
-// deadline a moment before it did.
+// contextError returns the error of the context, also in the moment when its
+// deadline has passed but its timer has not fired.
 func contextError(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded
