@@ -165,7 +165,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 		case !isDuplicate(err):
 			return false, done, err
 		default:
-			if err := backoff(ctx, try); err != nil {
+			if err := wait(ctx, try); err != nil {
 				return false, done, err
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"authsvc"
+	"authsvc/internal/backoff"
 )
 
 // retries bounds how often one command is tried.
@@ -117,21 +118,14 @@ func retry(ctx context.Context, transient func(error) bool, f func() error) erro
 		if err == nil || try == retries || ctx.Err() != nil || !transient(err) {
 			return err
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := wait(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// backoff waits before the next try, for a random time of at most 1.28 s, so that
+// wait waits before the next try, for a random time of at most 1.28 s, so that
 // concurrent callers do not return at once.
-func backoff(ctx context.Context, try int) error {
-	timer := time.NewTimer(rand.N(10 * time.Millisecond << min(try, 7)))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+func wait(ctx context.Context, try int) error {
+	return backoff.Wait(ctx, rand.N(10*time.Millisecond<<min(try, 7)))
 }

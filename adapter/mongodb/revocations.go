@@ -157,7 +157,7 @@ func (s *Store) raiseEpochTo(ctx context.Context, r *authsvc.Revocation, of revo
 				return err
 			}
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := wait(ctx, try); err != nil {
 			return err
 		}
 		if n, err = s.takeNumbers(ctx, 1); err != nil {
@@ -271,7 +271,7 @@ func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of r
 		if err := s.unchanged(ctx, r.UserID, of.epoch); err != nil {
 			return err
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := wait(ctx, try); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc/internal/backoff"
 )
 
 // How a call is repeated: after a pause that doubles from initialBackoff and has
@@ -38,7 +40,8 @@ func (s *Store) call(ctx context.Context, name string, repeat bool, command func
 		if !(notExecuted(err) || repeat && outcomeUnknown(err)) || attempt == maxAttempts || time.Since(began) > maxElapsed {
 			return nil, fmt.Errorf("redis: %s: %w", name, err)
 		}
-		backoff(ctx, initialBackoff<<(attempt-1))
+		d := initialBackoff << (attempt - 1)
+		_ = backoff.Wait(ctx, d/2+rand.N(d/2)) // the next attempt reports the end of ctx
 	}
 }
 
@@ -65,14 +68,4 @@ func contextError(ctx context.Context) error {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
-}
-
-// backoff waits between half of d and d.
-func backoff(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d/2 + rand.N(d/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
