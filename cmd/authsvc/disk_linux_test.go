@@ -12,9 +12,8 @@ import (
 	"authsvc/adapter/sqlite"
 )
 
-// TestFullDisk: who is signed in stays so and pages answer, sign-ins fail
-// without a lie, and when there is room again they work. The log is on the
-// same disk, so it has no room either.
+// TestFullDisk: on a full disk, sessions stay valid and pages are served, and sign-ins
+// fail; when there is space again they succeed. The log is on the same disk.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +88,7 @@ func TestUnwritableLog(t *testing.T) {
 	l.terminate()
 }
 
-// checkIntegrity opens a database, which looks for damage.
+// checkIntegrity opens a database, which checks its integrity.
 func checkIntegrity(t *testing.T, path string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
@@ -101,8 +100,8 @@ func checkIntegrity(t *testing.T, path string) {
 	}
 }
 
-// TestOnlineBackup: as the page of SQLite says, while people sign in: the copy
-// is sound, and who was signed in before is signed in when it is served.
+// TestOnlineBackup: a backup made during sign-ins, in the ways of
+// docs/stores/sqlite.md, is intact and has the earlier sessions.
 func TestOnlineBackup(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("sqlite3")

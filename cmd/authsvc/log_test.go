@@ -147,8 +147,8 @@ func TestLogSinkClose(t *testing.T) {
 	})
 }
 
-// TestDebugLog: at its most talkative the log holds no secret, no code, no
-// state and no cookie; and nothing for operators is on the public port.
+// TestDebugLog: at level debug the log holds no secret, code, state or cookie, and the
+// public port serves no metrics and no profiles.
 func TestDebugLog(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)

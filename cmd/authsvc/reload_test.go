@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/idp"
 )
 
-// TestReload: providers come and go and secrets change without a restart, and
-// whoever is at the provider meanwhile can come back.
+// TestReload: a reload adds and removes providers and changes secrets, and sign-ins in
+// progress at a provider can be completed.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"database": "", "jwt": "session: {strategy: jwt}", "no store": "storage: {url: none}"} {
@@ -65,9 +65,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadRefused: what is wrong is logged in the words of the start, what
-// takes a restart is named, no secret is shown, and the service goes on as it
-// was.
+// TestReloadRefused: mistakes are logged as at a start, and changes that require a
+// restart are named; no secret is shown, and the previous configuration stays in force.
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)
@@ -120,7 +119,7 @@ func TestReloadRefused(t *testing.T) {
 	l.terminate()
 }
 
-// TestReloadRateLimit: a rate limit goes on counting, and a new one is in force.
+// TestReloadRateLimit: a reload keeps the counts of rate limits, and applies new rates.
 func TestReloadRateLimit(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"memory:", "none"} {
@@ -153,9 +152,8 @@ func TestReloadRateLimit(t *testing.T) {
 	}
 }
 
-// TestReloadUnderLoad: 100 signals a second while people sign in; nobody
-// notices, and nothing is left behind. Signals that come during a reload are
-// one.
+// TestReloadUnderLoad: with 100 signals a second, no sign-in fails and no connection is
+// leaked. Signals during a reload count as one.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	signals := 100

@@ -15,9 +15,9 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestStopUnderLoad: with callbacks that wait for a slow provider, and with
-// connections that are kept and that are not, SIGTERM resets nothing: requests
-// get their answer, and later clients are refused the connection.
+// TestStopUnderLoad: SIGTERM resets no connection, with or without keep-alive, not even
+// while callbacks wait for a slow provider: requests are answered, and later
+// connections are refused.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	const slow = time.Second
@@ -59,8 +59,8 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStopTwice: the second signal ends the process at once and says so by its
-// code, whatever hangs; the store is intact.
+// TestStopTwice: a second signal ends the process at once with exit code 1, whatever
+// hangs, and the store is intact.
 func TestStopTwice(t *testing.T) {
 	t.Parallel()
 	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
@@ -82,7 +82,7 @@ func TestStopTwice(t *testing.T) {
 	l.waitForLog("second signal", 1)
 	op.SetFault(idp.Fault{})
 	again := newProcess(t, dir, addr, testConfig(origin, op))
-	again.start() // which looks for damage
+	again.start() // checks the integrity of the database
 	if err := newPerson(origin, op, nil).signIn(); err != nil {
 		t.Error(err)
 	}
@@ -106,8 +106,8 @@ func startHangingCallback(t *testing.T, l *process, origin string, op *idp.Serve
 	})
 }
 
-// TestStopWithHungStore: a store that answers nothing holds the end up for no
-// longer than the time for requests and for closing.
+// TestStopWithHungStore: a store that hangs delays the end no longer than the time for
+// requests and for closing.
 func TestStopWithHungStore(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
@@ -133,9 +133,9 @@ func TestStopWithHungStore(t *testing.T) {
 	}
 }
 
-// TestStopWithHungMailServer: a mail server that takes a connection and says
-// nothing does not hold the end up past its time, which is a clean one; the
-// mail goes out after the next start.
+// TestStopWithHungMailServer: a mail server that accepts a connection and stays silent
+// does not delay a stop, which ends with exit code 0; the mail is sent after the next
+// start.
 func TestStopWithHungMailServer(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)

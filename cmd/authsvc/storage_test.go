@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestCompatWithRedis: whoever moves from NextAuth and keeps sessions in a
-// Redis of their own is told that nobody stays signed in.
+// TestCompatWithRedis: in compat modes, keeping sessions in a separate Redis is warned
+// about, because everybody has to sign in again.
 func TestCompatWithRedis(t *testing.T) {
 	t.Parallel()
 	server, prefix := servertest.Redis(t)
