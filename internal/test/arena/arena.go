@@ -1,6 +1,6 @@
-// Package arena is where a service is attacked in tests: a service with an
-// identity provider, a mailbox and a store around it, browsers that go there,
-// and oracles that say whether anything came of it.
+// Package arena sets up a service to attack in tests: with an identity provider, a
+// mailbox, a store and browsers, and with oracles that check whether an attack had
+// an effect.
 package arena
 
 import (

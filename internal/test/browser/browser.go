@@ -1,4 +1,4 @@
-// Package browser is what browses a service under test.
+// Package browser is an HTTP client with a cookie jar for services under test.
 package browser
 
 import (
