@@ -43,7 +43,7 @@ var refusals = map[string]func() *http.Request{
 }
 
 // inTrail are the stored events of a name, as client and reason.
-func inTrail(t *testing.T, store *memory.Adapter, name string) (list []string) {
+func inTrail(t *testing.T, store *memory.Store, name string) (list []string) {
 	t.Helper()
 	all, err := store.ListAudit(t.Context(), time.Time{}, "", 1_000_000)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestRefusalsWithoutLimits(t *testing.T) {
 func TestSuccessesAreNotPushedOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &slowTrail{Adapter: memory.New()}
+		store := &slowTrail{Store: memory.New()}
 		s, at := guests(t, func(c *authsvc.Config) {
 			c.Adapter, c.Audit.Store, c.Session.Strategy = store, true, "jwt"
 		})
@@ -144,19 +144,19 @@ func TestSuccessesAreNotPushedOut(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if list := inTrail(t, store.Adapter, "sign_in.succeeded"); len(list) != 500 {
+		if list := inTrail(t, store.Store, "sign_in.succeeded"); len(list) != 500 {
 			t.Errorf("%d of 500 sign-ins are in the store", len(list))
 		}
-		if list := inTrail(t, store.Adapter, "csrf.refused"); len(list) < 3000 || len(list) > 3500 {
+		if list := inTrail(t, store.Store, "csrf.refused"); len(list) < 3000 || len(list) > 3500 {
 			t.Errorf("%d refusals are", len(list))
 		}
 	})
 }
 
 // slowTrail takes a minute for each batch of events.
-type slowTrail struct{ *memory.Adapter }
+type slowTrail struct{ *memory.Store }
 
 func (s *slowTrail) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
 	time.Sleep(4 * time.Second)
-	return s.Adapter.PutAudit(ctx, list)
+	return s.Store.PutAudit(ctx, list)
 }

@@ -20,7 +20,7 @@ import (
 // An auditStore is a store in memory of which single methods can be made to
 // fail, or to panic.
 type auditStore struct {
-	*memory.Adapter
+	*memory.Store
 	broken atomic.Value // name of a method
 }
 
@@ -38,42 +38,42 @@ func (s *auditStore) GetUserByAccount(ctx context.Context, provider, id string) 
 	if err := s.breaks("GetUserByAccount"); err != nil {
 		return authsvc.User{}, err
 	}
-	return s.Adapter.GetUserByAccount(ctx, provider, id)
+	return s.Store.GetUserByAccount(ctx, provider, id)
 }
 
 func (s *auditStore) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
 	if err := s.breaks("GetUserByEmail"); err != nil {
 		return authsvc.User{}, err
 	}
-	return s.Adapter.GetUserByEmail(ctx, email)
+	return s.Store.GetUserByEmail(ctx, email)
 }
 
 func (s *auditStore) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
 	if err := s.breaks("DeleteSession"); err != nil {
 		return authsvc.SessionRecord{}, err
 	}
-	return s.Adapter.DeleteSession(ctx, token)
+	return s.Store.DeleteSession(ctx, token)
 }
 
 func (s *auditStore) EndSessions(ctx context.Context, id string, r *authsvc.Revocation) (int, error) {
 	if err := s.breaks("EndSessions"); err != nil {
 		return 0, err
 	}
-	return s.Adapter.EndSessions(ctx, id, r)
+	return s.Store.EndSessions(ctx, id, r)
 }
 
 func (s *auditStore) CreateSession(ctx context.Context, r authsvc.SessionRecord) (authsvc.SessionRecord, error) {
 	if err := s.breaks("CreateSession"); err != nil {
 		return authsvc.SessionRecord{}, err
 	}
-	return s.Adapter.CreateSession(ctx, r)
+	return s.Store.CreateSession(ctx, r)
 }
 
 func (s *auditStore) ListAccounts(ctx context.Context, id string) ([]authsvc.Account, error) {
 	if err := s.breaks("ListAccounts"); err != nil {
 		return nil, err
 	}
-	return s.Adapter.ListAccounts(ctx, id)
+	return s.Store.ListAccounts(ctx, id)
 }
 
 // audited is a world whose audit events are collected.
@@ -87,7 +87,7 @@ type audited struct {
 
 func startAudited(t *testing.T, tune func(*authsvc.Config)) *audited {
 	t.Helper()
-	w := &audited{store: &auditStore{Adapter: memory.New()}}
+	w := &audited{store: &auditStore{Store: memory.New()}}
 	w.broken("")
 	w.World = arena.Start(t, func(c *authsvc.Config) {
 		c.Adapter, c.Audit.Store = w.store, true
@@ -120,7 +120,7 @@ func (w *audited) prepared() {
 
 // user is the id of the user with an address.
 func (w *audited) user(address string) string {
-	u, err := w.store.Adapter.GetUserByEmail(context.Background(), address)
+	u, err := w.store.Store.GetUserByEmail(context.Background(), address)
 	if err != nil {
 		return "no user " + address
 	}

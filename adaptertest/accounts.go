@@ -70,7 +70,7 @@ func accountUnique(t *testing.T, a authsvc.Adapter) {
 	other.ID, other.UserID, other.Provider = "other", bob.user.ID, "gitlab"
 	_, err := a.LinkAccount(t.Context(), other, 0)
 	ok(t, err)
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 }
 
 func accountExact(t *testing.T, a authsvc.Adapter) {
@@ -105,9 +105,9 @@ func accountRefresh(t *testing.T, a authsvc.Adapter) {
 		want.RefreshToken = "R" // a provider gives it out once
 		want.ID, want.UserID, want.Type = ann.account.ID, ann.account.UserID, ann.account.Type
 		ann.account = want
-		alive(t, a, ann)
+		checkUnchanged(t, a, ann)
 	}
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 }
 
 func accountUnlink(t *testing.T, a authsvc.Adapter) {
@@ -120,7 +120,7 @@ func accountUnlink(t *testing.T, a authsvc.Adapter) {
 	same(t, len(list), 0)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest) // stays
 	ok(t, err)
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 
 	again := account("ann") // now anybody may link it, with the same id
 	again.UserID = bob.user.ID

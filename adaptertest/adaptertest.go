@@ -1,5 +1,5 @@
-// Package adaptertest judges implementations of [authsvc.Adapter]. An
-// adapter's own test is a call of [Run]:
+// Package adaptertest tests implementations of [authsvc.Adapter]. An adapter's own
+// test is a call of [Run]:
 //
 //	func TestAdapter(t *testing.T) {
 //		adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return memory.New() })
@@ -22,53 +22,52 @@ import (
 	"authsvc"
 )
 
-// workers is how many callers race for one thing.
+// workers is how many callers compete in a race.
 const workers = 64
 
-// Foreign is what the adapter of a store that NextAuth.js can share has to
-// implement in its test, beside the contract: it writes a record as that
-// program would, without anything of authsvc's own. When the adapter under
-// test implements it, Run judges that too; SQL adapters are required to.
+// Foreign is an optional interface of the adapter under test, for stores that
+// NextAuth.js can share: its methods write records as NextAuth.js does, without
+// authsvc's own data. If the adapter implements it, Run also tests sharing.
 type Foreign interface {
-	// ForeignSession stores a session of an existing user. The id counts where
-	// the table does not make its own.
+	// ForeignSession stores a session of an existing user. The id is used if
+	// the table does not generate its own.
 	ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error
 	// ForeignSignOut deletes a session by its token.
 	ForeignSignOut(ctx context.Context, token string) error
 }
 
-// Reopener is what the adapter under test implements when several processes
-// can share its store: Reopen opens the same store again.
+// Reopener is an optional interface of the adapter under test, for stores that
+// several processes can share: Reopen opens the same store again.
 type Reopener interface {
 	Reopen(t *testing.T) authsvc.Adapter
 }
 
-// Unwrapper is what the adapter under test implements when it only wraps
-// another one for its test, so that Run finds out whether that is an
-// authsvc.AuditLog.
+// Unwrapper is an optional interface of the adapter under test, for wrappers: Run
+// looks behind them for an [authsvc.AuditLog].
 type Unwrapper interface {
 	Unwrap() authsvc.Adapter
 }
 
-// Limits are of tables that another program made, and that are used as they
-// are. The zero value has none.
+// Limits are those of tables that another program has created. The zero value has
+// none.
 type Limits struct {
-	// Expiry is the latest Account.ExpiresAt; a later one is stored as this.
+	// Expiry is the latest Account.ExpiresAt, in seconds since 1970; a later one
+	// is stored as this.
 	Expiry int64
-	// LooseEmail: an address that differs from another user's only in case,
-	// accents or trailing blanks is refused, as a failure of the store and not
-	// as a conflict: nobody would find the other user by it.
+	// LooseEmail says that an address that differs from another user's only in
+	// case, accents or trailing blanks is refused: as a failure of the store and
+	// not as a conflict, because a lookup by it would not find the other user.
 	LooseEmail bool
-	// LooseText: so it is with provider account ids, session tokens and link
-	// tokens as well.
+	// LooseText says the same of provider account ids, session tokens and link
+	// tokens.
 	LooseText bool
-	// Token is how long the token fields of an Account may be, in bytes; a
-	// longer one is refused as a failure of the store, never cut.
+	// Token is the maximum length of the token fields of an Account, in bytes; a
+	// longer one is refused as a failure of the store, never cut. 0: no limit.
 	Token int
 }
 
-// Limited is what the adapter under test implements when its tables have
-// limits. Run then demands what they leave, and no less.
+// Limited is an optional interface of the adapter under test, for tables with
+// limits. Run then tests everything that the limits leave.
 type Limited interface {
 	Limits() Limits
 }
@@ -80,7 +79,7 @@ func limits(a authsvc.Adapter) Limits {
 	return Limits{}
 }
 
-// stored is an Account.ExpiresAt as the tables hold it.
+// stored returns an Account.ExpiresAt as the tables hold it.
 func (l Limits) stored(expiresAt int64) int64 {
 	if l.Expiry > 0 {
 		return min(expiresAt, l.Expiry)
@@ -88,8 +87,8 @@ func (l Limits) stored(expiresAt int64) int64 {
 	return expiresAt
 }
 
-// refusesEmail reports whether err is how loose tables refuse the address.
-// Then nobody may have it.
+// refusesEmail reports whether loose tables have refused the address with err. Then
+// no user may have it.
 func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool {
 	t.Helper()
 	return refuses(t, limits(a).LooseEmail || limits(a).LooseText, err, func() error {
@@ -98,7 +97,7 @@ func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool
 	})
 }
 
-// refusesText is refusesEmail for other texts; find looks for the record.
+// refusesText is refusesEmail for other texts; find looks up the record.
 func refusesText(t *testing.T, a authsvc.Adapter, err error, find func() error) bool {
 	t.Helper()
 	return refuses(t, limits(a).LooseText, err, find)
@@ -121,9 +120,8 @@ type test struct {
 	run  func(t *testing.T, a authsvc.Adapter)
 }
 
-// Run judges an adapter. open returns an empty store, and arranges with
-// t.Cleanup that it is closed; it is called once per case, from several
-// goroutines. There is no way to leave out a case.
+// Run tests an adapter. open returns an empty store, and closes it with t.Cleanup; it
+// is called once per case, from several goroutines. No case can be left out.
 func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	for _, group := range [][]test{
 		userTests(), accountTests(), sessionTests(), signUpTests(), proofTests(),
@@ -144,8 +142,8 @@ var epoch = time.Date(2030, 2, 28, 23, 59, 59, 123e6, time.UTC)
 
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 
-// A known is a user with an account and a session, named after one word.
-type known struct {
+// A fixture is a user with an account and a session, all named after one word.
+type fixture struct {
 	user    authsvc.User
 	account authsvc.Account
 	session authsvc.SessionRecord
@@ -170,18 +168,18 @@ func newUser(t *testing.T, a authsvc.Adapter, name string) authsvc.User {
 }
 
 // signUp stores a user with an account and a session.
-func signUp(t *testing.T, a authsvc.Adapter, name string) known {
+func signUp(t *testing.T, a authsvc.Adapter, name string) fixture {
 	t.Helper()
-	k := known{account: account(name), session: session(name)}
+	k := fixture{account: account(name), session: session(name)}
 	var err error
 	k.user, err = a.SignUp(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session)
 	ok(t, err)
 	return k
 }
 
-// alive checks that everything of k is stored and has not changed, but for the
-// epochs, which cases of their own judge.
-func alive(t *testing.T, a authsvc.Adapter, k known) {
+// checkUnchanged checks that everything of k is stored and unchanged, except the
+// epochs, which have cases of their own.
+func checkUnchanged(t *testing.T, a authsvc.Adapter, k fixture) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), k.user.ID)
 	ok(t, err)
@@ -197,7 +195,7 @@ func alive(t *testing.T, a authsvc.Adapter, k known) {
 	same(t, u, k.user)
 }
 
-// ok stops the case on an error.
+// ok ends the case if err is not nil.
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -205,7 +203,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// is demands one error of the contract and none of the others.
+// is checks that err is one error of the contract and none of the others.
 func is(t *testing.T, err, want error) {
 	t.Helper()
 	for _, e := range []error{authsvc.ErrNotFound, authsvc.ErrConflict, authsvc.ErrStale, authsvc.ErrQueueFull} {
@@ -215,7 +213,7 @@ func is(t *testing.T, err, want error) {
 	}
 }
 
-// failed demands an error that is none of the contract: nothing is known.
+// failed checks that err is an error, but none of the contract.
 func failed(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -234,7 +232,7 @@ func same[T any](t *testing.T, got, want T) {
 	}
 }
 
-// race runs f from many goroutines at once and returns their errors.
+// race runs f in n goroutines at once and returns their errors.
 func race(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -250,7 +248,7 @@ func race(n int, f func(i int) error) []error {
 	return errs
 }
 
-// oneWins demands that one error is nil and all others are want.
+// oneWins checks that one error is nil and all others are want.
 func oneWins(t *testing.T, errs []error, want error) {
 	t.Helper()
 	nWin(t, errs, 1, want)

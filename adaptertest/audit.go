@@ -7,7 +7,7 @@ import (
 	"authsvc"
 )
 
-// auditTests judge adapters that are an authsvc.AuditLog too.
+// auditTests are for adapters that are also an authsvc.AuditLog.
 func auditTests() []test {
 	return []test{
 		{"Audit/comes back as it was", auditFields},
@@ -25,7 +25,7 @@ func auditLog(t *testing.T, a authsvc.Adapter) authsvc.AuditLog {
 	}
 	l, keeps := a.(authsvc.AuditLog)
 	if !keeps {
-		t.Skip("the adapter is no authsvc.AuditLog")
+		t.Skip("the adapter is not an authsvc.AuditLog")
 	}
 	return l
 }

@@ -23,7 +23,7 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 			t.Errorf("%s: got %v, want the context's error", name, err)
 		}
 	}
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 	_, err := a.GetUser(t.Context(), "user-new")
 	is(t, err, authsvc.ErrNotFound)
 	same(t, links(t, a, "new@example.com", "new"), 0)
@@ -40,9 +40,9 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 	same(t, meta, "later")
 }
 
-// everyCall is one call of each method that would succeed and, if it writes,
-// change something of ann's or make something called new.
-func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]func() error {
+// everyCall returns a call of each method that would succeed and, if it writes,
+// change a record of ann or create one called new.
+func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]func() error {
 	fresh := authsvc.User{ID: "user-new", Email: "new@example.com"}
 	acc, s := account("new"), session("new")
 	acc.UserID, s.UserID = ann.user.ID, ann.user.ID
@@ -102,7 +102,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann known) map[string]fun
 
 func second[T any](_ T, err error) error { return err }
 
-// unless is err, or nil if it is what was expected.
+// unless returns err, or nil if err is the expected one.
 func unless(expected, err error) error {
 	if errors.Is(err, expected) {
 		return nil

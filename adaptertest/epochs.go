@@ -12,7 +12,7 @@ import (
 func epochTests() []test {
 	return []test{
 		{"Epoch/raised by what takes access back", epochRaised},
-		{"Epoch/of whom no user is stored for", epochUnknown},
+		{"Epoch/of an id without a user", epochUnknown},
 		{"Epoch/what grants access is stale afterwards", epochStale},
 		{"Epoch/of other users does not count", epochOthers},
 		{"ReplaceTokens/only of the tokens that were read", replaceTokens},
@@ -26,8 +26,8 @@ func epochTests() []test {
 	}
 }
 
-// epochsOf reads a user's epochs, in every way that there is.
-func epochsOf(t *testing.T, a authsvc.Adapter, k known) (epoch, sessions int64) {
+// epochsOf reads a user's epochs in every possible way.
+func epochsOf(t *testing.T, a authsvc.Adapter, k fixture) (epoch, sessions int64) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), k.user.ID)
 	ok(t, err)
@@ -107,9 +107,9 @@ func epochUnknown(t *testing.T, a authsvc.Adapter) {
 	same(t, epoch, r.Seq)
 }
 
-// grants are the writes that grant access to ann, as a sign-in makes them that
-// read her epoch.
-func grants(t *testing.T, a authsvc.Adapter, ann known, name string, epoch int64) map[string]func() error {
+// grants returns the writes that grant access to ann, as in a sign-in that has read
+// her epoch.
+func grants(t *testing.T, a authsvc.Adapter, ann fixture, name string, epoch int64) map[string]func() error {
 	acc, s := account(name), session(name)
 	acc.UserID, s.UserID, s.Epoch = ann.user.ID, ann.user.ID, epoch
 	return map[string]func() error{
@@ -155,7 +155,7 @@ func epochOthers(t *testing.T, a authsvc.Adapter) {
 	epoch, sessions := epochsOf(t, a, ann)
 	same(t, epoch, 0)
 	same(t, sessions, 0)
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 	for name, grant := range grants(t, a, ann, "more", 0) {
 		if err := grant(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -186,11 +186,11 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 				}
 			}
 		}
-		alive(t, a, ann)
+		checkUnchanged(t, a, ann)
 		ok(t, a.ReplaceTokens(t.Context(), change, ann.account))
 		change.ID, change.UserID, change.Type = ann.account.ID, ann.account.UserID, ann.account.Type
 		ann.account = change
-		alive(t, a, ann)
+		checkUnchanged(t, a, ann)
 	}
 	replace(authsvc.Account{AccessToken: "A1"})
 	replace(authsvc.Account{RefreshToken: "R2", AccessToken: "A2", ExpiresAt: 7, TokenType: "T", Scope: "S", IDToken: "I2", SessionState: "X"})
@@ -210,7 +210,7 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 	list, err = a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
 	same(t, list, []authsvc.Account{none})
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 	change.ProviderAccountID = "nobody"
 	is(t, a.ReplaceTokens(t.Context(), change, none), authsvc.ErrNotFound)
 }
@@ -240,7 +240,7 @@ func refreshOwner(t *testing.T, a authsvc.Adapter) {
 		is(t, a.RefreshAccount(t.Context(), change, 0), authsvc.ErrNotFound)
 	}
 	is(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, about(bob.user.ID)), authsvc.ErrNotFound)
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 	revocations(t, a, 0)
 }
 
@@ -250,19 +250,18 @@ func proofChanged(t *testing.T, a authsvc.Adapter) {
 		_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: "old@example.com", At: at(1), Keep: keep, Revoke: about(ann.user.ID)})
 		is(t, err, authsvc.ErrStale)
 	}
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 	revocations(t, a, 0)
 }
 
-// overtaken lets sign-ins of many kinds overlap with what takes access back.
-// Each notes the epoch, looks for what entitles it, writes, and begins anew
-// when it is stale; it ends when nothing entitles it any more. What is left
-// afterwards was either written by a sign-in that came later, or nothing.
-func overtaken(t *testing.T, a authsvc.Adapter, ann known, takeBack func() error) {
+// overtaken lets sign-ins of several kinds overlap with revoke. Each reads the epoch,
+// checks what entitles it, and writes; it repeats that when it is stale, and ends when
+// nothing entitles it any more. Only what a later sign-in wrote may be left.
+func overtaken(t *testing.T, a authsvc.Adapter, ann fixture, revoke func() error) {
 	t.Helper()
 	errs := race(workers, func(i int) error {
 		if i == workers/2 {
-			return takeBack()
+			return revoke()
 		}
 		for {
 			u, err := a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
@@ -282,7 +281,7 @@ func overtaken(t *testing.T, a authsvc.Adapter, ann known, takeBack func() error
 	nWin(t, errs, workers, nil)
 }
 
-func attempt(t *testing.T, a authsvc.Adapter, ann known, epoch int64, i int) error {
+func attempt(t *testing.T, a authsvc.Adapter, ann fixture, epoch int64, i int) error {
 	grant := grants(t, a, ann, numbered("racer", i), epoch)
 	if i%2 == 1 {
 		return grant["LinkAccount"]()
@@ -322,8 +321,8 @@ func left(t *testing.T, a authsvc.Adapter, userID string, accounts, sessions []s
 	same(t, tokens, sessions)
 }
 
-// epochRaceEnd: the account still entitles to new sessions, which are of the
-// new epoch; the session that ended entitles to no link any more.
+// epochRaceEnd: the account still entitles to new sessions, with the new epoch; the
+// ended session does not entitle to a link any more.
 func epochRaceEnd(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
 	r := about(ann.user.ID)

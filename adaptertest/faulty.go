@@ -26,15 +26,15 @@ type Fault struct {
 
 var _ authsvc.Adapter = (*Fault)(nil)
 
-// Faulty wraps an adapter. Nothing fails until told to.
+// Faulty wraps an adapter. No call fails until FailBefore or FailAfter is called.
 func Faulty(a authsvc.Adapter) *Fault { return &Fault{next: a} }
 
-// FailBefore starts counting anew and makes the n-th call fail without having
-// done anything, as a store that cannot be reached. 0: none.
+// FailBefore starts counting anew and makes the n-th call fail with [ErrFault]
+// without an effect, like a store that cannot be reached. 0: none.
 func (f *Fault) FailBefore(n int) { f.reset(n, 0) }
 
-// FailAfter starts counting anew and makes the n-th call fail although it has
-// been done, as a connection that breaks before the answer. 0: none.
+// FailAfter starts counting anew and makes the n-th call fail with [ErrFault] after
+// it took effect, like a connection that breaks before the answer. 0: none.
 func (f *Fault) FailAfter(n int) { f.reset(0, n) }
 
 func (f *Fault) reset(before, after int) {
@@ -51,7 +51,7 @@ func (f *Fault) Calls() []string {
 	return append([]string(nil), f.calls...)
 }
 
-// do makes one call and lets it fail when it is its turn.
+// do counts one call and makes it fail if it is its turn.
 func (f *Fault) do(method string, call func() error) error {
 	f.mu.Lock()
 	f.calls = append(f.calls, method)
@@ -67,7 +67,7 @@ func (f *Fault) do(method string, call func() error) error {
 	return err
 }
 
-// ask is do for a method with a result; none comes with a fault.
+// ask is do for a method with a result, which is empty after a fault.
 func ask[T any](f *Fault, method string, call func() (T, error)) (result T, err error) {
 	err = f.do(method, func() (err error) {
 		result, err = call()

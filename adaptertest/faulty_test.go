@@ -9,13 +9,13 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// Every method of the contract can fail, before and after it took effect, and
-// works when it is not its turn.
+// TestFaultyEveryMethod: every method can be made to fail, before and after it took
+// effect, and works otherwise.
 func TestFaultyEveryMethod(t *testing.T) {
 	t.Parallel()
 	methods := reflect.TypeFor[authsvc.Adapter]()
 	f := Faulty(memory.New())
-	calls := everyCall(t.Context(), f, known{})
+	calls := everyCall(t.Context(), f, fixture{})
 	if len(calls) != methods.NumMethod() {
 		t.Fatalf("the suite calls %d methods, the contract has %d", len(calls), methods.NumMethod())
 	}
@@ -32,7 +32,7 @@ func TestFaultyEveryMethod(t *testing.T) {
 			if err := call(); !errors.Is(err, ErrFault) {
 				t.Fatalf("before: got %v", err)
 			}
-			alive(t, f, ann) // nothing was done; the next calls pass
+			checkUnchanged(t, f, ann) // nothing was done; the next calls pass
 			f.FailBefore(2)
 			ok(t, call())
 			same(t, f.Calls(), []string{name})
@@ -56,7 +56,7 @@ func TestFaultyAfter(t *testing.T) {
 	same(t, u, authsvc.User{ID: "bob"})
 }
 
-// A wrapper that lets everything pass is still an adapter.
+// TestFaultyPasses: without faults, the wrapper passes the suite.
 func TestFaultyPasses(t *testing.T) {
 	t.Parallel()
 	Run(t, func(*testing.T) authsvc.Adapter { return Faulty(memory.New()) })

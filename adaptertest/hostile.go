@@ -44,7 +44,7 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 			continue
 		}
 		taken[text] = u.ID
-		alive(t, a, known{u, acc, s})
+		checkUnchanged(t, a, fixture{u, acc, s})
 		owner, err := a.GetUserByEmail(t.Context(), text)
 		ok(t, err)
 		same(t, owner, u)
@@ -60,16 +60,16 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 		ok(t, err)
 		same(t, meta, text)
 	}
-	alive(t, a, witness)
+	checkUnchanged(t, a, witness)
 	for text, owner := range taken {
 		_, err := a.DeleteSession(t.Context(), text)
 		ok(t, err)
 		ok(t, a.UnlinkAccount(t.Context(), text, text, about(owner)))
 	}
-	alive(t, a, witness)
+	checkUnchanged(t, a, witness)
 }
 
-// A store may refuse such text, but not cut or mend it.
+// hostileBytes: a store may refuse such text, but not cut or change it.
 func hostileBytes(t *testing.T, a authsvc.Adapter) {
 	witness := signUp(t, a, "a")
 	for i, text := range []string{"a\x00", "\x00", "a@example.com\x00.evil.example", "token-a\x00b", "\xff", "a\xc3", "\xed\xa0\x80"} {
@@ -79,7 +79,7 @@ func hostileBytes(t *testing.T, a authsvc.Adapter) {
 		s.SessionToken = text
 		u, err := a.SignUp(t.Context(), u, &acc, &s)
 		if err == nil {
-			alive(t, a, known{u, acc, s})
+			checkUnchanged(t, a, fixture{u, acc, s})
 			continue
 		}
 		if errors.Is(err, authsvc.ErrConflict) {
@@ -88,5 +88,5 @@ func hostileBytes(t *testing.T, a authsvc.Adapter) {
 		_, err = a.GetUser(t.Context(), numbered("user", i))
 		is(t, err, authsvc.ErrNotFound)
 	}
-	alive(t, a, witness)
+	checkUnchanged(t, a, witness)
 }

@@ -48,8 +48,8 @@ func permitRate(t *testing.T, a authsvc.Adapter) {
 	permitted(t, a, "k", at(995), 10*time.Second) // a replica whose clock is behind: never longer than an interval
 }
 
-// permitBound: what was written by a clock that was ahead, or for another rate,
-// holds nobody up for longer than the rate in force says.
+// permitBound: a time that was stored by a clock that was ahead, or for another rate,
+// delays nobody for longer than the current rate allows.
 func permitBound(t *testing.T, a authsvc.Adapter) {
 	for range 3 {
 		permitted(t, a, "k", at(3*3600), 0) // a clock that is then set back

@@ -8,9 +8,9 @@ import (
 	"authsvc"
 )
 
-// permitMoments: requests are counted in another order than they came. One that
-// came before the first to be counted may be told to wait for that moment; no
-// permit is lost by it.
+// permitMoments: requests are counted in another order than they arrived. One that
+// arrived before the first one counted may have to wait until that moment, but no
+// permit is lost.
 func permitMoments(t *testing.T, a authsvc.Adapter) {
 	later := at(0).Add(300 * time.Millisecond)
 	permitted(t, a, "turned", later, 0)

@@ -83,12 +83,12 @@ func proofStrict(t *testing.T, a authsvc.Adapter) {
 	same(t, queued(t, a), []string{"bob-1"})
 	revocations(t, a, 0, *rev)
 
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 	same(t, links(t, a, bob.user.Email, "bob-1"), 1)
 }
 
 // untouched checks that only EmailVerified of k has changed, by p.
-func untouched(t *testing.T, a authsvc.Adapter, k known, p authsvc.Proof) {
+func untouched(t *testing.T, a authsvc.Adapter, k fixture, p authsvc.Proof) {
 	t.Helper()
 	putLink(t, a, k.user.Email, "link")
 	p.UserID, p.Email = k.user.ID, k.user.Email
@@ -98,7 +98,7 @@ func untouched(t *testing.T, a authsvc.Adapter, k known, p authsvc.Proof) {
 	k.user.EmailVerified = p.At
 	same(t, u, k.user)
 	same(t, len(removed), 0)
-	alive(t, a, k)
+	checkUnchanged(t, a, k)
 	same(t, queued(t, a), []string{"link"})
 	same(t, links(t, a, k.user.Email, "link"), 1)
 	revocations(t, a, 0)
@@ -132,8 +132,8 @@ func proofBare(t *testing.T, a authsvc.Adapter) {
 	same(t, got.EmailVerified, at(5))
 }
 
-// A proof counts for nothing when access was taken back since its user was read,
-// whatever it would change.
+// proofStale: a proof is stale if access was revoked since its user was read, whatever
+// it would change.
 func proofStale(t *testing.T, a authsvc.Adapter) {
 	for i, verified := range []bool{false, true} {
 		ann := signUp(t, a, numbered("ann", i))
@@ -169,7 +169,8 @@ func proofStale(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-// Of several proofs at once one is the first; what was linked after it stays.
+// proofRace: one of several concurrent proofs is the first; what is linked after it
+// stays.
 func proofRace(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
 	var first atomic.Int32

@@ -143,8 +143,8 @@ func revocationsPages(t *testing.T, a authsvc.Adapter) {
 	same(t, len(log(t, a, 0, 3)), 25)
 }
 
-// revocationsMissed: whoever reads on from the cursor hears of every record,
-// however the steps that write them overlap.
+// revocationsMissed: a reader that goes on from its cursor gets every record, however
+// the steps that write them overlap.
 func revocationsMissed(t *testing.T, a authsvc.Adapter) {
 	const each = 20
 	heard := map[string]bool{}

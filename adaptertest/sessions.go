@@ -73,7 +73,7 @@ func sessionUnique(t *testing.T, a authsvc.Adapter) {
 	again.SessionToken, again.UserID = ann.session.SessionToken, bob.user.ID
 	_, err := a.CreateSession(t.Context(), again)
 	is(t, err, authsvc.ErrConflict)
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 	again.SessionToken = "token-again" // the refused one left nothing behind
 	_, err = a.CreateSession(t.Context(), again)
 	ok(t, err)
@@ -105,7 +105,7 @@ func sessionNoDigest(t *testing.T, a authsvc.Adapter) {
 	changed := ann.session
 	changed.Digest, changed.Expires = "", at(9)
 	failed(t, a.UpdateSession(t.Context(), changed))
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 }
 
 func sessionExpired(t *testing.T, a authsvc.Adapter) {
@@ -131,9 +131,9 @@ func sessionUpdate(t *testing.T, a authsvc.Adapter) {
 		ok(t, a.UpdateSession(t.Context(), change))
 		ann.session.Expires = change.Expires.Truncate(time.Millisecond)
 		ann.session.AuthTime, ann.session.Provider = change.AuthTime, change.Provider
-		alive(t, a, ann)
+		checkUnchanged(t, a, ann)
 	}
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 }
 
 func sessionResurrect(t *testing.T, a authsvc.Adapter) {
@@ -164,7 +164,7 @@ func sessionDelete(t *testing.T, a authsvc.Adapter) {
 	same(t, got, ann.session)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 	again, err := a.CreateSession(t.Context(), ann.session) // nothing is left in the way
 	ok(t, err)
 	same(t, again.Digest, ann.session.Digest)
@@ -193,7 +193,7 @@ func sessionEnd(t *testing.T, a authsvc.Adapter) {
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
 	revocations(t, a, 0, *rev)
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 
 	// Nothing to end is no error, and the revocation is written all the same.
 	nobody := about("nobody")

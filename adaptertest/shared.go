@@ -6,7 +6,7 @@ import (
 	"authsvc"
 )
 
-// sharedTests judge adapters whose test implements Foreign or Reopener.
+// sharedTests are for adapters that implement Foreign or Reopener.
 func sharedTests() []test {
 	return []test{
 		{"Shared/session that NextAuth.js made", foreignSession},
@@ -56,7 +56,7 @@ func foreignSignOut(t *testing.T, a authsvc.Adapter) {
 	_, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
 	is(t, a.UpdateSession(t.Context(), ann.session), authsvc.ErrNotFound)
-	alive(t, a, bob)
+	checkUnchanged(t, a, bob)
 
 	// Should the same token come back, it does not inherit what was known.
 	ok(t, f.ForeignSession(t.Context(), "again", ann.session.SessionToken, ann.user.ID, at(60)))
@@ -73,10 +73,10 @@ func twoAdapters(t *testing.T, a authsvc.Adapter) {
 	b := r.Reopen(t)
 	both := []authsvc.Adapter{a, b}
 	ann := signUp(t, a, "ann")
-	alive(t, b, ann)
+	checkUnchanged(t, b, ann)
 	ann.session.Expires = at(9)
 	ok(t, b.UpdateSession(t.Context(), ann.session))
-	alive(t, a, ann)
+	checkUnchanged(t, a, ann)
 	_, err := b.DeleteSession(t.Context(), ann.session.SessionToken)
 	ok(t, err)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)

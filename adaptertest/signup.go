@@ -24,7 +24,7 @@ func signUpAll(t *testing.T, a authsvc.Adapter) {
 	same(t, u, authsvc.User{ID: u.ID, Name: "Ann", Email: "ann@example.com", EmailVerified: at(0)})
 	same(t, acc.UserID, u.ID)
 	same(t, s.UserID, u.ID)
-	alive(t, a, known{u, acc, s})
+	checkUnchanged(t, a, fixture{u, acc, s})
 }
 
 func signUpLess(t *testing.T, a authsvc.Adapter) {
@@ -70,9 +70,9 @@ func signUpConflict(t *testing.T, a authsvc.Adapter) {
 		is(t, err, authsvc.ErrNotFound)
 		_, _, err = a.GetSession(t.Context(), "token-bob", "digest-bob")
 		is(t, err, authsvc.ErrNotFound)
-		alive(t, a, ann)
+		checkUnchanged(t, a, ann)
 	}
-	alive(t, a, signUp(t, a, "bob")) // nothing of the failures is in the way
+	checkUnchanged(t, a, signUp(t, a, "bob")) // nothing of the failures is in the way
 }
 
 func signUpRace(t *testing.T, a authsvc.Adapter) {

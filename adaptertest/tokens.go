@@ -119,7 +119,7 @@ func tokenVoid(t *testing.T, a authsvc.Adapter) {
 	same(t, links(t, a, "ann@example.com", "ann-2"), 1)
 }
 
-// However the calls meet, every token is taken or void in the end.
+// tokenVoidRace: however the calls overlap, every token ends up taken or void.
 func tokenVoidRace(t *testing.T, a authsvc.Adapter) {
 	for i := range workers {
 		putLink(t, a, "ann@example.com", numbered("t", i))

@@ -161,8 +161,8 @@ func userDelete(t *testing.T, a authsvc.Adapter) {
 	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // belongs to the address
 	ok(t, err)
 	same(t, got, link)
-	alive(t, a, bob)
-	alive(t, a, signUp(t, a, "ann")) // nothing is left that would be in the way
+	checkUnchanged(t, a, bob)
+	checkUnchanged(t, a, signUp(t, a, "ann")) // nothing is left that would be in the way
 }
 
 func userCreateRace(t *testing.T, a authsvc.Adapter) {

@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		box  mailbox.Options
 		pool *x509.CertPool
 		mail int      // reply to MAIL, if not 250
-		want []string // the fault and the mend; empty: all is well
+		want []string // the problem and the fix; empty: no error
 	}{
 		{name: "STARTTLS and login", url: secretURL, from: from, box: login(cert), pool: pool},
 		{name: "no sender given", url: secretURL, box: login(cert), pool: pool},

@@ -24,10 +24,10 @@ var (
 	errNoUTF8     = errors.New("the server does not take addresses that are not ASCII (SMTPUTF8)")
 )
 
-// converse opens a connection, does one thing with it and closes it. sender is
-// an address, or empty. go-mail's own Client is not used for this: it looks at
-// the context only while dialing, leaves connections open when TLS or AUTH
-// fails, and reports an error for a mail that was delivered before QUIT failed.
+// converse opens an SMTP session, calls do and closes the session. sender is an
+// address, or empty. go-mail's own Client is not used, because it checks the context
+// only while dialing, leaves connections open when TLS or AUTH fails, and reports an
+// error for a mail that was delivered before QUIT failed.
 func (s *server) converse(ctx context.Context, sender string, do func(*smtp.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conversationTimeout)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *server) connect(ctx context.Context) (net.Conn, error) {
 	return &boundedConn{Conn: conn, left: maxFromServer}, nil
 }
 
-// greet takes the conversation to the point where a mail can be sent.
+// greet does everything that precedes a mail: greeting, EHLO, STARTTLS and AUTH.
 func (s *server) greet(ctx context.Context, conn net.Conn, sender string) (*smtp.Client, error) {
 	if s.policy == implicitTLS {
 		tlsConn := tls.Client(conn, s.tlsConfig())
@@ -92,7 +92,7 @@ func (s *server) greet(ctx context.Context, conn net.Conn, sender string) (*smtp
 	return c, nil
 }
 
-// helo is how to introduce this machine.
+// helo returns the name for EHLO.
 func (s *server) helo(sender string) string {
 	if s.HELO != "" {
 		return s.HELO
@@ -100,12 +100,12 @@ func (s *server) helo(sender string) string {
 	return asciiDomain(sender)
 }
 
-// encrypt returns nil only if the connection may now carry secrets. What the
-// server said in clear is forgotten by StartTLS (RFC 3207 section 4.2).
+// encrypt returns nil only if the connection may now carry secrets. StartTLS
+// discards what the server sent in clear (RFC 3207 section 4.2).
 func (s *server) encrypt(c *smtp.Client, conn net.Conn) error {
 	policy := s.policy
 	if policy == opportunistic && !isLoopbackAddr(conn.RemoteAddr()) {
-		policy = startTLS // the name promised more than it kept
+		policy = startTLS // the name is that of loopback, the address is not
 	}
 	if policy == implicitTLS || policy == noTLS {
 		return nil
@@ -129,7 +129,7 @@ func isLoopbackAddr(a net.Addr) bool {
 	return err == nil && ap.Addr().Unmap().IsLoopback()
 }
 
-// quit says good-bye. The outcome is known by now, and no answer changes it.
+// quit sends QUIT. The outcome is known by now, so the answer does not matter.
 func (s *server) quit(conn net.Conn, c *smtp.Client) {
 	_ = conn.SetDeadline(time.Now().Add(quitTimeout))
 	_ = c.Quit()

@@ -28,14 +28,14 @@ func (s *server) deliver(c *smtp.Client, e envelope) error {
 	if err := w.Close(); err != nil {
 		f := s.failure("DATA", err)
 		var reply *textproto.Error
-		f.unsure = !errors.As(err, &reply) // the dot went out, the answer did not come
+		f.unconfirmed = !errors.As(err, &reply) // the whole message was sent, but not answered
 		return f
 	}
 	return nil
 }
 
-// mailFrom names the sender. It asks for SMTPUTF8 only when it is needed: a
-// server further down that lacks it would return the mail.
+// mailFrom sends MAIL. It requests SMTPUTF8 only when it is needed, because a later
+// server without it would return the mail.
 func (s *server) mailFrom(c *smtp.Client, from string, ascii bool) error {
 	if offered, _ := c.Extension("SMTPUTF8"); !offered && !ascii {
 		return &failure{server: s.addr, step: "MAIL", cause: errNoUTF8, final: true}
@@ -47,7 +47,7 @@ func (s *server) mailFrom(c *smtp.Client, from string, ascii bool) error {
 	return nil
 }
 
-// probe does for Check what needs no mail.
+// probe does what Check can do without sending a mail.
 func (s *server) probe(c *smtp.Client, sender string) error {
 	if sender == "" {
 		if err := c.Noop(); err != nil {

@@ -13,15 +13,15 @@ import (
 
 const maxReply = 300 // bytes of the server's words in an error
 
-// failure is what went wrong and where. Its text is safe for the log.
+// A failure is what went wrong and where. Its text is safe for the log.
 type failure struct {
-	server string // host:port, or empty before a connection
-	step   string // of the conversation, often the SMTP command
-	cause  error
-	text   string // of the cause, if not its own
-	mend   string // what to do about it, or empty
-	final  bool   // trying again is of no use
-	unsure bool   // the server may have taken the mail
+	server      string // host:port, or empty before a connection
+	step        string // of the conversation, often the SMTP command
+	cause       error
+	text        string // of the cause, if not its own
+	fix         string // what to do about it, or empty
+	final       bool   // trying again is of no use
+	unconfirmed bool   // the server may have taken the mail
 }
 
 func (f *failure) Error() string {
@@ -34,26 +34,26 @@ func (f *failure) Error() string {
 	} else {
 		text += ": " + f.cause.Error()
 	}
-	if f.mend != "" {
-		text += "; " + f.mend
+	if f.fix != "" {
+		text += "; " + f.fix
 	}
 	return text
 }
 
-// Unwrap gives the cause, and authsvc.ErrMailRefused for a final refusal or
-// authsvc.ErrMailUnconfirmed for an answer that was lost.
+// Unwrap returns the cause, and authsvc.ErrMailRefused for a final refusal or
+// authsvc.ErrMailUnconfirmed for a lost answer.
 func (f *failure) Unwrap() []error {
 	switch {
 	case f.final:
 		return []error{f.cause, authsvc.ErrMailRefused}
-	case f.unsure:
+	case f.unconfirmed:
 		return []error{f.cause, authsvc.ErrMailUnconfirmed}
 	}
 	return []error{f.cause}
 }
 
-// failure describes the error of a step. What may hold words of the server is
-// copied rather than kept: it can say anything, even repeat the password.
+// failure describes the error of a step. It does not wrap errors that quote the
+// server, which can say anything, even repeat the password.
 func (s *server) failure(step string, err error) *failure {
 	f := &failure{server: s.addr, step: step, cause: err, text: s.clean(err.Error())}
 	var reply *textproto.Error
@@ -69,8 +69,8 @@ func (s *server) failure(step string, err error) *failure {
 	return f
 }
 
-// failed is failure, unless the context's end explains the error better: then
-// the connection was closed under it.
+// failed is failure, except that an error after the context has ended, when the
+// connection was closed, is the context's.
 func (s *server) failed(ctx context.Context, step string, err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -83,8 +83,8 @@ func (s *server) failed(ctx context.Context, step string, err error) error {
 	return f
 }
 
-// clean makes a server's words fit for a line of the log: without the
-// password, should it be echoed, without control characters, and short.
+// clean makes text of the server fit for a log line: without the password, should
+// it be echoed, without control characters, and short.
 func (s *server) clean(text string) string {
 	if s.pass != "" {
 		const mask = "[password]"

@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/mailbox"
 )
 
-// TestReplies: 5xx about the message is final, all else may pass.
+// TestReplies: a 5xx reply about the message is final, any other is worth a retry.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []mailbox.Phase{mailbox.Mail, mailbox.Rcpt, mailbox.Data} {
@@ -40,8 +40,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestRepliesElsewhere: a refusal that is not about the message may pass, as an
-// operator can mend it while the message waits.
+// TestRepliesElsewhere: a refusal that is not about the message is worth a retry,
+// since an operator can fix its cause while the message waits.
 func TestRepliesElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, replies := range map[string][]string{

@@ -7,10 +7,10 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// logIn authenticates (RFC 4954), if the URL has a user. encrypt has made sure
-// that the connection may carry the password, so PLAIN is as good as the
-// others and the one that all servers get right. SCRAM is left out: go-mail
-// lets the server choose how many rounds of hashing it costs us.
+// logIn authenticates (RFC 4954), if the URL has a user. encrypt has made sure that
+// the connection may carry the password, so PLAIN is as safe as the others, and all
+// servers implement it correctly. SCRAM is left out, because go-mail lets the server
+// choose the number of hash iterations.
 func (s *server) logIn(c *smtp.Client) error {
 	if s.user == "" {
 		return nil

@@ -23,7 +23,7 @@ const (
 	maxBody    = 512 << 10 // bytes of the text, and of the HTML
 )
 
-// envelope is a message that is ready for the wire.
+// An envelope is a message that is ready to be sent.
 type envelope struct {
 	from, to string
 	data     []byte // header and body, lines ending in CRLF
@@ -32,8 +32,8 @@ type envelope struct {
 // isASCII reports whether the server need not know SMTPUTF8 (RFC 6531).
 func (e envelope) isASCII() bool { return isASCII(e.from) && isASCII(e.to) }
 
-// compose checks a message and writes it out. Nothing is mended on the way: a
-// message that is not safe as it stands is refused.
+// compose checks a message and encodes it. It corrects nothing: a message that is
+// not safe as it stands is refused.
 func compose(m authsvc.Message) (envelope, error) {
 	from, err := parseSender(m.From)
 	if err != nil {
@@ -93,9 +93,8 @@ func build(m authsvc.Message, from *netmail.Address) *gomail.Msg {
 	return msg
 }
 
-// messageID follows from the content, so that mailboxes can tell a retry from
-// a second mail. The link in the content makes it unique, and cannot be
-// guessed from it.
+// messageID returns a hash of the content, so that a retry has the same Message-ID.
+// The link in the content makes it unique, and cannot be guessed from it.
 func messageID(m authsvc.Message) string {
 	h := sha256.New()
 	for _, field := range []string{m.From, m.To, m.Subject, m.Text, m.HTML} {

@@ -1,6 +1,6 @@
-// Package mail delivers the messages of authsvc. Its senders have the type of
-// authsvc.Email.Send: they take one message to one recipient, and their errors
-// tell by authsvc.ErrMailRefused whether it is worth trying again.
+// Package mail delivers the messages of authsvc by SMTP. Its senders have the type
+// of authsvc.Email.Send: they send one message to one recipient, and an error that
+// wraps authsvc.ErrMailRefused means that trying again is useless.
 package mail
 
 import (
@@ -17,9 +17,9 @@ import (
 
 // Options of SMTP and Check. The zero value is the safe one.
 type Options struct {
-	// HELO is the name to introduce this machine with, a host name or an
-	// address literal such as [192.0.2.1] (RFC 5321 section 4.1.4). Default:
-	// the domain of the sender, so that no machine's name gets out.
+	// HELO is the name for EHLO, a host name or an address literal such as
+	// [192.0.2.1] (RFC 5321 section 4.1.4). Default: the domain of the sender,
+	// so that the name of the machine is not revealed.
 	HELO string
 	// RootCAs that may certify the server. Default: those of the system.
 	RootCAs *x509.CertPool
@@ -40,8 +40,8 @@ type Options struct {
 // The user is optional; characters such as / ? # @ in a password are
 // percent-encoded. With smtp://, a server that offers no STARTTLS gets neither
 // the password nor the mail, except on loopback (localhost, 127.0.0.0/8, ::1),
-// where STARTTLS is used if it is offered. ?starttls=off does without it: it is
-// taken for a loopback server, and for others only with
+// where STARTTLS is used if it is offered. ?starttls=off does without it; it is
+// accepted for a loopback server, and for others only with
 // Options.DangerousNoTLS. TLS is at least version 1.2 and the certificate must
 // be valid for the host.
 //
@@ -54,11 +54,12 @@ type Options struct {
 // final: the server answered MAIL, RCPT or DATA with 5xx, or the message is one
 // that cannot be sent without risk (see authsvc.Message; a field with line
 // breaks where they do not belong, an address that could be read as another
-// one or as several). authsvc.ErrMailUnconfirmed: the answer to the whole
-// message was lost. Any other error may pass. A message that is sent again
-// keeps its Message-ID, for the case that the server took it and the answer
-// was lost (RFC 1047). Errors quote the server, shortened and without control
-// characters; they are for the log, not for the browser.
+// one or as several). An error that Is authsvc.ErrMailUnconfirmed means that the
+// answer to the whole message was lost. After any other error it is worth trying
+// again. A message that is sent again keeps its Message-ID, in case the server
+// accepted it and the answer was lost (RFC 1047). Errors quote the server,
+// shortened and without control characters; they are for the log, not for the
+// browser.
 func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message) error, error) {
 	s, err := newServer(rawURL, o)
 	if err != nil {
@@ -69,9 +70,9 @@ func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message
 
 // Check makes sure that the server can be used, without sending anything: it
 // connects, encrypts and logs in as SMTP would, and names from, an RFC 5322
-// address, as the sender of a mail that it then takes back (MAIL, RSET, QUIT).
-// With an empty from it does not ask about the sender. The error says what is
-// wrong and what would mend it.
+// address, as the sender of a mail that it then cancels (MAIL, RSET, QUIT). With
+// an empty from it does not check the sender. The error says what is wrong and
+// how to fix it.
 func Check(ctx context.Context, rawURL, from string, o Options) error {
 	s, err := newServer(rawURL, o)
 	if err != nil {
@@ -88,7 +89,7 @@ func Check(ctx context.Context, rawURL, from string, o Options) error {
 	err = s.converse(ctx, sender, func(c *smtp.Client) error { return s.probe(c, sender) })
 	var f *failure
 	if errors.As(err, &f) {
-		return f.withMend(s)
+		return f.withFix(s)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 type tlsPolicy int
 
 const (
-	startTLS      tlsPolicy = iota // STARTTLS, or nothing is said
+	startTLS      tlsPolicy = iota // STARTTLS is required
 	implicitTLS                    // from the first byte
 	opportunistic                  // STARTTLS if it is offered
 	noTLS
@@ -23,7 +23,7 @@ const (
 
 const maxCredential = 512 // bytes; RFC 4954 section 4 allows lines of 12288
 
-// server is where to deliver, and how.
+// A server is where to deliver, and how.
 type server struct {
 	Options
 	host, addr string
@@ -117,7 +117,7 @@ func (s *server) setCredentials(u *url.URL) error {
 	return nil
 }
 
-// isLoopback goes by the name; connect also looks at where it led.
+// isLoopback goes by the name; connect also checks the address.
 func (s *server) isLoopback() bool {
 	if s.host == "localhost" {
 		return true

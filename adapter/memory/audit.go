@@ -10,7 +10,7 @@ import (
 )
 
 // PutAudit implements [authsvc.AuditLog].
-func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
+func (a *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
 	return a.do(ctx, func() error {
 		for _, r := range list {
 			if _, there := a.audit[r.ID]; !there {
@@ -23,7 +23,7 @@ func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) erro
 }
 
 // ListAudit implements [authsvc.AuditLog].
-func (a *Adapter) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
+func (a *Store) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
 	since = stored(since)
 	err = a.do(ctx, func() error {
 		list = a.audits(func(r authsvc.AuditRecord) bool {
@@ -37,8 +37,8 @@ func (a *Adapter) ListAudit(ctx context.Context, since time.Time, after string, 
 	return list[:min(len(list), limit)], err
 }
 
-// audits are the records that are wanted, in order.
-func (a *Adapter) audits(wanted func(authsvc.AuditRecord) bool) (list []authsvc.AuditRecord) {
+// audits returns the records that are wanted, in order.
+func (a *Store) audits(wanted func(authsvc.AuditRecord) bool) (list []authsvc.AuditRecord) {
 	for _, r := range a.audit {
 		if wanted(r) {
 			list = append(list, r)
@@ -51,7 +51,7 @@ func (a *Adapter) audits(wanted func(authsvc.AuditRecord) bool) (list []authsvc.
 }
 
 // SweepAudit implements [authsvc.AuditLog].
-func (a *Adapter) SweepAudit(ctx context.Context, before time.Time, limit int) (n int, err error) {
+func (a *Store) SweepAudit(ctx context.Context, before time.Time, limit int) (n int, err error) {
 	before = stored(before)
 	err = a.do(ctx, func() error {
 		old := a.audits(func(r authsvc.AuditRecord) bool { return r.Time.Before(before) })

@@ -7,7 +7,7 @@ import (
 )
 
 // SignUp implements [authsvc.Adapter].
-func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
 	u.EmailVerified = stored(u.EmailVerified)
 	err := a.do(ctx, func() error {
 		if err := a.checkUser(u); err != nil {
@@ -41,7 +41,7 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 }
 
 // ProveEmail implements [authsvc.Adapter].
-func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
+func (a *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
 	err = a.do(ctx, func() error {
 		if err := a.unchanged(p.UserID, p.Epoch); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.Us
 }
 
 // EndSessions implements [authsvc.Adapter].
-func (a *Adapter) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
+func (a *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
 	err = a.do(ctx, func() error {
 		n = a.removeSessions(userID)
 		a.revoke(r)

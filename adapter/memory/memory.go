@@ -1,6 +1,6 @@
 // Package memory keeps the records of authsvc in memory, for development and
-// tests. It is the reference of the contract: one lock, and plain maps, of
-// which those by user are searched where a database would have an index.
+// tests. It is the reference implementation of [authsvc.Adapter]: one lock and plain
+// maps, which are searched where a database would use an index.
 package memory
 
 import (
@@ -11,8 +11,9 @@ import (
 	"authsvc"
 )
 
-// An Adapter keeps the records until the process ends.
-type Adapter struct {
+// A Store is an [authsvc.Adapter] that keeps the records until the process ends. It
+// is safe for concurrent use.
+type Store struct {
 	mu          sync.Mutex
 	taken       map[key]struct{}                     // what else is unique
 	users       map[string]authsvc.User              // by id
@@ -31,19 +32,19 @@ type Adapter struct {
 }
 
 var (
-	_ authsvc.Adapter  = (*Adapter)(nil)
-	_ authsvc.AuditLog = (*Adapter)(nil)
+	_ authsvc.Adapter  = (*Store)(nil)
+	_ authsvc.AuditLog = (*Store)(nil)
 )
 
-// identity is what an account is unique by.
+// An identity is the unique key of an account.
 type identity struct{ provider, id string }
 
-// key is a value that is unique in one field of one kind of record.
+// A key is a value that is unique in one field of one kind of record.
 type key struct{ field, value string }
 
 // New returns an empty store.
-func New() *Adapter {
-	return &Adapter{
+func New() *Store {
+	return &Store{
 		taken:       map[key]struct{}{},
 		users:       map[string]authsvc.User{},
 		emails:      map[string]string{},
@@ -60,9 +61,9 @@ func New() *Adapter {
 	}
 }
 
-// do runs f as one step, unless the context has ended. f either returns an
-// error and has changed nothing, or it has done everything.
-func (a *Adapter) do(ctx context.Context, f func() error) error {
+// do runs f under the lock, unless the context has ended. f must change nothing if
+// it returns an error.
+func (a *Store) do(ctx context.Context, f func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -72,7 +73,7 @@ func (a *Adapter) do(ctx context.Context, f func() error) error {
 }
 
 // free reports whether no record has one of the keys.
-func (a *Adapter) free(keys []key) bool {
+func (a *Store) free(keys []key) bool {
 	for _, k := range keys {
 		if _, taken := a.taken[k]; taken {
 			return false
@@ -81,19 +82,19 @@ func (a *Adapter) free(keys []key) bool {
 	return true
 }
 
-func (a *Adapter) take(keys []key) {
+func (a *Store) take(keys []key) {
 	for _, k := range keys {
 		a.taken[k] = struct{}{}
 	}
 }
 
-func (a *Adapter) release(keys []key) {
+func (a *Store) release(keys []key) {
 	for _, k := range keys {
 		delete(a.taken, k)
 	}
 }
 
-// stored is t as a store gives it back: UTC, milliseconds, never later.
+// stored returns t as a store returns it: in UTC, cut to milliseconds.
 func stored(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -102,4 +103,4 @@ func stored(t time.Time) time.Time {
 }
 
 // Ping implements [authsvc.Adapter].
-func (a *Adapter) Ping(ctx context.Context) error { return ctx.Err() }
+func (a *Store) Ping(ctx context.Context) error { return ctx.Err() }

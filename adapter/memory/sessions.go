@@ -13,8 +13,8 @@ func sessionKeys(s authsvc.SessionRecord) []key {
 	return []key{{"session.id", s.ID}, {"session.digest", s.Digest}}
 }
 
-// checkSession is what the uniqueness rules say of a new session.
-func (a *Adapter) checkSession(s authsvc.SessionRecord) error {
+// checkSession returns an error if a new session would break a uniqueness rule.
+func (a *Store) checkSession(s authsvc.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest
 	}
@@ -24,20 +24,20 @@ func (a *Adapter) checkSession(s authsvc.SessionRecord) error {
 	return nil
 }
 
-func (a *Adapter) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
+func (a *Store) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
 	s.Expires, s.AuthTime = stored(s.Expires), stored(s.AuthTime)
 	a.sessions[s.SessionToken] = s
 	a.take(sessionKeys(s))
 	return s
 }
 
-func (a *Adapter) dropSession(token string) {
+func (a *Store) dropSession(token string) {
 	a.release(sessionKeys(a.sessions[token]))
 	delete(a.sessions, token)
 }
 
 // CreateSession implements [authsvc.Adapter].
-func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (got authsvc.SessionRecord, err error) {
+func (a *Store) CreateSession(ctx context.Context, s authsvc.SessionRecord) (got authsvc.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		if err := a.checkSession(s); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (g
 }
 
 // GetSession implements [authsvc.Adapter].
-func (a *Adapter) GetSession(ctx context.Context, token, digest string) (s authsvc.SessionRecord, u authsvc.User, err error) {
+func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc.SessionRecord, u authsvc.User, err error) {
 	err = a.do(ctx, func() error {
 		found, ok := a.sessions[token]
 		if !ok {
@@ -65,7 +65,7 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (s auths
 }
 
 // UpdateSession implements [authsvc.Adapter].
-func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
+func (a *Store) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
 	return a.do(ctx, func() error {
 		if s.Digest == "" {
 			return errNoDigest
@@ -81,7 +81,7 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 }
 
 // DeleteSession implements [authsvc.Adapter].
-func (a *Adapter) DeleteSession(ctx context.Context, token string) (s authsvc.SessionRecord, err error) {
+func (a *Store) DeleteSession(ctx context.Context, token string) (s authsvc.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		found, ok := a.sessions[token]
 		if !ok {
@@ -95,7 +95,7 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (s authsvc.Se
 }
 
 // ListSessions implements [authsvc.Adapter].
-func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
+func (a *Store) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
 		for _, s := range a.sessions {
 			if s.UserID == userID {
@@ -107,7 +107,7 @@ func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []auths
 	return list, err
 }
 
-func (a *Adapter) removeSessions(userID string) (n int) {
+func (a *Store) removeSessions(userID string) (n int) {
 	for token, s := range a.sessions {
 		if s.UserID == userID {
 			a.dropSession(token)

@@ -9,13 +9,13 @@ import (
 	"authsvc"
 )
 
-// maxPayload is how long a queued mail may be, in bytes.
+// maxPayload is the size limit of a queued mail, in bytes.
 const maxPayload = 64 << 10
 
 var errPayload = errors.New("mail payload exceeds 64 KiB")
 
 // PutToken implements [authsvc.Adapter].
-func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
+func (a *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	return a.do(ctx, func() error {
 		if len(m.Payload) > maxPayload {
 			return errPayload
@@ -37,7 +37,7 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 }
 
 // TakeToken implements [authsvc.Adapter].
-func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+func (a *Store) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
 	err = a.do(ctx, func() error {
 		found, ok := a.tokens[token]
 		if !ok || found.Identifier != identifier {
@@ -51,7 +51,7 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (t au
 }
 
 // VoidTokens implements [authsvc.Adapter].
-func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
+func (a *Store) VoidTokens(ctx context.Context, identifier string) error {
 	return a.do(ctx, func() error {
 		a.removeTokens(identifier)
 		return nil
@@ -59,7 +59,7 @@ func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
 }
 
 // removeTokens voids the links of an address and their mails.
-func (a *Adapter) removeTokens(email string) {
+func (a *Store) removeTokens(email string) {
 	for token, t := range a.tokens {
 		if t.Identifier == email {
 			delete(a.mails, token)
@@ -69,7 +69,7 @@ func (a *Adapter) removeTokens(email string) {
 }
 
 // ClaimMail implements [authsvc.Adapter].
-func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.Mail, err error) {
+func (a *Store) ClaimMail(ctx context.Context, now, retry time.Time) (m authsvc.Mail, err error) {
 	err = a.do(ctx, func() error {
 		id, found := "", false
 		for other, mail := range a.mails {
@@ -94,7 +94,7 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (m authsv
 }
 
 // DelayMail implements [authsvc.Adapter].
-func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
+func (a *Store) DelayMail(ctx context.Context, id string, due time.Time) error {
 	return a.do(ctx, func() error {
 		m, ok := a.mails[id]
 		if !ok {
@@ -107,7 +107,7 @@ func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error
 }
 
 // DeleteMail implements [authsvc.Adapter].
-func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
+func (a *Store) DeleteMail(ctx context.Context, id string) error {
 	return a.do(ctx, func() error {
 		delete(a.mails, id)
 		return nil

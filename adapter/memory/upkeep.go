@@ -10,7 +10,7 @@ import (
 )
 
 // UseOnce implements [authsvc.Adapter].
-func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) error {
+func (a *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return a.do(ctx, func() error {
 		if _, used := a.once[key]; used {
 			return authsvc.ErrConflict
@@ -21,7 +21,7 @@ func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) er
 }
 
 // Revoke implements [authsvc.Adapter].
-func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
+func (a *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	return a.do(ctx, func() error {
 		for _, r := range list {
 			a.revoke(r)
@@ -31,7 +31,7 @@ func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error
 }
 
 // revoke merges r into the stored record and sets its Seq.
-func (a *Adapter) revoke(r *authsvc.Revocation) {
+func (a *Store) revoke(r *authsvc.Revocation) {
 	a.seq = max(a.seq+1, r.NotBefore.UnixMicro())
 	r.Seq = a.seq
 	old := a.revocations[r.Key]
@@ -52,7 +52,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // Revocations implements [authsvc.Adapter].
-func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
+func (a *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	err = a.do(ctx, func() error {
 		for _, r := range a.revocations {
 			if r.Seq > after {
@@ -70,7 +70,7 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 }
 
 // Permit implements [authsvc.Adapter].
-func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
+func (a *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
 	err = a.do(ctx, func() error {
 		paid := later(a.permits[key], now)
 		if most := now.Add(burst + interval); paid.After(most) {
@@ -94,7 +94,7 @@ type lease struct {
 }
 
 // Lease implements [authsvc.Adapter].
-func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
+func (a *Store) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return a.do(ctx, func() error {
 		if l, held := a.leases[name]; held && l.holder != holder && !l.until.Before(stored(now)) {
 			return authsvc.ErrConflict
@@ -105,7 +105,7 @@ func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until tim
 }
 
 // Release implements [authsvc.Adapter].
-func (a *Adapter) Release(ctx context.Context, name, holder string) error {
+func (a *Store) Release(ctx context.Context, name, holder string) error {
 	return a.do(ctx, func() error {
 		if a.leases[name].holder == holder {
 			delete(a.leases, name)
@@ -115,7 +115,7 @@ func (a *Adapter) Release(ctx context.Context, name, holder string) error {
 }
 
 // GetMeta implements [authsvc.Adapter].
-func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
+func (a *Store) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = a.do(ctx, func() error {
 		v, ok := a.meta[key]
 		if !ok {
@@ -128,7 +128,7 @@ func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err er
 }
 
 // PutMeta implements [authsvc.Adapter].
-func (a *Adapter) PutMeta(ctx context.Context, key, value string) (got string, err error) {
+func (a *Store) PutMeta(ctx context.Context, key, value string) (got string, err error) {
 	err = a.do(ctx, func() error {
 		if _, ok := a.meta[key]; !ok {
 			a.meta[key] = value
@@ -140,7 +140,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (got string, e
 }
 
 // SetMeta implements [authsvc.Adapter].
-func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
+func (a *Store) SetMeta(ctx context.Context, key, value string) error {
 	return a.do(ctx, func() error {
 		a.meta[key] = value
 		return nil
@@ -148,7 +148,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 }
 
 // Sweep implements [authsvc.Adapter].
-func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (n int, err error) {
+func (a *Store) Sweep(ctx context.Context, now time.Time, limit int) (n int, err error) {
 	now = stored(now)
 	err = a.do(ctx, func() error {
 		sweep(a.sessions, &n, limit, a.dropSession, func(s authsvc.SessionRecord) bool { return s.Expires.Before(now) })

@@ -8,8 +8,8 @@ import (
 	"authsvc"
 )
 
-// checkUser is what the uniqueness rules say of a new user.
-func (a *Adapter) checkUser(u authsvc.User) error {
+// checkUser returns an error if a new user would break a uniqueness rule.
+func (a *Store) checkUser(u authsvc.User) error {
 	if _, taken := a.users[u.ID]; taken {
 		return authsvc.ErrConflict
 	}
@@ -19,7 +19,7 @@ func (a *Adapter) checkUser(u authsvc.User) error {
 	return nil
 }
 
-func (a *Adapter) putUser(u authsvc.User) {
+func (a *Store) putUser(u authsvc.User) {
 	a.users[u.ID] = u
 	if u.Email != "" {
 		a.emails[u.Email] = u.ID
@@ -27,12 +27,12 @@ func (a *Adapter) putUser(u authsvc.User) {
 }
 
 // CreateUser implements [authsvc.Adapter].
-func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+func (a *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
 	return a.SignUp(ctx, u, nil, nil)
 }
 
-// user looks one up by whatever finds its id.
-func (a *Adapter) user(ctx context.Context, find func() (id string, ok bool)) (u authsvc.User, err error) {
+// user returns the user whose id find returns.
+func (a *Store) user(ctx context.Context, find func() (id string, ok bool)) (u authsvc.User, err error) {
 	err = a.do(ctx, func() error {
 		id, ok := find()
 		if !ok {
@@ -48,7 +48,7 @@ func (a *Adapter) user(ctx context.Context, find func() (id string, ok bool)) (u
 }
 
 // GetEpoch implements [authsvc.Adapter].
-func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
+func (a *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
 	err = a.do(ctx, func() error {
 		epoch = a.epoch(userID)
 		return nil
@@ -56,7 +56,7 @@ func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err
 	return epoch, err
 }
 
-func (a *Adapter) epoch(userID string) (epoch int64) {
+func (a *Store) epoch(userID string) (epoch int64) {
 	for _, r := range a.revocations {
 		if r.UserID == userID {
 			epoch = max(epoch, r.Seq)
@@ -65,14 +65,14 @@ func (a *Adapter) epoch(userID string) (epoch int64) {
 	return epoch
 }
 
-// withEpochs adds what the log of revocations knows of a user.
-func (a *Adapter) withEpochs(u authsvc.User) authsvc.User {
+// withEpochs sets the epochs of a user from the log of revocations.
+func (a *Store) withEpochs(u authsvc.User) authsvc.User {
 	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
 	return u
 }
 
-// unchanged reports ErrStale when the epoch is not that of the user any more.
-func (a *Adapter) unchanged(userID string, epoch int64) error {
+// unchanged returns ErrStale if the user's epoch is not epoch any more.
+func (a *Store) unchanged(userID string, epoch int64) error {
 	if _, ok := a.users[userID]; !ok {
 		return authsvc.ErrNotFound
 	}
@@ -83,12 +83,12 @@ func (a *Adapter) unchanged(userID string, epoch int64) error {
 }
 
 // GetUser implements [authsvc.Adapter].
-func (a *Adapter) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+func (a *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
 	return a.user(ctx, func() (string, bool) { return id, true })
 }
 
 // GetUserByEmail implements [authsvc.Adapter].
-func (a *Adapter) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
+func (a *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
 	return a.user(ctx, func() (string, bool) {
 		id, ok := a.emails[email]
 		return id, ok
@@ -96,7 +96,7 @@ func (a *Adapter) GetUserByEmail(ctx context.Context, email string) (authsvc.Use
 }
 
 // GetUserByAccount implements [authsvc.Adapter].
-func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
+func (a *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
 	return a.user(ctx, func() (string, bool) {
 		acc, ok := a.accounts[identity{provider, providerAccountID}]
 		return acc.UserID, ok
@@ -104,7 +104,7 @@ func (a *Adapter) GetUserByAccount(ctx context.Context, provider, providerAccoun
 }
 
 // UpdateUser implements [authsvc.Adapter].
-func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (u authsvc.User, err error) {
+func (a *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (u authsvc.User, err error) {
 	err = a.do(ctx, func() error {
 		old, ok := a.users[id]
 		if !ok {
@@ -134,7 +134,7 @@ func set[T any](field *T, value *T) {
 }
 
 // DeleteUser implements [authsvc.Adapter].
-func (a *Adapter) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
+func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
 	return a.do(ctx, func() error {
 		u, ok := a.users[id]
 		if !ok {
@@ -150,7 +150,7 @@ func (a *Adapter) DeleteUser(ctx context.Context, id string, r *authsvc.Revocati
 }
 
 // ListUsers implements [authsvc.Adapter].
-func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
+func (a *Store) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
 	err = a.do(ctx, func() error {
 		for id, u := range a.users {
 			if id > after {
@@ -165,26 +165,26 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 
 func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }
 
-// checkAccount is what the uniqueness rules say of a new account.
-func (a *Adapter) checkAccount(acc authsvc.Account) error {
+// checkAccount returns an error if a new account would break a uniqueness rule.
+func (a *Store) checkAccount(acc authsvc.Account) error {
 	if _, linked := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]; linked || !a.free(accountKeys(acc)) {
 		return authsvc.ErrConflict
 	}
 	return nil
 }
 
-func (a *Adapter) putAccount(acc authsvc.Account) {
+func (a *Store) putAccount(acc authsvc.Account) {
 	a.accounts[identity{acc.Provider, acc.ProviderAccountID}] = acc
 	a.take(accountKeys(acc))
 }
 
-func (a *Adapter) dropAccount(by identity) {
+func (a *Store) dropAccount(by identity) {
 	a.release(accountKeys(a.accounts[by]))
 	delete(a.accounts, by)
 }
 
 // LinkAccount implements [authsvc.Adapter].
-func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
+func (a *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int64) (authsvc.Account, error) {
 	err := a.do(ctx, func() error {
 		if err := a.unchanged(acc.UserID, epoch); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch in
 }
 
 // RefreshAccount implements [authsvc.Adapter].
-func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+func (a *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
 	return a.do(ctx, func() error {
 		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
 		if !ok || old.UserID != acc.UserID {
@@ -218,7 +218,7 @@ func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch
 }
 
 // ReplaceTokens implements [authsvc.Adapter].
-func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
+func (a *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) error {
 	return a.do(ctx, func() error {
 		old, ok := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]
 		switch {
@@ -233,13 +233,13 @@ func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) e
 }
 
 // putTokens replaces the token fields of a stored account.
-func (a *Adapter) putTokens(old, acc authsvc.Account) {
+func (a *Store) putTokens(old, acc authsvc.Account) {
 	acc.ID, acc.UserID, acc.Type = old.ID, old.UserID, old.Type
 	a.putAccount(acc)
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
+func (a *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
 	return a.do(ctx, func() error {
 		by := identity{provider, providerAccountID}
 		if acc, ok := a.accounts[by]; !ok || acc.UserID != r.UserID {
@@ -252,7 +252,7 @@ func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID
 }
 
 // ListAccounts implements [authsvc.Adapter].
-func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
+func (a *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
 	err = a.do(ctx, func() error {
 		list = a.accountsOf(userID)
 		return nil
@@ -260,7 +260,7 @@ func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []auths
 	return list, err
 }
 
-func (a *Adapter) accountsOf(userID string) (list []authsvc.Account) {
+func (a *Store) accountsOf(userID string) (list []authsvc.Account) {
 	for _, acc := range a.accounts {
 		if acc.UserID == userID {
 			list = append(list, acc)
@@ -272,7 +272,7 @@ func (a *Adapter) accountsOf(userID string) (list []authsvc.Account) {
 	return list
 }
 
-func (a *Adapter) removeAccounts(userID string) {
+func (a *Store) removeAccounts(userID string) {
 	for by, acc := range a.accounts {
 		if acc.UserID == userID {
 			a.dropAccount(by)

@@ -14,25 +14,25 @@ import (
 
 // Fields of ours in an account.
 const (
-	// pendingField marks the account of a sign-up that is under way with the
-	// time at which it began. It counts as soon as its user exists.
+	// pendingField marks the account of a sign-up in progress with the time at
+	// which it began. The account is valid as soon as its user exists.
 	pendingField = "authsvc_pending"
-	// linkingField marks an account that is being linked to a user who exists,
-	// with the time at which that began. It does not count, for anything, until
-	// the epoch was looked at again after writing it: what turns out to be
-	// stale was never there.
+	// linkingField marks an account that is being linked to an existing user,
+	// with the time at which that began. The account is not valid until the
+	// epoch has been read once more after it was written, so that a stale link
+	// never takes effect.
 	linkingField = "authsvc_linking"
 	// epochField is the latest epoch at which the account was linked or used to
 	// sign in; absent for 0, and in what NextAuth.js links.
 	epochField = "authsvc_epoch"
 )
 
-// abandoned is how old a sign-up or a link must be for its account to be given
-// away. Nothing depends on clocks agreeing: one that was slow, not dead,
-// notices that it has lost its account and undoes itself.
-const abandoned = 30 * time.Second
+// pendingTimeout is the age at which an unfinished sign-up or link counts as
+// abandoned, and its account may be given to somebody else. Correctness does not
+// depend on clocks: a slow one notices that it has lost its account, and is undone.
+const pendingTimeout = 30 * time.Second
 
-// ignore is err, or nil if that is the expected one.
+// ignore returns err, or nil if err is the expected one.
 func ignore(expected, err error) error {
 	if errors.Is(err, expected) {
 		return nil
@@ -63,16 +63,16 @@ func (s *Store) writeTokens(w *writer, acc authsvc.Account) {
 	text("session_state", acc.SessionState)
 }
 
-// counts reports whether an account is one. That of a first proof ends all
-// that have an earlier number at once; those that have none, it removes. See
-// the log of revocations.
-func (e epochs) counts(account document) bool {
+// validAccount reports whether an account is fully linked and was not ended by a
+// first proof. A first proof ends all accounts with an earlier number at once,
+// and removes those without a number; see the log of revocations.
+func (e epochs) validAccount(account document) bool {
 	n := account.number(epochField)
 	return !account.has(linkingField) && (n == 0 || n >= e.accounts)
 }
 
-// insertAccount links an identity to the user with an _id, which is an
-// ObjectId or what another program made of it.
+// insertAccount stores an account of the user with the _id userID, an ObjectId or
+// whatever another program uses. It replaces an orphan of the same identity.
 func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.ObjectID, userID any, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)
@@ -84,12 +84,12 @@ func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.
 	s.writeTokens(&w, acc)
 	w.set = append(w.set, marks...)
 	err := s.insert(ctx, s.accounts(), w.set)
-	if !duplicate(err) {
+	if !isDuplicate(err) {
 		return err
 	}
 	old, found := s.first(ctx, s.accounts(), s.identity(acc.Provider, acc.ProviderAccountID))
 	if found == nil {
-		found = s.bury(ctx, old, s.now())
+		found = s.deleteOrphan(ctx, old, s.now())
 	}
 	if found != nil && !errors.Is(found, authsvc.ErrNotFound) {
 		return found
@@ -97,18 +97,17 @@ func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.
 	return s.insert(ctx, s.accounts(), w.set)
 }
 
-// bury removes an account that is nobody's and never will be: its user does not
-// exist, or it does not count. ErrConflict: it is somebody's, or may yet be. It
-// must be as it was seen, so of this and a sign-up or a link that goes on after
-// all, one fails.
-func (s *Store) bury(ctx context.Context, account document, now time.Time) error {
+// deleteOrphan removes an account whose user does not exist, or that is not
+// valid. ErrConflict: the account belongs to somebody, or may do so soon. It is
+// removed only if unchanged: a slow sign-up or link and this cannot both succeed.
+func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Time) error {
 	userID := s.names.of("Account.userId")
-	filter := by("_id", account.key(), bson.E{Key: userID, Value: owner(account, userID)})
+	filter := by("_id", account.key(), bson.E{Key: userID, Value: reference(account, userID)})
 	marked := false
 	for _, mark := range []string{pendingField, linkingField} {
 		if began := account.instant(mark); began.IsZero() {
 			filter = append(filter, bson.E{Key: mark, Value: bson.D{{Key: "$exists", Value: false}}})
-		} else if now.Sub(began).Abs() < abandoned {
+		} else if now.Sub(began).Abs() < pendingTimeout {
 			return authsvc.ErrConflict
 		} else {
 			filter = append(filter, bson.E{Key: mark, Value: date(began)})
@@ -116,7 +115,7 @@ func (s *Store) bury(ctx context.Context, account document, now time.Time) error
 		}
 	}
 	if !marked {
-		if err := s.nobodys(ctx, account); err != nil {
+		if err := s.checkOrphan(ctx, account); err != nil {
 			return err
 		}
 	}
@@ -127,21 +126,22 @@ func (s *Store) bury(ctx context.Context, account document, now time.Time) error
 	return err
 }
 
-// nobodys reports ErrConflict for an account that counts.
-func (s *Store) nobodys(ctx context.Context, account document) error {
+// checkOrphan returns ErrConflict for a valid account of an existing user.
+func (s *Store) checkOrphan(ctx context.Context, account document) error {
 	id := account.id(s.names.of("Account.userId"))
 	if _, err := s.user(ctx, id); err != nil {
 		return ignore(authsvc.ErrNotFound, err)
 	}
 	e, err := s.epochs(ctx, id)
-	if err == nil && e.counts(account) {
+	if err == nil && e.validAccount(account) {
 		err = authsvc.ErrConflict
 	}
 	return err
 }
 
-// owner is a reference as it is stored; nil finds one that is missing.
-func owner(d document, field string) any {
+// reference returns a reference as it is stored, and nil, which matches a missing
+// field, if there is none.
+func reference(d document, field string) any {
 	if v := d.Lookup(field); !v.IsZero() {
 		return v
 	}
@@ -158,11 +158,10 @@ func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int6
 	return acc, nil
 }
 
-// link writes an account that does not count yet, and takes the mark off if the
-// epoch is then still the one that entitles to it. Whatever takes access back
-// raises the epoch before it lists accounts: either the epoch tells, or the
-// account is on the list and gone before the mark is. If it is not gone yet its
-// own number tells that it does not count.
+// link writes an account with a mark, so that it is not valid yet, and removes the
+// mark if the user's epoch is still the same. A revocation raises the epoch before
+// it lists accounts: either link sees the new epoch, or the revocation sees the
+// account and deletes it. Until then the account's own epoch makes it invalid.
 func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID, epoch int64) error {
 	user, err := s.user(ctx, acc.UserID)
 	if err == nil {
@@ -176,46 +175,46 @@ func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID,
 		marks = append(marks, bson.E{Key: epochField, Value: epoch})
 	}
 	err = s.insertAccount(ctx, acc, id, user.key(), marks...)
-	if duplicate(err) || errors.Is(err, authsvc.ErrConflict) {
+	if isDuplicate(err) || errors.Is(err, authsvc.ErrConflict) {
 		return err // nothing was written
 	}
 	if err == nil {
 		err = s.unchanged(ctx, acc.UserID, epoch)
 	}
 	if err == nil {
-		_, err = s.first(ctx, s.users(), by("_id", user.key())) // from now on a deletion finds the account
+		_, err = s.first(ctx, s.users(), by("_id", user.key())) // a later deletion of the user finds the account
 	}
 	if err == nil {
-		err = s.settleAccount(ctx, id, user.key(), linkingField)
+		err = s.activateAccount(ctx, id, user.key(), linkingField)
 		if errors.Is(err, authsvc.ErrNotFound) {
 			err = authsvc.ErrStale
 		}
 	}
 	if err != nil {
-		undo(ctx, func(ctx context.Context) { s.deleteAll(ctx, s.accounts(), by("_id", id)) }) //nolint:errcheck // marked, it does not count
+		undo(ctx, func(ctx context.Context) { s.deleteAll(ctx, s.accounts(), by("_id", id)) }) //nolint:errcheck // a marked account is not valid
 	}
 	return err
 }
 
-// settleAccount takes a mark off. ErrNotFound: the account was removed, or this
-// took so long that somebody else has been given the identity.
-func (s *Store) settleAccount(ctx context.Context, id bson.ObjectID, userID any, mark string) error {
+// activateAccount removes a mark, which makes the account valid. ErrNotFound: the
+// account was removed, or went to somebody else after pendingTimeout.
+func (s *Store) activateAccount(ctx context.Context, id bson.ObjectID, userID any, mark string) error {
 	return s.change(ctx, s.accounts(), by("_id", id, bson.E{Key: s.names.of("Account.userId"), Value: userID}),
 		bson.D{{Key: "$unset", Value: by(mark, "")}})
 }
 
-// accountOf returns an account of a user, if it counts.
+// accountOf returns a valid account of a user.
 func (s *Store) accountOf(ctx context.Context, provider, providerAccountID, userID string, e epochs) (document, error) {
 	d, err := s.first(ctx, s.accounts(), append(s.identity(provider, providerAccountID), refers(s.names.of("Account.userId"), userID)))
-	if err == nil && !e.counts(d) {
+	if err == nil && !e.validAccount(d) {
 		err = authsvc.ErrNotFound
 	}
 	return d, err
 }
 
-// RefreshAccount implements [authsvc.Adapter]. It leaves its epoch in the
-// account, so that one that was overtaken after it had asked for the epoch does
-// not overwrite what a later sign-in wrote.
+// RefreshAccount implements [authsvc.Adapter]. It stores its epoch in the account,
+// so that a sign-in that read an older epoch does not overwrite the tokens of a
+// later one.
 func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
 	return s.do(ctx, "refresh account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, acc.UserID)
@@ -230,7 +229,7 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 			return err
 		}
 		var w writer
-		if acc.RefreshToken != "" { // one that did not come stays
+		if acc.RefreshToken != "" { // without a new one, the old one stays
 			w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
 		}
 		s.writeTokens(&w, acc)
@@ -270,13 +269,13 @@ func (s *Store) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) err
 			return found
 		}
 		if tries > 1 && s.readAccount(d).SameTokens(acc) {
-			return nil // the try before did it, and its answer was lost
+			return nil // an earlier attempt succeeded, but its answer was lost
 		}
 		return err
 	})
 }
 
-// hasTokens is the condition that an account has exactly the tokens of acc.
+// hasTokens returns the condition that an account has exactly the tokens of acc.
 func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
 	for field, token := range map[string]string{"refresh_token": acc.RefreshToken, "access_token": acc.AccessToken, "id_token": acc.IDToken} {
 		var stored any = token
@@ -288,8 +287,8 @@ func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
 	return filter
 }
 
-// UnlinkAccount implements [authsvc.Adapter]. Whoever has noted the epoch
-// before the account was gone, and writes after the epoch was raised, is stale.
+// UnlinkAccount implements [authsvc.Adapter]. It deletes the account before it
+// raises the epoch, so a sign-in that found the account ends in ErrStale.
 func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
 	return s.do(ctx, "unlink account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, r.UserID)
@@ -307,7 +306,7 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limit) // there is no way back
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout) // the deletion cannot be undone
 		defer cancel()
 		return s.revoke(ctx, r)
 	})
@@ -321,11 +320,11 @@ func (s *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
-			return ignore(authsvc.ErrNotFound, err) // what a deleted user has left
+			return ignore(authsvc.ErrNotFound, err) // left over from a deleted user
 		}
 		e, err := s.epochs(ctx, userID)
 		for _, d := range found {
-			if e.counts(d) {
+			if e.validAccount(d) {
 				list = append(list, s.readAccount(d))
 			}
 		}

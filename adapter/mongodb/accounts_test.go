@@ -10,8 +10,8 @@ import (
 	"authsvc"
 )
 
-// An account that a sign-up has reserved is its own for a while; a sign-up
-// that comes back too late undoes itself.
+// TestReservedAccount: the account of an unfinished sign-up is reserved for
+// pendingTimeout; a sign-up that is slower than that is undone.
 func TestReservedAccount(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -19,7 +19,7 @@ func TestReservedAccount(t *testing.T) {
 	if err := s.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.insertAccount(t.Context(), identified("a"), slow.account, slow.user, bson.E{Key: pendingField, Value: date(s.now())}); err != nil {
+	if err := slow.insertAccount(t.Context(), testAccount("a"), slow.account, slow.user, bson.E{Key: pendingField, Value: date(s.now())}); err != nil {
 		t.Fatal(err)
 	}
 	if s.linked(t, "a") {
@@ -28,26 +28,27 @@ func TestReservedAccount(t *testing.T) {
 	if err := trySignUp(t, s, "a"); !errors.Is(err, authsvc.ErrConflict) {
 		t.Errorf("a fresh reservation was given away: %v", err)
 	}
-	if s.known(t, "a") || s.signedIn(t, "a") {
+	if s.userExists(t, "a") || s.signedIn(t, "a") {
 		t.Error("the refused one left something behind")
 	}
-	s.now = func() time.Time { return time.Now().Add(abandoned + time.Second) }
+	s.now = func() time.Time { return time.Now().Add(pendingTimeout + time.Second) }
 	if err := trySignUp(t, s, "a"); err != nil {
 		t.Errorf("an abandoned one was not: %v", err)
 	}
 	if err := slow.insertUser(t.Context(), authsvc.User{Email: "slow@example.com"}, slow.user); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.settleAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := slow.activateAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the slow one has its account: %v", err)
 	}
 	slow.undo(t.Context(), authsvc.User{}, true, true)
-	if s.known(t, "slow") || !s.known(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
+	if s.userExists(t, "slow") || !s.userExists(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
 		t.Error("undoing took too little or too much")
 	}
 }
 
-// Sweep finds accounts that nobody owns, and leaves those of a sign-up.
+// TestSweepAccounts: Sweep removes accounts without a user and abandoned links, and
+// leaves those of a sign-up in progress.
 func TestSweepAccounts(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -59,12 +60,12 @@ func TestSweepAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, marks := range map[string]bson.D{"lost": nil, "begun": by(pendingField, time.Now()), "abandoned": by(pendingField, time.Now().Add(-time.Hour))} {
-		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), bson.NewObjectID(), marks...); err != nil {
+		if err := s.insertAccount(t.Context(), testAccount(id), bson.NewObjectID(), bson.NewObjectID(), marks...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for id, began := range map[string]time.Time{"being linked": time.Now(), "not linked": time.Now().Add(-time.Hour)} {
-		if err := s.insertAccount(t.Context(), identified(id), bson.NewObjectID(), user.key(), bson.E{Key: linkingField, Value: began}); err != nil {
+		if err := s.insertAccount(t.Context(), testAccount(id), bson.NewObjectID(), user.key(), bson.E{Key: linkingField, Value: began}); err != nil {
 			t.Fatal(err)
 		}
 		if s.linked(t, id) {
@@ -75,7 +76,7 @@ func TestSweepAccounts(t *testing.T) {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	for id, want := range map[string]bool{"kept": true, "begun": true, "lost": false, "abandoned": false, "being linked": true, "not linked": false} {
-		if got := is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))); got != want {
+		if got := exists[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))); got != want {
 			t.Errorf("%s: %v", id, got)
 		}
 	}

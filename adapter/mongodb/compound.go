@@ -11,9 +11,9 @@ import (
 	"authsvc"
 )
 
-// A signUp makes a user. The account and the session are written first, for a
-// user that does not exist yet: until it does they mean nothing. Writing the
-// user makes all of it true at once.
+// A signUp creates a user. It writes the account and the session first, with the
+// id of a user who does not exist yet, so that they have no effect. Writing the
+// user makes all of them valid at once.
 type signUp struct {
 	*Store
 	user, account, session bson.ObjectID
@@ -39,7 +39,7 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord) (err error) {
 	if acc != nil {
 		err = up.insertAccount(ctx, *acc, up.account, up.user, bson.E{Key: pendingField, Value: date(up.now())})
-		if duplicate(err) || errors.Is(err, authsvc.ErrConflict) {
+		if isDuplicate(err) || errors.Is(err, authsvc.ErrConflict) {
 			return err // nothing was written
 		}
 	}
@@ -52,7 +52,7 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		err = up.insertUser(ctx, u, up.user)
 	}
 	if err == nil && acc != nil {
-		err = up.settleAccount(ctx, up.account, up.user, pendingField)
+		err = up.activateAccount(ctx, up.account, up.user, pendingField)
 		if errors.Is(err, authsvc.ErrNotFound) {
 			err = authsvc.ErrConflict
 		}
@@ -63,9 +63,9 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 	return err
 }
 
-// undo begins with the user. What stays after an error means nothing, or all
-// of it stays; and so does a user whose address was proved meanwhile, who is the
-// one who proved it.
+// undo deletes the user first, so that after an error either everything is left
+// or only records without effect. A user whose address was proved meanwhile stays:
+// the account belongs to whoever proved it.
 func (up signUp) undo(ctx context.Context, u authsvc.User, account, session bool) {
 	verified := bson.E{Key: up.names.of("User.emailVerified"), Value: nil}
 	if !u.EmailVerified.IsZero() {
@@ -82,8 +82,8 @@ func (up signUp) undo(ctx context.Context, u authsvc.User, account, session bool
 	}
 }
 
-// ProveEmail implements [authsvc.Adapter]. EmailVerified is written last, so
-// that what was interrupted is done again.
+// ProveEmail implements [authsvc.Adapter]. It writes EmailVerified last, so that
+// an interrupted proof is repeated as a whole.
 func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
 	err = s.do(ctx, "prove email", func(ctx context.Context) error {
 		first, done, err := s.firstProof(ctx, p)
@@ -97,8 +97,8 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 				return err
 			}
 		}
-		u, err = s.noted(ctx, p.UserID, func(epochs) (document, error) { return s.proved(ctx, p) })
-		u.Epoch = epoch // what was taken back meanwhile overtakes this proof
+		u, err = s.findUser(ctx, p.UserID, func(epochs) (document, error) { return s.setVerified(ctx, p) })
+		u.Epoch = epoch // a revocation in between makes this proof stale
 		return err
 	})
 	if err != nil {
@@ -107,12 +107,13 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 	return u, removed, nil
 }
 
-func (s *Store) unproved(user document) bool {
+func (s *Store) isUnverified(user document) bool {
 	return user.instant(s.names.of("User.emailVerified")).IsZero()
 }
 
-// proved writes that the address was proved. ErrStale: it is another one now.
-func (s *Store) proved(ctx context.Context, p authsvc.Proof) (document, error) {
+// setVerified stores when the address was verified. ErrStale: the user has another
+// address now.
+func (s *Store) setVerified(ctx context.Context, p authsvc.Proof) (document, error) {
 	var w writer
 	w.instant(s.names.of("User.emailVerified"), p.At)
 	d, err := s.changed(ctx, s.users(), bson.D{refers("_id", p.UserID), s.address(p.Email)}, w.update())
@@ -125,7 +126,8 @@ func (s *Store) proved(ctx context.Context, p authsvc.Proof) (document, error) {
 	return document{}, authsvc.ErrStale
 }
 
-// address is the condition that a user has an address, or none.
+// address returns the condition that a user has the address, or none if it is
+// empty.
 func (s *Store) address(email string) bson.E {
 	if email == "" {
 		return bson.E{Key: s.names.of("User.email"), Value: nil}
@@ -133,13 +135,13 @@ func (s *Store) address(email string) bson.E {
 	return bson.E{Key: s.names.of("User.email"), Value: email}
 }
 
-// firstProof reports whether p is the first proof, which it then is until done
-// is called. Others wait: what they took back, they would take from the person
-// whose proof was first.
+// firstProof reports whether p is the first proof of the address. If so, it holds
+// a lease until done is called, and other proofs wait: they must not revoke what
+// belongs to the person who proved the address first.
 func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, done func(), err error) {
 	turn, holder := "authsvc.proof:"+p.UserID, bson.NewObjectID().Hex()
 	done = func() {}
-	for try := 5; ; try++ { // it takes some time
+	for try := 5; ; try++ { // begins with a longer delay, since a proof takes some time
 		user, err := s.user(ctx, p.UserID)
 		switch {
 		case err != nil:
@@ -151,28 +153,29 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 			return false, done, err
 		}
 		switch {
-		case p.Keep || !s.unproved(user):
+		case p.Keep || !s.isUnverified(user):
 			return false, done, nil
-		case first: // as it was before we had our turn
+		case first: // unchanged since before the lease
 			return true, done, nil
 		}
-		err = s.lease(ctx, turn, holder, s.now(), s.now().Add(abandoned))
+		err = s.lease(ctx, turn, holder, s.now(), s.now().Add(pendingTimeout))
 		switch {
 		case err == nil:
 			first, done = true, func() { undo(ctx, func(ctx context.Context) { s.release(ctx, turn, holder) }) } //nolint:errcheck // it lapses
-		case !duplicate(err):
+		case !isDuplicate(err):
 			return false, done, err
 		default:
-			if err := backoff(ctx, try); err != nil {
+			if err := wait(ctx, try); err != nil {
 				return false, done, err
 			}
 		}
 	}
 }
 
-// removeUnproved removes what was there before the address was proved. It looks
-// twice: what was being written has ended by its number, which is not known for
-// ever, and not to NextAuth.js.
+// removeUnproved removes the accounts, sessions and links from before the address
+// was proved. It lists accounts and sessions twice: those that were written in
+// between have already ended by their number, but the number is not kept for ever
+// and NextAuth.js does not know it.
 func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []authsvc.Account, epoch int64, err error) {
 	accounts := func(ctx context.Context) error {
 		found, err := s.accountsOf(ctx, p.UserID)
@@ -183,7 +186,7 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 		removed = append(removed, gone...)
 		return err
 	}
-	epoch, err = s.takeBack(ctx, p.Revoke, ofProof(p.Epoch), func(ctx context.Context) error {
+	epoch, err = s.revokeAndRemove(ctx, p.Revoke, proofRevocation(p.Epoch), func(ctx context.Context) error {
 		if err := accounts(ctx); err != nil {
 			return err
 		}
@@ -205,8 +208,9 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 	return removed, epoch, err
 }
 
-// removeAccounts removes accounts with a lower number one by one: each is
-// reported by one caller, unless it did not count yet.
+// removeAccounts removes accounts with a lower number, one by one, so that of
+// several callers one reports each account. Accounts that were still being linked
+// are removed but not returned.
 func (s *Store) removeAccounts(ctx context.Context, list []document, number int64) (removed []authsvc.Account, err error) {
 	for _, account := range list {
 		if account.number(epochField) >= number {
@@ -223,7 +227,8 @@ func (s *Store) removeAccounts(ctx context.Context, list []document, number int6
 	return removed, nil
 }
 
-// removeLinks removes tokens after their mails, which are found by them.
+// removeLinks removes tokens and their mails. The mails go first, because they are
+// found by their token.
 func (s *Store) removeLinks(ctx context.Context, links []document) error {
 	if len(links) == 0 {
 		return nil
@@ -242,7 +247,7 @@ func (s *Store) removeLinks(ctx context.Context, links []document) error {
 // EndSessions implements [authsvc.Adapter].
 func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
 	err = s.do(ctx, "end sessions", func(ctx context.Context) error {
-		_, err := s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
+		_, err := s.revokeAndRemove(ctx, r, sessionRevocation, func(ctx context.Context) (err error) {
 			n, err = s.deleteSessionsOf(ctx, userID)
 			return err
 		})

@@ -13,7 +13,7 @@ var errText = errors.New("text is not UTF-8")
 
 const stringKind = reflect.String
 
-// encodeText writes strings, of filters too, as strings: never as operators.
+// encodeText writes strings, also in filters, as strings and never as operators.
 type encodeText struct{}
 
 // EncodeValue implements [bson.ValueEncoder].
@@ -24,8 +24,8 @@ func (encodeText) EncodeValue(_ bson.EncodeContext, w bson.ValueWriter, v reflec
 	return w.WriteString(v.String())
 }
 
-// A document is read field by field, since others may have written it. What is
-// missing, null or of another type reads as absent.
+// A document is read field by field, since another program may have written it. A
+// field that is missing, null or of another type reads as the zero value.
 type document struct{ bson.Raw }
 
 func (d document) text(field string) string {
@@ -36,8 +36,8 @@ func (d document) text(field string) string {
 // id reads an id or a reference.
 func (d document) id(field string) string { return text(d.Lookup(field)) }
 
-// text is an id as the rest of the program knows it: an ObjectId as 24
-// hexadecimal digits, a string as it is.
+// text returns an id as text: an ObjectId as 24 hexadecimal digits, a string as it
+// is.
 func text(id bson.RawValue) string {
 	if oid, ok := id.ObjectIDOK(); ok {
 		return oid.Hex()
@@ -59,13 +59,13 @@ func (d document) instant(field string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// key is the _id as it is stored.
+// key returns the _id as it is stored.
 func (d document) key() bson.RawValue { return d.Lookup("_id") }
 
 // is compares a field with an _id as it is stored.
 func (d document) is(field string, id bson.RawValue) bool { return d.Lookup(field).Equal(id) }
 
-// keys lists the _id of documents.
+// keys returns the _id of each document as it is stored.
 func keys(list []document) bson.A {
 	ids := bson.A{}
 	for _, d := range list {
@@ -74,7 +74,7 @@ func keys(list []document) bson.A {
 	return ids
 }
 
-// ids lists the _id of documents as text.
+// ids returns the _id of each document as text.
 func ids(list []document) (ids []string) {
 	for _, d := range list {
 		ids = append(ids, d.id("_id"))
@@ -82,8 +82,8 @@ func ids(list []document) (ids []string) {
 	return ids
 }
 
-// values are what an id that is known as text may be in the database. 24
-// hexadecimal digits are an ObjectId, or a string that another program made.
+// values returns what an id that is given as text may be in the database: 24
+// hexadecimal digits are an ObjectId, or a string of another program.
 func values(id string) bson.A {
 	if oid, err := bson.ObjectIDFromHex(id); err == nil && oid.Hex() == id {
 		return bson.A{oid, id}
@@ -91,7 +91,7 @@ func values(id string) bson.A {
 	return bson.A{id}
 }
 
-// refers is the condition that a field holds an id that is known as text.
+// refers returns the condition that a field holds an id that is given as text.
 func refers(field, id string) bson.E {
 	if v := values(id); len(v) > 1 {
 		return bson.E{Key: field, Value: bson.D{{Key: "$in", Value: v}}}
@@ -99,8 +99,8 @@ func refers(field, id string) bson.E {
 	return bson.E{Key: field, Value: id}
 }
 
-// following is the condition for what comes after an _id. Comparisons do not
-// leave the type of what they compare with: strings are told to go on.
+// following returns the condition for documents after an _id. Comparisons only match
+// values of the same type, so ObjectIds after the strings are added.
 func following(id any) bson.D {
 	next := by("_id", bson.D{{Key: "$gt", Value: id}})
 	v, raw := id.(bson.RawValue)
@@ -110,17 +110,17 @@ func following(id any) bson.D {
 	return next
 }
 
-// among is the condition that a field holds one of the values.
+// among returns the condition that a field holds one of the values.
 func among(field string, values bson.A) bson.D {
 	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
 }
 
-// by is the condition that fields hold exactly these values.
+// by returns the condition that fields hold exactly these values.
 func by(field string, value any, more ...bson.E) bson.D {
 	return append(bson.D{{Key: field, Value: value}}, more...)
 }
 
-// A writer collects fields: those that are absent are left out of a document.
+// A writer collects fields. Those with the zero value are left out of a document.
 type writer struct{ set, unset bson.D }
 
 func (w *writer) text(field, value string) {
@@ -151,7 +151,7 @@ func (w *writer) value(field string, value any) {
 	w.set = append(w.set, bson.E{Key: field, Value: value})
 }
 
-// update is the change of a document that was collected; empty for none.
+// update returns the collected change of a document, empty if there is none.
 func (w *writer) update() (change bson.D) {
 	if len(w.set) > 0 {
 		change = append(change, bson.E{Key: "$set", Value: w.set})
@@ -164,7 +164,7 @@ func (w *writer) update() (change bson.D) {
 
 func date(t time.Time) bson.DateTime { return bson.DateTime(t.UnixMilli()) }
 
-// stored is t as it is read back: UTC, milliseconds, never later.
+// stored returns t as it is read back: in UTC, cut to milliseconds.
 func stored(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

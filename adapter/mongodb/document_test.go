@@ -13,7 +13,8 @@ import (
 	"authsvc"
 )
 
-// Records of programs that make ids of text are found and kept.
+// TestForeignIDs: records whose ids are text, as other programs write them, are
+// found and keep their ids.
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -37,7 +38,7 @@ func TestForeignIDs(t *testing.T) {
 		t.Errorf("pages %v, want %v", ids, want)
 	}
 	for _, id := range ids {
-		if err := s.DeleteUser(t.Context(), id, ending(id)); err != nil {
+		if err := s.DeleteUser(t.Context(), id, endSessionsOf(id)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -48,7 +49,7 @@ func TestForeignIDs(t *testing.T) {
 	}
 }
 
-// foreignID stores a person as NextAuth.js does, and uses what it has stored.
+// foreignID stores a user like NextAuth.js, and then uses the records.
 func foreignID(t *testing.T, s shared, id any) {
 	t.Helper()
 	name := text(rawValue(t, id))
@@ -67,7 +68,7 @@ func foreignID(t *testing.T, s shared, id any) {
 	if _, u, err := s.GetSession(t.Context(), "token "+name, "d"); err != nil || u.ID != name {
 		t.Errorf("got %+v, %v", u, err)
 	}
-	acc := identified("second " + name)
+	acc := testAccount("second " + name)
 	acc.UserID = name
 	if _, err := s.LinkAccount(t.Context(), acc, 0); err != nil {
 		t.Error(err)
@@ -96,7 +97,7 @@ func rawValue(t *testing.T, v any) bson.RawValue {
 	return bson.Raw(raw).Lookup("v")
 }
 
-// Text that is not UTF-8 is nowhere, and is not stored.
+// TestBrokenText: text that is not UTF-8 is never found and never stored.
 func TestBrokenText(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

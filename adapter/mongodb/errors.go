@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"authsvc"
+	"authsvc/internal/backoff"
 )
 
 // retries bounds how often one command is tried.
@@ -24,9 +25,9 @@ const retries = 6
 
 var errNetwork = errors.New("the server cannot be found")
 
-// Unreachable tells an error that may pass by itself, because the server could
-// not be reached or has no primary yet, from one that needs another
-// configuration.
+// Unreachable reports whether an error means that the server cannot be reached, or
+// has no primary yet, so that trying again may help. Other errors need a change of
+// the configuration.
 func Unreachable(err error) bool {
 	var selection topology.ServerSelectionError
 	var network net.Error
@@ -40,27 +41,27 @@ func Unreachable(err error) bool {
 	return outcomeUnknown(err)
 }
 
-// certificateRefused reports a server whose certificate is refused.
+// certificateRefused reports whether the certificate of the server was refused.
 func certificateRefused(s description.Server) bool {
 	var certificate *tls.CertificateVerificationError
 	return errors.As(s.LastError, &certificate)
 }
 
-// fail translates an error into the words of the contract. Errors of the
-// server about a duplicate quote the value, so they end here.
-func fail(ctx context.Context, op string, err error) error {
+// contractError translates an error into those of [authsvc.Adapter]. It does not
+// wrap the server's error about a duplicate, which quotes the value.
+func contractError(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, mongo.ErrNoDocuments):
 		err = authsvc.ErrNotFound
-	case duplicate(err):
+	case isDuplicate(err):
 		err = authsvc.ErrConflict
 	}
 	return fmt.Errorf("%s: %w", op, withContextError(ctx, err))
 }
 
-// withContextError adds the context's own error to what came of its end.
+// withContextError adds the context's own error to one that its end has caused.
 func withContextError(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && err != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -68,23 +69,23 @@ func withContextError(ctx context.Context, err error) error {
 	return err
 }
 
-// duplicate reports a broken uniqueness. FerretDB has a code for it when a
-// document is inserted; of an update it passes on what its SQLite says.
-func duplicate(err error) bool {
+// isDuplicate reports whether an error is a violation of a unique index. FerretDB
+// has the code only for inserts; for updates it passes on the message of SQLite.
+func isDuplicate(err error) bool {
 	if err == nil {
 		return false
 	}
 	return mongo.IsDuplicateKeyError(err) || hasCode(err, 1) && strings.Contains(err.Error(), "UNIQUE constraint failed")
 }
 
-// onlyDuplicates reports that of many inserts none failed but those of
-// documents that are there.
+// onlyDuplicates reports whether the only failures of several inserts are
+// documents that exist already.
 func onlyDuplicates(err error) bool {
 	var many mongo.BulkWriteException
 	if !errors.As(err, &many) || many.WriteConcernError != nil || len(many.WriteErrors) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(many.WriteErrors, func(e mongo.BulkWriteError) bool { return !duplicate(e.WriteError) })
+	return !slices.ContainsFunc(many.WriteErrors, func(e mongo.BulkWriteError) bool { return !isDuplicate(e.WriteError) })
 }
 
 func hasCode(err error, codes ...int) bool {
@@ -92,16 +93,16 @@ func hasCode(err error, codes ...int) bool {
 	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)
 }
 
-// notExecuted reports that a command was not executed: not the primary (10107,
-// 13435, 13436), or undone because another one wrote the same (112).
+// notExecuted reports whether an error proves that the command was not executed:
+// the server is not the primary (10107, 13435, 13436), or there was a write conflict
+// (112).
 func notExecuted(err error) bool {
 	var command mongo.CommandError
 	return errors.As(err, &command) && slices.Contains([]int32{10107, 13435, 13436, 112}, command.Code)
 }
 
-// outcomeUnknown reports that a command was not executed, or that it is not known
-// whether it was: the connection broke, or the server shuts down or gives up
-// being the primary.
+// outcomeUnknown reports whether a command was not executed, or may or may not have
+// been: the connection broke, the server is shutting down or stepping down.
 func outcomeUnknown(err error) bool {
 	var labelled mongo.LabeledError
 	if errors.As(err, &labelled) && slices.ContainsFunc([]string{"NetworkError", "RetryableWriteError", "TransientTransactionError"}, labelled.HasErrorLabel) {
@@ -110,28 +111,21 @@ func outcomeUnknown(err error) bool {
 	return notExecuted(err) || hasCode(err, 6, 7, 89, 91, 189, 262, 9001, 11600, 11602)
 }
 
-// retry runs f, and again after errors that may says pass by themselves.
-func retry(ctx context.Context, may func(error) bool, f func() error) error {
+// retry runs f, and again after errors that are transient, at most retries times.
+func retry(ctx context.Context, transient func(error) bool, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
-		if err == nil || try == retries || ctx.Err() != nil || !may(err) {
+		if err == nil || try == retries || ctx.Err() != nil || !transient(err) {
 			return err
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := wait(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// backoff waits before the next try, at most 1.28 s, by chance less, so that many
-// who wait do not come back at once.
-func backoff(ctx context.Context, try int) error {
-	timer := time.NewTimer(rand.N(10 * time.Millisecond << min(try, 7)))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+// wait waits before the next try, for a random time of at most 1.28 s, so that
+// concurrent callers do not return at once.
+func wait(ctx context.Context, try int) error {
+	return backoff.Wait(ctx, rand.N(10*time.Millisecond<<min(try, 7)))
 }

@@ -9,8 +9,8 @@ import (
 	"authsvc"
 )
 
-// A step is several commands. Whichever of them fails, what is then stored is
-// the state before or the state after, and the next try succeeds.
+// A step is a method that takes several commands. Whichever of them fails, the store
+// is in the state before or after the step, and trying again succeeds.
 type step struct {
 	prepare func(t *testing.T, s shared, id string)
 	run     func(t *testing.T, s shared, id string) error
@@ -21,12 +21,12 @@ func steps() map[string]step {
 	return map[string]step{
 		"EndSessions":   {unprovedUser, tryEndSessions, judgeEndSessions},
 		"UnlinkAccount": {unprovedUser, tryUnlink, judgeUnlink},
-		"SignUp":        {nothing, trySignUp, judgeSignUp},
+		"SignUp":        {noSetup, trySignUp, judgeSignUp},
 		"ProveEmail":    {unprovedUser, tryProveEmail, judgeProveEmail},
 		"DeleteUser":    {unprovedUser, tryDeleteUser, judgeDeleteUser},
 		"LinkAccount":   {bareUser, tryLinkAccount, judgeLinkAccount},
 		"CreateSession": {bareUser, tryCreateSession, judgeCreateSession},
-		"PutToken":      {nothing, tryPutToken, judgePutToken},
+		"PutToken":      {noSetup, tryPutToken, judgePutToken},
 	}
 }
 
@@ -48,8 +48,8 @@ func TestEveryCommandFailing(t *testing.T) {
 			}
 			t.Run(name+"/"+mode.name, func(t *testing.T) {
 				t.Parallel()
-				few <- struct{}{}
-				defer func() { <-few }()
+				parallelStores <- struct{}{}
+				defer func() { <-parallelStores }()
 				s := newShared(t, Options{})
 				if _, err := s.GetUser(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
 					t.Fatal(err)
@@ -58,10 +58,10 @@ func TestEveryCommandFailing(t *testing.T) {
 				for ; ; n++ {
 					id := fmt.Sprint("n", n)
 					step.prepare(t, s, id)
-					s.gate.spoil(n, mode.how, mode.dead)
+					s.proxy.failNth(n, mode.how, mode.dead)
 					err := step.run(t, s, id)
-					commands := s.gate.seen()
-					s.gate.spoil(0, 0, false)
+					commands := s.proxy.commands()
+					s.proxy.failNth(0, 0, false)
 					s.now = func() time.Time { return time.Now().Add(time.Hour) }
 					step.judge(t, s, id, err)
 					s.now = time.Now
@@ -82,15 +82,15 @@ func TestEveryCommandFailing(t *testing.T) {
 
 func email(id string) string { return id + "@example.com" }
 
-func identified(id string) authsvc.Account {
+func testAccount(id string) authsvc.Account {
 	return authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
 }
 
-func record(id string) authsvc.SessionRecord {
+func testSession(id string) authsvc.SessionRecord {
 	return authsvc.SessionRecord{SessionToken: "token " + id, Digest: "digest " + id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now()}
 }
 
-func nothing(*testing.T, shared, string) {}
+func noSetup(*testing.T, shared, string) {}
 
 func unprovedUser(t *testing.T, s shared, id string) {
 	t.Helper()
@@ -109,8 +109,9 @@ func bareUser(t *testing.T, s shared, id string) {
 	}
 }
 
-// is reports whether there is something; errors but ErrNotFound fail the test.
-func is[T any](t *testing.T) func(T, error) bool {
+// exists reports whether err is nil. It fails the test on errors other than
+// ErrNotFound.
+func exists[T any](t *testing.T) func(T, error) bool {
 	return func(_ T, err error) bool {
 		t.Helper()
 		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
@@ -122,12 +123,12 @@ func is[T any](t *testing.T) func(T, error) bool {
 
 func (s shared) linked(t *testing.T, id string) bool {
 	t.Helper()
-	return is[authsvc.User](t)(s.GetUserByAccount(t.Context(), "p", id))
+	return exists[authsvc.User](t)(s.GetUserByAccount(t.Context(), "p", id))
 }
 
-func (s shared) known(t *testing.T, id string) bool {
+func (s shared) userExists(t *testing.T, id string) bool {
 	t.Helper()
-	return is[authsvc.User](t)(s.GetUserByEmail(t.Context(), email(id)))
+	return exists[authsvc.User](t)(s.GetUserByEmail(t.Context(), email(id)))
 }
 
 func (s shared) signedIn(t *testing.T, id string) bool {
@@ -136,7 +137,7 @@ func (s shared) signedIn(t *testing.T, id string) bool {
 	if err == nil && rec.AuthTime.IsZero() {
 		t.Error("a session without what authsvc knows of it")
 	}
-	return is[int](t)(0, err)
+	return exists[int](t)(0, err)
 }
 
 func (s shared) userID(t *testing.T, id string) string {
@@ -149,22 +150,22 @@ func (s shared) userID(t *testing.T, id string) string {
 }
 
 func trySignUp(t *testing.T, s shared, id string) error {
-	acc, rec := identified(id), record(id)
+	acc, rec := testAccount(id), testSession(id)
 	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
 	return err
 }
 
 func judgeSignUp(t *testing.T, s shared, id string, err error) {
-	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
+	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
 	if known != linked || known != signedIn || err == nil && !known {
 		t.Errorf("user %v, account %v, session %v", known, linked, signedIn)
 	}
 	if known {
 		return
 	}
-	acc, rec := identified(id), record("again "+id) // every try has a token of its own
+	acc, rec := testAccount(id), testSession("again "+id) // every try has a token of its own
 	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
-	if err != nil || !s.known(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
+	if err != nil || !s.userExists(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
 		t.Errorf("the next try: %v", err)
 	}
 }
@@ -174,10 +175,10 @@ func tryProveEmail(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	return proveAs(t, s, id, ending(u.ID))
+	return proveAs(t, s, id, endSessionsOf(u.ID))
 }
 
-// proveAs proves the address, anew when the proof is overtaken.
+// proveAs proves the address of a user, and tries again when the proof is stale.
 func proveAs(t *testing.T, s shared, id string, r *authsvc.Revocation) error {
 	for {
 		u, err := s.GetUser(t.Context(), r.UserID)
@@ -191,8 +192,8 @@ func proveAs(t *testing.T, s shared, id string, r *authsvc.Revocation) error {
 	}
 }
 
-// ending is of all sessions of a user.
-func ending(userID string) *authsvc.Revocation {
+// endSessionsOf returns a revocation of all sessions of a user.
+func endSessionsOf(userID string) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: sessionsKey + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
@@ -209,10 +210,10 @@ func judgeProveEmail(t *testing.T, s shared, id string, err error) {
 			t.Errorf("the next try: %v", err)
 		}
 	}
-	if s.linked(t, id) || s.signedIn(t, id) || is[authsvc.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
+	if s.linked(t, id) || s.signedIn(t, id) || exists[authsvc.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
 		t.Error("something of before the proof is left")
 	}
-	if !is[document](t)(s.first(t.Context(), s.revocations(), by("_id", sessionsKey+u.ID))) {
+	if !exists[document](t)(s.first(t.Context(), s.revocations(), by("_id", sessionsKey+u.ID))) {
 		t.Error("no revocation")
 	}
 }
@@ -222,22 +223,23 @@ func tryDeleteUser(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.DeleteUser(t.Context(), u.ID, ending(u.ID))
+	return s.DeleteUser(t.Context(), u.ID, endSessionsOf(u.ID))
 }
 
-// judgeDeleteUser: the sessions may have ended before the user is gone.
+// judgeDeleteUser: after an error, the sessions may have ended although the user
+// still exists.
 func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
-	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
+	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
 	if known != linked || signedIn && !known || err == nil && known {
 		t.Errorf("user %v, account %v, session %v", known, linked, signedIn)
 	}
 	if known {
 		user := s.userID(t, id)
-		if err := s.DeleteUser(t.Context(), user, ending(user)); err != nil {
+		if err := s.DeleteUser(t.Context(), user, endSessionsOf(user)); err != nil {
 			t.Errorf("the next try: %v", err)
 		}
 	}
-	acc := identified(id) // nothing is in the way of the next person
+	acc := testAccount(id) // somebody else can have the account now
 	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil); err != nil {
 		t.Errorf("the next person: %v", err)
 	}
@@ -248,7 +250,7 @@ func tryEndSessions(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.EndSessions(t.Context(), u.ID, ending(u.ID))
+	_, err = s.EndSessions(t.Context(), u.ID, endSessionsOf(u.ID))
 	return err
 }
 
@@ -272,7 +274,7 @@ func tryUnlink(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	r := ending(u.ID)
+	r := endSessionsOf(u.ID)
 	r.Key = "account:" + u.ID
 	return s.UnlinkAccount(t.Context(), "p", id, r)
 }
@@ -294,7 +296,7 @@ func tryLinkAccount(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	acc := identified(id)
+	acc := testAccount(id)
 	acc.UserID = u.ID
 	_, err = s.LinkAccount(t.Context(), acc, u.Epoch)
 	return err
@@ -317,7 +319,7 @@ func tryCreateSession(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	rec := record(id)
+	rec := testSession(id)
 	rec.UserID, rec.Epoch = u.ID, u.Epoch
 	_, err = s.CreateSession(t.Context(), rec)
 	return err
@@ -342,8 +344,8 @@ func tryPutToken(t *testing.T, s shared, id string) error {
 
 // A mail without its token would be sent for nothing.
 func judgePutToken(t *testing.T, s shared, id string, err error) {
-	token := is[document](t)(s.first(t.Context(), s.links(), by("token", "link "+id)))
-	mail := is[document](t)(s.first(t.Context(), s.mails(), by("_id", "link "+id)))
+	token := exists[document](t)(s.first(t.Context(), s.links(), by("token", "link "+id)))
+	mail := exists[document](t)(s.first(t.Context(), s.mails(), by("_id", "link "+id)))
 	if mail && !token || err == nil && !mail {
 		t.Errorf("token %v, mail %v", token, mail)
 	}

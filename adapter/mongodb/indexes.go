@@ -21,7 +21,7 @@ const (
 	codeNotImplemented = 238
 )
 
-// An index is what a collection must have.
+// An index is one that a collection must have.
 type index struct {
 	collection *mongo.Collection
 	fields     []string
@@ -39,7 +39,7 @@ func (i index) String() string {
 	return fmt.Sprintf("%s over (%s) of %s", kind, strings.Join(i.fields, ", "), i.collection.Name())
 }
 
-// indexes are all that the rules and the queries rely on.
+// indexes returns all indexes that uniqueness and queries rely on.
 func (s *Store) indexes() []index {
 	field := s.names.of
 	return []index{
@@ -68,7 +68,7 @@ func (s *Store) indexes() []index {
 	}
 }
 
-// missing lists what is not there.
+// missing returns the indexes that do not exist.
 func (s *Store) missing(ctx context.Context) (list []index, err error) {
 	have := map[string][]document{}
 	for _, want := range s.indexes() {
@@ -85,7 +85,7 @@ func (s *Store) missing(ctx context.Context) (list []index, err error) {
 	return list, nil
 }
 
-// existing lists the indexes of a collection, which need not exist.
+// existing returns the indexes of a collection, none if it does not exist.
 func existing(ctx context.Context, c *mongo.Collection) (list []document, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {
 		list = nil
@@ -106,8 +106,8 @@ func existing(ctx context.Context, c *mongo.Collection) (list []document, err er
 	return list, err
 }
 
-// servedBy reports whether an index that is there, perhaps another program's,
-// does what this one would: no more and no less when it comes to uniqueness.
+// servedBy reports whether an existing index, perhaps of another program, serves as
+// well as this one. Its uniqueness must be exactly the same.
 func (i index) servedBy(have document) bool {
 	fields := fieldsOf(have)
 	if !i.unique {
@@ -125,8 +125,8 @@ func (i index) servedBy(have document) bool {
 	return sparse || have.text("name") == i.name() || i.coversText(have)
 }
 
-// coversText reports a partial index over all documents where the field is
-// text.
+// coversText reports whether an index is a partial one over all documents where the
+// field is text.
 func (i index) coversText(have document) bool {
 	condition, ok := have.Lookup("partialFilterExpression", i.fields[0]).DocumentOK()
 	if !ok {
@@ -148,7 +148,7 @@ func fieldsOf(have document) (fields []string) {
 	return fields
 }
 
-// create makes the index. It is no error when it is there already.
+// create creates the index unless it exists.
 func (i index) create(ctx context.Context) error {
 	o := options.Index().SetName(i.name())
 	if i.unique {
@@ -164,7 +164,7 @@ func (i index) create(ctx context.Context) error {
 		}
 		err = i.make(ctx, options.Index().SetName(i.name()).SetUnique(true))
 	}
-	if duplicate(err) { // the server quotes the value
+	if isDuplicate(err) { // the server quotes the value
 		return fmt.Errorf("%s cannot be made: some documents have the same values; remove or merge them first", i)
 	}
 	if err != nil {
@@ -180,8 +180,8 @@ func (i index) make(ctx context.Context, o *options.IndexOptionsBuilder) error {
 	})
 }
 
-// probe makes sure that a server without partial indexes accepts any number of
-// documents without the field under a plain unique index.
+// probe checks that a server without partial indexes accepts several documents
+// without the field under a plain unique index.
 func (i index) probe(ctx context.Context) error {
 	i.collection = i.collection.Database().Collection(ownPrefix + "probe_" + bson.NewObjectID().Hex())
 	defer undo(ctx, func(ctx context.Context) { i.collection.Drop(ctx) }) //nolint:errcheck
@@ -190,7 +190,7 @@ func (i index) probe(ctx context.Context) error {
 	}
 	for range 2 {
 		_, err := i.collection.InsertOne(ctx, by("_id", bson.NewObjectID()))
-		if duplicate(err) {
+		if isDuplicate(err) {
 			return errors.New("the server has no partial indexes and accepts one user without e-mail only")
 		}
 		if err != nil {
@@ -200,7 +200,7 @@ func (i index) probe(ctx context.Context) error {
 	return nil
 }
 
-// verify names all that is missing, and what mends it.
+// verify returns an error that names all missing indexes and how to create them.
 func (s *Store) verify(ctx context.Context) error {
 	missing, err := s.missing(ctx)
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *Store) verify(ctx context.Context) error {
 	return fmt.Errorf("mongodb: missing in %s: %s: run authsvc migrate up", s.db.Name(), strings.Join(list, "; "))
 }
 
-// check makes sure, once, that the rules hold which only indexes enforce.
+// check makes sure, once, that the indexes exist which enforce uniqueness.
 func (s *Store) check(ctx context.Context) error {
 	if s.usable.Load() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// What has gone missing is named, with what mends it.
+// TestMissingIndex: the error names the missing indexes and how to create them.
 func TestMissingIndex(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -26,8 +26,8 @@ func TestMissingIndex(t *testing.T) {
 	again(t, s.location, Options{})
 }
 
-// Every command that looks something up by a field has an index that begins
-// with it, and uniqueness is where the rules need it.
+// TestIndexes: every lookup has an index that begins with its field, and all
+// uniqueness rules have a unique index.
 func TestIndexes(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -64,7 +64,8 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// Indexes of another program are taken if they do the same, and only then.
+// TestServedBy: an index of another program is used if it is equivalent, and only
+// then.
 func TestServedBy(t *testing.T) {
 	t.Parallel()
 	pair := index{fields: []string{"provider", "providerAccountId"}, unique: true}

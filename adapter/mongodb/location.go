@@ -15,9 +15,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// callTimeout is how long one call may take with all its retries, unless
-// timeoutMS of the URL says otherwise, and undoing how long it may then take to undo what
-// a failed step has written.
+// callTimeout is how long one call may take with all its retries, unless timeoutMS
+// of the URL says otherwise. undoing is how long undoing a failed step may take.
 const (
 	callTimeout = 5 * time.Second
 	undoing     = 2 * time.Second
@@ -34,7 +33,7 @@ func connect(location string) (_ *mongo.Client, database string, limit time.Dura
 		ApplyURI(location).
 		SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()).SetRegistry(registry())
 	if err := o.Validate(); err != nil {
-		return nil, "", 0, conceal(err, secrets)
+		return nil, "", 0, redact(err, secrets)
 	}
 	limit = callTimeout
 	if o.Timeout != nil && *o.Timeout > 0 {
@@ -42,7 +41,7 @@ func connect(location string) (_ *mongo.Client, database string, limit time.Dura
 	}
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, "", 0, conceal(err, secrets)
+		return nil, "", 0, redact(err, secrets)
 	}
 	return client, database, limit, nil
 }
@@ -94,9 +93,9 @@ func secretsOf(user, query string) (list []string) {
 	return list
 }
 
-// conceal is an error of the driver about a URL, without what the URL holds
-// of secrets. Whether the cause is a network's is kept, nothing else.
-func conceal(err error, secrets []string) error {
+// redact returns an error of the driver about a URL without the secrets in the URL.
+// Of the cause it only keeps whether it is a network error.
+func redact(err error, secrets []string) error {
 	text := err.Error()
 	for _, secret := range secrets {
 		if secret != "" && strings.Contains(text, secret) {
@@ -109,8 +108,8 @@ func conceal(err error, secrets []string) error {
 	return errors.New(text)
 }
 
-// registry encodes as the driver does, but refuses text that is not UTF-8,
-// which a server might store as something else.
+// registry encodes like the driver, but refuses text that is not UTF-8, which a
+// server might change.
 func registry() *bson.Registry {
 	r := bson.NewRegistry()
 	r.RegisterKindEncoder(stringKind, encodeText{})

@@ -65,7 +65,8 @@ func TestLimitOfACall(t *testing.T) {
 	}
 }
 
-// A server that is not there is an error soon, and one that may pass.
+// TestUnreachable: a server that does not answer is soon an error that Unreachable
+// recognises.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,7 +93,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// A wrong password does not get better by waiting.
+// TestWrongPassword: Unreachable is false for a wrong password.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	at, _ := location(t)
@@ -102,7 +103,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// A connection that breaks is no error where asking again is safe.
+// TestBrokenConnection: a command is repeated after a broken connection where that
+// is safe.
 func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -111,19 +113,19 @@ func TestBrokenConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, how := range []int{cutBefore, cutAfter} {
-		s.gate.spoil(1, how, false)
+		s.proxy.failNth(1, how, false)
 		if _, err := s.GetUser(t.Context(), u.ID); err != nil {
 			t.Error(err)
 		}
-		s.gate.spoil(1, how, false)
+		s.proxy.failNth(1, how, false)
 		if _, err := s.CreateUser(t.Context(), authsvc.User{Email: email(string(rune('a' + how)))}); err != nil {
 			t.Error(err)
 		}
-		if len(s.gate.seen()) < 2 {
-			t.Errorf("it was not tried again: %v", s.gate.seen())
+		if len(s.proxy.commands()) < 2 {
+			t.Errorf("it was not tried again: %v", s.proxy.commands())
 		}
 		// Here it is not: an answer that is lost may have been yes.
-		s.gate.spoil(1, how, false)
+		s.proxy.failNth(1, how, false)
 		if err := s.UseOnce(t.Context(), "k", time.Now()); err == nil || errors.Is(err, authsvc.ErrConflict) || !Unreachable(err) {
 			t.Errorf("got %v", err)
 		}

@@ -33,18 +33,20 @@ const (
 
 // migrations lists every change of the schema, in order.
 func migrations() []Migration {
-	return []Migration{{Version: 1, Name: "initial"}, {Version: numbered, Name: "epochs"}}
+	return []Migration{{Version: 1, Name: "initial"}, {Version: revocationLogVersion, Name: "epochs"}}
 }
 
-// numbered is the version that brought the log of revocations.
-const numbered = 2
+// revocationLogVersion is the schema version that introduced the log of
+// revocations.
+const revocationLogVersion = 2
 
 func latest() int64 {
 	all := migrations()
 	return all[len(all)-1].Version
 }
 
-// prepareSchema refuses what this build cannot use, and migrates when told to.
+// prepareSchema refuses a schema that this build cannot use, and migrates if
+// migrate is set.
 func (s *Store) prepareSchema(ctx context.Context, migrate bool) error {
 	version, err := s.version(ctx)
 	switch {
@@ -84,7 +86,7 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	return err
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status reports which migrations were applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	version, err := s.version(ctx)
 	if err != nil {
@@ -98,11 +100,10 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// Migrate changes the schema. Any number of processes may do so at once, and
-// whatever an interrupted one has left undone the next one does: to make an
-// index that is there is to do nothing. Up also makes what has gone missing
-// since. Down takes back the last migration; from the first, that is authsvc's own
-// collections and indexes.
+// Migrate changes the schema. Any number of processes may do so at once, and the
+// next call finishes what an interrupted one has left. Up also creates indexes that
+// were dropped since. Down undoes the last migration; that of the first drops
+// authsvc's own collections and indexes.
 func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	version, err := s.version(ctx)
 	if err != nil {
@@ -114,8 +115,8 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	switch {
 	case d == Up:
 		err = s.up(ctx, version)
-	case version >= numbered:
-		err = s.unnumber(ctx)
+	case version >= revocationLogVersion:
+		err = s.removeNumbers(ctx)
 	default:
 		err = s.down(ctx, version)
 	}
@@ -140,41 +141,41 @@ func (s *Store) up(ctx context.Context, version int64) error {
 	if err := s.verify(ctx); err != nil {
 		return err
 	}
-	if version < numbered {
-		if err := s.number(ctx); err != nil {
+	if version < revocationLogVersion {
+		if err := s.assignNumbers(ctx); err != nil {
 			return err
 		}
 	}
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$max", Value: by("version", latest())}})
 }
 
-// numbering is how many records get their numbers at once.
-const numbering = 50
+// numberBatch is how many records assignNumbers numbers at a time.
+const numberBatch = 50
 
-// unnumbered is the condition for records of before the log.
+// unnumbered returns the condition for records from before the log.
 func unnumbered() bson.D { return bson.D{{Key: "cursor", Value: nil}, {Key: "pending", Value: nil}} }
 
-// number gives records of before the log their numbers, in the order in which
-// they were written, and says whom they are about. Interrupted, it goes on with
-// those that have none.
-func (s *Store) number(ctx context.Context) error {
+// assignNumbers numbers the records from before the log in the order in which they
+// were written, and adds the user whom they concern. After an interruption it
+// continues with those that have no number.
+func (s *Store) assignNumbers(ctx context.Context) error {
 	before := unnumbered()
 	for {
-		some, err := s.list(ctx, s.revocations(), before, find("_id", "written").SetSort(ascending("written", "_id")).SetLimit(numbering))
+		some, err := s.list(ctx, s.revocations(), before, find("_id", "written").SetSort(ascending("written", "_id")).SetLimit(numberBatch))
 		if err != nil || len(some) == 0 {
 			return err
 		}
-		if err := s.numberSome(ctx, some); err != nil {
+		if err := s.assignBatch(ctx, some); err != nil {
 			return err
 		}
-		if last := some[len(some)-1].instant("written"); !last.IsZero() { // so that the index leads there
+		if last := some[len(some)-1].instant("written"); !last.IsZero() { // so that the index is used
 			before = append(unnumbered(), bson.E{Key: "written", Value: bson.D{{Key: "$gte", Value: date(last)}}})
 		}
 	}
 }
 
-func (s *Store) numberSome(ctx context.Context, some []document) error {
-	n, err := s.numbers(ctx, int64(len(some))+1) // readers go on from less than the latest
+func (s *Store) assignBatch(ctx context.Context, some []document) error {
+	n, err := s.takeNumbers(ctx, int64(len(some))+1) // one more, since readers stop before the last number
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (s *Store) numberSome(ctx context.Context, some []document) error {
 	for i, d := range some {
 		seq := n - int64(len(some)-i)
 		set := bson.D{{Key: "seq", Value: seq}, {Key: "cursor", Value: seq}}
-		if user := about(d.text("_id")); user != "" {
+		if user := userOfKey(d.text("_id")); user != "" {
 			set = append(set, bson.E{Key: "user", Value: user})
 		}
 		changes = append(changes, mongo.NewUpdateOneModel().SetFilter(append(by("_id", d.key()), unnumbered()...)).
@@ -194,9 +195,9 @@ func (s *Store) numberSome(ctx context.Context, some []document) error {
 	})
 }
 
-// about is whom a record of before the log is about, by its key: user:ID and
-// by:PROVIDER:ID are of a user.
-func about(key string) string {
+// userOfKey returns the id of the user whom a record concerns, from its key: user:ID
+// or by:PROVIDER:ID. Other keys concern no user.
+func userOfKey(key string) string {
 	if id, found := strings.CutPrefix(key, sessionsKey); found {
 		return id
 	}
@@ -207,9 +208,9 @@ func about(key string) string {
 	return ""
 }
 
-// unnumber takes back what number and those who write to the log have done.
-// What they have numbered counts as written now, so that it is told once more.
-func (s *Store) unnumber(ctx context.Context) error {
+// removeNumbers undoes assignNumbers and what the log has added since. All records
+// count as written now, so that readers of the old schema get them again.
+func (s *Store) removeNumbers(ctx context.Context) error {
 	s.usable.Store(false)
 	fields := bson.D{}
 	for _, field := range []string{"user", "seq", "accounts", "pending", "cursor"} {
@@ -238,10 +239,11 @@ func (s *Store) unnumber(ctx context.Context) error {
 			}
 		}
 	}
-	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(numbered-1))}})
+	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(revocationLogVersion-1))}})
 }
 
-// down removes the version last, so that an interrupted one can be repeated.
+// down removes the schema version last, so that it can be repeated after an
+// interruption.
 func (s *Store) down(ctx context.Context, version int64) error {
 	if version == 0 {
 		return errors.New("there is nothing to take back")

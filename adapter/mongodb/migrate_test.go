@@ -15,13 +15,13 @@ import (
 	"authsvc"
 )
 
-// empty is a store that has not been migrated.
-func empty(t *testing.T, o Options) shared {
+// unmigrated opens a store on an empty database without migrating it.
+func unmigrated(t *testing.T, o Options) shared {
 	t.Helper()
 	at, g := location(t)
 	s := again(t, at, o)
 	t.Cleanup(func() {
-		g.spoil(0, 0, false)
+		g.failNth(0, 0, false)
 		if err := s.db.Drop(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -31,7 +31,7 @@ func empty(t *testing.T, o Options) shared {
 
 func TestOpenDoesNotMigrate(t *testing.T) {
 	t.Parallel()
-	s := empty(t, Options{})
+	s := unmigrated(t, Options{})
 	status, err := s.Status(t.Context())
 	if err != nil || status.Current != 0 || status.Latest != latest() || status.Migrations[0].Applied {
 		t.Fatalf("got %+v, %v", status, err)
@@ -59,8 +59,8 @@ func TestOpenDoesNotMigrate(t *testing.T) {
 	}
 }
 
-// own lists authsvc's own collections, and its indexes on others.
-func own(t *testing.T, s shared) (list []string) {
+// ownNames lists authsvc's own collections, and its indexes on other collections.
+func ownNames(t *testing.T, s shared) (list []string) {
 	t.Helper()
 	names, err := s.db.ListCollectionNames(t.Context(), bson.D{})
 	if err != nil {
@@ -91,8 +91,8 @@ func TestDownKeepsPeople(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(own(t, s)) < 10 {
-		t.Fatalf("there is only %s", own(t, s))
+	if len(ownNames(t, s)) < 10 {
+		t.Fatalf("there is only %s", ownNames(t, s))
 	}
 	index := mongo.IndexModel{Keys: ascending("image")}
 	if _, err := s.users().Indexes().CreateOne(t.Context(), index); err != nil {
@@ -103,7 +103,7 @@ func TestDownKeepsPeople(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if left := own(t, s); len(left) > 0 {
+	if left := ownNames(t, s); len(left) > 0 {
 		t.Errorf("left behind: %s", left)
 	}
 	if indexes, err := existing(t.Context(), s.users()); err != nil || len(indexes) != 2 {
@@ -142,10 +142,11 @@ func TestRefusesNewerSchema(t *testing.T) {
 	}
 }
 
-// Documents that break a rule already are reported, but not their contents.
+// TestMigrateRefusesDuplicates: the error names the broken rule, but not the
+// contents of the documents.
 func TestMigrateRefusesDuplicates(t *testing.T) {
 	t.Parallel()
-	s := empty(t, Options{})
+	s := unmigrated(t, Options{})
 	for range 2 {
 		if _, err := s.users().InsertOne(t.Context(), by("email", "ann@example.com")); err != nil {
 			t.Fatal(err)
@@ -166,8 +167,8 @@ func TestMigrateRefusesDuplicates(t *testing.T) {
 	}
 }
 
-// old makes the log what version 1 wrote.
-func (s shared) old(t *testing.T, log ...bson.D) {
+// downgradeLog replaces the log by one of schema version 1.
+func (s shared) downgradeLog(t *testing.T, log ...bson.D) {
 	t.Helper()
 	if err := s.Migrate(t.Context(), Down); err != nil {
 		t.Fatal(err)
@@ -179,9 +180,9 @@ func (s shared) old(t *testing.T, log ...bson.D) {
 	}
 }
 
-// Revocations of before the log are numbered in the order in which they were
-// written, and raise the epochs of those whom they are about: who signs in
-// afterwards is covered by none of them.
+// TestMigrateNumbers: revocations from before the log are numbered in the order in
+// which they were written, and raise the epochs of their users, so that they do not
+// cover later sign-ins.
 func TestMigrateNumbers(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -195,7 +196,7 @@ func TestMigrateNumbers(t *testing.T) {
 		log = append(log, bson.D{{Key: "_id", Value: key}, {Key: "not_before", Value: at}, {Key: "written", Value: written}, {Key: "expires", Value: at.Add(time.Hour)}})
 	}
 	log[0], log[4] = log[4], log[0]
-	s.old(t, log...)
+	s.downgradeLog(t, log...)
 	if _, err := Open(t.Context(), s.location, Options{}); err != nil { // it is told to migrate when it is used
 		t.Error(err)
 	}
@@ -223,12 +224,12 @@ func TestMigrateNumbers(t *testing.T) {
 	if !s.signedIn(t, "ann") { // it was begun after them, and has no number
 		t.Error("signed out")
 	}
-	rec := record("new")
+	rec := testSession("new")
 	rec.UserID, rec.Epoch = ann, u.Epoch
 	if _, err := s.CreateSession(t.Context(), rec); err != nil || !s.signedIn(t, "new") {
 		t.Errorf("cannot sign in: %v", err)
 	}
-	r := ending(ann)
+	r := endSessionsOf(ann)
 	if err := s.Revoke(t.Context(), r); err != nil || r.Seq < 7 { // 6 is taken
 		t.Errorf("then number %d, %v", r.Seq, err)
 	}
@@ -237,15 +238,15 @@ func TestMigrateNumbers(t *testing.T) {
 	}
 }
 
-// More records than are numbered at once, by two processes at once.
+// TestMigrateNumbersMany: two processes number more records than fit into a batch.
 func TestMigrateNumbersMany(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	var log []any
-	for i := range numbering + 10 {
+	for i := range numberBatch + 10 {
 		log = append(log, bson.D{{Key: "_id", Value: fmt.Sprint("sid:", i)}, {Key: "written", Value: time.Now()}, {Key: "expires", Value: time.Now().Add(time.Hour)}})
 	}
-	s.old(t)
+	s.downgradeLog(t)
 	if _, err := s.revocations().InsertMany(t.Context(), log); err != nil {
 		t.Fatal(err)
 	}
@@ -267,10 +268,10 @@ func TestMigrateNumbersMany(t *testing.T) {
 	}
 }
 
-// Any number of processes may migrate at once.
+// TestConcurrentMigrate: several processes may migrate at once.
 func TestConcurrentMigrate(t *testing.T) {
 	t.Parallel()
-	s := empty(t, Options{})
+	s := unmigrated(t, Options{})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -291,7 +292,7 @@ func TestConcurrentMigrate(t *testing.T) {
 	}
 }
 
-// downAll takes every migration back.
+// downAll undoes all migrations.
 func (s shared) downAll(t *testing.T) error {
 	t.Helper()
 	for {
@@ -305,16 +306,17 @@ func (s shared) downAll(t *testing.T) error {
 	}
 }
 
-// A migration that was killed is finished by the next, in either direction.
+// TestKilledMigration: the next migration finishes one that was killed, in either
+// direction.
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
-	s := empty(t, Options{})
+	s := unmigrated(t, Options{})
 	for n := 1; ; n += 4 {
 		for _, d := range []Direction{Up, Down} {
-			s.gate.spoil(n, answerAfter, true)
+			s.proxy.failNth(n, answerAfter, true)
 			err := s.Migrate(t.Context(), d)
-			whole := len(s.gate.seen()) < n
-			s.gate.spoil(0, 0, false)
+			whole := len(s.proxy.commands()) < n
+			s.proxy.failNth(0, 0, false)
 			if whole && err != nil {
 				t.Fatal(err)
 			}

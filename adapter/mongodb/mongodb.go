@@ -49,14 +49,14 @@ type Options struct {
 // may share the database. Writes are acknowledged by a majority of a replica
 // set; reads ask its primary.
 type Store struct {
-	client *mongo.Client
-	db     *mongo.Database
-	limit  time.Duration // of one call
-	names  names
-	now    func() time.Time // judges only what a crash left behind
+	client  *mongo.Client
+	db      *mongo.Database
+	timeout time.Duration // of one call
+	names   names
+	now     func() time.Time // judges only what a crash left behind
 
 	usable  atomic.Bool // the schema was found good
-	orphans patrol
+	orphans orphanScan
 }
 
 var (
@@ -79,7 +79,7 @@ func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("mongodb: %w", err)
 	}
-	s := &Store{client: client, db: client.Database(database), limit: limit, names: names, now: time.Now}
+	s := &Store{client: client, db: client.Database(database), timeout: limit, names: names, now: time.Now}
 	defer func() {
 		if err != nil {
 			s.Close() //nolint:errcheck // the first error says more
@@ -111,7 +111,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err == nil {
 		err = s.checkVersion(ctx)
 	}
-	return fail(ctx, "ping", err)
+	return contractError(ctx, "ping", err)
 }
 
 // Now implements [authsvc.Clock].
@@ -143,7 +143,7 @@ func (s *Store) audit() *mongo.Collection       { return s.db.Collection("authsv
 // do does one method of the contract, within the time that a call may take. op
 // names it in errors.
 func (s *Store) do(ctx context.Context, op string, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err := ctx.Err()
 	if err == nil {
@@ -152,7 +152,7 @@ func (s *Store) do(ctx context.Context, op string, f func(context.Context) error
 	if err == nil {
 		err = f(ctx)
 	}
-	return fail(ctx, op, err)
+	return contractError(ctx, op, err)
 }
 
 // first returns one document. ErrNotFound: there is none.

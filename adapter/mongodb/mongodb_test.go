@@ -55,24 +55,25 @@ func answers(host string) bool {
 // A shared store is one that a NextAuth.js application has open as well.
 type shared struct {
 	*Store
-	gate     *gate
+	proxy    *faultProxy
 	location string
 	options  Options
 }
 
-// location is a new database behind a gate, dropped at the end.
-func location(t testing.TB) (string, *gate) {
+// location returns the URL of a new database behind a faultProxy. The database is
+// dropped when the test ends.
+func location(t testing.TB) (string, *faultProxy) {
 	t.Helper()
 	u, err := url.Parse(server(t))
 	if err != nil {
 		t.Fatal("the server's URL cannot be parsed")
 	}
-	g := newGate(t, u.Host)
+	g := newFaultProxy(t, u.Host)
 	u.Host = g.listener.Addr().String()
 	u.Path = fmt.Sprintf("/authsvc_test_%d_%s", time.Now().Unix(), strings.ToLower(rand.Text()[:10]))
 	q := u.Query()
 	q.Set("directConnection", "true")
-	q.Set("serverMonitoringMode", "poll") // the gate passes on one answer to one question
+	q.Set("serverMonitoringMode", "poll") // the proxy passes on one answer per request
 	u.RawQuery = q.Encode()
 	return u.String(), g
 }
@@ -80,13 +81,13 @@ func location(t testing.TB) (string, *gate) {
 func newShared(t testing.TB, o Options) shared {
 	t.Helper()
 	at, g := location(t)
-	at += "&timeoutMS=30000" // 64 callers may wait for each other long
+	at += "&timeoutMS=30000" // 64 callers may have to wait for each other
 	s, err := Open(t.Context(), at, Options{Naming: o.Naming, Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		g.spoil(0, 0, false)
+		g.failNth(0, 0, false)
 		if err := s.db.Drop(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -131,22 +132,22 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 	return err
 }
 
-// few bounds how many cases run at once: FerretDB keeps each database in a
+// parallelStores bounds how many cases run at once: FerretDB keeps each database in a
 // file of its own, and they share the machine.
-var few = make(chan struct{}, 3)
+var parallelStores = make(chan struct{}, 3)
 
 func TestAdapter(t *testing.T) {
 	t.Parallel()
 	server(t)
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter {
-		few <- struct{}{}
-		t.Cleanup(func() { <-few })
+		parallelStores <- struct{}{}
+		t.Cleanup(func() { <-parallelStores })
 		return newShared(t, Options{})
 	})
 }
 
-// Every field of a record, under its name, and none besides; what is written
-// by other names is read, changed and found by them.
+// TestRenamed: with other names of collections and fields, records have exactly
+// the renamed fields, and are read, changed and found by them.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{Naming: Naming{
@@ -157,7 +158,7 @@ func TestRenamed(t *testing.T) {
 	u := authsvc.User{Name: "n", Email: "e", Image: "i"}
 	acc := authsvc.Account{Type: "t", Provider: "p", ProviderAccountID: "1", RefreshToken: "r", AccessToken: "a", ExpiresAt: 1,
 		TokenType: "b", Scope: "s", IDToken: "i", SessionState: "x"}
-	rec := record("s")
+	rec := testSession("s")
 	u, err := s.SignUp(t.Context(), u, &acc, &rec)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +225,7 @@ func BenchmarkGetSession(b *testing.B) {
 	})
 }
 
-// The store has a clock, and tells it as it is.
+// TestNow: Now returns the time of the server.
 func TestNow(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

@@ -10,7 +10,7 @@ import (
 	"authsvc"
 )
 
-// together runs functions at once.
+// together runs functions concurrently.
 func together(fs ...func()) {
 	var wg sync.WaitGroup
 	for _, f := range fs {
@@ -19,8 +19,8 @@ func together(fs ...func()) {
 	wg.Wait()
 }
 
-// Whatever happens between two commands of a step, nothing is left of nobody,
-// nothing comes back, and nothing is removed that was made after it.
+// TestIntervention runs one step between any two commands of another. No records
+// without a user are left, nothing deleted comes back, and nothing newer is removed.
 func TestIntervention(t *testing.T) {
 	t.Parallel()
 	server(t)
@@ -31,10 +31,10 @@ func TestIntervention(t *testing.T) {
 		judge   func(t *testing.T, s shared, id string, stepErr, betweenErr error)
 	}{
 		"link, delete":    {bareUser, tryLinkAccount, tryDeleteUser, judgeLinkDeleted},
-		"sign up, unlink": {nothing, trySignUp, tryUnlink, judgeSignUpUnlinked},
+		"sign up, unlink": {noSetup, trySignUp, tryUnlink, judgeSignUpUnlinked},
 		"renew, sign out": {unprovedUser, tryRenew, trySignOut, judgeSignedOut},
 		"sign out, renew": {unprovedUser, trySignOut, tryRenew, judgeSignedOut},
-		"sign up, prove":  {nothing, trySignUp, tryProveEmail, judgeSignUpProved},
+		"sign up, prove":  {noSetup, trySignUp, tryProveEmail, judgeSignUpProved},
 		"link, unlink":    {linkedUser, tryLinkSecond, tryUnlink, judgeLinkUnlinked},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,12 +49,12 @@ func TestIntervention(t *testing.T) {
 				c.prepare(t, s, id)
 				done = false
 				var betweenErr error
-				s.gate.before(n, func() {
+				s.proxy.before(n, func() {
 					done = true
 					betweenErr = c.between(t, s, id)
 				})
 				stepErr := c.step(t, s, id)
-				s.gate.spoil(0, 0, false)
+				s.proxy.failNth(0, 0, false)
 				if done { // else the step had fewer commands
 					c.judge(t, s, id, stepErr, betweenErr)
 				}
@@ -70,27 +70,27 @@ func TestIntervention(t *testing.T) {
 }
 
 func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr error) {
-	if s.known(t, id) {
+	if s.userExists(t, id) {
 		t.Error("not deleted")
 	}
 	if deleteErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrNotFound) && !errors.Is(linkErr, authsvc.ErrStale) {
 		t.Error(linkErr, deleteErr)
 	}
-	if is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))) {
+	if exists[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))) {
 		t.Error("an account of nobody is left")
 	}
 }
 
-// The sign-up fails as a whole, or it was over before.
+// judgeSignUpUnlinked: the sign-up fails as a whole, or was complete before.
 func judgeSignUpUnlinked(t *testing.T, s shared, id string, signUpErr, _ error) {
-	known, linked, signedIn := s.known(t, id), s.linked(t, id), s.signedIn(t, id)
+	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
 	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, authsvc.ErrConflict)) || signUpErr == nil && !(known && linked && signedIn) {
 		t.Errorf("sign-up: %v, but user %v, account %v, session %v", signUpErr, known, linked, signedIn)
 	}
 }
 
 func tryRenew(t *testing.T, s shared, id string) error {
-	return s.UpdateSession(t.Context(), record(id))
+	return s.UpdateSession(t.Context(), testSession(id))
 }
 
 func trySignOut(t *testing.T, s shared, id string) error {
@@ -109,7 +109,7 @@ func judgeSignedOut(t *testing.T, s shared, id string, stepErr, betweenErr error
 	}
 }
 
-// The user whose address was proved stays, the sign-up that it overtook does not.
+// judgeSignUpProved: the user whose address was proved stays, the sign-up is undone.
 func judgeSignUpProved(t *testing.T, s shared, id string, signUpErr, proofErr error) {
 	if proofErr != nil {
 		if signUpErr != nil || !errors.Is(proofErr, authsvc.ErrNotFound) {
@@ -135,24 +135,24 @@ func tryLinkSecond(t *testing.T, s shared, id string) error {
 	if err != nil {
 		return err
 	}
-	acc := identified("second " + id)
+	acc := testAccount("second " + id)
 	acc.UserID = u.ID
 	_, err = s.LinkAccount(t.Context(), acc, u.Epoch)
 	return err
 }
 
-// Either the link came first, or it is stale and nothing is left of it.
+// judgeLinkUnlinked: the link came first, or it is stale and nothing of it is left.
 func judgeLinkUnlinked(t *testing.T, s shared, id string, linkErr, unlinkErr error) {
 	if unlinkErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrStale) && !errors.Is(linkErr, authsvc.ErrNotFound) {
 		t.Error(linkErr, unlinkErr)
 	}
-	if there := is[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", "second "+id))); there != (linkErr == nil) {
+	if there := exists[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", "second "+id))); there != (linkErr == nil) {
 		t.Errorf("link: %v, but stored: %v", linkErr, there)
 	}
 }
 
-// Of two proofs of one address, one of which begins before some command of the
-// other, the later takes nothing from whoever was first.
+// TestProofsOverlapping: of two overlapping proofs of one address, the later one
+// removes nothing that was added after the first.
 func TestProofsOverlapping(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -162,7 +162,7 @@ func TestProofsOverlapping(t *testing.T) {
 		unprovedUser(t, s, id)
 		second := make(chan error, 1)
 		begun = false
-		s.gate.before(n, func() {
+		s.proxy.before(n, func() {
 			begun = true
 			go func() { second <- tryProveAndLink(t, s, id) }()
 			select { // it is done, or waits
@@ -175,7 +175,7 @@ func TestProofsOverlapping(t *testing.T) {
 		if begun {
 			judgeProvedTwice(t, s, id, first, <-second)
 		}
-		s.gate.spoil(0, 0, false)
+		s.proxy.failNth(0, 0, false)
 		if t.Failed() {
 			t.Fatalf("before command %d", n)
 		}
@@ -187,7 +187,7 @@ func tryProveAndLink(t *testing.T, s shared, id string) error {
 	if err := tryProveEmail(t, s, id); err != nil {
 		return err
 	}
-	acc := identified("own " + id)
+	acc := testAccount("own " + id)
 	u, err := s.GetUserByEmail(t.Context(), email(id))
 	if err != nil {
 		return err
@@ -210,8 +210,8 @@ func judgeProvedTwice(t *testing.T, s shared, id string, first, second error) {
 	}
 }
 
-// Of many deletions of one user, which may also be renewed and signed in,
-// nothing stays.
+// TestDeleteRacingSessions: concurrent deletions, renewals and sign-ins of one user
+// leave no session.
 func TestDeleteRacingSessions(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -219,7 +219,7 @@ func TestDeleteRacingSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := s.userID(t, "a")
-	rec := record("a")
+	rec := testSession("a")
 	var fs []func()
 	for i := range 16 {
 		fs = append(fs, func() {
@@ -227,13 +227,13 @@ func TestDeleteRacingSessions(t *testing.T) {
 				t.Error(err)
 			}
 		}, func() {
-			more := record(fmt.Sprint("more ", i))
+			more := testSession(fmt.Sprint("more ", i))
 			more.UserID = user
 			if _, err := s.CreateSession(t.Context(), more); err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrStale) {
 				t.Error(err)
 			}
 		}, func() {
-			if err := s.DeleteUser(t.Context(), user, ending(user)); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			if err := s.DeleteUser(t.Context(), user, endSessionsOf(user)); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 				t.Error(err)
 			}
 		})

@@ -13,31 +13,33 @@ import (
 
 // The log of revocations. A record is one document:
 //
-//	_id      the key
-//	user     whom it is about
-//	seq      its number; the highest of a user's is the user's epoch
-//	accounts the number of a first proof: see epochs
-//	pending  the number of its latest write, until it is entered
-//	cursor   its place in the log, once it is entered
+//	_id        the key
+//	user       the id of the user whom it concerns
+//	seq        its number; the highest of a user's records is the user's epoch
+//	accounts   the number of a first proof; see epochs
+//	pending    the number of its latest write, until it is published
+//	cursor     its position in the log, once it is published
+//	not_before the latest one of all writes of the key
+//	expires    the latest one of all writes of the key
 //
-// and not_before and expires, of which it keeps the latest. Numbers come from
-// one counter.
+// Numbers come from one counter.
 //
-// What takes access back is one write of seq: at once, all that notes a lower
-// epoch has ended, and what notes the epoch of before can no longer be written.
-// What has no number, since NextAuth.js or an earlier version wrote it, ends by
-// being removed, and entitles until it is. So it is removed between two such
-// writes: whoever was entitled by it has noted an epoch below the second.
+// A single write of seq revokes access: it ends everything that carries a lower
+// epoch, and nothing with the previous epoch can be written any more. Records
+// without a number, written by NextAuth.js or an earlier version, have to be
+// deleted, and grant access until they are. They are deleted between two writes of
+// seq, so that whatever was granted on their strength carries an epoch below the
+// second one.
 
-// sequenceKey is where authsvc_meta counts.
+// sequenceKey is the key of the counter in authsvc_meta.
 const sequenceKey = "authsvc_sequence"
 
-// sessionsKey begins the key of what is of all sessions of a user.
+// sessionsKey begins the key of a revocation of all sessions of a user.
 const sessionsKey = "user:"
 
-// numbers takes n new numbers and returns the last of them.
-func (s *Store) numbers(ctx context.Context, n int64) (last int64, err error) {
-	may := func(err error) bool { return outcomeUnknown(err) || duplicate(err) } // some may be lost
+// takeNumbers advances the counter by n and returns the last of the n numbers.
+func (s *Store) takeNumbers(ctx context.Context, n int64) (last int64, err error) {
+	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) } // a retry may skip some
 	err = retry(ctx, may, func() error {
 		raw, err := s.meta().FindOneAndUpdate(ctx, by("_id", sequenceKey), bson.D{{Key: "$inc", Value: by("seq", n)}},
 			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Raw()
@@ -47,29 +49,28 @@ func (s *Store) numbers(ctx context.Context, n int64) (last int64, err error) {
 	return last, err
 }
 
-// reserve takes n new numbers for r and returns the last of them. None is less
-// than the time in microseconds, so that no number returns when the counter was
-// lost or set back.
-func (s *Store) reserve(ctx context.Context, r *authsvc.Revocation, n int64) (last int64, err error) {
+// takeNumbersFor is takeNumbers with numbers that are not below the time of r in
+// microseconds, so that none repeats after the counter was lost or set back.
+func (s *Store) takeNumbersFor(ctx context.Context, r *authsvc.Revocation, n int64) (last int64, err error) {
 	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
 		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
 			return 0, err
 		}
 	}
-	return s.numbers(ctx, n)
+	return s.takeNumbers(ctx, n)
 }
 
-// counted is the number that was taken last.
-func (s *Store) counted(ctx context.Context) (int64, error) {
+// lastNumber returns the number that was taken last.
+func (s *Store) lastNumber(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", sequenceKey))
 	return d.number("seq"), ignore(authsvc.ErrNotFound, err)
 }
 
-// epochs are what the log knows of a user.
+// epochs are the numbers of the revocations of a user.
 type epochs struct {
 	user     int64 // User.Epoch
 	sessions int64 // User.SessionEpoch
-	accounts int64 // of the first proof; what was linked at a lower one does not count
+	accounts int64 // of the first proof; accounts that were linked at a lower one are invalid
 }
 
 func (s *Store) epochs(ctx context.Context, userID string) (epochs, error) {
@@ -77,9 +78,10 @@ func (s *Store) epochs(ctx context.Context, userID string) (epochs, error) {
 	return all[userID], err
 }
 
-// epochsOf are those of users, by id. While records are being written the one
-// that is read first may be older than the others. What is then found equal to
-// an epoch that was noted earlier was so at that moment, since epochs only grow.
+// epochsOf returns the epochs of users by id. Concurrent writes may make the result
+// older than the moment of return. An epoch that is still equal to one that was
+// read earlier was nevertheless in force at some moment in between, since epochs
+// only grow.
 func (s *Store) epochsOf(ctx context.Context, userIDs ...string) (map[string]epochs, error) {
 	users, keys := bson.A{}, bson.A{}
 	for _, id := range userIDs {
@@ -102,7 +104,7 @@ func (s *Store) epochsOf(ctx context.Context, userIDs ...string) (map[string]epo
 	return all, err
 }
 
-// unchanged reports ErrStale when the epoch is not that of the user any more.
+// unchanged returns ErrStale if the user's epoch is not epoch any more.
 func (s *Store) unchanged(ctx context.Context, userID string, epoch int64) error {
 	e, err := s.epochs(ctx, userID)
 	if err == nil && e.user != epoch {
@@ -121,60 +123,61 @@ func (s *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err e
 	return epoch, err
 }
 
-// A kind of revocation, beside what its key says.
-type kind struct {
-	accounts bool  // a first proof: what was linked before does not count either
-	epoch    int64 // of the user, while which only the first proof is made
+// A revocationKind says what a revocation ends besides what its key says.
+type revocationKind struct {
+	accounts bool  // a first proof: accounts that were linked earlier end, too
+	epoch    int64 // of a first proof: the epoch of the user that it requires
 }
 
-var ofSessions = kind{}
+var sessionRevocation = revocationKind{}
 
-func ofProof(epoch int64) kind { return kind{true, epoch} }
+func proofRevocation(epoch int64) revocationKind { return revocationKind{true, epoch} }
 
-// raise writes r under a new number, which becomes the user's epoch. Numbers
-// may be written in another order than they were taken in: if a higher one was
-// there, which somebody may have noted before, a still higher one is needed.
-func (s *Store) raise(ctx context.Context, r *authsvc.Revocation, of kind) error {
-	n, err := s.reserve(ctx, r, 1)
+// raiseEpoch writes r with a new number, which becomes the user's epoch. Numbers
+// may be written out of order: if a higher one is already there, which a sign-in
+// may have read, it takes a still higher one.
+func (s *Store) raiseEpoch(ctx context.Context, r *authsvc.Revocation, of revocationKind) error {
+	n, err := s.takeNumbersFor(ctx, r, 1)
 	if err != nil {
 		return err
 	}
-	return s.raiseTo(ctx, r, of, n)
+	return s.raiseEpochTo(ctx, r, of, n)
 }
 
-// raiseTo is raise with a number that was taken already.
-func (s *Store) raiseTo(ctx context.Context, r *authsvc.Revocation, of kind, n int64) error {
+// raiseEpochTo is raiseEpoch, beginning with a number that was taken already.
+func (s *Store) raiseEpochTo(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
 	for try := 1; ; try++ {
-		before, err := s.write(ctx, r, of, n)
+		before, err := s.writeRevocation(ctx, r, of, n)
 		if err != nil {
 			return err
 		}
 		if before < n {
-			first, err := s.highest(ctx, r)
+			first, err := s.isHighest(ctx, r)
 			if err != nil || first {
 				return err
 			}
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := wait(ctx, try); err != nil {
 			return err
 		}
-		if n, err = s.numbers(ctx, 1); err != nil {
+		if n, err = s.takeNumbers(ctx, 1); err != nil {
 			return err
 		}
 	}
 }
 
-// write merges r into its record, whose number before it returns.
-func (s *Store) write(ctx context.Context, r *authsvc.Revocation, of kind, n int64) (before int64, err error) {
-	d, err := s.replaced(ctx, s.revocations(), r.Key, recordOf(r, n, of))
+// writeRevocation merges r into its record and returns the record's previous
+// number.
+func (s *Store) writeRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) (before int64, err error) {
+	d, err := s.replaced(ctx, s.revocations(), r.Key, revocationUpdate(r, n, of))
 	if err == nil {
 		r.Seq = n
 	}
 	return d.number("seq"), err
 }
 
-// highest reports whether no other record about the user has a higher number.
-func (s *Store) highest(ctx context.Context, r *authsvc.Revocation) (bool, error) {
+// isHighest reports whether no other record about the user has a higher number.
+func (s *Store) isHighest(ctx context.Context, r *authsvc.Revocation) (bool, error) {
 	if r.UserID == "" {
 		return true, nil
 	}
@@ -183,8 +186,8 @@ func (s *Store) highest(ctx context.Context, r *authsvc.Revocation) (bool, error
 	return errors.Is(err, authsvc.ErrNotFound), ignore(authsvc.ErrNotFound, err)
 }
 
-// recordOf merges r into what is stored.
-func recordOf(r *authsvc.Revocation, n int64, of kind) bson.D {
+// revocationUpdate returns the update that merges r into its record.
+func revocationUpdate(r *authsvc.Revocation, n int64, of revocationKind) bson.D {
 	latest := bson.D{{Key: "seq", Value: n}, {Key: "not_before", Value: date(r.NotBefore)}, {Key: "expires", Value: date(r.Expires)}}
 	if of.accounts {
 		latest = append(latest, bson.E{Key: "accounts", Value: n})
@@ -196,85 +199,86 @@ func recordOf(r *authsvc.Revocation, n int64, of kind) bson.D {
 	return bson.D{{Key: "$max", Value: latest}, {Key: "$set", Value: set}}
 }
 
-// enter gives what raise has written its place in the log. Until then, and if
-// its writer dies before, every reader is told of it. Whoever wrote to the same
-// record in between does it for both.
-func (s *Store) enter(ctx context.Context, r *authsvc.Revocation) {
+// publish gives a record that raiseEpoch wrote its position in the log. Until then,
+// also if the writer dies, every reader gets the record. If somebody else wrote to
+// it in between, their publish serves both.
+func (s *Store) publish(ctx context.Context, r *authsvc.Revocation) {
 	undo(ctx, func(ctx context.Context) {
-		if n, err := s.numbers(ctx, 1); err == nil {
-			s.enterAs(ctx, r, n) //nolint:errcheck // it stays pending
+		if n, err := s.takeNumbers(ctx, 1); err == nil {
+			s.publishAt(ctx, r, n) //nolint:errcheck // it stays pending
 		}
 	})
 }
 
-// enterAs enters r with a number. At rest nobody takes one between that of r
-// and this, and n-1 is that of r.
-func (s *Store) enterAs(ctx context.Context, r *authsvc.Revocation, n int64) error {
+// publishAt publishes r at position n-1, where n is a number that was taken after r
+// was written. Without concurrent writers, n-1 is the number of r itself.
+func (s *Store) publishAt(ctx context.Context, r *authsvc.Revocation, n int64) error {
 	return s.change(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: r.Seq}),
 		bson.D{{Key: "$max", Value: by("cursor", n-1)}, {Key: "$unset", Value: by("pending", "")}})
 }
 
-// revoke writes one record.
+// revoke writes and publishes one record.
 func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
-	err := s.raise(ctx, r, ofSessions)
+	err := s.raiseEpoch(ctx, r, sessionRevocation)
 	if err == nil {
-		s.enter(ctx, r)
+		s.publish(ctx, r)
 	}
 	return err
 }
 
-// takeBack writes r and removes what it is of, in a way that leaves nothing to
-// those who are just using it; see above. It returns the number that it wanted,
-// which is less than the user's epoch when access was taken back meanwhile. If
-// it is interrupted the record is pending and the next try does it all.
-func (s *Store) takeBack(ctx context.Context, r *authsvc.Revocation, of kind, remove func(context.Context) error) (n int64, err error) {
-	n, err = s.reserve(ctx, r, 2)
+// revokeAndRemove calls remove between two writes of r, so that nothing is left to
+// a concurrent sign-in; see the top of this file. It returns the number that it
+// took for the second write, which is less than the user's epoch if there was
+// another revocation meanwhile. If it is interrupted the record stays pending, and
+// the next attempt repeats everything.
+func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of revocationKind, remove func(context.Context) error) (n int64, err error) {
+	n, err = s.takeNumbersFor(ctx, r, 2)
 	if err == nil {
-		err = s.begin(ctx, r, of, n-1)
+		err = s.beginRevocation(ctx, r, of, n-1)
 	}
 	if err == nil {
 		err = remove(ctx)
 	}
 	if err == nil {
-		err = s.raiseTo(ctx, r, of, n)
+		err = s.raiseEpochTo(ctx, r, of, n)
 	}
 	if err == nil {
-		s.enter(ctx, r)
+		s.publish(ctx, r)
 	}
 	return n, err
 }
 
-// begin is the first write of takeBack. That of a proof is made while no other
-// record under its key, which is one of what takes all access back, is later
-// than the epoch that the proof noted.
-func (s *Store) begin(ctx context.Context, r *authsvc.Revocation, of kind, n int64) error {
+// beginRevocation is the first write of revokeAndRemove. A first proof is written
+// only if no revocation of all sessions of the user is later than the epoch that
+// the proof has read; otherwise the result is ErrStale.
+func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
 	if !of.accounts {
-		_, err := s.write(ctx, r, of, n)
+		_, err := s.writeRevocation(ctx, r, of, n)
 		return err
 	}
 	earlier := by("_id", r.Key, bson.E{Key: "seq", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: of.epoch}}}}})
 	for try := 1; ; try++ {
 		err := retry(ctx, outcomeUnknown, func() error {
-			_, err := s.revocations().UpdateOne(ctx, earlier, recordOf(r, n, of), options.UpdateOne().SetUpsert(true))
+			_, err := s.revocations().UpdateOne(ctx, earlier, revocationUpdate(r, n, of), options.UpdateOne().SetUpsert(true))
 			return err
 		})
 		if err == nil {
 			r.Seq = n
 		}
-		if !duplicate(err) { // else a record is there that is later, or was not there a moment ago
+		if !isDuplicate(err) { // a duplicate: the record is later than the epoch, or was created just now
 			return err
 		}
 		if err := s.unchanged(ctx, r.UserID, of.epoch); err != nil {
 			return err
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := wait(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// Revoke implements [authsvc.Adapter]. Each record counts from its own write
-// on; whoever is told of an error tries again.
+// Revoke implements [authsvc.Adapter]. Each record takes effect when it is
+// written; after an error, the caller repeats the call.
 func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	return s.do(ctx, "revoke", func(ctx context.Context) error {
 		for _, r := range list {
@@ -288,20 +292,19 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 
 // Revocations implements [authsvc.Adapter].
 //
-// The number n that a record is entered with, as n-1, is taken after the record
-// was written. The reader goes on from at most counted-1, and looks for what is
-// pending, then for what is entered, after it has read counted. So when it goes
-// on from n-1 or later, n had been taken, and the record had been written,
-// before it looked: it found it pending, or else entered as n-1 or later, on
-// this page or one to come.
+// A record is published at n-1, where n is taken after the record was written. The
+// reader first reads the last number, then the pending records, then the published
+// ones, and its next cursor is at most last-1. So if its cursor is n-1 or more, n
+// was taken, and the record written, before it looked: it found the record
+// pending, or published at n-1 or later, on this page or a following one.
 //
-// If counted is less than where the reader has been, the database was set back
-// to an earlier state, and it begins anew.
+// If the last number is below the reader's cursor, the database was restored to an
+// earlier state, and the reader starts again.
 func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	next = after
 	err = s.do(ctx, "revocations", func(ctx context.Context) error {
 		for {
-			counted, err := s.counted(ctx)
+			last, err := s.lastNumber(ctx)
 			if err != nil {
 				return err
 			}
@@ -309,7 +312,7 @@ func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 			if err != nil {
 				return err
 			}
-			if counted-1 < after {
+			if last-1 < after {
 				after, next = 0, 0
 			}
 			page, err := s.list(ctx, s.revocations(), by("cursor", bson.D{{Key: "$gt", Value: after}}),
@@ -319,11 +322,11 @@ func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 			}
 			list = readRevocations(append(page, found...))
 			if len(page) > 0 {
-				next = max(after, min(page[len(page)-1].number("cursor"), counted-1))
+				next = max(after, min(page[len(page)-1].number("cursor"), last-1))
 			}
 			if next > after || len(page) < limit {
 				return nil
-			} // else there may be more behind what was written just now
+			} // a full page, but all of it at last-1 or later: read the last number again
 		}
 	})
 	if err != nil {

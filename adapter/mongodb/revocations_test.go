@@ -10,15 +10,15 @@ import (
 	"authsvc"
 )
 
-// A number that is written after a higher one is not enough: what began at the
-// higher one began before.
+// TestNumberWrittenLate: a revocation whose number is written after a higher one
+// takes a new number, so that it covers sessions that carry the higher one.
 func TestNumberWrittenLate(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	for name, key := range map[string]string{"same key": sessionsKey + "ann", "another key": "by:p:ann"} {
-		slow, quick := ending("ann"), ending("ann")
+		slow, quick := endSessionsOf("ann"), endSessionsOf("ann")
 		quick.Key = key
-		s.gate.before(3, func() { // 1: the least number; 2: the number; 3: the record
+		s.proxy.before(3, func() { // 1: the least number; 2: the number; 3: the record
 			if err := s.Revoke(t.Context(), quick); err != nil {
 				t.Error(err)
 			}
@@ -26,7 +26,7 @@ func TestNumberWrittenLate(t *testing.T) {
 		if err := s.Revoke(t.Context(), slow); err != nil {
 			t.Error(err)
 		}
-		s.gate.spoil(0, 0, false)
+		s.proxy.failNth(0, 0, false)
 		if slow.Seq <= quick.Seq {
 			t.Errorf("%s: %d, then %d", name, quick.Seq, slow.Seq)
 		}
@@ -60,15 +60,15 @@ func (l *listener) catchUp(t *testing.T) {
 	}
 }
 
-// Whoever reads on from the cursor hears of every record with the number that
-// it has in the end, wherever reader, writer and other writers are.
+// TestLogMissesNothing: a reader that goes on from its cursor gets every record with
+// its final number, however reader and writers overlap.
 func TestLogMissesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	l := &listener{shared: s, heard: map[string]int64{}}
 	other := 0
 	revoke := func(key string) *authsvc.Revocation {
-		r := ending("ann")
+		r := endSessionsOf("ann")
 		r.Key = key
 		if err := s.Revoke(t.Context(), r); err != nil {
 			t.Error(err)
@@ -84,9 +84,9 @@ func TestLogMissesNothing(t *testing.T) {
 	for name, f := range between {
 		for n, reached := 1, true; reached; n++ {
 			reached = false
-			s.gate.before(n, func() { reached = true; f() })
+			s.proxy.before(n, func() { reached = true; f() })
 			r := revoke("same") // written in between
-			s.gate.spoil(0, 0, false)
+			s.proxy.failNth(0, 0, false)
 			l.catchUp(t)
 			if l.heard["same"] < r.Seq {
 				t.Errorf("%s before command %d: heard %d of %d", name, n, l.heard["same"], r.Seq)
@@ -96,12 +96,12 @@ func TestLogMissesNothing(t *testing.T) {
 	for n, reached := 1, true; reached; n++ { // written while somebody reads
 		reached = false
 		var r, o *authsvc.Revocation
-		s.gate.before(n, func() {
+		s.proxy.before(n, func() {
 			reached = true
 			r, o = revoke("same"), revoke("after it")
 		})
 		l.read(t)
-		s.gate.spoil(0, 0, false)
+		s.proxy.failNth(0, 0, false)
 		l.catchUp(t)
 		if reached && (l.heard["same"] < r.Seq || l.heard["after it"] < o.Seq) {
 			t.Errorf("written before command %d of a reader: heard %v, want %d and %d", n, l.heard, r.Seq, o.Seq)
@@ -109,32 +109,32 @@ func TestLogMissesNothing(t *testing.T) {
 	}
 }
 
-// So do those who read while a writer is slow to enter what it has written, and
-// another one is done.
+// TestSlowWriter: a reader misses nothing while one writer has not yet published its
+// record and another has.
 func TestSlowWriter(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	l := &listener{shared: s, heard: map[string]int64{}}
-	slow := ending("slow")
+	slow := endSessionsOf("slow")
 	var n int64
-	s.gate.before(3, func() { // 1: the number; 2: what is pending; 3: what is entered
-		err := s.raise(t.Context(), slow, ofSessions)
+	s.proxy.before(3, func() { // 1: the number; 2: pending records; 3: published records
+		err := s.raiseEpoch(t.Context(), slow, sessionRevocation)
 		if err == nil {
-			n, err = s.numbers(t.Context(), 1)
+			n, err = s.takeNumbers(t.Context(), 1)
 		}
 		if err == nil {
-			err = s.Revoke(t.Context(), ending("quick"))
+			err = s.Revoke(t.Context(), endSessionsOf("quick"))
 		}
 		if err != nil {
 			t.Error(err)
 		}
 	})
 	l.read(t)
-	s.gate.spoil(0, 0, false)
+	s.proxy.failNth(0, 0, false)
 	if l.heard["user:quick"] == 0 {
 		t.Error("the quick one is not heard yet")
 	}
-	if err := s.enterAs(t.Context(), slow, n); err != nil {
+	if err := s.publishAt(t.Context(), slow, n); err != nil {
 		t.Fatal(err)
 	}
 	l.catchUp(t)
@@ -143,18 +143,18 @@ func TestSlowWriter(t *testing.T) {
 	}
 }
 
-// What a writer that died has written counts, and everybody is told of it until
-// the next writer enters it.
+// TestDeadWriter: a record whose writer died is in force, and all readers get it
+// until the next writer publishes it.
 func TestDeadWriter(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	linkedUser(t, s, "ann")
-	r := ending(s.userID(t, "ann"))
-	s.gate.spoil(3, answerAfter, true) // 1: the least number; 2: the number; 3: the record
+	r := endSessionsOf(s.userID(t, "ann"))
+	s.proxy.failNth(3, answerAfter, true) // 1: the least number; 2: the number; 3: the record
 	if _, err := s.EndSessions(t.Context(), r.UserID, r); err == nil {
 		t.Fatal("not killed")
 	}
-	s.gate.spoil(0, 0, false)
+	s.proxy.failNth(0, 0, false)
 	if s.signedIn(t, "ann") {
 		t.Error("the session lives")
 	}
@@ -180,13 +180,14 @@ func TestDeadWriter(t *testing.T) {
 	}
 }
 
-// A database that was set back to an earlier state is read anew.
+// TestLogSetBack: a reader starts again after the database was restored to an
+// earlier state.
 func TestLogSetBack(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	l := &listener{shared: s, heard: map[string]int64{}}
 	for _, id := range []string{"a", "b", "c"} {
-		if err := s.Revoke(t.Context(), ending(id)); err != nil {
+		if err := s.Revoke(t.Context(), endSessionsOf(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +199,7 @@ func TestLogSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.catchUp(t)
-	r := ending("d")
+	r := endSessionsOf("d")
 	if err := s.Revoke(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

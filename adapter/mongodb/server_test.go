@@ -13,14 +13,14 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// acknowledged is what a server said that it did.
+// acknowledged records the sign-ups and sign-outs that succeeded.
 type acknowledged struct {
 	mu      sync.Mutex
 	in, out map[string]bool
 	n       atomic.Int64
 }
 
-func (a *acknowledged) note(list map[string]bool, id string) {
+func (a *acknowledged) add(list map[string]bool, id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list[id] = true
@@ -36,10 +36,10 @@ func (a *acknowledged) work(ctx context.Context, s *Store, worker int) {
 		if _, err := s.SignUp(ctx, authsvc.User{}, &acc, &rec); err != nil {
 			continue
 		}
-		a.note(a.in, id)
+		a.add(a.in, id)
 		if i%2 == 0 {
 			if _, err := s.DeleteSession(ctx, id); err == nil {
-				a.note(a.out, id)
+				a.add(a.out, id)
 			}
 		}
 	}
@@ -55,8 +55,8 @@ func (a *acknowledged) await(t *testing.T, more int64) {
 	}
 }
 
-// A server that is killed and comes back loses nothing that was acknowledged,
-// and the store finds it again by itself.
+// TestServerKilled: a server that is killed and restarted loses nothing that was
+// acknowledged, and the store reconnects by itself.
 func TestServerKilled(t *testing.T) {
 	server := servertest.OwnFerretDB(t)
 	s := again(t, server.URL, Options{Migrate: true})
@@ -91,7 +91,7 @@ func TestServerKilled(t *testing.T) {
 	t.Logf("%d sign-ups, %d sign-outs acknowledged", len(a.in), len(a.out))
 }
 
-// A server that hangs holds no call for long.
+// TestServerFrozen: a server that hangs does not block a call for long.
 func TestServerFrozen(t *testing.T) {
 	server := servertest.OwnFerretDB(t)
 	s := again(t, server.URL, Options{Migrate: true})

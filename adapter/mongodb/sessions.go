@@ -23,9 +23,9 @@ func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 		AuthTime: own.instant("auth_time"), Provider: own.text("provider")}
 }
 
-// ownFields are what authsvc knows of the session with an _id, but for its
-// epoch, which never changes. A document for an earlier session of the same
-// token does not refer to this one.
+// ownFields returns authsvc's own fields of the session with an _id, except its
+// epoch, which never changes. The reference to the _id keeps apart sessions that had
+// the same token one after the other.
 func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	var w writer
 	w.value("session", session)
@@ -35,7 +35,8 @@ func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	return &w
 }
 
-// insertSession writes the session last: its own document means nothing alone.
+// insertSession writes the session last: authsvc's own document has no effect
+// without it.
 func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID, userID any) error {
 	if rec.Digest == "" {
 		return errNoDigest
@@ -54,7 +55,7 @@ func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id
 func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) error {
 	d := append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}), ownFields(rec, id).set...)
 	err := s.insertNew(ctx, s.ownSessions(), d)
-	if !duplicate(err) {
+	if !isDuplicate(err) {
 		return err
 	}
 	old, err := s.first(ctx, s.ownSessions(), by("_id", rec.Digest))
@@ -76,23 +77,23 @@ func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord,
 
 // dropSession undoes insertSession.
 func (s *Store) dropSession(ctx context.Context, id bson.ObjectID) {
-	s.deleteAll(ctx, s.sessions(), by("_id", id))        //nolint:errcheck // of a missing user it means nothing
-	s.deleteAll(ctx, s.ownSessions(), by("session", id)) //nolint:errcheck // nor this of a missing session
+	s.deleteAll(ctx, s.sessions(), by("_id", id))        //nolint:errcheck // without its user it has no effect
+	s.deleteAll(ctx, s.ownSessions(), by("session", id)) //nolint:errcheck // nor has this without its session
 }
 
-// lives reports whether a session began at the epoch of its user's sessions or
-// later. One that NextAuth.js made has no epoch, and lives while it is stored:
-// what ends all sessions removes it. So people go on signing in to a NextAuth.js
-// application beside us after that, and a session that it stores in the very
-// moment stays, as it would without us. Sessions of an earlier version are
-// treated like these.
-func lives(own document, sessions int64) bool {
+// sessionValid reports whether a session began at the session epoch of its user or
+// later. A session of NextAuth.js has no epoch and is valid as long as it is stored:
+// whatever ends all sessions deletes it. So people can go on signing in to a
+// NextAuth.js application afterwards, and a session that it stores at that very
+// moment stays, as it would without authsvc. Sessions of earlier versions of
+// authsvc are treated the same.
+func sessionValid(own document, sessions int64) bool {
 	return !own.has("epoch") || own.number("epoch") >= sessions
 }
 
-// CreateSession implements [authsvc.Adapter]. The session is there before its
-// epoch is known to be right, but nobody has been told its token. One that is
-// written while its user is being deleted means nothing.
+// CreateSession implements [authsvc.Adapter]. It stores the session before it
+// compares the epoch, which does no harm, since nobody knows the token yet. A
+// session that is written while its user is being deleted has no effect.
 func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
 	id := bson.NewObjectID()
 	err := s.do(ctx, "create session", func(ctx context.Context) error {
@@ -144,8 +145,8 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 	return rec, u, err
 }
 
-// ownSession is what authsvc knows of a session, which may be nothing.
-// ErrNotFound: that it has ended.
+// ownSession returns authsvc's own document of a session, which may be empty.
+// ErrNotFound: the session has ended.
 func (s *Store) ownSession(ctx context.Context, session document, digest, userID string) (document, error) {
 	own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
 	if err = ignore(authsvc.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
@@ -155,15 +156,15 @@ func (s *Store) ownSession(ctx context.Context, session document, digest, userID
 		return own, nil
 	}
 	ended, err := s.first(ctx, s.revocations(), by("_id", sessionsKey+userID))
-	if err = ignore(authsvc.ErrNotFound, err); err == nil && !lives(own, ended.number("seq")) {
+	if err = ignore(authsvc.ErrNotFound, err); err == nil && !sessionValid(own, ended.number("seq")) {
 		err = authsvc.ErrNotFound
 	}
 	return own, err
 }
 
-// UpdateSession implements [authsvc.Adapter]. The session is changed in place
-// and never made; its own document, which another program's session gets now,
-// means nothing should the session be deleted in between.
+// UpdateSession implements [authsvc.Adapter]. It changes the session in place and
+// never creates one. Authsvc's own document, which the session of another program
+// gets here, has no effect if the session is deleted in between.
 func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
 	return s.do(ctx, "update session", func(ctx context.Context) error {
 		if rec.Digest == "" {
@@ -179,8 +180,8 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 	})
 }
 
-// DeleteSession implements [authsvc.Adapter]. The session goes first; if its
-// own document stays, it is swept when it expires.
+// DeleteSession implements [authsvc.Adapter]. It deletes the session first; if
+// authsvc's own document is left, it is swept when it expires.
 func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.SessionRecord, err error) {
 	err = s.do(ctx, "delete session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))
@@ -224,7 +225,7 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 			return err
 		}
 		for _, d := range found {
-			if own := owns[d.id("_id")]; lives(own, e.sessions) {
+			if own := owns[d.id("_id")]; sessionValid(own, e.sessions) {
 				list = append(list, s.readSession(d, own))
 			}
 		}
@@ -233,7 +234,7 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 	return list, err
 }
 
-// ownSessionsOf is what authsvc knows of sessions, by their ids.
+// ownSessionsOf returns authsvc's own documents of sessions, by the session's id.
 func (s *Store) ownSessionsOf(ctx context.Context, list []document) (map[string]document, error) {
 	found, err := s.list(ctx, s.ownSessions(), among("session", keys(list)), options.Find())
 	owns := map[string]document{}
@@ -247,9 +248,9 @@ func (s *Store) sessionsOf(ctx context.Context, userID string, o *options.FindOp
 	return s.list(ctx, s.sessions(), bson.D{refers(s.names.of("Session.userId"), userID)}, o)
 }
 
-// deleteEnded removes the sessions of a user that have ended by their number:
-// they were being made while the others were removed. Nobody would find them,
-// but NextAuth.js.
+// deleteEnded removes the sessions of a user with a lower number, which were
+// created while the others were being removed. Only NextAuth.js would still
+// accept them.
 func (s *Store) deleteEnded(ctx context.Context, userID string, number int64) error {
 	found, err := s.sessionsOf(ctx, userID, find("_id"))
 	if err != nil || len(found) == 0 {
@@ -261,7 +262,7 @@ func (s *Store) deleteEnded(ctx context.Context, userID string, number int64) er
 	}
 	ended := bson.A{}
 	for _, d := range found {
-		if !lives(owns[d.id("_id")], number) {
+		if !sessionValid(owns[d.id("_id")], number) {
 			ended = append(ended, d.key())
 		}
 	}
@@ -277,7 +278,7 @@ func (s *Store) deleteSessionsOf(ctx context.Context, userID string) (int, error
 	return s.deleteSessions(ctx, keys(found))
 }
 
-// deleteSessions removes sessions by _id, then what authsvc knew of them.
+// deleteSessions removes sessions by _id, then authsvc's own documents of them.
 func (s *Store) deleteSessions(ctx context.Context, ids bson.A) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil

@@ -12,12 +12,12 @@ import (
 	"authsvc"
 )
 
-// patrolled is how many accounts one sweep looks at for those without a user.
-const patrolled = 100
+// orphanBatch is how many accounts one sweep checks for a missing user.
+const orphanBatch = 100
 
-// A patrol goes round all accounts, a part with each sweep. There are no
-// foreign keys that would find what an interrupted deletion has left.
-type patrol struct {
+// An orphanScan goes round all accounts, one batch per sweep. MongoDB has no
+// foreign keys to remove what an interrupted deletion has left.
+type orphanScan struct {
 	mu    sync.Mutex
 	after bson.RawValue
 }
@@ -50,9 +50,9 @@ func (s *Store) sweeps(now time.Time) []func(context.Context, int) (int, error) 
 			if err != nil || len(found) == 0 {
 				return 0, err
 			}
-			n, err := s.deleteAll(ctx, c, append(among("_id", keys(found)), old)) // not if renewed meanwhile
+			n, err := s.deleteAll(ctx, c, append(among("_id", keys(found)), old)) // unless renewed meanwhile
 			if err == nil && c.Name() == s.sessions().Name() {
-				err = s.dropOrphans(ctx, keys(found))
+				err = s.dropOwnSessions(ctx, keys(found))
 			}
 			return n, err
 		}
@@ -70,8 +70,8 @@ func (s *Store) sweeps(now time.Time) []func(context.Context, int) (int, error) 
 	}
 }
 
-// present is which ids there are in a collection, as text.
-func (s *Store) present(ctx context.Context, c *mongo.Collection, ids bson.A) (map[string]bool, error) {
+// existingIDs returns which of the ids are in a collection, as text.
+func (s *Store) existingIDs(ctx context.Context, c *mongo.Collection, ids bson.A) (map[string]bool, error) {
 	there := map[string]bool{}
 	if len(ids) == 0 {
 		return there, nil
@@ -83,9 +83,9 @@ func (s *Store) present(ctx context.Context, c *mongo.Collection, ids bson.A) (m
 	return there, err
 }
 
-// gone is which sessions do not exist.
-func (s *Store) gone(ctx context.Context, sessions bson.A) (bson.A, error) {
-	there, err := s.present(ctx, s.sessions(), sessions)
+// missingSessions returns which of the sessions do not exist.
+func (s *Store) missingSessions(ctx context.Context, sessions bson.A) (bson.A, error) {
+	there, err := s.existingIDs(ctx, s.sessions(), sessions)
 	gone := bson.A{}
 	for _, id := range sessions {
 		if v, ok := id.(bson.RawValue); ok && !there[text(v)] {
@@ -95,17 +95,17 @@ func (s *Store) gone(ctx context.Context, sessions bson.A) (bson.A, error) {
 	return gone, err
 }
 
-// dropOrphans removes what authsvc knew of sessions that are gone.
-func (s *Store) dropOrphans(ctx context.Context, sessions bson.A) error {
-	gone, err := s.gone(ctx, sessions)
+// dropOwnSessions removes authsvc's own documents of sessions that do not exist.
+func (s *Store) dropOwnSessions(ctx context.Context, sessions bson.A) error {
+	gone, err := s.missingSessions(ctx, sessions)
 	if err == nil && len(gone) > 0 {
 		_, err = s.deleteAll(ctx, s.ownSessions(), among("session", gone))
 	}
 	return err
 }
 
-// sweepOwnSessions removes what other programs' sign-outs have left. The
-// session, not this document, says when it expires.
+// sweepOwnSessions removes authsvc's own documents of sessions that other programs
+// have deleted. The expiry of an existing session is in the session itself.
 func (s *Store) sweepOwnSessions(ctx context.Context, now time.Time, limit int) (int, error) {
 	old := by("expires", bson.D{{Key: "$lt", Value: date(now)}})
 	found, err := s.list(ctx, s.ownSessions(), old, find("session").SetLimit(int64(limit)))
@@ -116,22 +116,21 @@ func (s *Store) sweepOwnSessions(ctx context.Context, now time.Time, limit int) 
 	for _, d := range found {
 		sessions = append(sessions, d.Lookup("session"))
 	}
-	gone, err := s.gone(ctx, sessions)
+	gone, err := s.missingSessions(ctx, sessions)
 	if err != nil || len(gone) == 0 {
 		return 0, err
 	}
 	return s.deleteAll(ctx, s.ownSessions(), append(among("session", gone), old...))
 }
 
-// sweepAccounts removes accounts of users that do not exist, and links that were
-// abandoned.
+// sweepAccounts removes accounts of missing users, and abandoned links.
 func (s *Store) sweepAccounts(ctx context.Context, now time.Time, limit int) (n int, err error) {
 	found, err := s.orphans.next(ctx, s)
 	for _, account := range found {
 		if n >= limit {
 			break
 		}
-		err := s.bury(ctx, account, now)
+		err := s.deleteOrphan(ctx, account, now)
 		if err == nil {
 			n++
 		} else if !errors.Is(err, authsvc.ErrConflict) {
@@ -141,9 +140,9 @@ func (s *Store) sweepAccounts(ctx context.Context, now time.Time, limit int) (n 
 	return n, err
 }
 
-// next returns the accounts of the next part whose user is missing, and those
-// that cannot be judged by that; see bury.
-func (p *patrol) next(ctx context.Context, s *Store) (lost []document, err error) {
+// next returns those accounts of the next batch whose user is missing or that are
+// being linked, for deleteOrphan.
+func (p *orphanScan) next(ctx context.Context, s *Store) (lost []document, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	filter := bson.D{}
@@ -151,19 +150,19 @@ func (p *patrol) next(ctx context.Context, s *Store) (lost []document, err error
 		filter = following(p.after)
 	}
 	userID := s.names.of("Account.userId")
-	found, err := s.list(ctx, s.accounts(), filter, find("_id", userID, pendingField, linkingField).SetSort(ascending("_id")).SetLimit(patrolled))
+	found, err := s.list(ctx, s.accounts(), filter, find("_id", userID, pendingField, linkingField).SetSort(ascending("_id")).SetLimit(orphanBatch))
 	if err != nil {
 		return nil, err
 	}
 	p.after = bson.RawValue{}
-	if len(found) == patrolled {
+	if len(found) == orphanBatch {
 		p.after = found[len(found)-1].key()
 	}
 	users := bson.A{}
 	for _, d := range found {
 		users = append(users, values(d.id(userID))...)
 	}
-	there, err := s.present(ctx, s.users(), users)
+	there, err := s.existingIDs(ctx, s.users(), users)
 	if err != nil {
 		return nil, err
 	}

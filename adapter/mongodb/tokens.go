@@ -12,7 +12,7 @@ import (
 	"authsvc"
 )
 
-// maxPayload is how long a queued mail may be, in bytes.
+// maxPayload is the size limit of a queued mail, in bytes.
 const maxPayload = 64 << 10
 
 var (
@@ -20,8 +20,8 @@ var (
 	errSlots   = errors.New("no place in the mail queue after many tries")
 )
 
-// PutToken implements [authsvc.Adapter]. The token alone means nothing: nobody
-// has been told it.
+// PutToken implements [authsvc.Adapter]. A token whose mail was not stored does no
+// harm, since nobody knows it.
 func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	return s.do(ctx, "put token", func(ctx context.Context) error {
 		if len(m.Payload) > maxPayload {
@@ -41,7 +41,7 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 			{Key: s.names.of("VerificationToken.token"), Value: t.Token},
 			{Key: s.names.of("VerificationToken.expires"), Value: date(t.Expires)},
 		})
-		if !duplicate(err) {
+		if !isDuplicate(err) {
 			if err == nil {
 				err = s.insertMail(ctx, m, maxQueued)
 			}
@@ -80,7 +80,7 @@ func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) e
 		if err == nil {
 			return nil
 		}
-		if !duplicate(err) {
+		if !isDuplicate(err) {
 			undo(ctx, func(ctx context.Context) {
 				s.deleteAll(ctx, s.mails(), by("_id", m.ID, bson.E{Key: "slot", Value: slot})) //nolint:errcheck // without its token it is a mail too many
 			})
@@ -96,7 +96,7 @@ func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) e
 	return errSlots
 }
 
-// slot is a place by chance, of all at first, then of those that are free.
+// slot returns a random slot: of all on the first tries, then of the free ones.
 func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
 	if try < 2 {
 		return rand.Int64N(int64(maxQueued)), nil
@@ -134,8 +134,8 @@ func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t auth
 	return t, err
 }
 
-// VoidTokens implements [authsvc.Adapter]. What was interrupted is done again
-// by the next call: a token goes after its mail.
+// VoidTokens implements [authsvc.Adapter]. It removes each token after its mail, so
+// that the next call can finish an interrupted one.
 func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	return s.do(ctx, "void tokens", func(ctx context.Context) error {
 		links, err := s.list(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier), options.Find())
@@ -146,8 +146,8 @@ func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	})
 }
 
-// ClaimMail implements [authsvc.Adapter]. Should the answer be lost, the mail
-// is due again at retry.
+// ClaimMail implements [authsvc.Adapter]. If the answer is lost, the mail is due
+// again at that time.
 func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {
 	err = s.do(ctx, "claim mail", func(ctx context.Context) error {
 		return retry(ctx, notExecuted, func() error {

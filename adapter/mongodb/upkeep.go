@@ -11,10 +11,11 @@ import (
 	"authsvc"
 )
 
-// contenders bounds how often a count may fall between two changes by others.
-const contenders = 16
+// maxContention bounds how often Permit tries again because others changed the
+// same key.
+const maxContention = 16
 
-// UseOnce implements [authsvc.Adapter]. Should the answer be lost, the key is
+// UseOnce implements [authsvc.Adapter]. If the answer is lost, the key counts as
 // used.
 func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return s.do(ctx, "use once", func(ctx context.Context) error {
@@ -22,12 +23,12 @@ func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) erro
 	})
 }
 
-// Permit implements [authsvc.Adapter]. The time that is paid for is a number
-// of milliseconds, since the server adds to numbers only.
+// Permit implements [authsvc.Adapter]. The stored time is a number of
+// milliseconds, because the server cannot add to a date.
 func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
 	at, latest := now.UnixMilli(), now.Add(burst).UnixMilli()
 	err = s.do(ctx, "permit", func(ctx context.Context) error {
-		for range contenders {
+		for range maxContention {
 			counted, err := s.count(ctx, key, at, latest, interval.Milliseconds())
 			if err != nil || counted {
 				return err
@@ -36,12 +37,12 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 			if paid := d.number("expires"); err == nil && paid > latest {
 				most := latest + interval.Milliseconds()
 				wait = time.Duration(min(paid, most)-latest) * time.Millisecond
-				if paid > most { // of a clock or for a rate that is not in force
+				if paid > most { // written by a clock that was ahead, or for another rate
 					err = s.change(ctx, s.permits(), by("_id", key, bson.E{Key: "expires", Value: paid}), bson.D{{Key: "$set", Value: by("expires", most)}})
 				}
 				return ignore(authsvc.ErrNotFound, err)
 			}
-			if err = ignore(authsvc.ErrNotFound, err); err != nil { // else it has just changed
+			if err = ignore(authsvc.ErrNotFound, err); err != nil { // otherwise it has just changed
 				return err
 			}
 		}
@@ -50,8 +51,8 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 	return wait, err
 }
 
-// count counts an event unless that is refused. Of the three cases, ahead of
-// now, past and unknown, each is one atomic command.
+// count counts an event and reports whether it was permitted. Each of the three
+// cases (a stored time ahead of now, in the past, or none) is one atomic command.
 func (s *Store) count(ctx context.Context, key string, now, latest, interval int64) (bool, error) {
 	update := func(from bson.D, change bson.D, o *options.UpdateOneOptionsBuilder) (n int64, err error) {
 		err = retry(ctx, notExecuted, func() error {
@@ -69,7 +70,7 @@ func (s *Store) count(ctx context.Context, key string, now, latest, interval int
 		n, err = update(bson.D{{Key: "$lte", Value: now}}, bson.D{{Key: "$set", Value: by("expires", now+interval)}},
 			options.UpdateOne().SetUpsert(true))
 	}
-	if duplicate(err) {
+	if isDuplicate(err) {
 		return false, nil
 	}
 	return n > 0, err

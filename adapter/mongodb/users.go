@@ -41,9 +41,9 @@ func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) 
 	return u, err
 }
 
-// noted returns the user whom find finds, who must be the one with the id. The
-// epochs are read before it looks.
-func (s *Store) noted(ctx context.Context, id string, find func(epochs) (document, error)) (authsvc.User, error) {
+// findUser returns the user whom find finds, which must be the one with the id,
+// with epochs that were read before find was called.
+func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (document, error)) (authsvc.User, error) {
 	e, err := s.epochs(ctx, id)
 	if err != nil {
 		return authsvc.User{}, err
@@ -74,7 +74,7 @@ func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, e
 // GetUser implements [authsvc.Adapter].
 func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
 	return s.oneUser(ctx, "get user", func(ctx context.Context) (authsvc.User, error) {
-		return s.noted(ctx, id, func(epochs) (document, error) { return s.user(ctx, id) })
+		return s.findUser(ctx, id, func(epochs) (document, error) { return s.user(ctx, id) })
 	})
 }
 
@@ -91,7 +91,7 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 		if err != nil {
 			return authsvc.User{}, err
 		}
-		return s.noted(ctx, d.id("_id"), func(epochs) (document, error) {
+		return s.findUser(ctx, d.id("_id"), func(epochs) (document, error) {
 			return s.first(ctx, s.users(), append(has, bson.E{Key: "_id", Value: d.key()}))
 		})
 	})
@@ -106,7 +106,7 @@ func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountI
 			return authsvc.User{}, err
 		}
 		id := d.id(s.names.of("Account.userId"))
-		return s.noted(ctx, id, func(e epochs) (document, error) {
+		return s.findUser(ctx, id, func(e epochs) (document, error) {
 			if _, err := s.accountOf(ctx, provider, providerAccountID, id, e); err != nil {
 				return document{}, err
 			}
@@ -123,7 +123,7 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	set(w.instant, s.names.of("User.emailVerified"), change.EmailVerified)
 	set(w.text, s.names.of("User.image"), change.Image)
 	return s.oneUser(ctx, "update user", func(ctx context.Context) (authsvc.User, error) {
-		return s.noted(ctx, id, func(epochs) (document, error) {
+		return s.findUser(ctx, id, func(epochs) (document, error) {
 			if update := w.update(); len(update) > 0 {
 				return s.changed(ctx, s.users(), bson.D{refers("_id", id)}, update)
 			}
@@ -138,10 +138,10 @@ func set[T any](write func(string, T), field string, value *T) {
 	}
 }
 
-// DeleteUser implements [authsvc.Adapter]. The sessions end first, then the user
-// goes: what refers to it means nothing from then on. Whoever signs in between
-// the two is overtaken by the second number. A user that is gone already may
-// have left something to do, when the call before this one was interrupted.
+// DeleteUser implements [authsvc.Adapter]. It ends the sessions and then deletes
+// the user; from then on whatever refers to the user has no effect. The second
+// number of the revocation covers a sign-in between the two. If the user does not
+// exist, it finishes what an interrupted call may have left.
 func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
 	return s.do(ctx, "delete user", func(ctx context.Context) error {
 		_, err := s.user(ctx, id)
@@ -157,7 +157,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 			return err
 		}
 		mine := false
-		_, err = s.takeBack(ctx, r, ofSessions, func(ctx context.Context) (err error) {
+		_, err = s.revokeAndRemove(ctx, r, sessionRevocation, func(ctx context.Context) (err error) {
 			if mine, err = s.delete(ctx, s.users(), bson.D{refers("_id", id)}); err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 	})
 }
 
-// removeAllOf removes what refers to a user who is gone.
+// removeAllOf removes the accounts and sessions of a deleted user.
 func (s *Store) removeAllOf(ctx context.Context, id string) error {
 	_, err := s.deleteAll(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), id)})
 	if err == nil {

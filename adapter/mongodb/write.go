@@ -11,8 +11,8 @@ import (
 	"authsvc"
 )
 
-// insert stores a document whose _id, the first field, was made for it, and
-// therefore may be tried again: finding it there is having stored it.
+// insert stores a document with a new _id, the first field. It may therefore try
+// again: a duplicate of the _id means that an earlier try has stored it.
 func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error {
 	tries := 0
 	err := retry(ctx, outcomeUnknown, func() error {
@@ -20,7 +20,7 @@ func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error
 		_, err := c.InsertOne(ctx, d)
 		return err
 	})
-	if tries > 1 && duplicate(err) {
+	if tries > 1 && isDuplicate(err) {
 		if _, found := s.first(ctx, c, by("_id", d[0].Value)); found == nil {
 			return nil
 		}
@@ -28,9 +28,9 @@ func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error
 	return err
 }
 
-// insertNew stores a document whose _id is a key that others may use: it is
-// not tried again when it may have been stored, since that would look like
-// somebody else's.
+// insertNew stores a document whose _id is a key that others may use. It does not
+// try again if the document may have been stored, since a duplicate would then
+// look like somebody else's.
 func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) error {
 	return retry(ctx, notExecuted, func() error {
 		_, err := c.InsertOne(ctx, d)
@@ -38,8 +38,8 @@ func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) er
 	})
 }
 
-// change updates one document in place. ErrNotFound: there is none. The same
-// change made twice must be as good as once.
+// change updates one document in place. ErrNotFound: there is none. The update must
+// be idempotent.
 func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
 	return retry(ctx, outcomeUnknown, func() error {
 		r, err := c.UpdateOne(ctx, filter, update)
@@ -68,19 +68,20 @@ func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update
 	return d, err
 }
 
-// put changes the document with an _id, or makes it. Of several callers that
-// make it at once the server refuses all but one; the others then find it.
+// put updates the document with an _id, or creates it. If several callers create it
+// at once, the server refuses all but one, and the others then update it.
 func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bson.D) error {
-	may := func(err error) bool { return outcomeUnknown(err) || duplicate(err) }
+	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) }
 	return retry(ctx, may, func() error {
 		_, err := c.UpdateOne(ctx, by("_id", id), update, options.UpdateOne().SetUpsert(true))
 		return err
 	})
 }
 
-// replaced is put that returns the document as it was before, which may be none.
+// replaced is put that returns the document as it was before, empty if there was
+// none.
 func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, update bson.D) (d document, err error) {
-	may := func(err error) bool { return outcomeUnknown(err) || duplicate(err) }
+	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) }
 	err = retry(ctx, may, func() error {
 		raw, err := c.FindOneAndUpdate(ctx, by("_id", id), update, options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.Before)).Raw()
 		d = document{raw}
@@ -92,9 +93,9 @@ func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, updat
 	return d, err
 }
 
-// delete removes at most one document and reports whether it was this call
-// that did: of any number of callers one. It is tried again only when it
-// certainly did nothing.
+// delete removes at most one document and reports whether this call did; of several
+// callers only one does. It tries again only if the command was certainly not
+// executed.
 func (s *Store) delete(ctx context.Context, c *mongo.Collection, filter bson.D) (mine bool, err error) {
 	err = retry(ctx, notExecuted, func() error {
 		r, err := c.DeleteOne(ctx, filter)
@@ -116,8 +117,8 @@ func (s *Store) deleteAll(ctx context.Context, c *mongo.Collection, filter bson.
 	return n, err
 }
 
-// take removes a document and returns it. The _id is of this one document,
-// never of a later one that the filter would find as well.
+// take removes a document and returns it. It deletes by _id, so never a later
+// document that matches the filter as well.
 func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (document, error) {
 	d, err := s.first(ctx, c, filter)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Store) list(ctx context.Context, c *mongo.Collection, filter bson.D, o 
 	return list, err
 }
 
-// find are options of list that ask for some fields only.
+// find returns options of list that read some fields only.
 func find(fields ...string) *options.FindOptionsBuilder {
 	projection := bson.D{}
 	for _, field := range fields {
@@ -166,8 +167,8 @@ func ascending(fields ...string) (order bson.D) {
 	return order
 }
 
-// undo runs f although the context may have ended, for a while. What cannot be
-// undone means nothing, or is whole.
+// undo runs f even if the context has ended, with a timeout of its own. Whatever it
+// cannot undo is either complete or without effect.
 func undo(ctx context.Context, f func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"authsvc/internal/sqladapter"
 )
 
-// open makes the connection pool. It does not connect.
+// open creates the connection pool. It does not connect.
 func (t *target) open(hooks sqladapter.TestHooks) (*sql.DB, error) {
 	inner, err := mysql.NewConnector(t.config)
 	if err != nil {
@@ -101,7 +101,7 @@ func (t *target) explain(err error) error {
 	return fmt.Errorf("mysql: %s: %s (%w)", t.where, what, oneLine{err})
 }
 
-// oneLine is an error without line breaks, which joined errors have.
+// oneLine is an error whose line breaks, which joined errors have, are replaced.
 type oneLine struct{ error }
 
 // Error implements error.

@@ -62,8 +62,8 @@ func dialect(s server) sqladapter.Dialect {
 
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// exact compares the bytes. The comparison before it, in the collation of the
-// column, has found the row by its index.
+// exact returns a condition that compares bytes. It is added to a comparison in the
+// collation of the column, which uses the index.
 func exact(column string) string {
 	return `CAST(CONVERT(` + column + ` USING utf8mb4) AS BINARY) = CAST(? AS BINARY)`
 }

@@ -41,8 +41,8 @@ func (s *Store) tables() *sqlschema.Database {
 	}
 }
 
-// lostRace recognises what is there already: the server may have gone on with
-// the statement of a process that was killed.
+// lostRace recognises errors about objects that exist already: the server may have
+// finished the statement of a process that was killed.
 func lostRace(err error) bool {
 	return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err)
 }
@@ -93,5 +93,5 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 // older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
 
-// Warnings names what works, but not well, in tables that others made.
+// Warnings returns what works, but not well, in tables of other programs.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

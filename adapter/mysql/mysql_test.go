@@ -67,8 +67,8 @@ func withParameters(url, parameters string) string {
 	return url + "?" + parameters
 }
 
-// template makes databases with all tables, some of which another program may
-// make first.
+// template returns a function that creates databases with all tables, some of which
+// another program may create first.
 func template(t testing.TB, o Options, schema string) func(testing.TB) string {
 	t.Helper()
 	return servertest.MySQLFrom(t, func(url string) error { return prepare(url, o, schema) })
@@ -96,7 +96,7 @@ func TestAdapter(t *testing.T) {
 	run(t, Options{}, "")
 }
 
-// awkward are names of preset snake, some of which need quoting.
+// awkward returns options with renamed tables, some of whose names need quoting.
 func awkward() Options {
 	return Options{Naming: Naming{
 		Preset:  "snake",

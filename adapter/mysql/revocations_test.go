@@ -12,9 +12,9 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// A reader that goes on from number to number is told of every record, although
-// a snapshot of MariaDB may hold a later commit without an earlier one. That is
-// seen only with as many connections as there are writers.
+// TestNoRevocationIsMissed: a reader that goes on from its cursor gets every record,
+// although a snapshot of MariaDB may contain a later commit without an earlier one.
+// That happens only with as many connections as there are writers.
 func TestNoRevocationIsMissed(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), servertest.MySQL(t), Options{Migrate: true})

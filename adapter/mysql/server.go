@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A server is what answers: MySQL or MariaDB, and which version.
+// A server is MySQL or MariaDB in some version.
 type server struct {
 	mariaDB bool
 	version [3]int
@@ -81,8 +81,8 @@ func (s server) collation() string {
 	return "utf8mb4_0900_bin"
 }
 
-// folds reports whether a collation takes texts for equal that are not. Almost
-// all do: also those called _bin ignore trailing blanks, but for two.
+// folds reports whether a collation treats different texts as equal. Almost all do:
+// even those called _bin, except two, ignore trailing blanks.
 func folds(collation string) bool {
 	return collation != "binary" && collation != "utf8mb4_0900_bin" && !strings.HasSuffix(collation, "_nopad_bin")
 }

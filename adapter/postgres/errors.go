@@ -55,8 +55,8 @@ func is(codes ...string) func(error) bool {
 	return func(err error) bool { return slices.Contains(codes, code(err)) }
 }
 
-// stale reports that the server refused a prepared statement before it ran,
-// because a table has changed or the statement is gone.
+// stale reports whether the server refused a prepared statement before it ran,
+// because a table has changed or the statement was dropped.
 func stale(e *pgconn.PgError) bool {
 	return e.Code == noSuchStatement || e.Code == featureNotSupported && e.Routine == "RevalidateCachedQuery"
 }
@@ -91,7 +91,7 @@ func interrupted(err error) bool {
 	return broken(err)
 }
 
-// broken reports that a connection ended without an error from the server.
+// broken reports whether a connection ended without an error from the server.
 func broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, pgconn.ErrConnClosed)
@@ -114,7 +114,7 @@ func Unreachable(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
-// untrusted reports that the server's certificate could not be verified.
+// untrusted reports whether the server's certificate could not be verified.
 func untrusted(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError

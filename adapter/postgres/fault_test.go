@@ -28,8 +28,8 @@ func TestEveryStatementFailing(t *testing.T) {
 	})
 }
 
-// What certainly was not done is done again, wherever in a step it failed;
-// what may have been committed is not.
+// TestRetry: a step that certainly took no effect is repeated, wherever it failed; one
+// that may have been committed is not.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	server := func(code string) error { return &pgconn.PgError{Severity: "ERROR", Code: code, Message: "injected"} }
@@ -58,8 +58,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// A commit whose answer is lost is not repeated: it has happened, and the
-// caller is told that nobody knows.
+// TestLostCommit: a commit whose answer is lost is not repeated, and is an error of
+// unknown outcome.
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
 	fault := sqlfault.Switch{Err: &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "injected"}}
@@ -82,8 +82,8 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// Statements that the server forgets, or has to plan anew because a column was
-// widened, are prepared again.
+// TestStaleStatements: statements that the server has dropped, or refuses because a
+// column was widened, are prepared again.
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
@@ -108,7 +108,7 @@ func TestStaleStatements(t *testing.T) {
 	}
 }
 
-// A connection to a server that became a standby is given up.
+// TestDemoted: a connection to a server that became a standby is closed.
 func TestDemoted(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -124,7 +124,7 @@ func TestDemoted(t *testing.T) {
 	}
 }
 
-// A call waits for what another transaction holds, but not for ever.
+// TestPatience: a call waits for the locks of another transaction up to its timeout.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -145,7 +145,7 @@ func TestPatience(t *testing.T) {
 		t.Errorf("after %v: %v", took, err)
 	}
 	if !Unreachable(err) {
-		t.Error("it is not told from a refusal")
+		t.Error("not distinguished from a refusal")
 	}
 }
 

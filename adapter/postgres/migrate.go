@@ -61,5 +61,5 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schem
 // older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
 
-// Warnings names what works, but not well, in tables that others made.
+// Warnings returns what works, but not well, in tables of other programs.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

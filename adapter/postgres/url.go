@@ -108,7 +108,7 @@ func reason(err error) string {
 	return msg
 }
 
-// missing returns the parameters that the URL should have as well.
+// missing returns the parameters to add to those of the URL.
 func (t *target) missing(given url.Values) url.Values {
 	more, names := url.Values{}, map[string]bool{}
 	for _, host := range t.hosts() {
@@ -123,8 +123,8 @@ func (t *target) missing(given url.Values) url.Values {
 	return more
 }
 
-// checkTLS refuses ways to other machines that may turn out not to be
-// encrypted, unless the URL says just that.
+// checkTLS refuses connections to other machines that may fall back to no TLS,
+// unless the URL disables TLS explicitly.
 func (t *target) checkTLS(mode string) error {
 	for _, host := range t.hosts() {
 		if host.TLSConfig == nil && !local(host.Host) && mode != "disable" {

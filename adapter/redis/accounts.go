@@ -57,7 +57,7 @@ func (s *Store) ListAccounts(ctx context.Context, userID string) ([]authsvc.Acco
 	return accounts(list), err
 }
 
-// accounts reads a list and puts it in order.
+// accounts reads a list of accounts and sorts it.
 func accounts(list []any) []authsvc.Account {
 	records := rows(list, row.account)
 	slices.SortFunc(records, func(x, y authsvc.Account) int {

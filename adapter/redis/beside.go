@@ -9,37 +9,36 @@ import (
 	"authsvc"
 )
 
-// mendTime is how long taking back a session may take when the call that
-// stored it failed.
-const mendTime = 2 * time.Second
+// undoTimeout is how long removing a session may take when the call that stored it
+// failed.
+const undoTimeout = 2 * time.Second
 
-// Beside returns a store that keeps users with their epochs, accounts,
-// revocations and meta in main, and sessions, links, mails, used keys, permits
-// and leases in store. Audit events stay in main, if it keeps them, and its
-// clock counts, if it has one. Closing both is for the caller.
+// Beside returns an adapter that keeps users with their epochs, accounts,
+// revocations and meta values in main, and sessions, links, mails, used keys,
+// permits and leases in store. It is an [authsvc.AuditLog] or an [authsvc.Clock] if
+// main is one. The caller closes both.
 //
-// No step spans two stores; the step in main is always the one that decides. A
-// session in Redis notes the epoch of its user in main, and counts only while
-// that user is there and no revocation of all its sessions has a later one.
-// What holds therefore, also when the process dies in between:
+// No step spans both stores; the step in main decides. A session in Redis carries
+// the epoch of its user in main, and is valid only while that user exists and no
+// revocation of all its sessions has a later epoch. This gives the following
+// guarantees, also when the process dies between two steps:
 //
-//   - SignUp stores the session first: it counts from the moment when the user
-//     is in main.
-//   - CreateSession stores the session and then compares the epoch: one that
-//     overlaps a revocation either is older, and does not count after it, or is
-//     taken back and stale.
+//   - SignUp stores the session first; it becomes valid when the user is in main.
+//   - CreateSession stores the session and then compares the epoch. A session that
+//     overlaps a revocation is either older and ended by it, or removed again, and
+//     the call returns ErrStale.
 //   - DeleteUser, EndSessions and the first proof of an address have ended all
-//     sessions of before when main has done its step. They are removed from
-//     Redis after it, which nothing rests on. If that fails the error is
-//     returned, and repeating finishes it.
-//   - ProveEmail voids the other links of the address before the step in main,
-//     and once more after it: a link asked for in between may be left when the
-//     process dies just then.
-//   - Losing the Redis loses sessions and links, and no revocation: whoever was
-//     signed out stays so.
+//     earlier sessions as soon as main has done its step. Removing them from Redis
+//     afterwards is only clean-up. If it fails, the error is returned, and
+//     repeating the call finishes it.
+//   - ProveEmail voids the other links of the address before the step in main, and
+//     once more after it. A link that was requested in between may survive if the
+//     process dies right then.
+//   - Losing the Redis loses sessions and links, but no revocation: whoever was
+//     signed out stays signed out.
 //
 // Revocations that an earlier version kept in Redis come first in the log, and
-// count for the tokens of their time.
+// apply to tokens without an epoch.
 func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
 	b := &beside{main, store}
 	audit, keeps := main.(authsvc.AuditLog)
@@ -66,26 +65,27 @@ func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
 }
 
 type beside struct {
-	authsvc.Adapter // main: what is not below
+	authsvc.Adapter // main, for all methods that are not overridden
 	store           *Store
 }
 
-// takeBack removes a session that was stored for a step that then failed.
-func (b *beside) takeBack(ctx context.Context, token string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTime)
+// removeSession removes a session that was stored for a step that then failed.
+func (b *beside) removeSession(ctx context.Context, token string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	_, _ = b.store.DeleteSession(ctx, token) // nobody was given it
+	_, _ = b.store.DeleteSession(ctx, token) // nobody has got it
 }
 
-// counts reports whether a session of a user of main is none that has ended.
-func counts(s authsvc.SessionRecord, u authsvc.User) bool { return s.Epoch >= u.SessionEpoch }
+// sessionValid reports whether no revocation has ended a session of u, a user of
+// main.
+func sessionValid(s authsvc.SessionRecord, u authsvc.User) bool { return s.Epoch >= u.SessionEpoch }
 
 // SignUp implements [authsvc.Adapter].
 func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
 	if s == nil {
 		return b.Adapter.SignUp(ctx, u, a, nil)
 	}
-	epoch, err := b.GetEpoch(ctx, u.ID) // of an earlier user of that id
+	epoch, err := b.GetEpoch(ctx, u.ID) // of an earlier user with that id
 	if err != nil {
 		return authsvc.User{}, err
 	}
@@ -97,12 +97,12 @@ func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	}
 	got, err := b.Adapter.SignUp(ctx, u, a, nil)
 	if err != nil {
-		b.takeBack(ctx, first.SessionToken)
+		b.removeSession(ctx, first.SessionToken)
 		return authsvc.User{}, err
 	}
-	if got.ID != u.ID { // main gives its own ids
-		b.takeBack(ctx, first.SessionToken)
-		// Not the epoch by now: a revocation may have overtaken this.
+	if got.ID != u.ID { // main assigns its own ids
+		b.removeSession(ctx, first.SessionToken)
+		// Not the current epoch, which a later revocation may have raised.
 		first.UserID, first.Epoch = got.ID, got.Epoch
 		if first, err = b.store.createSession(ctx, first, true); err != nil {
 			return authsvc.User{}, err
@@ -118,7 +118,7 @@ func (b *beside) DeleteUser(ctx context.Context, id string, r *authsvc.Revocatio
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 		return err
 	}
-	if _, ended := b.store.endBefore(ctx, id, r.Seq); ended != nil {
+	if _, ended := b.store.endSessionsBefore(ctx, id, r.Seq); ended != nil {
 		return ended
 	}
 	return err
@@ -129,7 +129,7 @@ func (b *beside) EndSessions(ctx context.Context, userID string, r *authsvc.Revo
 	if _, err := b.Adapter.EndSessions(ctx, userID, r); err != nil {
 		return 0, err
 	}
-	return b.store.endBefore(ctx, userID, r.Seq)
+	return b.store.endSessionsBefore(ctx, userID, r.Seq)
 }
 
 // CreateSession implements [authsvc.Adapter].
@@ -143,7 +143,7 @@ func (b *beside) CreateSession(ctx context.Context, s authsvc.SessionRecord) (au
 		err = authsvc.ErrStale
 	}
 	if err != nil {
-		b.takeBack(ctx, s.SessionToken)
+		b.removeSession(ctx, s.SessionToken)
 		return authsvc.SessionRecord{}, err
 	}
 	return s, nil
@@ -156,7 +156,7 @@ func (b *beside) GetSession(ctx context.Context, token, _ string) (authsvc.Sessi
 		return authsvc.SessionRecord{}, authsvc.User{}, err
 	}
 	u, err := b.GetUser(ctx, s.UserID)
-	if err == nil && !counts(s, u) {
+	if err == nil && !sessionValid(s, u) {
 		err = authsvc.ErrNotFound
 	}
 	if err != nil {
@@ -178,7 +178,7 @@ func (b *beside) ListSessions(ctx context.Context, userID string) ([]authsvc.Ses
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(s authsvc.SessionRecord) bool { return !counts(s, u) }), nil
+	return slices.DeleteFunc(list, func(s authsvc.SessionRecord) bool { return !sessionValid(s, u) }), nil
 }
 
 // ProveEmail implements [authsvc.Adapter].
@@ -194,8 +194,8 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 		}
 	}
 	u, removed, err := b.Adapter.ProveEmail(ctx, p)
-	if err == nil && !p.Keep && p.Revoke.Seq > 0 { // main has the last word on what is first
-		err = b.proved(ctx, p)
+	if err == nil && !p.Keep && p.Revoke.Seq > 0 { // main decides which proof is the first
+		err = b.removeUnproved(ctx, p)
 	}
 	if err != nil {
 		return authsvc.User{}, nil, err
@@ -203,18 +203,18 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	return u, removed, nil
 }
 
-// proved removes from Redis what a first proof ended.
-func (b *beside) proved(ctx context.Context, p authsvc.Proof) error {
-	if _, err := b.store.endBefore(ctx, p.UserID, p.Revoke.Seq); err != nil {
+// removeUnproved removes from Redis the sessions and links that a first proof ended.
+func (b *beside) removeUnproved(ctx context.Context, p authsvc.Proof) error {
+	if _, err := b.store.endSessionsBefore(ctx, p.UserID, p.Revoke.Seq); err != nil {
 		return err
 	}
 	return b.store.VoidTokens(ctx, p.Email)
 }
 
-// Revocations implements [authsvc.Adapter]. Those that are still in Redis have
-// cursors below zero; the first record of main leads past them for good. The
-// numbers of Redis mean nothing in main, and tokens that note an epoch began
-// after all of these records.
+// Revocations implements [authsvc.Adapter]. Revocations that are still in Redis have
+// negative cursors and come before those of main. They have no Seq, because the
+// numbers of Redis mean nothing in main; tokens that carry an epoch are newer than
+// all of them.
 func (b *beside) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	if after > 0 {
 		return b.Adapter.Revocations(ctx, after, limit)
@@ -242,7 +242,7 @@ func (b *beside) Sweep(ctx context.Context, now time.Time, limit int) (int, erro
 	if err != nil {
 		return n, err
 	}
-	rest, err := b.Adapter.Sweep(ctx, now, limit-n) // from before Redis was there
+	rest, err := b.Adapter.Sweep(ctx, now, limit-n) // from before session.store was set
 	return n + rest, err
 }
 

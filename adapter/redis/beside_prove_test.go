@@ -7,10 +7,10 @@ import (
 	"authsvc"
 )
 
-// Another proof than the first ends nothing.
+// TestBesideProveAgain: a proof that is not the first ends nothing.
 func TestBesideProveAgain(t *testing.T) {
 	t.Parallel()
-	a, _, _ := together(t)
+	a, _, _ := newBeside(t)
 	signedUp(t, a)
 	u, removed, err := a.ProveEmail(t.Context(), proof())
 	if err != nil || len(removed) != 1 {
@@ -27,16 +27,17 @@ func TestBesideProveAgain(t *testing.T) {
 	if _, _, err := a.ProveEmail(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	signedIn(t, a, "own", true)
+	checkSession(t, a, "own", true)
 	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); err != nil {
 		t.Errorf("the link is gone: %v", err)
 	}
 }
 
-// A proof that broke off leaves the address unproved, and can be repeated.
+// TestBesideProveBroken: an interrupted proof leaves the address unproved, and can be
+// repeated.
 func TestBesideProveBroken(t *testing.T) {
 	t.Parallel()
-	a, m, _ := together(t)
+	a, m, _ := newBeside(t)
 	signedUp(t, a)
 	p := proof()
 	m.before = crash
@@ -51,14 +52,14 @@ func TestBesideProveBroken(t *testing.T) {
 	if _, removed, err := a.ProveEmail(t.Context(), p); err != nil || len(removed) != 1 {
 		t.Errorf("%v, %v", removed, err)
 	}
-	signedIn(t, a, "s", false)
+	checkSession(t, a, "s", false)
 }
 
-// When the process dies right after main took the proof, which nobody will
-// repeat, the sessions and links from before it are gone already.
+// TestBesideProveDies: when the process dies right after the step in main, the
+// earlier sessions and links are gone already.
 func TestBesideProveDies(t *testing.T) {
 	t.Parallel()
-	a, m, _ := together(t)
+	a, m, _ := newBeside(t)
 	signedUp(t, a)
 	putLink(t, a, "l")
 	m.after = crash
@@ -66,7 +67,7 @@ func TestBesideProveDies(t *testing.T) {
 	if _, _, err := a.ProveEmail(t.Context(), p); !errors.Is(err, errCrash) {
 		t.Fatal(err)
 	}
-	signedIn(t, a, "s", false)
+	checkSession(t, a, "s", false)
 	if _, err := a.TakeToken(t.Context(), "ann@example.com", "l"); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the link is left: %v", err)
 	}

@@ -8,17 +8,17 @@ import (
 	"authsvc"
 )
 
-// proof is a first proof of the address of signedUp.
+// proof returns a first proof of the address that signedUp stores.
 func proof() authsvc.Proof {
-	return authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: about("u")}
+	return authsvc.Proof{UserID: "u", Email: "ann@example.com", At: time.Now(), Revoke: endSessionsOf("u")}
 }
 
-// endings are the steps that end all sessions of u.
+// endings returns the steps that end all sessions of the user u.
 func endings(t *testing.T, a authsvc.Adapter) map[string]func() error {
 	return map[string]func() error{
 		"ProveEmail":  func() error { _, _, err := a.ProveEmail(t.Context(), proof()); return err },
-		"EndSessions": func() error { _, err := a.EndSessions(t.Context(), "u", about("u")); return err },
-		"DeleteUser":  func() error { return a.DeleteUser(t.Context(), "u", about("u")) },
+		"EndSessions": func() error { _, err := a.EndSessions(t.Context(), "u", endSessionsOf("u")); return err },
+		"DeleteUser":  func() error { return a.DeleteUser(t.Context(), "u", endSessionsOf("u")) },
 	}
 }
 
@@ -27,15 +27,15 @@ func eachEnding(t *testing.T, test func(t *testing.T, a authsvc.Adapter, m *main
 	for _, name := range []string{"ProveEmail", "EndSessions", "DeleteUser"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, m, s := together(t)
+			a, m, s := newBeside(t)
 			signedUp(t, a)
 			test(t, a, m, s, endings(t, a)[name])
 		})
 	}
 }
 
-// A sign-in that noted the epoch before a step that ends all sessions has no
-// session after it, wherever the two overlap.
+// TestBesideOvertaken: a sign-in that read the epoch before a step that ends all
+// sessions has no session afterwards, wherever the two overlap.
 func TestBesideOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, overlap := range map[string]func(m *main, end, signIn func() error) error{
@@ -61,20 +61,20 @@ func TestBesideOvertaken(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, token := range []string{"s", "attacker"} {
-					signedIn(t, a, token, false)
+					checkSession(t, a, token, false)
 				}
 				if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
 					t.Errorf("left in Redis: %v, %v", list, err)
 				}
 				m.before, m.after, m.reading, m.read = nil, nil, nil, nil
-				comesBack(t, a)
+				checkSignIn(t, a)
 			})
 		})
 	}
 }
 
-// comesBack checks that u, if there is one, can sign in at its epoch.
-func comesBack(t *testing.T, a authsvc.Adapter) {
+// checkSignIn checks that u, if there is one, can sign in at its epoch.
+func checkSignIn(t *testing.T, a authsvc.Adapter) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), "u")
 	if errors.Is(err, authsvc.ErrNotFound) {
@@ -88,14 +88,14 @@ func comesBack(t *testing.T, a authsvc.Adapter) {
 	if _, err := a.CreateSession(t.Context(), late); err != nil {
 		t.Error(err)
 	}
-	signedIn(t, a, "late", true)
+	checkSession(t, a, "late", true)
 	if list, err := a.ListSessions(t.Context(), "u"); err != nil || len(list) != 1 {
 		t.Errorf("sessions %v, %v", list, err)
 	}
 }
 
-// When Redis is gone just after main took the step, or the process dies, the
-// sessions that are left in Redis do not count, and repeating removes them.
+// TestBesideEndsInMain: if Redis fails or the process dies right after the step in
+// main, the sessions left in Redis are invalid, and repeating the step removes them.
 func TestBesideEndsInMain(t *testing.T) {
 	t.Parallel()
 	eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
@@ -106,21 +106,22 @@ func TestBesideEndsInMain(t *testing.T) {
 		if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 1 {
 			t.Fatalf("in Redis: %v, %v", list, err)
 		}
-		signedIn(t, a, "s", false)
+		checkSession(t, a, "s", false)
 		if list, err := a.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
 			t.Errorf("sessions %v, %v", list, err)
 		}
 		m.after = nil
-		if n, err := a.EndSessions(t.Context(), "u", about("u")); n != 1 || err != nil {
+		if n, err := a.EndSessions(t.Context(), "u", endSessionsOf("u")); n != 1 || err != nil {
 			t.Errorf("ended %d, %v", n, err)
 		}
 	})
 }
 
-// The clean-up in Redis leaves a session alone that began after the step.
+// TestBesideEndsOnlyOlder: the clean-up in Redis keeps a session that began after the
+// step.
 func TestBesideEndsOnlyOlder(t *testing.T) {
 	t.Parallel()
-	a, m, _ := together(t)
+	a, m, _ := newBeside(t)
 	signedUp(t, a)
 	m.after = func() error {
 		u, err := m.Adapter.GetUser(t.Context(), "u")
@@ -132,18 +133,19 @@ func TestBesideEndsOnlyOlder(t *testing.T) {
 		_, err = a.CreateSession(t.Context(), next)
 		return err
 	}
-	if n, err := a.EndSessions(t.Context(), "u", about("u")); n != 1 || err != nil {
+	if n, err := a.EndSessions(t.Context(), "u", endSessionsOf("u")); n != 1 || err != nil {
 		t.Fatalf("ended %d, %v", n, err)
 	}
-	signedIn(t, a, "s", false)
-	signedIn(t, a, "next", true)
+	checkSession(t, a, "s", false)
+	checkSession(t, a, "next", true)
 }
 
-// A sign-up is undone by what comes after it, also when main gives the id.
+// TestBesideSignUpOvertaken: a revocation after a sign-up ends its session, also when
+// main assigns the id.
 func TestBesideSignUpOvertaken(t *testing.T) {
 	t.Parallel()
 	for _, rename := range []bool{false, true} {
-		a, m, _ := together(t)
+		a, m, _ := newBeside(t)
 		m.rename = rename
 		m.after = func() error {
 			m.after = nil
@@ -152,11 +154,11 @@ func TestBesideSignUpOvertaken(t *testing.T) {
 				return err
 			}
 			p := proof()
-			p.UserID, p.Revoke = u.ID, about(u.ID)
+			p.UserID, p.Revoke = u.ID, endSessionsOf(u.ID)
 			_, _, err = a.ProveEmail(t.Context(), p)
 			return err
 		}
 		signedUp(t, a)
-		signedIn(t, a, "s", false)
+		checkSession(t, a, "s", false)
 	}
 }

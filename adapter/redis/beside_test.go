@@ -12,8 +12,8 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// A main is a store of users that can be made to fail, before or after a
-// step, and to run something in between.
+// A main is a main store that can fail before or after a step, and call a function
+// in between.
 type main struct {
 	authsvc.Adapter
 	before, after func() error
@@ -82,8 +82,8 @@ var errCrash = errors.New("the test pulled the plug")
 
 func crash() error { return errCrash }
 
-// together returns a store over both, and its parts.
-func together(t *testing.T) (authsvc.Adapter, *main, *Store) {
+// newBeside returns an adapter over a main store and a Redis, and both of them.
+func newBeside(t *testing.T) (authsvc.Adapter, *main, *Store) {
 	t.Helper()
 	m, s := &main{Adapter: memory.New()}, open(t, miniURL(t), newPrefix())
 	return Beside(m, s), m, s
@@ -103,7 +103,7 @@ func signedUp(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-func signedIn(t *testing.T, a authsvc.Adapter, token string, want bool) {
+func checkSession(t *testing.T, a authsvc.Adapter, token string, want bool) {
 	t.Helper()
 	_, _, err := a.GetSession(t.Context(), token, token)
 	if want && err != nil || !want && !errors.Is(err, authsvc.ErrNotFound) {
@@ -111,11 +111,11 @@ func signedIn(t *testing.T, a authsvc.Adapter, token string, want bool) {
 	}
 }
 
-// Wherever a sign-up breaks off, nobody is signed in who is not stored, and
-// trying again works.
+// TestBesideSignUpBroken: an interrupted sign-up leaves no valid session without a
+// user, and trying again succeeds.
 func TestBesideSignUpBroken(t *testing.T) {
 	t.Parallel()
-	a, m, s := together(t)
+	a, m, s := newBeside(t)
 	m.before = crash
 	first := rec("s", "")
 	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &first); !errors.Is(err, errCrash) || first.UserID != "" {
@@ -128,44 +128,45 @@ func TestBesideSignUpBroken(t *testing.T) {
 	if _, err := s.createSession(t.Context(), rec("orphan", "u"), true); err != nil {
 		t.Fatal(err)
 	}
-	signedIn(t, a, "orphan", false)
+	checkSession(t, a, "orphan", false)
 	m.before = nil
 	signedUp(t, a)
-	signedIn(t, a, "s", true)
+	checkSession(t, a, "s", true)
 }
 
 func TestBesideMainNamesUsers(t *testing.T) {
 	t.Parallel()
-	a, m, _ := together(t)
+	a, m, _ := newBeside(t)
 	m.rename = true
 	s := rec("s", "")
 	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &s)
 	if err != nil || u.ID != "main-u" || s.UserID != "main-u" {
 		t.Fatalf("%v, %v, %v", u, s, err)
 	}
-	signedIn(t, a, "s", true)
-	if n, err := a.EndSessions(t.Context(), "main-u", about("main-u")); n != 1 || err != nil {
+	checkSession(t, a, "s", true)
+	if n, err := a.EndSessions(t.Context(), "main-u", endSessionsOf("main-u")); n != 1 || err != nil {
 		t.Errorf("ended %d, %v", n, err)
 	}
 }
 
-// A user is gone when main says so; the next try finishes what a crash left.
+// TestBesideDeleteBroken: a user is deleted when main has done its step; repeating
+// the call finishes what a crash left.
 func TestBesideDeleteBroken(t *testing.T) {
 	t.Parallel()
-	a, m, s := together(t)
+	a, m, s := newBeside(t)
 	signedUp(t, a)
 	m.before = crash
-	if err := a.DeleteUser(t.Context(), "u", about("u")); !errors.Is(err, errCrash) {
+	if err := a.DeleteUser(t.Context(), "u", endSessionsOf("u")); !errors.Is(err, errCrash) {
 		t.Error(err)
 	}
-	signedIn(t, a, "s", true) // nothing happened
+	checkSession(t, a, "s", true) // nothing happened
 	m.before, m.after = nil, crash
-	if err := a.DeleteUser(t.Context(), "u", about("u")); !errors.Is(err, errCrash) {
+	if err := a.DeleteUser(t.Context(), "u", endSessionsOf("u")); !errors.Is(err, errCrash) {
 		t.Error(err)
 	}
-	signedIn(t, a, "s", false) // though it is still in Redis
+	checkSession(t, a, "s", false) // though it is still in Redis
 	m.after = nil
-	if err := a.DeleteUser(t.Context(), "u", about("u")); !errors.Is(err, authsvc.ErrNotFound) {
+	if err := a.DeleteUser(t.Context(), "u", endSessionsOf("u")); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Error(err)
 	}
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
@@ -173,11 +174,12 @@ func TestBesideDeleteBroken(t *testing.T) {
 	}
 }
 
-// A session made while its user is deleted is not left in Redis.
+// TestBesideDeleteRace: a session that is created while its user is deleted is not
+// left in Redis.
 func TestBesideDeleteRace(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		a, _, s := together(t)
+		a, _, s := newBeside(t)
 		signedUp(t, a)
 		var wg sync.WaitGroup
 		for i := range 8 {
@@ -189,7 +191,7 @@ func TestBesideDeleteRace(t *testing.T) {
 			})
 		}
 		wg.Go(func() {
-			if err := a.DeleteUser(t.Context(), "u", about("u")); err != nil {
+			if err := a.DeleteUser(t.Context(), "u", endSessionsOf("u")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -200,10 +202,11 @@ func TestBesideDeleteRace(t *testing.T) {
 	}
 }
 
-// One limit holds for both, and what main still has from before is swept.
+// TestBesideSweep: the limit holds for both stores together, and older records in
+// main are swept, too.
 func TestBesideSweep(t *testing.T) {
 	t.Parallel()
-	a, m, s := together(t)
+	a, m, s := newBeside(t)
 	now := time.Now()
 	for i := range 3 {
 		for _, store := range []authsvc.Adapter{m, s} {
@@ -221,7 +224,7 @@ func TestBesideSweep(t *testing.T) {
 
 func TestBesidePing(t *testing.T) {
 	t.Parallel()
-	a, m, s := together(t)
+	a, m, s := newBeside(t)
 	if err := a.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -240,31 +243,31 @@ type broken struct{ authsvc.Adapter }
 
 func (broken) Ping(context.Context) error { return errCrash }
 
-// Losing the Redis of session.store brings no session back, neither a stored
-// one nor a token that was revoked.
+// TestBesideRedisLost: losing the Redis of session.store revives neither a stored
+// session nor a revoked token.
 func TestBesideRedisLost(t *testing.T) {
 	t.Parallel()
-	a, _, s := together(t)
+	a, _, s := newBeside(t)
 	signedUp(t, a)
 	sid := &authsvc.Revocation{Key: "sid:1", NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 	if err := a.Revoke(t.Context(), sid); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.EndSessions(t.Context(), "u", about("u")); err != nil {
+	if _, err := a.EndSessions(t.Context(), "u", endSessionsOf("u")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	signedIn(t, a, "s", false)
+	checkSession(t, a, "s", false)
 	list, _ := wholeLog(t, a, 0)
 	if len(list) != 2 || list[0].Key != "sid:1" || list[1].Key != "user:u" {
 		t.Errorf("revocations %v", list)
 	}
-	comesBack(t, a)
+	checkSignIn(t, a)
 }
 
-// The clock that counts is that of main, if it has one.
+// TestBesideClock: the clock is that of main, if it has one.
 func TestBesideClock(t *testing.T) {
 	t.Parallel()
 	whole := open(t, miniURL(t), newPrefix())

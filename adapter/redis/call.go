@@ -7,6 +7,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"authsvc/internal/backoff"
 )
 
 // How a call is repeated: after a pause that doubles from initialBackoff and has
@@ -23,8 +25,8 @@ type single struct{ *goredis.Cmd }
 func (single) NoRetry() bool { return true }
 
 // call sends a command and returns its answer. It tries again when the server
-// certainly did not run it, or when running it twice does no harm and the
-// answer was lost. An error that ended with the context wraps the context's.
+// certainly did not run it, or, with repeat, when the answer was lost. After the end
+// of the context, the error wraps that of the context.
 func (s *Store) call(ctx context.Context, name string, repeat bool, command func() *goredis.Cmd) (any, error) {
 	began := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -38,12 +40,13 @@ func (s *Store) call(ctx context.Context, name string, repeat bool, command func
 		if !(notExecuted(err) || repeat && outcomeUnknown(err)) || attempt == maxAttempts || time.Since(began) > maxElapsed {
 			return nil, fmt.Errorf("redis: %s: %w", name, err)
 		}
-		backoff(ctx, initialBackoff<<(attempt-1))
+		d := initialBackoff << (attempt - 1)
+		_ = backoff.Wait(ctx, d/2+rand.N(d/2)) // the next attempt reports the end of ctx
 	}
 }
 
-// send returns when the context ends, even while the server is silent: the
-// client only knows deadlines.
+// send sends a command once. It returns when the context ends, even while the server
+// is silent; the client itself only observes deadlines.
 func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -58,21 +61,11 @@ func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
 	}
 }
 
-// contextError is the context's error, also when a connection noticed its
-// deadline a moment before it did.
+// contextError returns the error of the context, also in the moment when its
+// deadline has passed but its timer has not fired.
 func contextError(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
-}
-
-// backoff waits between half of d and d.
-func backoff(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d/2 + rand.N(d/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -17,13 +17,12 @@ const schemaVersion = 2
 
 var schemaStep = idempotent("schema")
 
-// ask runs a command that only reads.
+// ask sends a read-only command.
 func (s *Store) ask(ctx context.Context, words ...any) (any, error) {
 	return s.call(ctx, fmt.Sprint(words[0]), true, func() *goredis.Cmd { return goredis.NewCmd(ctx, words...) })
 }
 
-// info is what the server says of itself; little or nothing if it is not
-// allowed to.
+// info returns the fields of INFO, few or none if the user may not run it.
 func (s *Store) info(ctx context.Context) (map[string]string, error) {
 	answer, err := s.ask(ctx, "info")
 	if goredis.IsPermissionError(err) || unknownCommand(err) {
@@ -39,8 +38,8 @@ func (s *Store) info(ctx context.Context) (map[string]string, error) {
 	return info, err
 }
 
-// setting is a value of the server's configuration; not known where it keeps
-// that to itself, as managed services do.
+// setting returns a value of the server's configuration, not known if the user may
+// not read it, as with managed services.
 func (s *Store) setting(ctx context.Context, name string) (value string, known bool, err error) {
 	answer, err := s.ask(ctx, "config", "get", name)
 	var reply goredis.Error
@@ -80,8 +79,7 @@ func (s *Store) checkVersion(version string) error {
 	return nil
 }
 
-// checkEviction refuses a server that deletes records before their time:
-// sessions and revocations, or even users.
+// checkEviction refuses a server that may evict sessions, revocations or users.
 func (s *Store) checkEviction(ctx context.Context, info map[string]string) error {
 	limit, policy := info["maxmemory"], info["maxmemory_policy"]
 	for name, value := range map[string]*string{"maxmemory": &limit, "maxmemory-policy": &policy} {
@@ -132,7 +130,7 @@ func (s *Store) checkPersistence(ctx context.Context, info map[string]string) er
 	return nil
 }
 
-// warnHiddenPersistence warns of what a server that hides its configuration may do.
+// warnHiddenPersistence warns when the server hides how it persists records.
 func (s *Store) warnHiddenPersistence(appendOnly string) error {
 	if appendOnly == "0" {
 		s.warn("the server keeps no append-only file: a crash may lose acknowledged writes")
@@ -142,8 +140,8 @@ func (s *Store) warnHiddenPersistence(appendOnly string) error {
 	return nil
 }
 
-// checkSchema refuses records that a newer build has written, and takes over
-// those of an older one.
+// checkSchema refuses the schema of a newer build, and migrates that of an older
+// one.
 func (s *Store) checkSchema(ctx context.Context) error {
 	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema"}, schemaVersion)
 	if err != nil {

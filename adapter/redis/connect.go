@@ -15,11 +15,11 @@ const (
 	ioTimeout   = 3 * time.Second
 )
 
-// errURL quotes nothing: whatever is wrong, it may be the password.
+// errURL does not quote the URL, any part of which may be of the password.
 var errURL = errors.New("redis: the URL cannot be used: want redis://user:password@host:port/database, rediss://… or " +
 	"unix:///path?db=number, special characters of the password as %XX, and no other parameters")
 
-// parseURL reads a URL. How the client behaves is not for the URL to say.
+// parseURL parses a URL. It accepts no options of the client in it.
 func parseURL(text string) (*goredis.Options, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -43,7 +43,8 @@ func parseURL(text string) (*goredis.Options, error) {
 	return o, nil
 }
 
-// clusterOptions are o for a cluster that o leads to.
+// clusterOptions returns the options for the cluster to which the server of o
+// belongs.
 func clusterOptions(o *goredis.Options) *goredis.ClusterOptions {
 	return &goredis.ClusterOptions{
 		Addrs:    []string{o.Addr},

@@ -16,8 +16,8 @@ import (
 var transientReplies = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY", "MOVED", "ASK",
 	"max number of clients reached"}
 
-// notExecuted reports whether err proves that the server did not run the command:
-// it said so, or never had all of it.
+// notExecuted reports whether err proves that the server did not run the command: it
+// refused it, or never received all of it.
 func notExecuted(err error) bool {
 	for _, reply := range transientReplies {
 		if goredis.HasErrorPrefix(err, reply) {
@@ -57,9 +57,9 @@ func misconfigured(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert)
 }
 
-// Unreachable reports whether an error of this package means that the server
-// cannot be reached, or cannot work yet: it may be right later. Every other
-// error of Open stays until somebody changes the configuration.
+// Unreachable reports whether an error of this package means that the server cannot
+// be reached or is not ready yet, so that trying again may help. Other errors of
+// Open need a change of the configuration.
 func Unreachable(err error) bool {
 	return err != nil && !misconfigured(err) && (notExecuted(err) || outcomeUnknown(err) || errors.Is(err, context.DeadlineExceeded))
 }

@@ -12,7 +12,7 @@ import (
 	"authsvc"
 )
 
-// A server that hangs does not hold a call beyond its context.
+// TestHangingServer: a call to a server that hangs ends with its context.
 func TestHangingServer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -52,8 +52,8 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// After a crash of the server everything that was acknowledged is there, and
-// the store works again by itself.
+// TestServerCrash: after a crash of the server all acknowledged records are there,
+// and the store reconnects by itself.
 func TestServerCrash(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -90,7 +90,7 @@ func TestServerCrash(t *testing.T) {
 		<-done
 	}
 	for _, ids := range acknowledged {
-		thereWhole(t, s, ids)
+		checkSignUps(t, s, ids)
 	}
 	t.Logf("%d sign-ups acknowledged over 2 crashes", written.Load())
 }
@@ -117,8 +117,8 @@ func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, 
 	}
 }
 
-// thereWhole checks that sign-ups are stored, each with account and session.
-func thereWhole(t *testing.T, s authsvc.Adapter, ids []string) {
+// checkSignUps checks that sign-ups are stored, each with account and session.
+func checkSignUps(t *testing.T, s authsvc.Adapter, ids []string) {
 	t.Helper()
 	for _, id := range ids {
 		list, err := s.ListAccounts(t.Context(), id)
@@ -131,7 +131,8 @@ func thereWhole(t *testing.T, s authsvc.Adapter, ids []string) {
 	}
 }
 
-// When memory is full a step is refused whole, and sign-out and sweep work.
+// TestMemoryFull: when memory is full, a step is refused as a whole, and sign-out and
+// sweep still work.
 func TestMemoryFull(t *testing.T) {
 	t.Parallel()
 	p := start(t)

@@ -26,7 +26,7 @@ func putLink(t *testing.T, s authsvc.Adapter, token string) {
 	}
 }
 
-// Scripts that the server forgot are sent again.
+// TestScriptsForgotten: scripts that the server does not have any more are sent again.
 func TestScriptsForgotten(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -43,8 +43,8 @@ func TestScriptsForgotten(t *testing.T) {
 	})
 }
 
-// Replies which say that nothing ran are waited out, by every step; a server
-// that stays so is given up.
+// TestPassingReplies: every step is repeated after replies of a server that is not
+// ready, up to a limit.
 func TestPassingReplies(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{"LOADING Redis is loading", "READONLY You can't write against a read only replica.", "CLUSTERDOWN The cluster is down",
@@ -127,8 +127,8 @@ func connected(t *testing.T, s *Store) {
 	}
 }
 
-// When the answer to a step is lost, one that may be repeated succeeds, and
-// one that works once fails: it never says that somebody else was first.
+// TestLostAnswer: when the answer is lost, an idempotent step succeeds, and any other
+// fails, but never with a conflict.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
@@ -190,14 +190,14 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// A context whose deadline is over, though its timer has not run yet.
-type late struct{ context.Context }
+// An expiredContext has a deadline that has passed, and a timer that has not fired.
+type expiredContext struct{ context.Context }
 
-func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+func (expiredContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
 
 func TestDeadlineSeenByConnectionFirst(t *testing.T) {
 	t.Parallel()
-	if err := contextError(late{t.Context()}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := contextError(expiredContext{t.Context()}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if err := contextError(t.Context()); err != nil {
@@ -205,7 +205,7 @@ func TestDeadlineSeenByConnectionFirst(t *testing.T) {
 	}
 }
 
-// A call on a closed store fails at once, and not as if it might work later.
+// TestClosed: a call on a closed store fails at once, and Unreachable is false.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), miniURL(t), Options{})

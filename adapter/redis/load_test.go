@@ -14,7 +14,7 @@ import (
 	"authsvc/adaptertest"
 )
 
-// Of a hundred callers of two replicas one gets the link.
+// TestTakeTokenRace: one of a hundred callers on two replicas gets the link.
 func TestTakeTokenRace(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -43,8 +43,8 @@ func TestTakeTokenRace(t *testing.T) {
 	})
 }
 
-// A session that was ended stays so while two replicas renew it, and leaves
-// no key behind.
+// TestSignOutRace: a session that ends while two replicas renew it stays ended, and
+// leaves no key.
 func TestSignOutRace(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -57,7 +57,7 @@ func TestSignOutRace(t *testing.T) {
 			signOutRace(t, replicas, fmt.Sprint(i), i%2 == 0)
 		}
 		for _, name := range keys(t, replicas[0]) {
-			if kind := kind(replicas[0], name); dying[kind] && kind != "epoch" && kind != "revoked" {
+			if kind := kind(replicas[0], name); expiring[kind] && kind != "epoch" && kind != "revoked" {
 				t.Errorf("%s is left", name)
 			}
 		}
@@ -91,7 +91,7 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 	wg.Go(func() {
 		var err error
 		if all {
-			_, err = replicas[1].EndSessions(t.Context(), "u", about("u"))
+			_, err = replicas[1].EndSessions(t.Context(), "u", endSessionsOf("u"))
 		} else {
 			_, err = replicas[1].DeleteSession(t.Context(), token)
 		}
@@ -106,7 +106,7 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 	}
 }
 
-// In a cluster all records are on the node of one slot.
+// TestCluster: the store works on a cluster, with all records in one slot.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--cluster-enabled", "yes")
@@ -119,7 +119,7 @@ func TestCluster(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	refused(t, p.url()+"/3", false, "no database but 0")
-	adaptertest.Run(t, whole(p.url()))
+	adaptertest.Run(t, redisOnly(p.url()))
 }
 
 func BenchmarkGetSession(b *testing.B) {

@@ -9,17 +9,17 @@ import (
 	"authsvc"
 )
 
-// awkward are names that a careless join of two takes for one another.
-func awkward() []string {
+// ambiguousNames returns names whose pairs a naive concatenation would confuse.
+func ambiguousNames() []string {
 	return []string{"", "a", ":", "a:", ":a", "1:a", "2:a:", "0:", "1", "\x00", "a\x00", "}", "{x}", "\r\n", "1:a1:a", "é", "-1:a"}
 }
 
-// Two names make a key that no other two make, in Go and in the scripts.
+// TestPairs: each pair of names has a key of its own, in Go and in the scripts.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, a := range awkward() {
-		for _, b := range awkward() {
+	for _, a := range ambiguousNames() {
+		for _, b := range ambiguousNames() {
 			names := fmt.Sprintf("%q %q", a, b)
 			if other, taken := seen[pair(a, b)]; taken {
 				t.Errorf("%s and %s have one key", names, other)
@@ -30,8 +30,8 @@ func TestPairs(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
 		n := 0
-		for _, a := range awkward() {
-			for _, b := range awkward() {
+		for _, a := range ambiguousNames() {
+			for _, b := range ambiguousNames() {
 				n++
 				id := fmt.Sprint(n)
 				acc := authsvc.Account{ID: id, Type: "oauth", Provider: a, ProviderAccountID: b}
@@ -48,8 +48,8 @@ func TestPairs(t *testing.T) {
 	})
 }
 
-// Sweep takes names apart as they were put together: it leaves no session in
-// the index of its user, and no link in that of its address.
+// TestSweepAwkwardNames: Sweep splits names correctly, and leaves no session in the
+// index of its user and no link in that of its address.
 func TestSweepAwkwardNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -57,11 +57,11 @@ func TestSweepAwkwardNames(t *testing.T) {
 		now := time.Now()
 		ended := now.Add(-time.Minute)
 		stored := 0
-		for i, name := range awkward() {
+		for i, name := range ambiguousNames() {
 			if _, err := s.CreateUser(t.Context(), authsvc.User{ID: name}); err != nil {
 				t.Fatal(err)
 			}
-			rec := authsvc.SessionRecord{ID: name, SessionToken: awkward()[len(awkward())-1-i], Digest: fmt.Sprint("d", i), UserID: name, Expires: ended}
+			rec := authsvc.SessionRecord{ID: name, SessionToken: ambiguousNames()[len(ambiguousNames())-1-i], Digest: fmt.Sprint("d", i), UserID: name, Expires: ended}
 			_, err := s.CreateSession(t.Context(), rec)
 			err = errors.Join(err, s.PutToken(t.Context(), authsvc.VerificationToken{Identifier: rec.SessionToken, Token: name, Expires: ended},
 				authsvc.Mail{ID: name, Due: now, Expires: ended}, 1000))
@@ -74,7 +74,7 @@ func TestSweepAwkwardNames(t *testing.T) {
 			t.Errorf("swept %d of %d, %v", n, stored, err)
 		}
 		for _, name := range keys(t, s) {
-			if dying[kind(s, name)] {
+			if expiring[kind(s, name)] {
 				t.Errorf("%q is left", name)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 const secret = "hunter2-of-the-test"
 
-// refused demands that Open fails with all of the words and no secret.
+// refused checks that the error of Open has all of the words and no secret.
 func refused(t *testing.T, url string, unreachable bool, words ...string) {
 	t.Helper()
 	s, err := Open(t.Context(), url, Options{Prefix: newPrefix()})
@@ -138,7 +138,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// What a server may be configured to, and what is said to that.
+// TestOpenConfiguration: which configurations of a server are refused or warned
+// about.
 func TestOpenConfiguration(t *testing.T) {
 	t.Parallel()
 	lasting := []string{"--appendonly", "yes", "--appendfsync", "always"}
@@ -172,7 +173,7 @@ func TestOpenConfiguration(t *testing.T) {
 	}
 }
 
-// Managed services forbid CONFIG, and may forbid INFO.
+// TestOpenForbidden: CONFIG and INFO may be forbidden, as managed services do.
 func TestOpenForbidden(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -191,7 +192,7 @@ func TestOpenForbidden(t *testing.T) {
 	refused(t, "redis://none:"+secret+"@"+p.addr(), false, "may not do what is needed")
 }
 
-// A replica is refused as long as it is one.
+// TestOpenReplica: a replica is refused until it is promoted.
 func TestOpenReplica(t *testing.T) {
 	t.Parallel()
 	primary := start(t)
@@ -209,7 +210,7 @@ func TestWarningsOfUnknownServer(t *testing.T) {
 	}
 }
 
-// A certificate that nobody vouches for will not be better later.
+// TestOpenTLS: Unreachable is false for an untrusted certificate.
 func TestOpenTLS(t *testing.T) {
 	t.Parallel()
 	m := miniredis.NewMiniRedis()
@@ -225,7 +226,7 @@ func TestOpenTLS(t *testing.T) {
 	open(t, "redis://"+plain.Addr(), newPrefix())
 }
 
-// certificate is one that nobody vouches for.
+// certificate returns a certificate of no known authority.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)

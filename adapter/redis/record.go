@@ -7,10 +7,10 @@ import (
 	"authsvc"
 )
 
-// millis is a time as Redis keeps and sorts it: milliseconds since 1970.
+// millis returns a time as Redis stores and sorts it, in milliseconds since 1970.
 func millis(t time.Time) int64 { return t.UnixMilli() }
 
-// optional is a time of which zero means that there is none.
+// optional returns a time that may be absent as text, "" for the zero time.
 func optional(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -18,7 +18,7 @@ func optional(t time.Time) string {
 	return strconv.FormatInt(millis(t), 10)
 }
 
-// stored is t as the store gives it back.
+// stored returns t as the store returns it.
 func stored(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -29,7 +29,7 @@ func stored(t time.Time) time.Time {
 // A row is the fields of a record, in the order of script/records.lua.
 type row struct{ fields []any }
 
-// rowOf takes what a script returned for a record.
+// rowOf returns the row of a record in the answer of a script.
 func rowOf(answer any) row {
 	fields, _ := answer.([]any)
 	return row{fields}
@@ -105,7 +105,7 @@ func (r row) mail() authsvc.Mail {
 	return m
 }
 
-// revocationFields are empty for nil.
+// revocationFields returns the arguments for a revocation, empty ones for nil.
 func revocationFields(r *authsvc.Revocation) []any {
 	if r == nil {
 		return []any{"", "", "", ""}

@@ -18,8 +18,8 @@ import (
 
 // Options of Open.
 type Options struct {
-	// Prefix begins all keys; services that share a server without sharing
-	// records differ in it. Letters, digits and "._:-"; empty: authsvc.
+	// Prefix begins all keys, so that several services can share a server.
+	// It has letters, digits and "._:-". Default: authsvc.
 	Prefix string
 }
 
@@ -28,12 +28,12 @@ type Options struct {
 //
 // Every step is one Lua script, which Redis runs whole and alone. All keys
 // have the hash tag {prefix}: in a Redis Cluster they are in one slot, so the
-// store works there too, on one of its nodes. What Redis has acknowledged it
-// may still lose in a crash or a failover, depending on its configuration; see
+// store works there too, on one of its nodes. Depending on its configuration,
+// Redis may lose acknowledged writes in a crash or a failover; see
 // [Store.Warnings].
 //
-// Records that end have a time to live of a day beyond their expiry, in case
-// nobody sweeps; it is the engine that judges the expiry.
+// Records that expire have a time to live until a day after their expiry, in case
+// nobody sweeps; the engine checks the expiry itself.
 type Store struct {
 	client   goredis.UniversalClient
 	tag      string // begins every key: "{prefix}:"
@@ -51,8 +51,8 @@ var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
 // Open connects to a server: redis://user:password@host:port/database,
 // rediss:// for TLS, or unix:///path?db=number. It refuses a server that is
 // too old, that may evict records, or whose records are of a newer schema.
-// [Unreachable] tells whether trying again later makes sense. The context
-// bounds opening.
+// [Unreachable] reports whether trying again later makes sense. ctx bounds
+// opening, not the life of the store.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = "authsvc"
@@ -72,8 +72,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// checkServer refuses a server that will not do, and goes over to the client
-// for clusters if it is one.
+// checkServer refuses an unsuitable server, and switches to a cluster client if the
+// server is part of a cluster.
 func (s *Store) checkServer(ctx context.Context, options *goredis.Options) error {
 	info, err := s.info(ctx)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Store) joinCluster(options *goredis.Options) error {
 	return nil
 }
 
-// Warnings says in what ways the server may lose what it has acknowledged, or
-// that it does not tell.
+// Warnings returns in which ways the server may lose acknowledged writes, as far as
+// it reveals its configuration.
 func (s *Store) Warnings() []string { return s.warnings }
 
 // Close ends all connections. Calls in flight fail.
@@ -119,7 +119,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // key names the record of a kind; see script/records.lua.
 func (s *Store) key(kind, name string) string { return s.tag + kind + ":" + name }
 
-// pair makes one name of two; unpair takes it apart.
+// pair joins two names unambiguously; unpair splits them.
 func pair(a, b string) string { return fmt.Sprintf("%d:%s%s", len(a), a, b) }
 
 func unpair(name string) (a, b string, whole bool) {

@@ -8,7 +8,7 @@ import (
 
 func TestAdapter(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, url string) { adaptertest.Run(t, whole(url)) })
+	each(t, func(t *testing.T, url string) { adaptertest.Run(t, redisOnly(url)) })
 }
 
 func TestBeside(t *testing.T) {

@@ -20,7 +20,7 @@ const logPage = 1000
 const moveBatch = 100
 
 var (
-	revoke  = idempotent("revoke") // twice, it takes back what came in between, too
+	revoke  = idempotent("revoke") // a repetition also covers what began in between
 	logMove = idempotent("log_move")
 )
 
@@ -92,8 +92,8 @@ func revocation(entry any) (r authsvc.Revocation, err error) {
 		NotBefore: time.UnixMilli(numbers[1]).UTC(), Expires: time.UnixMilli(numbers[2]).UTC()}, nil
 }
 
-// moveLog takes over the revocations of schema 1. What breaks off is finished
-// by the next call, and several processes do no harm.
+// moveLog moves the revocations of schema 1 into the log. The next call finishes an
+// interrupted one, and several processes may call it at once.
 func (s *Store) moveLog(ctx context.Context) error {
 	for {
 		n, err := s.count(ctx, logMove, []string{s.tag + "revocations"}, moveBatch)

@@ -17,21 +17,21 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// A server that lost its latest writes, and with them the counter, gives no
-// number out again: who reads on hears of what comes next, and it covers
-// tokens that note a lost number.
+// TestNumbersNeverReturn: a server that lost its latest writes and the counter repeats
+// no number, so that readers get later revocations, which cover tokens with a lost
+// number.
 func TestNumbersNeverReturn(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
-		lost := about("u")
+		lost := endSessionsOf("u")
 		if err := s.Revoke(t.Context(), lost); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range keys(t, s) {
 			s.client.Del(t.Context(), name)
 		}
-		next := about("u")
+		next := endSessionsOf("u")
 		if err := s.Revoke(t.Context(), next); err != nil || next.Seq <= lost.Seq {
 			t.Fatalf("%d after %d, %v", next.Seq, lost.Seq, err)
 		}
@@ -46,11 +46,11 @@ func TestNumbersNeverReturn(t *testing.T) {
 	})
 }
 
-// A log that cannot be read is an error, never a gap.
+// TestLogUnreadable: a log that cannot be read is an error, never a gap.
 func TestLogUnreadable(t *testing.T) {
 	t.Parallel()
 	s := open(t, miniURL(t), newPrefix())
-	if err := s.Revoke(t.Context(), about("u")); err != nil {
+	if err := s.Revoke(t.Context(), endSessionsOf("u")); err != nil {
 		t.Fatal(err)
 	}
 	for i, entry := range []string{"", "x", "1 2 3", "1 2 x 0:k", "1 2 3 x:k", "1 2 3 -1:k", "1 2 3 2:k", "1 2  3 0:k"} {
@@ -66,13 +66,13 @@ func TestLogUnreadable(t *testing.T) {
 	}
 }
 
-// When the key of a record died of old age before it was swept, sweeping the
-// record leaves a later one of that key alone.
+// TestSweepOfEarlierRecord: when a record has expired before it was swept, Sweep
+// keeps a later record of the same key.
 func TestSweepOfEarlierRecord(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
-		old, later, last := about("u"), about("u"), about("u")
+		old, later, last := endSessionsOf("u"), endSessionsOf("u"), endSessionsOf("u")
 		old.Expires = time.Now().Add(-time.Hour)
 		if err := s.Revoke(t.Context(), old); err != nil {
 			t.Fatal(err)

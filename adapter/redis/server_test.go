@@ -109,7 +109,7 @@ func (s suite) Unwrap() authsvc.Adapter { return s.Adapter }
 
 func (s suite) Reopen(t *testing.T) authsvc.Adapter { return s.reopen(t) }
 
-func whole(url string) func(*testing.T) authsvc.Adapter {
+func redisOnly(url string) func(*testing.T) authsvc.Adapter {
 	return func(t *testing.T) authsvc.Adapter {
 		prefix := newPrefix()
 		reopen := func(t *testing.T) authsvc.Adapter { return open(t, url, prefix) }
@@ -218,8 +218,8 @@ func (p *process) admin(words ...any) string {
 	return fmt.Sprint(answer)
 }
 
-// about is a revocation of all sessions of a user.
-func about(userID string) *authsvc.Revocation {
+// endSessionsOf is a revocation of all sessions of a user.
+func endSessionsOf(userID string) *authsvc.Revocation {
 	now := time.Now()
 	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: now, Expires: now.Add(time.Hour)}
 }

@@ -14,7 +14,7 @@ var (
 	sessionUpdate = idempotent("session_update")
 	sessionDelete = nonIdempotent("session_delete")
 	sessionList   = idempotent("session_list")
-	// sessionsBefore counts what is left when it is repeated.
+	// sessionsBefore, when repeated, only counts the remaining sessions.
 	sessionsBefore = idempotent("sessions_before")
 )
 
@@ -25,8 +25,8 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 	return s.createSession(ctx, rec, false)
 }
 
-// createSession stores a session. Whether a user who is kept elsewhere exists
-// is for the caller to see.
+// createSession stores a session. With elsewhere, users are in another store, and
+// the caller checks that the user exists.
 func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, elsewhere bool) (authsvc.SessionRecord, error) {
 	if rec.Digest == "" {
 		return authsvc.SessionRecord{}, errNoDigest
@@ -38,10 +38,10 @@ func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, el
 	return storedSession(rec), nil
 }
 
-// endBefore ends what a user has from before an epoch that the store of users
-// gave; 0: all. Sessions of a still later one, as a copy of that store put back
-// leaves behind, are from before, too.
-func (s *Store) endBefore(ctx context.Context, userID string, epoch int64) (int, error) {
+// endSessionsBefore removes the sessions of a user that began before an epoch of the
+// store of users; all if it is 0. It also removes sessions with a later epoch than
+// that store has given out, as are left when it was restored from a backup.
+func (s *Store) endSessionsBefore(ctx context.Context, userID string, epoch int64) (int, error) {
 	but := ""
 	if epoch > 0 {
 		but = strconv.FormatInt(epoch, 10)

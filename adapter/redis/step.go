@@ -19,15 +19,15 @@ var scripts embed.FS
 type step struct {
 	name   string
 	text   string
-	sum    string // by which Redis knows the script
+	sum    string // the SHA-1 by which Redis knows the script
 	repeat bool   // running it twice leaves and returns what running it once does
 }
 
-// nonIdempotent is a step that is not repeated when its answer was lost: it may
-// have run, and would say so as if somebody else had been first.
+// nonIdempotent returns a step that is not repeated when its answer was lost: it may
+// have run, and a repetition would report a conflict with itself.
 func nonIdempotent(name string) *step { return load(name, false) }
 
-// idempotent is a step that may be repeated.
+// idempotent returns a step that may be repeated.
 func idempotent(name string) *step { return load(name, true) }
 
 func load(name string, repeat bool) *step {
@@ -44,8 +44,8 @@ func source(name string) string {
 	return string(text)
 }
 
-// run runs a step and returns its answer, or the error of the contract that
-// the answer stands for.
+// run runs a step and returns its answer, or the error of [authsvc.Adapter] that the
+// answer stands for.
 func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (any, error) {
 	line := make([]any, 0, 4+len(keys)+len(args))
 	line = append(line, "evalsha", st.sum, len(keys))
@@ -64,8 +64,8 @@ func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (
 	return answer, outcome(answer)
 }
 
-// outcome is the error that a word stands for; data comes as a list or a
-// number, never as a word.
+// outcome returns the error that a word stands for. Data is a list or a number,
+// never a word.
 func outcome(answer any) error {
 	switch answer {
 	case "NOTFOUND":

@@ -8,7 +8,7 @@ import (
 	"authsvc"
 )
 
-// maxPayload is how long a queued mail may be, in bytes.
+// maxPayload is the size limit of a queued mail, in bytes.
 const maxPayload = 64 << 10
 
 var errPayload = errors.New("redis: mail payload exceeds 64 KiB")

@@ -14,8 +14,8 @@ func kind(s *Store, key string) string {
 	return kind
 }
 
-// one stores a record of each kind; those that expire do so at a time.
-func one(t *testing.T, s *Store, expires time.Time) {
+// storeOneOfEach stores a record of each kind; those that expire do so at expires.
+func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 	t.Helper()
 	now := time.Now()
 	acc := authsvc.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
@@ -38,16 +38,16 @@ func one(t *testing.T, s *Store, expires time.Time) {
 	}
 }
 
-// dying says which kinds of keys have a time to live.
-var dying = map[string]bool{
+// expiring says which kinds of keys have a time to live.
+var expiring = map[string]bool{
 	"session": true, "session-id": true, "session-digest": true, "sessions": true, "link": true, "links": true, "mail": true,
 	"once": true, "revoked": true, "epoch": true, "permit": true, "lease": true,
 	"user": false, "users": false, "email": false, "account": false, "account-id": false, "accounts": false, "meta": false,
 	"schema": false, "audit": false, "queue": false, "log": false, "seq": false, "expiry": false,
 }
 
-// lives checks the time to live of every key: none, or a day after expires.
-func lives(t *testing.T, s *Store, expires time.Time) {
+// checkTTLs checks the time to live of every key: none, or a day after expires.
+func checkTTLs(t *testing.T, s *Store, expires time.Time) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, name := range keys(t, s) {
@@ -55,7 +55,7 @@ func lives(t *testing.T, s *Store, expires time.Time) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dies, known := dying[kind(s, name)]
+		dies, known := expiring[kind(s, name)]
 		if !known {
 			t.Errorf("unexpected key %s", name)
 		}
@@ -70,8 +70,8 @@ func lives(t *testing.T, s *Store, expires time.Time) {
 			t.Errorf("%s dies in %v, which is %v late", name, ttl, late)
 		}
 	}
-	if len(seen) != len(dying) {
-		t.Errorf("saw %d kinds of keys of %d: %v", len(seen), len(dying), seen)
+	if len(seen) != len(expiring) {
+		t.Errorf("saw %d kinds of keys of %d: %v", len(seen), len(expiring), seen)
 	}
 }
 
@@ -80,28 +80,28 @@ func TestTimeToLive(t *testing.T) {
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
 		expires := time.Now().Add(time.Hour)
-		one(t, s, expires)
-		lives(t, s, expires)
+		storeOneOfEach(t, s, expires)
+		checkTTLs(t, s, expires)
 	})
 }
 
-// A record that has expired is kept for a day nevertheless.
+// TestTimeToLiveOfExpired: an expired record is kept for another day.
 func TestTimeToLiveOfExpired(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
-		one(t, s, time.Now().Add(-1000*time.Hour))
-		lives(t, s, time.Now())
+		storeOneOfEach(t, s, time.Now().Add(-1000*time.Hour))
+		checkTTLs(t, s, time.Now())
 	})
 }
 
-// An update moves the session, its keys and its indexes; the index of the
+// TestTimeToLiveMoves: an update extends the session and its indexes; the index of a
 // user's sessions lives as long as the last of them.
 func TestTimeToLiveMoves(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
-		one(t, s, time.Now().Add(time.Hour))
+		storeOneOfEach(t, s, time.Now().Add(time.Hour))
 		for _, hours := range []time.Duration{700, 2} {
 			expires := time.Now().Add(hours * time.Hour)
 			rec := authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: expires}
@@ -125,15 +125,15 @@ func TestTimeToLiveMoves(t *testing.T) {
 	})
 }
 
-// What is swept leaves no key behind, whether it is still there or died of
-// old age, and what died so is in nobody's way.
+// TestNothingIsLeft: Sweep leaves no key of a record, also after its time to live has
+// passed, and such a record does not block others.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*testing.T, *Store){
 		"swept": func(*testing.T, *Store) {},
 		"dead": func(t *testing.T, s *Store) {
 			for _, name := range keys(t, s) {
-				if dying[kind(s, name)] {
+				if expiring[kind(s, name)] {
 					s.client.Del(t.Context(), name)
 				}
 			}
@@ -147,14 +147,14 @@ func TestNothingIsLeft(t *testing.T) {
 			each(t, func(t *testing.T, url string) {
 				s := open(t, url, newPrefix())
 				now := time.Now()
-				one(t, s, now.Add(-time.Minute))
+				storeOneOfEach(t, s, now.Add(-time.Minute))
 				die(t, s)
 				n, err := s.Sweep(t.Context(), now, 1000)
 				if err != nil || name == "swept" && n != 7 {
 					t.Errorf("swept %d, %v", n, err)
 				}
 				for _, name := range keys(t, s) {
-					if kind := kind(s, name); dying[kind] && kind != "epoch" || kind == "expiry" || kind == "queue" || kind == "log" {
+					if kind := kind(s, name); expiring[kind] && kind != "epoch" || kind == "expiry" || kind == "queue" || kind == "log" {
 						t.Errorf("%s is left", name)
 					}
 				}
@@ -163,8 +163,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// A mail that died of old age does not hold up the one behind it, nor does it
-// count as waiting any more.
+// TestClaimPassesDeadMail: a mail whose time to live has passed neither blocks the
+// next one nor counts as queued.
 func TestClaimPassesDeadMail(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -182,7 +182,7 @@ func TestClaimPassesDeadMail(t *testing.T) {
 	})
 }
 
-// More than one batch goes in one call, and the limit holds.
+// TestSweepBatches: one call sweeps several batches, up to the limit.
 func TestSweepBatches(t *testing.T) {
 	t.Parallel()
 	s := open(t, miniURL(t), newPrefix())
@@ -199,12 +199,13 @@ func TestSweepBatches(t *testing.T) {
 	}
 }
 
-// An epoch lives as long as the record of its user that lives longest.
+// TestTimeToLiveOfEpoch: an epoch lives as long as the longest-lived record of its
+// user.
 func TestTimeToLiveOfEpoch(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		s := open(t, url, newPrefix())
-		long, short := about("u"), about("u")
+		long, short := endSessionsOf("u"), endSessionsOf("u")
 		long.Expires, short.Key = time.Now().Add(700*time.Hour), "by:github:u"
 		if err := s.Revoke(t.Context(), long, short); err != nil {
 			t.Fatal(err)

@@ -64,8 +64,8 @@ func wholeLog(t *testing.T, a authsvc.Adapter, after int64) (all []authsvc.Revoc
 	}
 }
 
-// moved checks that a log has all old records, in order, and nothing else.
-func moved(t *testing.T, s *Store, want []oldRevocation) {
+// checkMoved checks that a log has all old records, in order, and nothing else.
+func checkMoved(t *testing.T, s *Store, want []oldRevocation) {
 	t.Helper()
 	got, _ := wholeLog(t, s, 0)
 	if len(got) != len(want) {
@@ -86,13 +86,13 @@ func moved(t *testing.T, s *Store, want []oldRevocation) {
 	}
 }
 
-// Revocations of an earlier version are in the log after the start.
+// TestUpgrade: Open moves the revocations of schema 1 into the log.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		want := oldRevocations(moveBatch/5 + 3)
 		s := open(t, url, oldStore(t, url, want))
-		moved(t, s, want)
+		checkMoved(t, s, want)
 		// A user's epoch is that of the latest record, so that new sessions count.
 		byKey := map[string]int64{}
 		list, _ := wholeLog(t, s, 0)
@@ -115,7 +115,7 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// Any number of processes may start at once.
+// TestUpgradeConcurrent: several processes may start at once.
 func TestUpgradeConcurrent(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -123,15 +123,15 @@ func TestUpgradeConcurrent(t *testing.T) {
 		prefix := oldStore(t, url, want)
 		var wg sync.WaitGroup
 		for range 4 {
-			wg.Go(func() { moved(t, open(t, url, prefix), want) })
+			wg.Go(func() { checkMoved(t, open(t, url, prefix), want) })
 		}
 		wg.Wait()
 	})
 }
 
-// A start that broke off is finished by the next one. What a process of the
-// earlier version wrote after it counts from the next start, and a record of a
-// key that has been revoked again keeps the later end.
+// TestUpgradeBroken: the next start finishes an interrupted one, and moves what a
+// process of the earlier version wrote since. A key that was revoked again keeps the
+// later expiry.
 func TestUpgradeBroken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -143,7 +143,7 @@ func TestUpgradeBroken(t *testing.T) {
 			t.Fatalf("moved %d, %v", n, err)
 		}
 		s := open(t, url, prefix)
-		moved(t, s, want)
+		checkMoved(t, s, want)
 
 		if err := s.Revoke(t.Context(), &authsvc.Revocation{Key: "sid:s0", NotBefore: time.Now(), Expires: time.Now()}); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestUpgradeBroken(t *testing.T) {
 	})
 }
 
-// What died of old age before the start is passed over.
+// TestUpgradeDead: records whose time to live has passed are skipped.
 func TestUpgradeDead(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -163,13 +163,13 @@ func TestUpgradeDead(t *testing.T) {
 		prefix := oldStore(t, url, want)
 		s := open(t, url, newPrefix())
 		s.client.Del(t.Context(), "{"+prefix+"}:revocation:"+want[0].key)
-		moved(t, open(t, url, prefix), want[1:])
+		checkMoved(t, open(t, url, prefix), want[1:])
 	})
 }
 
-// Revocations that an earlier version kept in the Redis of session.store still
-// end the tokens of their time: they come first, and without a number, which
-// would judge tokens that note an epoch of main.
+// TestBesideUpgrade: revocations that an earlier version kept in the Redis of
+// session.store still end tokens without an epoch. They come first, and without a
+// number, which would be compared with epochs of main.
 func TestBesideUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -188,7 +188,7 @@ func TestBesideUpgrade(t *testing.T) {
 		if epoch, err := a.GetEpoch(t.Context(), "u1"); err != nil || epoch != 0 {
 			t.Errorf("epoch %d, %v", epoch, err)
 		}
-		first, second := about("u1"), about("u2")
+		first, second := endSessionsOf("u1"), endSessionsOf("u2")
 		if err := a.Revoke(t.Context(), first, second); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ var (
 	userGet       = idempotent("user_get")
 	userByEmail   = idempotent("user_by_email")
 	userByAccount = idempotent("user_by_account")
-	userUpdate    = nonIdempotent("user_update") // late, it would undo a newer one
+	userUpdate    = nonIdempotent("user_update") // a late repetition would undo a newer update
 	userDelete    = nonIdempotent("user_delete")
 	userList      = idempotent("user_list")
 	epochGet      = idempotent("epoch_get")

@@ -16,7 +16,7 @@ import (
 // magic begins every SQLite file, https://www.sqlite.org/fileformat2.html.
 const magic = "SQLite format 3\x00"
 
-// parsePath makes an absolute path of a file name or a sqlite: URL.
+// parsePath returns the absolute path of a file name or a sqlite: URL.
 func parsePath(location string) (string, error) {
 	path, isURL := strings.CutPrefix(location, "sqlite:")
 	if isURL {
@@ -48,10 +48,9 @@ func parsePath(location string) (string, error) {
 // the process, instead of failing a request.
 const mapped = 1<<31 - 1
 
-// dsn is what the driver calls the database. Every connection gets its
-// settings from it. synchronous=FULL: what was acknowledged survives a power
-// loss. Defensive mode and no double-quoted strings guard against our own
-// mistakes.
+// dsn returns the driver's name of the database, with the settings of every
+// connection. With synchronous=FULL, acknowledged writes survive a power loss.
+// Defensive mode and no double-quoted strings guard against our own mistakes.
 func dsn(path string, reader bool) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {

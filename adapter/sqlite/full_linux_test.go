@@ -15,15 +15,15 @@ import (
 	"authsvc"
 )
 
-// On a full disk writes fail and nothing else does; when there is room again
-// they go on, and nothing that was acknowledged is missing. The disk is a
-// small tmpfs, or, where mounting is refused, a limit on the size of files.
+// TestDiskFull: on a full disk only writes fail; when there is space again they
+// succeed, and all acknowledged records are there. The disk is a small tmpfs, or,
+// where mounting is not permitted, a limit on the size of files.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
 		out, err := exec.CommandContext(t.Context(), os.Args[0], "full", dir).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "mended") {
+		if err != nil || !strings.Contains(string(out), "recovered") {
 			t.Fatalf("with a limit on files: %v\n%s", err, out)
 		}
 		return
@@ -59,7 +59,7 @@ func limited(dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println("mended")
+	fmt.Println("recovered")
 	os.Exit(0)
 }
 

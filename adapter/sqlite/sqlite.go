@@ -34,8 +34,8 @@ type Options struct {
 	Naming Naming
 	// Migrate brings the schema up to date when the file is opened.
 	Migrate bool
-	// Private refuses a file that everybody on the machine may read or write:
-	// in the compat modes it holds tokens that work as they are.
+	// Private refuses a file that everybody on the machine may read or write, as
+	// is right for the compat modes, in which session tokens are stored in plain.
 	Private bool
 }
 
@@ -147,7 +147,8 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Warnings names the files that others on the machine can read or write.
+// Warnings returns a warning that names the files which others on the machine can
+// read or write.
 func (s *Store) Warnings(context.Context) ([]string, error) {
 	names, err := exposed(s.path, 0o077)
 	if err != nil || names == "" {

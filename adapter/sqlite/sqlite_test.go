@@ -109,7 +109,7 @@ func TestAdapter(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, Options{}, sqladapter.TestHooks{}) })
 }
 
-// awkward are names of preset snake, some of which need quoting.
+// awkward returns options with renamed tables, some of whose names need quoting.
 func awkward() Options {
 	return Options{Naming: Naming{
 		Preset:  "snake",
@@ -126,7 +126,7 @@ func TestAdapterWithoutReturning(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, awkward(), test) })
 }
 
-// A step that the database asks to repeat is repeated, from its beginning.
+// TestRetry: after a busy error, a step is repeated from its beginning.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {

@@ -90,8 +90,8 @@ func (k *checker) checkStorage() {
 	k.reportWarnings(st.warnings)
 }
 
-// checkSecrets asks the store at which step of a rotation the running replicas
-// are; the function that it returns prints that.
+// checkSecrets reads from the store at which step of a rotation the running replicas
+// are, and returns a function that prints it.
 func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	r, err := loadRotation(ctx, st.Adapter, k.settings.Engine.Secrets)
 	text := ""
@@ -128,7 +128,7 @@ func (k *checker) storageStatus(ctx context.Context, st *store) (text string, er
 	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.checkEngine(ctx, st.Adapter), k.checkAddresses(st))
 }
 
-// checkEngine returns why the engine would not start over a store.
+// checkEngine returns why the engine would not start with a store.
 func (k *checker) checkEngine(ctx context.Context, a authsvc.Adapter) error {
 	service, err := prepareEngine(k.settings, a)
 	if err == nil {
@@ -151,7 +151,8 @@ func schemaText(s tables.Status) string {
 	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
 }
 
-// checkProviders prints every callback URL, and checks what can be checked.
+// checkProviders prints every callback URL, and checks providers with discovery and
+// mail servers.
 func (k *checker) checkProviders(offline bool) {
 	var wrong map[string]error
 	if !offline {
@@ -194,8 +195,8 @@ func (k *checker) checkMail(id, callback, key string, offline bool) {
 // maxShownUsers is how many user ids check prints.
 const maxShownUsers = 5
 
-// checkAddresses returns which users their own address does not find. It reads all
-// users.
+// checkAddresses returns an error that names users who are not found by their own
+// address, because it is not stored in normal form. It reads all users.
 func (k *checker) checkAddresses(st *store) error {
 	if st.Adapter == nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestCheckPrivateKey: check says whether the provider takes what the key signs.
+// TestCheckPrivateKey: check reports whether the provider supports the signing
+// algorithm of the key.
 func TestCheckPrivateKey(t *testing.T) {
 	t.Parallel()
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app"}}})

@@ -43,7 +43,7 @@ type limitListener struct {
 	mu        sync.Mutex
 	changed   sync.Cond
 	open      int
-	unused    int        // how many have brought no request yet
+	unused    int        // how many have not sent a request yet
 	idleConns *list.List // of *limitConn, the longest idle first
 	closed    bool
 }
@@ -63,8 +63,8 @@ func (c *limitListener) Accept() (net.Conn, error) {
 	return c.admit(conn), nil
 }
 
-// admit waits until a connection is within the limit, and counts it. A listener
-// that is closed meanwhile keeps what it accepted.
+// admit waits until a connection is within the limit, and counts it. If the listener
+// is closed meanwhile, it admits the connection at once.
 func (c *limitListener) admit(conn net.Conn) *limitConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *limitListener) markActive(conn *limitConn) {
 	}
 }
 
-// markUsed records that a connection has brought a request. The caller holds mu.
+// markUsed records that a connection has sent a request. The caller holds mu.
 func (c *limitListener) markUsed(conn *limitConn) {
 	if conn.unused.CompareAndSwap(true, false) {
 		c.unused--
@@ -133,11 +133,11 @@ func (c *limitListener) connContext(ctx context.Context, nc net.Conn) context.Co
 	return context.WithValue(ctx, connKey{}, nc)
 }
 
-// markRequest records that the connection of r has brought a request that will be
+// markRequest records that the connection of r has sent a request that will be
 // answered.
 func markRequest(r *http.Request) {
 	conn, ok := r.Context().Value(connKey{}).(*limitConn)
-	if !ok || !conn.unused.Load() { // most are not: no lock for those
+	if !ok || !conn.unused.Load() { // avoids the lock for most requests
 		return
 	}
 	conn.listener.mu.Lock()
@@ -178,8 +178,8 @@ func (c *limitListener) nearLimit() bool {
 	return c.open > c.max-c.max/4
 }
 
-// count returns how many connections are open, and how many of these have
-// brought no request.
+// count returns how many connections are open, and how many of these have not sent
+// a request.
 func (c *limitListener) count() (open, unused int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +202,7 @@ type limitConn struct {
 	listener  *limitListener
 	idleElem  *list.Element // in listener.idleConns, nil while it is active
 	idleSince time.Time     // when it became idle
-	unused    atomic.Bool   // has brought no request; written under listener.mu
+	unused    atomic.Bool   // has not sent a request; written under listener.mu
 	released  bool
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -17,7 +16,7 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestConnectionLimit: what is left of the files that may be open.
+// TestConnectionLimit: how many connections a limit of open files leaves room for.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[uint64]int{0: 8192, 1: 1, 64: 32, 100: 68, 256: 192, 1024: 768, 20000: 8192, 1 << 40: 8192} {
@@ -27,7 +26,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// setFileLimit has the process start with a limit of open files.
+// setFileLimit sets the limit of open files of a process that is not started yet.
 func setFileLimit(l *process, files uint64) {
 	l.cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec -a authsvc "$0" "$@"`, files), l.cmd.Path}, l.cmd.Args[1:]...)
 	l.cmd.Path = "/bin/bash"
@@ -54,7 +53,7 @@ func TestIdleConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	const files = 512
-	n := min(4*files, int(own.Cur)/4) // of which every client needs one here too
+	n := min(4*files, int(own.Cur)/4) // the test itself needs a file for each client
 	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
 	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op))
@@ -80,7 +79,7 @@ func TestIdleConnections(t *testing.T) {
 	if code, _ := getStatus(t, origin+"/healthz"); code != http.StatusOK {
 		t.Errorf("health: %d", code)
 	}
-	if err := newPerson(origin, op, &http.Transport{}).signIn(t.Context()); err != nil {
+	if err := newPerson(origin, op, &http.Transport{}).signIn(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d connections, %d files at most, memory %s", n, most, residentMemory(t, l))
@@ -97,24 +96,24 @@ func TestFewFiles(t *testing.T) {
 	l := newProcess(t, dir, addr, testConfig(origin, op))
 	setFileLimit(l, 64)
 	l.start()
-	people := startLoad(t, 100, func(ctx context.Context, _ int) error {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		return newPerson(origin, op, &http.Transport{DisableKeepAlives: true}).signIn(ctx)
+	people := startLoad(t, 100, func() error {
+		p := newPerson(origin, op, &http.Transport{DisableKeepAlives: true})
+		p.Client.Timeout = 10 * time.Second
+		return p.signIn()
 	})
 	eventually(t, "signing in", func() bool { return people.count() > 150 })
 	if people.stop(); len(people.failed) > 0 {
-		t.Logf("the first who did not: %v", people.failed[0])
+		t.Logf("the first failure: %v", people.failed[0])
 	}
 	t.Logf("%d signed in, %d did not", people.count(), len(people.failed))
 	for range 10 {
-		if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+		if err := newPerson(origin, op, nil).signIn(); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	}
 	l.terminate()
 	again := newProcess(t, dir, addr, testConfig(origin, op))
-	again.start() // which looks for damage
+	again.start() // checks the integrity of the database
 	again.terminate()
 }
 
@@ -180,7 +179,7 @@ func TestLargeHeaders(t *testing.T) {
 		}
 		conn.Close()
 	}
-	// No HTTP/2 in clear: neither by prior knowledge nor by an upgrade.
+	// No HTTP/2 without TLS: neither by prior knowledge nor by an upgrade.
 	for name, request := range map[string]string{
 		"prior knowledge": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 		"upgrade":         "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
@@ -197,8 +196,8 @@ func TestLargeHeaders(t *testing.T) {
 	l.terminate()
 }
 
-// TestUnusedConnections: who has connected and asked for nothing yet is waited
-// for at a stop, since a server that shuts down drops a first request.
+// TestUnusedConnections: connections without a request are counted, so that a stop can
+// wait for them; a server that shuts down would drop their first request.
 func TestUnusedConnections(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -46,7 +46,7 @@ func TestDocumentedTables(t *testing.T) {
 	}
 }
 
-// TestCIKillsByID: CI ends processes by their id, never whatever has a name.
+// TestCIKillsByID: CI scripts end processes by id, never by name.
 func TestCIKillsByID(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob(filepath.Join("..", "..", ".ci", "*"))

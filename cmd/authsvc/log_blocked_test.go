@@ -18,21 +18,15 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// TestServeWithBlockedLog: serve answers while nobody reads its log, which is a
-// real pipe, when it is read again it says what is missing, and when the
-// reader is gone it goes on too. A reload changes none of that.
+// TestServeWithBlockedLog: serve answers while nobody reads its log, a real pipe. When
+// it is read again, it says that lines are missing, and when the reader is gone serve
+// goes on. A reload changes none of that.
 func TestServeWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	for name, reloads := range map[string]int{"from the start": 0, "after a reload": 1, "after two": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			read, write, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer read.Close()
-			base, cmd := startServe(t, write)
-			write.Close()
+			base, cmd, read := startWithPipe(t)
 			for range reloads {
 				if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 					t.Fatal(err)
@@ -53,7 +47,7 @@ func TestServeWithBlockedLog(t *testing.T) {
 	}
 }
 
-// readUntil reads a log until it has a text.
+// readUntil reads a log until it contains want.
 func readUntil(t *testing.T, log io.Reader, want string) {
 	t.Helper()
 	found := make(chan bool, 1)
@@ -79,17 +73,11 @@ func readUntil(t *testing.T, log io.Reader, want string) {
 	}
 }
 
-// TestSecondSignalWithBlockedLog: a second signal ends it at once although nobody
-// reads its last lines.
+// TestSecondSignalWithBlockedLog: a second signal ends serve at once although nobody
+// reads its log.
 func TestSecondSignalWithBlockedLog(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	base, cmd := startServe(t, write)
-	write.Close()
+	base, cmd, _ := startWithPipe(t)
 	makeRefusals(t, base, 1000)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
@@ -97,7 +85,7 @@ func TestSecondSignalWithBlockedLog(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /api/auth/signout HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n", conn.RemoteAddr())
-	time.Sleep(100 * time.Millisecond) // it is under way, and stays so
+	time.Sleep(100 * time.Millisecond) // the request is in flight, and never completes
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -116,16 +104,10 @@ func TestSecondSignalWithBlockedLog(t *testing.T) {
 	}
 }
 
-// TestStopWithBlockedLog: SIGTERM ends it although nobody reads.
+// TestStopWithBlockedLog: SIGTERM ends serve although nobody reads its log.
 func TestStopWithBlockedLog(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	base, cmd := startServe(t, write)
-	write.Close()
+	base, cmd, _ := startWithPipe(t)
 	makeRefusals(t, base, 300)
 	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -139,7 +121,21 @@ func TestStopWithBlockedLog(t *testing.T) {
 	}
 }
 
-// startServe runs serve with a log and returns its address.
+// startWithPipe runs serve with a pipe as its log, and returns its URL, the command
+// and the end of the pipe to read from.
+func startWithPipe(t *testing.T) (base string, cmd *exec.Cmd, read *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close() })
+	base, cmd = startServe(t, write)
+	write.Close()
+	return base, cmd, read
+}
+
+// startServe runs serve with a log, and returns its URL when it serves.
 func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	t.Helper()
 	port, err := freeport.Pick(1)
@@ -151,7 +147,7 @@ func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	cmd.Dir, cmd.Stderr = t.TempDir(), log
 	cmd.Env = append(os.Environ(), "AUTHSVC_URL=http://"+addr, "AUTHSVC_LISTEN="+addr, "AUTHSVC_STORAGE_URL=memory:",
 		"AUTHSVC_SECRET="+testSecret, "AUTHSVC_CONFIG=authsvc.yaml",
-		"AUTHSVC_RATE_LIMIT_ENABLED=false", // or one line would stand for all refusals
+		"AUTHSVC_RATE_LIMIT_ENABLED=false", // or equal refusals would be logged once a minute
 		"GORACE=atexit_sleep_ms=0")
 	const file = "providers: [{id: acme, type: oidc, issuer: https://id.acme.example, client_id: a, client_secret: b}]\n"
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "authsvc.yaml"), []byte(file), 0o600); err != nil {

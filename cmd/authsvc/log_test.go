@@ -147,8 +147,8 @@ func TestLogSinkClose(t *testing.T) {
 	})
 }
 
-// TestDebugLog: at its most talkative the log holds no secret, no code, no
-// state and no cookie; and nothing for operators is on the public port.
+// TestDebugLog: at level debug the log holds no secret, code, state or cookie, and the
+// public port serves no metrics and no profiles.
 func TestDebugLog(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)
@@ -156,14 +156,14 @@ func TestDebugLog(t *testing.T) {
 	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op, "log: {level: debug}"))
 	l.start()
 	person := newPerson(origin, op, nil)
-	at, err := person.startSignIn(t.Context())
+	at, err := person.startSignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := person.finishSignIn(t.Context(), at); err != nil {
+	if err := person.finishSignIn(at); err != nil {
 		t.Fatal(err)
 	}
-	if err := person.finishSignIn(t.Context(), at); err == nil {
+	if err := person.finishSignIn(at); err == nil {
 		t.Error("a code was taken twice")
 	}
 	u, err := url.Parse(at)
@@ -171,11 +171,11 @@ func TestDebugLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	secrets := []string{testSecret, "test-client-secret", u.Query().Get("code"), u.Query().Get("state")}
-	base, err := url.Parse(person.base)
+	base, err := url.Parse(person.Base + "/api/auth")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range person.client.Jar.Cookies(base) {
+	for _, c := range person.Client.Jar.Cookies(base) {
 		if len(c.Value) > 20 { // one is the name of a provider
 			secrets = append(secrets, c.Value)
 		}

@@ -17,7 +17,7 @@ import (
 
 // A pingStore counts pings, and fails on demand.
 type pingStore struct {
-	*memory.Adapter
+	*memory.Store
 	pings int
 	err   error
 }
@@ -96,7 +96,7 @@ func TestOriginHandler(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &pingStore{Adapter: memory.New()}
+		store := &pingStore{Store: memory.New()}
 		f := newTestHandler("https://app.example.com", store)
 		expect := func(what string, ready, asked int) {
 			t.Helper()

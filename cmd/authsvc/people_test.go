@@ -2,106 +2,59 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"authsvc/internal/idp"
+	"authsvc/internal/test/browser"
 )
 
-// A person signs in with a browser of their own.
+// A person is grace, with a browser of her own.
 type person struct {
-	base   string
-	op     *idp.Server
-	client *http.Client
+	*browser.Browser
+	op *idp.Server
 }
 
+// newPerson returns a person without cookies. Without a transport, people share
+// connections.
 func newPerson(origin string, op *idp.Server, transport http.RoundTripper) *person {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		panic(err) // it never fails
+	if transport == nil {
+		transport = http.DefaultTransport
 	}
-	return &person{base: origin + "/api/auth", op: op, client: &http.Client{Jar: jar, Transport: transport, Timeout: 30 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &person{browser.New(origin, transport), op}
 }
 
-// do sends a request, and returns status, Location and body.
-func (p *person) do(ctx context.Context, method, to string, form url.Values) (int, string, []byte, error) {
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
-	}
-	req, err := http.NewRequestWithContext(ctx, method, to, body)
-	if err != nil {
-		return 0, "", nil, err
-	}
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	res, err := p.client.Do(req)
-	if err != nil {
-		return 0, "", nil, err
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	return res.StatusCode, res.Header.Get("Location"), raw, err
-}
-
-// startSignIn begins a sign-in and returns the URL to which the provider sends the
-// person back.
-func (p *person) startSignIn(ctx context.Context) (string, error) {
-	var csrf struct {
-		Token string `json:"csrfToken"`
-	}
-	status, _, raw, err := p.do(ctx, "GET", p.base+"/csrf", nil)
-	if err != nil || json.Unmarshal(raw, &csrf) != nil {
-		return "", fmt.Errorf("csrf: %d %.200s %w", status, raw, err)
-	}
-	var to struct{ URL string }
-	status, _, raw, err = p.do(ctx, "POST", p.base+"/signin/op", url.Values{"csrfToken": {csrf.Token}, "json": {"true"}})
-	if err != nil || json.Unmarshal(raw, &to) != nil {
-		return "", fmt.Errorf("signin: %d %.200s %w", status, raw, err)
-	}
-	answer, err := p.op.Approve(to.URL, "grace")
-	if err != nil {
-		return "", fmt.Errorf("signin led to %s: %w", to.URL, err)
-	}
-	return answer.URL(), nil
-}
+// startSignIn begins a sign-in and returns the callback URL to which the
+// provider sends the person back.
+func (p *person) startSignIn() (callback string, err error) { return p.Begin(p.op, "grace") }
 
 // finishSignIn ends a sign-in, and checks that there is a session.
-func (p *person) finishSignIn(ctx context.Context, at string) error {
-	status, to, raw, err := p.do(ctx, "GET", at, nil)
-	if err != nil || status != http.StatusFound || strings.Contains(to, "error") {
-		return fmt.Errorf("callback: %d %s %.200s %w", status, to, raw, err)
+func (p *person) finishSignIn(callback string) error {
+	if err := p.Open(callback); err != nil {
+		return err
 	}
-	return p.signedIn(ctx)
+	return p.signedIn()
 }
 
 // signedIn checks that there is a session.
-func (p *person) signedIn(ctx context.Context) error {
-	status, _, raw, err := p.do(ctx, "GET", p.base+"/session", nil)
-	if err != nil || status != http.StatusOK || !strings.Contains(string(raw), "grace@example.com") {
-		return fmt.Errorf("session: %d %.200s %w", status, raw, err)
+func (p *person) signedIn() error {
+	email, err := p.Email()
+	if err == nil && email != "grace@example.com" {
+		err = fmt.Errorf("signed in as %q", email)
 	}
-	return nil
+	return err
 }
 
-func (p *person) signIn(ctx context.Context) error {
-	at, err := p.startSignIn(ctx)
+func (p *person) signIn() error {
+	callback, err := p.startSignIn()
 	if err != nil {
 		return err
 	}
-	return p.finishSignIn(ctx, at)
+	return p.finishSignIn(callback)
 }
 
 // A load runs the same step again and again, several at a time, and counts.
@@ -120,14 +73,14 @@ func isDialError(err error) bool {
 }
 
 // startLoad runs step in n goroutines, each until it can make no connection.
-func startLoad(t *testing.T, n int, step func(ctx context.Context, i int) error) *load {
+func startLoad(t *testing.T, n int, step func() error) *load {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &load{cancel: cancel}
 	t.Cleanup(c.stop)
-	for i := range n {
+	for range n {
 		c.all.Go(func() {
 			for ctx.Err() == nil {
-				err := step(context.WithoutCancel(ctx), i)
+				err := step()
 				if isDialError(err) {
 					return
 				}

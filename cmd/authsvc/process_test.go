@@ -8,13 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/logbuffer"
 )
 
 const testSecret = "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"
@@ -25,7 +25,7 @@ type process struct {
 	addr string
 	dir  string
 	cmd  *exec.Cmd
-	out  *syncBuffer
+	out  *logbuffer.Buffer
 	done chan struct{}
 	err  error // of the process, once done is closed
 }
@@ -34,7 +34,7 @@ type process struct {
 // It adds listen to the configuration.
 func newProcess(t *testing.T, dir, addr, config string, env ...string) *process {
 	t.Helper()
-	l := &process{t: t, addr: addr, dir: dir, out: &syncBuffer{}, done: make(chan struct{})}
+	l := &process{t: t, addr: addr, dir: dir, out: &logbuffer.Buffer{}, done: make(chan struct{})}
 	l.writeConfig(config)
 	l.cmd = exec.Command(os.Args[0])
 	l.cmd.Args = []string{"authsvc", "serve", "--config", configFile(addr)} // TestMain makes it the program
@@ -165,24 +165,6 @@ func eventually(t *testing.T, what string, is func() bool) {
 			t.Fatalf("not %s after 30 s", what)
 		}
 	}
-}
-
-// A syncBuffer is the output of a process, which can be read meanwhile.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *syncBuffer) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *syncBuffer) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 func freeAddress(t *testing.T) string {

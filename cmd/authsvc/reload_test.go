@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,23 +12,23 @@ import (
 	"authsvc/internal/idp"
 )
 
-// TestReload: providers come and go and secrets change without a restart, and
-// whoever is at the provider meanwhile can come back.
+// TestReload: a reload adds and removes providers and changes secrets, and sign-ins in
+// progress at a provider can be completed.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"database": "", "jwt": "session: {strategy: jwt}", "no store": "storage: {url: none}"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, op, addr := t.Context(), startProvider(t), freeAddress(t)
+			op, addr := startProvider(t), freeAddress(t)
 			origin := "http://" + addr
 			config := testConfig(origin, op, more)
 			l := newProcess(t, t.TempDir(), addr, config)
 			l.start()
 			person, absent := newPerson(origin, op, nil), newPerson(origin, op, nil)
-			if err := absent.signIn(ctx); err != nil {
+			if err := absent.signIn(); err != nil {
 				t.Fatal(err)
 			}
-			at, err := person.startSignIn(ctx)
+			at, err := person.startSignIn()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,26 +38,26 @@ func TestReload(t *testing.T) {
 			if got := providers(); !strings.Contains(got, `"github"`) || !strings.Contains(got, `"op"`) {
 				t.Errorf("with one more: %s", got)
 			}
-			if err := person.finishSignIn(ctx, at); err != nil {
+			if err := person.finishSignIn(at); err != nil {
 				t.Errorf("a sign-in across a reload: %v", err)
 			}
 			l.reload(strings.Replace(config, testSecret, "[NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH, "+testSecret+"]", 1))
 			if got := providers(); strings.Contains(got, "github") {
 				t.Errorf("with one less: %s", got)
 			}
-			if err := person.signedIn(ctx); err != nil {
+			if err := person.signedIn(); err != nil {
 				t.Errorf("under the second secret: %v", err)
 			}
-			if err := newPerson(origin, op, nil).signIn(ctx); err != nil {
+			if err := newPerson(origin, op, nil).signIn(); err != nil {
 				t.Errorf("under the first secret: %v", err)
 			}
 			l.reload(strings.Replace(config, testSecret, "NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH", 1))
 			if name == "jwt" || name == "no store" {
-				if err := absent.signedIn(ctx); err == nil {
+				if err := absent.signedIn(); err == nil {
 					t.Error("a session that was sealed under a secret that is gone")
 				}
 			}
-			if err := person.signedIn(ctx); err != nil {
+			if err := person.signedIn(); err != nil {
 				t.Errorf("sealed anew while both secrets were there: %v", err)
 			}
 			l.terminate()
@@ -66,9 +65,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadRefused: what is wrong is logged in the words of the start, what
-// takes a restart is named, no secret is shown, and the service goes on as it
-// was.
+// TestReloadRefused: mistakes are logged as at a start, and changes that require a
+// restart are named; no secret is shown, and the previous configuration stays in force.
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)
@@ -115,13 +113,13 @@ func TestReloadRefused(t *testing.T) {
 	if said := l.out.String(); strings.Contains(said, "hunter2") || strings.Contains(said, testSecret) {
 		t.Errorf("a secret was logged:\n%s", said)
 	}
-	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+	if err := newPerson(origin, op, nil).signIn(); err != nil {
 		t.Error(err)
 	}
 	l.terminate()
 }
 
-// TestReloadRateLimit: a rate limit goes on counting, and a new one is in force.
+// TestReloadRateLimit: a reload keeps the counts of rate limits, and applies new rates.
 func TestReloadRateLimit(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"memory:", "none"} {
@@ -135,7 +133,7 @@ func TestReloadRateLimit(t *testing.T) {
 			l := newProcess(t, t.TempDir(), addr, config("2/h"))
 			l.start()
 			begun := func() bool {
-				_, err := newPerson(origin, op, nil).startSignIn(t.Context())
+				_, err := newPerson(origin, op, nil).startSignIn()
 				return err == nil
 			}
 			if first, second, third := begun(), begun(), begun(); !first || !second || third {
@@ -154,9 +152,8 @@ func TestReloadRateLimit(t *testing.T) {
 	}
 }
 
-// TestReloadUnderLoad: 100 signals a second while people sign in; nobody
-// notices, and nothing is left behind. Signals that come during a reload are
-// one.
+// TestReloadUnderLoad: with 100 signals a second, no sign-in fails and no connection is
+// leaked. Signals during a reload count as one.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	signals := 100
@@ -169,7 +166,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	config := testConfig(origin, op)
 	l := newProcess(t, t.TempDir(), addr, config)
 	l.start()
-	people := startLoad(t, 8, func(ctx context.Context, _ int) error { return newPerson(origin, op, nil).signIn(ctx) })
+	people := startLoad(t, 8, func() error { return newPerson(origin, op, nil).signIn() })
 	eventually(t, "signing in", func() bool { return people.count() > 10 })
 	before := openFiles(t, l)
 	for i := range signals {

@@ -36,7 +36,7 @@ type replica struct {
 	Keys        []string `json:"keys"`
 }
 
-// keyID returns a name of a secret that reveals nothing about it.
+// keyID returns an id of a secret that does not reveal it.
 func keyID(secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("authsvc: id of a secret in a fleet"))
@@ -57,7 +57,7 @@ func (r *reloader) heartbeat(ctx context.Context) {
 	r.writeHeartbeat(ctx, &replica{ID: r.id, HeartbeatAt: time.Now().Unix(), Keys: keyIDs(in.settings.Engine.Secrets)})
 }
 
-// withdraw removes the record of this replica at a clean end.
+// withdraw removes the record of this replica when it stops.
 func (r *reloader) withdraw(ctx context.Context) { r.writeHeartbeat(context.WithoutCancel(ctx), nil) }
 
 // writeHeartbeat replaces the record of this replica by own, which may be nil.
@@ -110,7 +110,7 @@ func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, own *replic
 	return a.SetMeta(ctx, metaReplicas, string(raw))
 }
 
-// liveReplicas returns the replicas that have recorded something lately.
+// liveReplicas returns the replicas whose heartbeat is recent.
 func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []replica, err error) {
 	raw, err := a.GetMeta(ctx, metaReplicas)
 	if errors.Is(err, authsvc.ErrNotFound) {
@@ -166,8 +166,8 @@ func (r *rotation) countHolding(key string) int {
 	return r.count(func(one replica) bool { return slices.Contains(one.Keys, key) })
 }
 
-// step returns how far the rotation is, "" when there are no replicas. An error is
-// what would sign people out.
+// step returns how far the rotation is, "" when there are no replicas. An error is a
+// state that would sign people out.
 func (r *rotation) step() (string, error) {
 	n := len(r.replicas)
 	if n == 0 {
@@ -187,7 +187,7 @@ func (r *rotation) step() (string, error) {
 	return r.progress(n), nil
 }
 
-// progress returns how far a rotation is that would sign nobody out.
+// progress returns how far a rotation without errors is.
 func (r *rotation) progress(n int) string {
 	known, first := r.countHolding(r.newest), r.count(func(one replica) bool { return one.Keys[0] == r.newest })
 	old := r.count(func(one replica) bool { return len(one.Keys) > 1 })

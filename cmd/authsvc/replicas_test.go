@@ -11,8 +11,8 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestRotationStep: two replicas go through a rotation, and check says where
-// they are; a and b are secrets, b is the newer one.
+// TestRotationStep: what check reports at each step of a rotation of two replicas; a and
+// b are secrets, and b is the newer one.
 func TestRotationStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func TestRotationStep(t *testing.T) {
 	}
 }
 
-// TestConcurrentHeartbeats: none is missing afterwards.
+// TestConcurrentHeartbeats: the records of all replicas are there afterwards.
 func TestConcurrentHeartbeats(t *testing.T) {
 	t.Parallel()
 	const replicas = 16
@@ -94,7 +94,7 @@ func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {
 	return value, err
 }
 
-// TestReplicaTTL: those that are gone, cleanly or not, do not count.
+// TestReplicaTTL: replicas that have stopped or crashed do not count.
 func TestReplicaTTL(t *testing.T) {
 	t.Parallel()
 	ctx, store, now := context.Background(), memory.New(), time.Now()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -106,16 +105,16 @@ func rollReplicas(t *testing.T, replicas int, storage string) {
 	away := map[*person]string{}
 	for range 20 {
 		p := newPerson(origin, op, nil)
-		if away[p], err = p.startSignIn(t.Context()); err != nil {
+		if away[p], err = p.startSignIn(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	people := startLoad(t, 6, func(ctx context.Context, _ int) error {
+	people := startLoad(t, 6, func() error {
 		p := newPerson(origin, op, nil)
-		at, err := p.startSignIn(ctx)
+		at, err := p.startSignIn()
 		if err == nil {
 			time.Sleep(100 * time.Millisecond) // at the provider
-			err = p.finishSignIn(ctx, at)
+			err = p.finishSignIn(at)
 		}
 		return err
 	})
@@ -126,7 +125,7 @@ func rollReplicas(t *testing.T, replicas int, storage string) {
 		running[i] = replica(old.addr)
 	}
 	for p, at := range away {
-		if err := p.finishSignIn(t.Context(), at); err != nil {
+		if err := p.finishSignIn(at); err != nil {
 			t.Errorf("a sign-in that began before: %v", err)
 		}
 	}

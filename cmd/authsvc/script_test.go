@@ -23,7 +23,7 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// TestMain makes commands of this program and of what the scripts need.
+// TestMain makes this program and the helpers available to scripts as commands.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"authsvc": main,
@@ -112,7 +112,7 @@ func runGet() {
 	fmt.Printf("%d %s\n%s\n", resp.StatusCode, resp.Header.Get("Location"), body)
 }
 
-// getUntil asks until the body holds a word, for 10 s at most.
+// getUntil repeats a GET until the body holds a word, for 10 s at most.
 func getUntil(word, url string) {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		res, err := http.Get(url)

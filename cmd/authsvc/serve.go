@@ -70,7 +70,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // acceptDelay is how long connections wait to be accepted while the store opens;
-// after that, or when it cannot be reached, requests are told so.
+// after that, or when it cannot be reached, requests get 503.
 const acceptDelay = 5 * time.Second
 
 // A server is what serve runs, from the first connection to the last.
@@ -97,8 +97,8 @@ func newServer(s *config.Settings, flags map[string]string, listener net.Listene
 	return srv
 }
 
-// serve answers requests until a signal to stop: until the store is open, that it
-// is not ready.
+// serve answers requests until a signal to stop. Until the store is open it is not
+// ready.
 func (p *program) serve(s *config.Settings, flags map[string]string, listener net.Listener) (err error) {
 	srv := newServer(s, flags, listener)
 	signal.Notify(srv.stopSignals, os.Interrupt, syscall.SIGTERM)
@@ -201,9 +201,9 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 }
 
 // closeAfterChunked closes the connection after a request with Transfer-Encoding.
-// The server accepts one that has a Content-Length too and does not tell; a proxy
-// may see its end elsewhere, so nothing that follows on the connection may be
-// read as a request (RFC 9112 §6.1).
+// The server accepts a Content-Length beside it without reporting it, and a proxy
+// may see the end of such a request elsewhere, so nothing that follows on the
+// connection may be read as a request (RFC 9112 §6.1).
 func closeAfterChunked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 {

@@ -58,7 +58,7 @@ func startRunningServer(t *testing.T) *runningServer {
 	return r
 }
 
-// TestShutdown: a request in flight gets its answer, and the end is clean.
+// TestShutdown: a request in flight is answered, and the shutdown returns no error.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	r := startRunningServer(t)
@@ -74,7 +74,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: it does not wait any longer, and says so.
+// TestSecondSignal: a second signal ends the wait for requests in flight, with an error.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	r := startRunningServer(t)
@@ -91,7 +91,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestListen: a port that is taken has a message of its own.
+// TestListen: the errors of listening, with a message of its own for a port in use.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	l, err := listen(t.Context(), "127.0.0.1:0")

@@ -55,8 +55,8 @@ func validate(s *config.Settings) error {
 	return err
 }
 
-// prepareEngine returns the engine over a store, or over none if the settings say
-// so, without starting it.
+// prepareEngine returns the engine with a store, or without one if the settings say
+// so. It does not start it.
 func prepareEngine(s *config.Settings, a authsvc.Adapter) (*authsvc.Service, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)

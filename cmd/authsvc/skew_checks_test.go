@@ -44,8 +44,8 @@ func (f *skewedReplicas) checkSharedSessions() {
 	}
 }
 
-// checkRevocation: what ends sessions at one replica ends those that began at
-// another, and none that begin afterwards.
+// checkRevocation: a revocation at one replica ends sessions that began at another
+// before, and none that begin afterwards.
 func (f *skewedReplicas) checkRevocation(from, by int) {
 	f.Helper()
 	for name, end := range map[string]func(p idp.Person){
@@ -191,8 +191,8 @@ func (f *skewedReplicas) waitForSweep() {
 	}
 }
 
-// checkRateLimit: what was used up at one replica is used up at another, and
-// nobody waits there for longer than until the next request is allowed.
+// checkRateLimit: a limit that was used up at one replica is used up at another, and
+// Retry-After there is at most one interval.
 func (f *skewedReplicas) checkRateLimit(from, at int) {
 	f.Helper()
 	const interval = time.Minute / skewLimit

@@ -37,9 +37,8 @@ const (
 	expiryTolerance = 3 * time.Second / 2 // of ends: tokens have whole seconds, and differences of 250 ms are not corrected
 )
 
-// TestSkewedClocks: three replicas on one PostgreSQL, whose machines' clocks
-// are half a minute ahead of it, right, and half a minute behind: nobody
-// notices.
+// TestSkewedClocks: three replicas share one PostgreSQL. Their clocks are half a minute
+// ahead of it, right, and half a minute behind, and users do not notice.
 func TestSkewedClocks(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)

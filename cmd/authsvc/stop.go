@@ -15,9 +15,9 @@ const (
 	// drainTime is how long requests in flight and mail that is being sent may take after
 	// a signal to stop.
 	drainTime = 15 * time.Second
-	// lingerTime is how long connections may bring one more request, whose
-	// answer tells the client that it was the last; connections that had one are
-	// not waited for when none came for quietTime.
+	// lingerTime is how long open connections may send one more request, whose
+	// answer closes the connection. When no request came for quietTime, only
+	// connections that have not sent any request yet are waited for.
 	lingerTime = time.Second
 	quietTime  = 100 * time.Millisecond
 	// handshakeTime is how long a TCP handshake that has begun may take to
@@ -35,9 +35,9 @@ type closer interface {
 	Close(ctx context.Context) error
 }
 
-// drain stops listening, and waits so that clients whose connections are open
-// learn it from an answer and not from a reset of the request that they send
-// next.
+// drain stops listening, and gives clients with open connections time for one more
+// request, whose answer closes the connection. Otherwise their next request would
+// meet a reset.
 func (srv *server) drain() error {
 	srv.draining.Store(true)
 	var queued []net.Conn
@@ -56,7 +56,7 @@ func (srv *server) drain() error {
 	case <-srv.stopSignals:
 		return errForced
 	}
-	_ = srv.http.Serve(&drainListener{srv.conns, queued}) // which returns when it has them all
+	_ = srv.http.Serve(&drainListener{srv.conns, queued}) // returns when it has accepted them all
 	begun := time.Now()
 	srv.lastRequest.Store(begun.UnixNano())
 	return srv.waitUntil(func() bool {
@@ -126,7 +126,7 @@ func (p *program) closeEngine(engine closer) error {
 	return engine.Close(ctx)
 }
 
-// withTimeout runs what may hang, and stops waiting for it after d.
+// withTimeout runs a function that may hang, and stops waiting for it after d.
 func withTimeout(d time.Duration, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,9 +15,9 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestStopUnderLoad: with callbacks that wait for a slow provider, and with
-// connections that are kept and that are not, SIGTERM resets nothing: requests
-// get their answer, and later clients are refused the connection.
+// TestStopUnderLoad: SIGTERM resets no connection, with or without keep-alive, not even
+// while callbacks wait for a slow provider: requests are answered, and later
+// connections are refused.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	const slow = time.Second
@@ -32,19 +30,19 @@ func TestStopUnderLoad(t *testing.T) {
 			l := newProcess(t, t.TempDir(), addr, testConfig(origin, op))
 			l.start()
 			// The callbacks of some are in flight all the time.
-			callbacks := startLoad(t, 5, func(ctx context.Context, _ int) error {
+			callbacks := startLoad(t, 5, func() error {
 				p := newPerson(origin, op, transport)
-				at, err := p.startSignIn(ctx)
+				at, err := p.startSignIn()
 				if err != nil {
 					return err
 				}
-				_, _, _, err = p.do(ctx, "GET", at, nil)
+				_, err = p.Get(at)
 				return err
 			})
-			pages := startLoad(t, 10, func(ctx context.Context, _ int) error {
+			pages := startLoad(t, 10, func() error {
 				defer time.Sleep(20 * time.Millisecond)
 				p := newPerson(origin, op, transport)
-				_, _, _, err := p.do(ctx, "POST", p.base+"/signout", nil)
+				_, err := p.Form("/api/auth/signout", nil)
 				return err
 			})
 			eventually(t, "answering", func() bool { return callbacks.count() >= 5 && pages.count() >= 100 })
@@ -61,15 +59,15 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStopTwice: the second signal ends the process at once and says so by its
-// code, whatever hangs; the store is intact.
+// TestStopTwice: a second signal ends the process at once with exit code 1, whatever
+// hangs, and the store is intact.
 func TestStopTwice(t *testing.T) {
 	t.Parallel()
 	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
 	origin := "http://" + addr
 	l := newProcess(t, dir, addr, testConfig(origin, op))
 	l.start()
-	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+	if err := newPerson(origin, op, nil).signIn(); err != nil {
 		t.Fatal(err)
 	}
 	startHangingCallback(t, l, origin, op)
@@ -84,8 +82,8 @@ func TestStopTwice(t *testing.T) {
 	l.waitForLog("second signal", 1)
 	op.SetFault(idp.Fault{})
 	again := newProcess(t, dir, addr, testConfig(origin, op))
-	again.start() // which looks for damage
-	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+	again.start() // checks the integrity of the database
+	if err := newPerson(origin, op, nil).signIn(); err != nil {
 		t.Error(err)
 	}
 	again.terminate()
@@ -96,20 +94,20 @@ func startHangingCallback(t *testing.T, l *process, origin string, op *idp.Serve
 	t.Helper()
 	op.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: time.Minute}})
 	p := newPerson(origin, op, nil)
-	at, err := p.startSignIn(t.Context())
+	at, err := p.startSignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var calls atomic.Bool
-	go func() { calls.Store(true); p.do(context.WithoutCancel(t.Context()), "GET", at, nil) }()
+	go func() { calls.Store(true); p.Get(at) }()
 	before := op.Calls(idp.EndpointToken)
 	eventually(t, "hanging", func() bool {
 		return calls.Load() && op.Calls(idp.EndpointToken) > before-1 && op.Calls(idp.EndpointToken) > 0
 	})
 }
 
-// TestStopWithHungStore: a store that answers nothing holds the end up for no
-// longer than the time for requests and for closing.
+// TestStopWithHungStore: a store that hangs delays the end no longer than the time for
+// requests and for closing.
 func TestStopWithHungStore(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
@@ -118,10 +116,10 @@ func TestStopWithHungStore(t *testing.T) {
 	origin := "http://" + addr
 	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op), "AUTHSVC_STORAGE_URL="+server.URL)
 	l.start()
-	if err := newPerson(origin, op, nil).signIn(t.Context()); err != nil {
+	if err := newPerson(origin, op, nil).signIn(); err != nil {
 		t.Fatal(err)
 	}
-	people := startLoad(t, 4, func(ctx context.Context, _ int) error { newPerson(origin, op, nil).signIn(ctx); return nil })
+	people := startLoad(t, 4, func() error { newPerson(origin, op, nil).signIn(); return nil })
 	server.Freeze()
 	time.Sleep(time.Second)
 	l.signal(syscall.SIGTERM)
@@ -135,9 +133,9 @@ func TestStopWithHungStore(t *testing.T) {
 	}
 }
 
-// TestStopWithHungMailServer: a mail server that takes a connection and says
-// nothing does not hold the end up past its time, which is a clean one; the
-// mail goes out after the next start.
+// TestStopWithHungMailServer: a mail server that accepts a connection and stays silent
+// does not delay a stop, which ends with exit code 0; the mail is sent after the next
+// start.
 func TestStopWithHungMailServer(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
@@ -182,15 +180,11 @@ func TestStopWithHungMailServer(t *testing.T) {
 // requestLink requests a sign-in link.
 func requestLink(t *testing.T, p *person) {
 	t.Helper()
-	var csrf struct {
-		Token string `json:"csrfToken"`
+	a, err := p.Post("/api/auth/signin/email", "email", "grace@example.com")
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, _, raw, err := p.do(t.Context(), "GET", p.base+"/csrf", nil)
-	if err != nil || json.Unmarshal(raw, &csrf) != nil {
-		t.Fatalf("csrf: %.200s %v", raw, err)
-	}
-	status, to, _, err := p.do(t.Context(), "POST", p.base+"/signin/email", url.Values{"csrfToken": {csrf.Token}, "email": {"grace@example.com"}})
-	if err != nil || status != http.StatusFound || !strings.Contains(to, "verify-request") {
-		t.Fatalf("signin: %d %s %v", status, to, err)
+	if a.StatusCode != http.StatusFound || !strings.Contains(a.Location(), "verify-request") {
+		t.Fatalf("signin: %d %s", a.StatusCode, a.Location())
 	}
 }

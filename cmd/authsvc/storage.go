@@ -41,10 +41,9 @@ type driver struct {
 	name string // of the kind of store, for people; "" means the URL, which is then not a secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
 	fix  string // what to do when it cannot be opened
-	// exists reports whether the store exists, so that opening would not create
-	// it; nil: it never would.
+	// exists reports whether the store exists. Nil: opening never creates it.
 	exists func(url string) (bool, error)
-	// unreachable reports whether an error may go away by itself; nil: never.
+	// unreachable reports whether a later attempt may succeed. Nil: never.
 	unreachable func(error) bool
 }
 
@@ -120,12 +119,12 @@ func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error
 // An openError is why a store was not opened.
 type openError struct {
 	config.Mistakes
-	retryable bool // it may go away by itself
+	retryable bool // a later attempt may succeed
 }
 
 func (n openError) Unwrap() error { return n.Mistakes }
 
-// isRetryable reports whether an error of openStore may go away by itself.
+// isRetryable reports whether a later openStore may succeed after an error.
 func isRetryable(err error) bool {
 	var n openError
 	return errors.As(err, &n) && n.retryable

@@ -11,11 +11,12 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/test/logbuffer"
 	"authsvc/internal/test/servertest"
 )
 
-// TestCompatWithRedis: whoever moves from NextAuth and keeps sessions in a
-// Redis of their own is told that nobody stays signed in.
+// TestCompatWithRedis: in compat modes, keeping sessions in a separate Redis is warned
+// about, because everybody has to sign in again.
 func TestCompatWithRedis(t *testing.T) {
 	t.Parallel()
 	server, prefix := servertest.Redis(t)
@@ -70,7 +71,7 @@ func TestServeWaitsForStore(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0])
 			cmd.Args = []string{"authsvc", "serve"} // TestMain makes it the program
-			out := &syncBuffer{}
+			out := &logbuffer.Buffer{}
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AUTHSVC_STORAGE_URL=" + server.URL}
 			if err := cmd.Start(); err != nil {

@@ -33,8 +33,8 @@ type instance struct {
 	requests sync.WaitGroup // in flight
 }
 
-// ServeHTTP implements [http.Handler]. The answer tells a client whose connection
-// will not be kept, so that it sends nothing more on it.
+// ServeHTTP implements [http.Handler]. It sends Connection: close if the connection
+// will not be kept, so that the client does not reuse it.
 func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	markRequest(r)
 	if s.draining.Load() {
@@ -94,8 +94,8 @@ func serveStarting(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// retire waits for the requests of an instance that gets no more, and closes it.
-// What has not ended when ctx does is cut short.
+// retire waits for the requests of an instance that gets no more, and closes it. When
+// ctx ends, it stops waiting.
 func (in *instance) retire(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { in.requests.Wait(); close(done) }()

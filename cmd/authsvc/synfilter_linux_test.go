@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAttachSYNFilter: a kernel that is too busy for a filter is asked again;
-// without one, connections that wait are reset when the listener closes.
+// TestAttachSYNFilter: attaching is repeated while the kernel is too busy, up to a
+// limit.
 func TestAttachSYNFilter(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

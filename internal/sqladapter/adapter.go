@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/backoff"
 )
 
 // maxTries bounds how often a step is tried again after a retryable error.
@@ -107,7 +108,7 @@ func (a *Adapter) retry(ctx context.Context, op string, f func(context.Context) 
 			return a.contractError(op, err)
 		}
 		// Full jitter: those who collided do not meet again.
-		if err := sleep(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
+		if err := backoff.Wait(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
 			return a.contractError(op, err)
 		}
 	}
@@ -142,17 +143,6 @@ func (a *Adapter) transactOnce(ctx context.Context, f queryFunc) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // contractError translates an error into those of the contract.

@@ -1,6 +1,6 @@
-// Package arena is where a service is attacked in tests: a service with an
-// identity provider, a mailbox and a store around it, browsers that go there,
-// and oracles that say whether anything came of it.
+// Package arena sets up a service to attack in tests: with an identity provider, a
+// mailbox, a store and browsers, and with oracles that check whether an attack had
+// an effect.
 package arena
 
 import (
@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/logbuffer"
 )
 
 const (
@@ -215,20 +215,5 @@ func (w *World) Person(t testing.TB, b *Browser) string {
 	return s.UserID
 }
 
-// A LogBuffer keeps what is logged.
-type LogBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *LogBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *LogBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+// A LogBuffer collects what the service logs.
+type LogBuffer = logbuffer.Buffer

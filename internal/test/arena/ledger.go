@@ -12,8 +12,8 @@ import (
 	"authsvc"
 )
 
-// A Ledger is an adapter that writes down what takes effect in the one behind
-// it, and that can be made to fail.
+// A Ledger is an adapter that records the writes to the one behind it, and that can
+// be made to fail.
 type Ledger struct {
 	Behind authsvc.Adapter
 
@@ -41,7 +41,7 @@ var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMa
 // NewLedger puts a ledger in front of a store.
 func NewLedger(behind authsvc.Adapter) *Ledger { return &Ledger{Behind: behind} }
 
-// BreakAt makes calls fail as fault says, counted from 1; nil mends.
+// BreakAt makes calls fail as fault says, with calls counted from 1. Nil: none fails.
 func (l *Ledger) BreakAt(fault func(n int, method string) Failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,8 +51,8 @@ func forward(t testing.TB, serve func(client net.Conn)) string {
 	return l.Addr().String()
 }
 
-// Blackhole loses all that is sent either way from now on, or stops doing so
-// for new connections. Nothing is closed.
+// Blackhole drops everything that is sent either way from now on, or stops doing so
+// for new connections. It closes no connection.
 func (p *Proxy) Blackhole(on bool) { p.hole.Store(on) }
 
 func (p *Proxy) serve(client net.Conn) {
@@ -86,9 +86,8 @@ func (p *Proxy) copy(to io.Writer, from io.Reader, pass func(int64) bool) {
 	}
 }
 
-// InTurn returns the URL of a MongoDB behind which commands are done one at a
-// time: what MongoDB does with one document FerretDB 1 does not, it may lose
-// one of two changes.
+// InTurn returns the URL of a proxy before a MongoDB that passes on one command at a
+// time. FerretDB 1 needs it: it may lose one of two concurrent changes of a document.
 func InTurn(t testing.TB, storage string) string {
 	t.Helper()
 	u, err := url.Parse(storage)

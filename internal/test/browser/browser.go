@@ -1,4 +1,4 @@
-// Package browser is what browses a service under test.
+// Package browser is an HTTP client with a cookie jar for services under test.
 package browser
 
 import (
@@ -187,19 +187,28 @@ func (b *Browser) Email() (string, error) {
 	return s.User.Email, err
 }
 
-// SignIn goes through the flow at "op" as the person sub; an answer that is no
-// redirect into the application is an error.
-func (b *Browser) SignIn(op *idp.Server, sub string) error {
+// Begin starts a sign-in at "op", approves it there as the person sub, and
+// returns the callback URL with the provider's answer, for [Browser.Open].
+func (b *Browser) Begin(op *idp.Server, sub string) (callback string, err error) {
 	a, err := b.Post("/api/auth/signin/op")
 	if err != nil {
-		return err
+		return "", err
 	}
 	answer, err := op.Approve(a.Location(), sub)
 	if err != nil {
-		return fmt.Errorf("signin/op: %d %.200s: %w", a.StatusCode, a.Text, err)
+		return "", fmt.Errorf("signin/op: %d %.200s: %w", a.StatusCode, a.Text, err)
 	}
-	a, err = b.Get(answer.URL())
-	return arrived(a, err)
+	return answer.URL(), nil
+}
+
+// SignIn goes through the whole flow at "op" as the person sub. An answer other
+// than a redirect into the application is an error.
+func (b *Browser) SignIn(op *idp.Server, sub string) error {
+	callback, err := b.Begin(op, sub)
+	if err != nil {
+		return err
+	}
+	return b.Open(callback)
 }
 
 // A Mailbox waits for a mail to an address and returns the link in it.
@@ -219,7 +228,8 @@ func (b *Browser) AskForLink(ctx context.Context, box Mailbox, address string) (
 	return box.LinkTo(ctx, address)
 }
 
-// Open redeems a link in the browser that asked for it.
+// Open redeems a sign-in link or opens a callback URL. An answer other than a
+// redirect into the application is an error.
 func (b *Browser) Open(link string) error {
 	a, err := b.Get(link)
 	return arrived(a, err)

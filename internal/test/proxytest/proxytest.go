@@ -12,12 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/logbuffer"
 )
 
 // Host is the name of the site in the documentation.
@@ -63,7 +63,7 @@ type Options struct {
 // A Proxy is a running program. It listens on 127.0.0.1 and ::1.
 type Proxy struct {
 	Addr string // 127.0.0.1:port
-	Logs *Output
+	Logs *logbuffer.Buffer
 
 	certificate *certificate
 }
@@ -80,7 +80,7 @@ func Start(t testing.TB, program string, o Options) *Proxy {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	p := &Proxy{Addr: fmt.Sprintf("127.0.0.1:%d", port), Logs: &Output{}, certificate: newCertificate(t, dir)}
+	p := &Proxy{Addr: fmt.Sprintf("127.0.0.1:%d", port), Logs: &logbuffer.Buffer{}, certificate: newCertificate(t, dir)}
 	file, text := filepath.Join(dir, program+".conf"), configure(program, port, dir, o)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -153,24 +153,4 @@ func (p *Proxy) tls() *tls.Config {
 // Transport takes every host for the proxy, as a browser whose address is from.
 func (p *Proxy) Transport(from string) *http.Transport {
 	return &http.Transport{DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx, from) }}
-}
-
-// Output is what a program printed.
-type Output struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-// Write implements [io.Writer].
-func (o *Output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(b)
-}
-
-// String is everything so far.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }

@@ -70,7 +70,8 @@ func Fill(ctx context.Context, storage string, p Population, progress func(line 
 	return errScheme
 }
 
-// meter reports on a table every 5 s and when it is done.
+// meter returns a function that reports the progress of a table every 5 s and when it
+// is done.
 func meter(t table, progress func(string)) func(done int) {
 	start := time.Now()
 	last := start
@@ -87,7 +88,7 @@ func meter(t table, progress func(string)) func(done int) {
 // quoted quotes a name by the SQL standard.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// timed reports what takes long.
+// timed runs f, and reports a statement that takes long.
 func timed(statement string, progress func(string), f func() error) error {
 	start := time.Now()
 	err := f()

@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/sqladapter"
 )
 
-// An explainer reports how a database would run a statement.
+// An explainer returns how a database would run a statement.
 type explainer struct {
 	texts []string // of all statements
 	scan  string   // in a line of a plan, before the table that is read whole

@@ -89,7 +89,7 @@ func (p *Population) account(i int) authsvc.Account {
 	}
 }
 
-// owner returns whose session i is.
+// owner returns the index of the user of session i.
 func (p *Population) owner(i int) int { return i % p.Users * stride % p.Users }
 
 // session returns session i: the live ones in the order in which they began,

@@ -11,7 +11,7 @@ import (
 const maxRatio = 1.3
 
 // GET session costs about the same with millions of sessions as with 1000, to
-// those who ask over HTTP. What the handler takes by itself is reported as well;
+// those who ask over HTTP. The time of the handler alone is reported as well;
 // there the ratio is larger, since little is left to compare the store with.
 //
 // Small and large store take turns, 100 reads each, so that whatever else the

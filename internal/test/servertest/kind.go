@@ -47,7 +47,7 @@ func (k *kind) server(t testing.TB) string {
 	return server
 }
 
-// lack says why there is no server, and how to have one.
+// lack returns why there is no server, and how to get one.
 func (k *kind) lack() string {
 	if k.refusal != nil {
 		return fmt.Sprintf("the %s on 127.0.0.1:%s lets no tests in: %v", k.name, k.port, k.refusal)

@@ -16,8 +16,8 @@ const prefix = "authsvc_test_"
 // process that made it died before its cleanup.
 const orphanAge = 3 * time.Hour
 
-// newName returns a name that no other test has. It holds the time, so that
-// orphans can be told.
+// newName returns a name that no other test has. It contains the time, by which
+// orphans are recognised.
 func newName() string {
 	return fmt.Sprintf("%s%d_%s", prefix, time.Now().Unix(), strings.ToLower(rand.Text()[:10]))
 }

@@ -102,8 +102,8 @@ func (p *process) stop(with syscall.Signal) error {
 
 func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 
-// children returns all descendants. PostgreSQL gives each of its processes a
-// session of its own, so the group does not tell.
+// children returns all descendants. The process group is not enough: each process of
+// PostgreSQL has a session of its own.
 func (p *process) children() []int {
 	parents := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -239,8 +239,8 @@ func TestNamedServerMustAnswer(t *testing.T) {
 	}
 }
 
-// A server that is there and lets nobody in is told apart from none, with how
-// to set it up, whether the variable names it or it has the default port.
+// TestServerThatRefuses: a server that lets nobody in is reported with how to set it up,
+// whether the variable names it or it has the default port.
 func TestServerThatRefuses(t *testing.T) {
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("secret")

@@ -44,10 +44,9 @@ func (m *module) nested(root, dir string, files []string) error {
 	return nil
 }
 
-// translated are modules whose files are made of C headers and sources and
-// repeat their comments, among them some of the GNU C Library's, of which they
-// hold names, numbers and layouts. Their makers collect the notices in a file
-// that is listed.
+// translated are modules that are translated from C and repeat the comments of the
+// C sources, among them some of the GNU C Library, from which they have names,
+// numbers and layouts. They collect the notices in a file that is listed.
 var translated = map[string]bool{"modernc.org/libc": true}
 
 // add keeps one of each file and text.

@@ -19,32 +19,32 @@ type field struct {
 func (s *Settings) fields() []field {
 	c := &s.Engine
 	return slices.Concat([]field{
-		{key: "url", into: text(&c.URL)},
-		{key: "listen", into: text(&s.Listen)},
-		{key: "secret", into: secretList(&c.Secrets), secret: true},
-		{key: "compat", into: text(&c.Compat)},
-		{key: "trusted_proxies", into: networks(&c.TrustedProxies)},
-		{key: "allowed_redirects", into: texts(&c.AllowedRedirects)},
-		{key: "trusted_origins", into: texts(&c.TrustedOrigins)},
+		{key: "url", into: stringVar(&c.URL)},
+		{key: "listen", into: stringVar(&s.Listen)},
+		{key: "secret", into: secretListVar(&c.Secrets), secret: true},
+		{key: "compat", into: stringVar(&c.Compat)},
+		{key: "trusted_proxies", into: networkListVar(&c.TrustedProxies)},
+		{key: "allowed_redirects", into: stringListVar(&c.AllowedRedirects)},
+		{key: "trusted_origins", into: stringListVar(&c.TrustedOrigins)},
 		{key: "allow_insecure_url", into: boolVar(&c.DangerousInsecureURL)},
 		{key: "allow_short_secret", into: boolVar(&c.DangerousShortSecret)},
-		{key: "hsts", into: duration(&c.HSTS)},
-		{key: "first_proof", into: text(&c.FirstProof)},
+		{key: "hsts", into: durationVar(&c.HSTS)},
+		{key: "first_proof", into: stringVar(&c.FirstProof)},
 		{key: "show_refusal", into: boolVar(&c.ShowRefusal)},
-		{key: "session.strategy", into: text(&c.Session.Strategy)},
-		{key: "session.max_age", into: duration(&c.Session.MaxAge)},
-		{key: "session.update_age", into: zeroableDuration(&c.Session.UpdateAge)},
-		{key: "session.absolute_max_age", into: duration(&c.Session.AbsoluteMaxAge)},
-		{key: "session.stale_revocations", into: text(&c.StaleRevocations)},
-		{key: "session.store", into: secretText(&s.Storage.Sessions), secret: true},
+		{key: "session.strategy", into: stringVar(&c.Session.Strategy)},
+		{key: "session.max_age", into: durationVar(&c.Session.MaxAge)},
+		{key: "session.update_age", into: zeroableDurationVar(&c.Session.UpdateAge)},
+		{key: "session.absolute_max_age", into: durationVar(&c.Session.AbsoluteMaxAge)},
+		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
+		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
 	}, s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
-		{key: "cookies.domain", into: text(&c.Cookies.Domain)},
-		{key: "cookies.session", into: text(&c.Cookies.Session)},
-		{key: "cookies.csrf", into: text(&c.Cookies.CSRF)},
-		{key: "cookies.callback_url", into: text(&c.Cookies.CallbackURL)},
-		{key: "outbound.allow_networks", into: networks(&c.Outbound.AllowNetworks)},
+		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
+		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
+		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
+		{key: "cookies.callback_url", into: stringVar(&c.Cookies.CallbackURL)},
+		{key: "outbound.allow_networks", into: networkListVar(&c.Outbound.AllowNetworks)},
 		{key: "audit.store", into: boolVar(&c.Audit.Store)},
-		{key: "audit.keep", into: duration(&c.Audit.Keep)},
+		{key: "audit.keep", into: durationVar(&c.Audit.Keep)},
 		{key: "log.format", into: enumVar(&s.Log.Format, "text", "json")},
 		{key: "log.level", into: enumVar(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
@@ -52,12 +52,12 @@ func (s *Settings) fields() []field {
 
 func (s *Settings) storageFields() []field {
 	return []field{
-		{key: "storage.url", into: secretText(&s.Storage.URL), secret: true},
-		{key: "storage.prefix", into: text(&s.Storage.Prefix)},
+		{key: "storage.url", into: secretVar(&s.Storage.URL), secret: true},
+		{key: "storage.prefix", into: stringVar(&s.Storage.Prefix)},
 		{key: "storage.migrate", into: boolVar(&s.Storage.Migrate)},
 		{key: "storage.naming", into: enumVar(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
-		{key: "storage.tables", into: textMap(&s.Storage.Naming.Tables)},
-		{key: "storage.columns", into: textMap(&s.Storage.Naming.Columns)},
+		{key: "storage.tables", into: stringMapVar(&s.Storage.Naming.Tables)},
+		{key: "storage.columns", into: stringMapVar(&s.Storage.Naming.Columns)},
 		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(value string) string {
 			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[value]
 		})},
@@ -92,16 +92,16 @@ func (s *Settings) tokens(values string, how func(value string) string) setter {
 func (s *Settings) appearanceFields() []field {
 	p, t := &s.Engine.Pages, &s.Engine.Theme
 	return []field{
-		{key: "pages.sign_in", into: text(&p.SignIn)},
-		{key: "pages.sign_out", into: text(&p.SignOut)},
-		{key: "pages.error", into: text(&p.Error)},
-		{key: "pages.verify_request", into: text(&p.VerifyRequest)},
-		{key: "pages.new_user", into: text(&p.NewUser)},
-		{key: "theme.color_scheme", into: text(&t.ColorScheme)},
-		{key: "theme.brand_color", into: text(&t.BrandColor)},
-		{key: "theme.button_text", into: text(&t.ButtonText)},
-		{key: "theme.logo", into: text(&t.Logo)},
-		{key: "theme.site_name", into: text(&t.SiteName)},
+		{key: "pages.sign_in", into: stringVar(&p.SignIn)},
+		{key: "pages.sign_out", into: stringVar(&p.SignOut)},
+		{key: "pages.error", into: stringVar(&p.Error)},
+		{key: "pages.verify_request", into: stringVar(&p.VerifyRequest)},
+		{key: "pages.new_user", into: stringVar(&p.NewUser)},
+		{key: "theme.color_scheme", into: stringVar(&t.ColorScheme)},
+		{key: "theme.brand_color", into: stringVar(&t.BrandColor)},
+		{key: "theme.button_text", into: stringVar(&t.ButtonText)},
+		{key: "theme.logo", into: stringVar(&t.Logo)},
+		{key: "theme.site_name", into: stringVar(&t.SiteName)},
 	}
 }
 
@@ -109,12 +109,12 @@ func (s *Settings) limitFields() []field {
 	r := &s.Engine.RateLimit
 	return []field{
 		{key: "rate_limit.enabled", into: notBoolVar(&r.Disabled)},
-		{key: "rate_limit.sign_in", into: rate(&r.SignIn)},
-		{key: "rate_limit.email_per_address", into: rate(&r.EmailPerAddress)},
-		{key: "rate_limit.email_total", into: rate(&r.EmailTotal)},
-		{key: "rate_limit.credentials_per_account", into: rate(&r.CredentialsPerAccount)},
-		{key: "rate_limit.link", into: rate(&r.Link)},
-		{key: "rate_limit.backchannel_logout", into: rate(&r.BackchannelLogout)},
+		{key: "rate_limit.sign_in", into: rateVar(&r.SignIn)},
+		{key: "rate_limit.email_per_address", into: rateVar(&r.EmailPerAddress)},
+		{key: "rate_limit.email_total", into: rateVar(&r.EmailTotal)},
+		{key: "rate_limit.credentials_per_account", into: rateVar(&r.CredentialsPerAccount)},
+		{key: "rate_limit.link", into: rateVar(&r.Link)},
+		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
 	}
 }
 

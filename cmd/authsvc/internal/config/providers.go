@@ -189,8 +189,8 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 	options, client := map[string]string{}, authsvc.Client{}
 	fields := optionFields(known, options)
 	if !known.NoClient {
-		fields = append(fields, field{key: "client_id", into: text(&client.ID), name: "ID"},
-			field{key: "client_secret", into: secretText(&client.Secret), name: "SECRET", secret: true})
+		fields = append(fields, field{key: "client_id", into: stringVar(&client.ID), name: "ID"},
+			field{key: "client_secret", into: secretVar(&client.Secret), name: "SECRET", secret: true})
 	}
 	var ownKeys []string
 	for _, f := range fields {

@@ -34,7 +34,7 @@ func scalarSetter(kind, fix string, set func(text string) bool) setter {
 	}}
 }
 
-func text[T ~string](p *T) setter {
+func stringVar[T ~string](p *T) setter {
 	return setter{"text", "write one value", func(v value) string {
 		if v.shape != scalar {
 			return notText
@@ -50,15 +50,15 @@ const (
 	itemsNotText = "holds something that is not text"
 )
 
-// secretText is a text that is never quoted.
-func secretText(p *string) setter {
-	s := text(p)
+// secretVar is a text that is never quoted.
+func secretVar(p *string) setter {
+	s := stringVar(p)
 	s.kind = "secret"
 	return s
 }
 
-// secretList accepts one secret, a list, or lines of them.
-func secretList(p *[]string) setter {
+// secretListVar accepts one secret, a list, or lines of them.
+func secretListVar(p *[]string) setter {
 	return setter{"secret or list of secrets", "write one value, or a list whose first entry seals", func(v value) string {
 		*p = nil
 		if v.shape == scalar {
@@ -113,17 +113,17 @@ func notBoolVar(p *bool) setter {
 
 const durationFix = "write a number and a unit, such as 30d, 720h or 10m"
 
-// duration accepts what [time.ParseDuration] does, and days (24 h).
-func duration(p *time.Duration) setter {
+// durationVar accepts what [time.ParseDuration] does, and days (24 h).
+func durationVar(p *time.Duration) setter {
 	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		*p, ok = parseDuration(s)
 		return ok && *p > 0
 	})
 }
 
-// zeroableDuration is a duration whose zero means "every time", which the engine
+// zeroableDurationVar is a duration whose zero means "every time", which the engine
 // spells as a negative one.
-func zeroableDuration(p *time.Duration) setter {
+func zeroableDurationVar(p *time.Duration) setter {
 	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		if *p, ok = parseDuration(s); *p == 0 {
 			*p = -1
@@ -159,7 +159,7 @@ func parseDuration(s string) (time.Duration, bool) {
 	return d + time.Duration(days)*24*time.Hour, true
 }
 
-func rate(p *authsvc.Rate) setter {
+func rateVar(p *authsvc.Rate) setter {
 	return scalarSetter("rate", "write a count and a period, such as 10/s, 30/min, 5/h or 100/d", func(s string) bool {
 		n, per, _ := strings.Cut(s, "/")
 		count, err := strconv.Atoi(strings.TrimSpace(n))
@@ -169,8 +169,8 @@ func rate(p *authsvc.Rate) setter {
 	})
 }
 
-// texts accepts a list, or one text with commas.
-func texts(p *[]string) setter {
+// stringListVar accepts a list, or one text with commas.
+func stringListVar(p *[]string) setter {
 	return setter{"list of texts", "write [one, two]", func(v value) string {
 		*p = nil
 		for _, item := range v.list() {
@@ -183,7 +183,7 @@ func texts(p *[]string) setter {
 	}}
 }
 
-func networks(p *[]netip.Prefix) setter {
+func networkListVar(p *[]netip.Prefix) setter {
 	return setter{"list of networks", "write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]", func(v value) string {
 		*p = nil
 		for _, item := range v.list() {
@@ -210,7 +210,7 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 	return n, err == nil && n == n.Masked()
 }
 
-func textMap(p *map[string]string) setter {
+func stringMapVar(p *map[string]string) setter {
 	return setter{"mapping of texts", "write {name: value}", func(v value) string {
 		if v.shape != mapping {
 			return "is not a mapping"

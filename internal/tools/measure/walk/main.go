@@ -54,7 +54,7 @@ func run(ctx context.Context, request, dir string) error {
 	defer server.Close()
 
 	b := browser.New(origin, nil)
-	back, err := signIn(b, op)
+	back, err := b.Begin(op, "ada")
 	if err != nil {
 		return err
 	}
@@ -78,19 +78,6 @@ func clear(dir string) error {
 		return err
 	}
 	return coverage.ClearCounters()
-}
-
-// signIn goes as far as the provider's answer, and returns its address.
-func signIn(b *browser.Browser, op *idp.Server) (back string, err error) {
-	to, err := b.Post("/api/auth/signin/op")
-	if err != nil {
-		return "", err
-	}
-	answer, err := op.Approve(to.Location(), "ada")
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", to.Location(), err)
-	}
-	return answer.URL(), nil
 }
 
 // see asks for a page, and leaves in dir what ran since counters were cleared.

@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// withMend adds what the operator can do about a failure.
-func (f *failure) withMend(s *server) *failure {
+// withFix sets what the operator can do about a failure.
+func (f *failure) withFix(s *server) *failure {
 	switch f.step {
 	case "connect":
-		f.mend = mendConnect(f.cause)
+		f.fix = connectFix(f.cause)
 	case "greeting":
-		f.mend = mendGreeting(s, f.cause)
+		f.fix = greetingFix(s, f.cause)
 	case "TLS", "STARTTLS":
-		f.mend = mendTLS(s, f.cause)
+		f.fix = tlsFix(s, f.cause)
 	case "AUTH":
-		f.mend = mendLogin(f.cause)
+		f.fix = loginFix(f.cause)
 	case "MAIL":
-		f.mend = mendSender(f.cause)
+		f.fix = senderFix(f.cause)
 	}
 	return f
 }
 
-func mendConnect(err error) string {
+func connectFix(err error) string {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		return "is the host name spelled right?"
@@ -36,7 +36,7 @@ func mendConnect(err error) string {
 		"Many hosting networks block outgoing mail"
 }
 
-func mendGreeting(s *server, err error) string {
+func greetingFix(s *server, err error) string {
 	var reply *textproto.Error
 	switch {
 	case errors.As(err, &reply):
@@ -48,7 +48,7 @@ func mendGreeting(s *server, err error) string {
 	}
 }
 
-func mendTLS(s *server, err error) string {
+func tlsFix(s *server, err error) string {
 	var (
 		plain   tls.RecordHeaderError
 		name    x509.HostnameError
@@ -74,7 +74,7 @@ func mendTLS(s *server, err error) string {
 	}
 }
 
-func mendLogin(err error) string {
+func loginFix(err error) string {
 	if errors.Is(err, errNoAUTH) {
 		return "remove user and password from the URL if the server wants none, " +
 			"or ask its operator for one of these mechanisms"
@@ -83,7 +83,7 @@ func mendLogin(err error) string {
 		"Some providers want an app password or an API key instead of the account's password"
 }
 
-func mendSender(err error) string {
+func senderFix(err error) string {
 	var reply *textproto.Error
 	switch {
 	case errors.Is(err, errNoUTF8):

@@ -1,0 +1,180 @@
+package mongodb
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// How a faultProxy disturbs a command.
+const (
+	answerBefore = iota // answers with an error instead of passing it on
+	answerAfter         // answers with an error after it was executed
+	cutBefore           // closes the connection instead of passing it on
+	cutAfter            // closes the connection after it was executed
+	intervene           // calls a function, and then passes it on
+)
+
+// A faultProxy stands between stores and a server, and can disturb one command. It
+// passes on one command at a time, so that commands on one document are atomic on
+// FerretDB, too.
+type faultProxy struct {
+	upstream string
+	listener net.Listener
+
+	one sync.Mutex // held while a command is executed
+
+	mu    sync.Mutex
+	how   int
+	nth   int  // which command is disturbed, counted from 1; 0: none
+	down  bool // all later ones fail
+	first func()
+	sent  []string
+}
+
+func newFaultProxy(t testing.TB, upstream string) *faultProxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &faultProxy{upstream: upstream, listener: l}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(c)
+		}
+	}()
+	return p
+}
+
+// failNth starts counting anew and disturbs the n-th command. With down, all later
+// ones fail as well, as if the caller had been killed.
+func (p *faultProxy) failNth(n, how int, down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nth, p.how, p.down, p.sent = n, how, down, nil
+}
+
+// before calls first before the n-th command, counted from now.
+func (p *faultProxy) before(n int, first func()) {
+	p.failNth(n, intervene, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first = first
+}
+
+// commands returns the commands since counting began.
+func (p *faultProxy) commands() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.sent)
+}
+
+func (p *faultProxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.upstream)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	for {
+		request, err := message(client)
+		if err != nil {
+			return
+		}
+		spoiled, how := p.count(request)
+		if spoiled && how == intervene {
+			p.first()
+			spoiled = false
+		}
+		reply, err := p.forward(server, request, spoiled, how)
+		if err != nil {
+			return
+		}
+		if _, err := client.Write(reply); err != nil {
+			return
+		}
+	}
+}
+
+// count records a command, and returns whether to disturb it, and how.
+func (p *faultProxy) count(request []byte) (bool, int) {
+	name := command(request)
+	if slices.Contains([]string{"", "hello", "isMaster", "ismaster", "ping", "endSessions", "buildInfo"}, name) {
+		return false, 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, name)
+	n := len(p.sent)
+	if p.nth > 0 && p.down && n > p.nth {
+		return true, answerBefore
+	}
+	return n == p.nth, p.how
+}
+
+func (p *faultProxy) forward(server net.Conn, request []byte, spoiled bool, how int) (reply []byte, err error) {
+	if !spoiled || how == answerAfter || how == cutAfter {
+		p.one.Lock()
+		if _, err = server.Write(request); err == nil {
+			reply, err = message(server)
+		}
+		p.one.Unlock()
+	}
+	if !spoiled || err != nil {
+		return reply, err
+	}
+	if how == cutBefore || how == cutAfter {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return failure(request), nil
+}
+
+// message reads one message of the wire protocol.
+func message(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	m := make([]byte, binary.LittleEndian.Uint32(length[:]))
+	copy(m, length[:])
+	_, err := io.ReadFull(r, m[4:])
+	return m, err
+}
+
+// command returns the name of the command in an OP_MSG, or "".
+func command(m []byte) string {
+	if len(m) < 26 || binary.LittleEndian.Uint32(m[12:]) != 2013 || m[20] != 0 {
+		return ""
+	}
+	length := binary.LittleEndian.Uint32(m[21:]) // another section may follow
+	elements, err := bson.Raw(m[21 : 21+length]).Elements()
+	if err != nil || len(elements) == 0 {
+		return ""
+	}
+	return elements[0].Key()
+}
+
+// failure returns an error answer to a command.
+func failure(request []byte) []byte {
+	body, err := bson.Marshal(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "injected fault"}, {Key: "code", Value: int32(8000)}})
+	if err != nil {
+		panic(err)
+	}
+	m := make([]byte, 21, 21+len(body))
+	copy(m[8:12], request[4:8])
+	binary.LittleEndian.PutUint32(m[12:], 2013)
+	m = append(m, body...)
+	binary.LittleEndian.PutUint32(m, uint32(len(m)))
+	return m
+}
