@@ -15,9 +15,9 @@ import (
 // that the person has an answer within 10 s whatever the provider does.
 const providerTimeout = 9 * time.Second
 
-// askProvider begins that time; what it returns ends it. What follows has times
+// startProviderTimeout begins that time; what it returns ends it. What follows has times
 // of its own.
-func (rq *request) askProvider() (done func()) {
+func (rq *request) startProviderTimeout() (done func()) {
 	whole := rq.ctx
 	ctx, cancel := context.WithTimeout(whole, providerTimeout)
 	rq.ctx = ctx
@@ -101,12 +101,12 @@ func (rq *request) responseParam(a *authResponse, name string) string {
 		return ""
 	}
 	if len(all) > 1 {
-		a.err = twiceError(name)
+		a.err = repeatedParamError(name)
 	}
 	return all[0]
 }
 
-// twiceError names a parameter that came more than once (RFC 6749 §3.1).
-type twiceError string
+// repeatedParamError names a parameter that came more than once (RFC 6749 §3.1).
+type repeatedParamError string
 
-func (e twiceError) Error() string { return "parameter " + string(e) + " came twice" }
+func (e repeatedParamError) Error() string { return "parameter " + string(e) + " came twice" }

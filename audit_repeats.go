@@ -13,8 +13,8 @@ import (
 // counted: otherwise one client fills the log and pushes the events of others
 // out of the store.
 const (
-	repeatsFor = time.Minute
-	maxRepeats = 10_000 // reasons of clients that are kept in mind
+	repeatWindow = time.Minute
+	maxRepeats   = 10_000 // reasons of clients that are kept in mind
 )
 
 // repeats are the refusals told within the last minute.
@@ -57,7 +57,7 @@ func (r *repeats) first(key string, e AuditEvent, now time.Time) (told bool, end
 		oldest := r.order.Front().Value.(*repeat)
 		ended = append(ended, r.end(func(one *repeat) bool { return one == oldest })...)
 	}
-	r.all[key] = r.order.PushBack(&repeat{key: key, until: now.Add(repeatsFor)})
+	r.all[key] = r.order.PushBack(&repeat{key: key, until: now.Add(repeatWindow)})
 	return true, ended
 }
 
@@ -83,7 +83,7 @@ func (r *repeats) arm(call func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.armed == nil && len(r.all) > 0 {
-		r.armed = time.AfterFunc(repeatsFor, call)
+		r.armed = time.AfterFunc(repeatWindow, call)
 	}
 }
 

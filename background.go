@@ -23,8 +23,8 @@ type background struct {
 	running int        // tasks
 }
 
-// workOnStore starts what runs beside requests.
-func (s *Service) workOnStore(ctx context.Context) {
+// startWorkers starts what runs beside requests.
+func (s *Service) startWorkers(ctx context.Context) {
 	if s.auditQueue != nil {
 		go s.auditQueue.run()
 	}
@@ -35,11 +35,11 @@ func (s *Service) workOnStore(ctx context.Context) {
 	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
 	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
 	s.background.workers.Go(func() { s.sweep(ctx) })
-	if s.revoked.kept {
+	if s.revoked.enabled {
 		s.background.workers.Go(func() { s.pollRevocations(ctx) })
 	}
 	if _, has := s.adapter.(Clock); has {
-		s.background.workers.Go(func() { s.keepClock(ctx) })
+		s.background.workers.Go(func() { s.pollClock(ctx) })
 	}
 }
 
@@ -48,14 +48,14 @@ func (s *Service) workOnStore(ctx context.Context) {
 // A mail that its server has not taken 2 s before the deadline of ctx goes back
 // to the queue, from where the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
-	s.endTasks()
-	defer s.endMails(ctx)()
+	s.stopTasks()
+	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		s.background.workers.Wait()
-		s.stopped()
+		s.finishAudit()
 	}()
 	select {
 	case <-done:
@@ -65,20 +65,20 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// giveBackTime is what is left of the time of Close when mails in hand go back
+// requeueTime is what is left of the time of Close when mails in hand go back
 // to the queue.
-const giveBackTime = 2 * time.Second
+const requeueTime = 2 * time.Second
 
-// endMails gives mails in hand back before ctx ends, unless stop is called.
-func (s *Service) endMails(ctx context.Context) (stop func() bool) {
+// requeueMails gives mails in hand back before ctx ends, unless stop is called.
+func (s *Service) requeueMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
-		return time.AfterFunc(time.Until(end)-giveBackTime, s.background.cancelSending).Stop
+		return time.AfterFunc(time.Until(end)-requeueTime, s.background.cancelSending).Stop
 	}
 	return context.AfterFunc(ctx, s.background.cancelSending)
 }
 
-// stopped comes after everything else that may have something to record.
-func (s *Service) stopped() {
+// finishAudit comes after everything else that may have something to record.
+func (s *Service) finishAudit() {
 	s.flushRepeats()
 	s.background.stopLogged.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
 	if s.auditQueue != nil {
@@ -172,8 +172,8 @@ func (s *Service) runTask(what string, run func(life context.Context)) bool {
 	return true
 }
 
-// endTasks takes on no more of them and ends their waits.
-func (s *Service) endTasks() {
+// stopTasks takes on no more of them and ends their waits.
+func (s *Service) stopTasks() {
 	s.background.mu.Lock()
 	defer s.background.mu.Unlock()
 	s.background.stop()

@@ -97,7 +97,7 @@ func (rq *request) refusedUnread() outcome {
 		return problem{status: http.StatusNotFound, text: "not found"}
 	}
 	if !rq.foreign() && !rq.sameSite() {
-		return rq.refusedCrossSite()
+		return rq.refuseCrossSite()
 	}
 	return rq.limited(bodySlotWait)
 }

@@ -11,12 +11,12 @@ import (
 // query's, else the cookie's, else the origin. It is always absolute.
 func (rq *request) callbackURL() string {
 	if rq.callbackTo == "" {
-		rq.callbackTo = rq.resolveCallback(rq.wantedCallback())
+		rq.callbackTo = rq.resolveCallbackURL(rq.requestedCallbackURL())
 	}
 	return rq.callbackTo
 }
 
-func (rq *request) wantedCallback() string {
+func (rq *request) requestedCallbackURL() string {
 	if rq.body != nil {
 		if v := rq.body.get("callbackUrl"); v != "" {
 			return v
@@ -25,12 +25,12 @@ func (rq *request) wantedCallback() string {
 	if v := rq.query("callbackUrl"); v != "" {
 		return v
 	}
-	return rq.keptCallbackURL()
+	return rq.callbackURLCookie()
 }
 
-// keptCallbackURL is what the callback-url cookie says. Anybody may have set
+// callbackURLCookie is what the callback-url cookie says. Anybody may have set
 // it: it is only a wish.
-func (rq *request) keptCallbackURL() string {
+func (rq *request) callbackURLCookie() string {
 	v, ok := rq.jar.get(rq.names.callbackURL)
 	if !ok || len(v) > maxCookie {
 		return ""
@@ -42,11 +42,11 @@ func (rq *request) keptCallbackURL() string {
 	return plain
 }
 
-// resolveCallback turns a wish into an allowed absolute URL; a refused wish
+// resolveCallbackURL turns a wish into an allowed absolute URL; a refused wish
 // becomes the origin.
-func (rq *request) resolveCallback(want string) string {
+func (rq *request) resolveCallbackURL(want string) string {
 	if rq.callbacks.Redirect != nil && want != "" {
-		if to, ok := rq.askRedirect(want); ok {
+		if to, ok := rq.redirectCallback(want); ok {
 			return to
 		}
 		return rq.origin
@@ -57,8 +57,8 @@ func (rq *request) resolveCallback(want string) string {
 	return rq.origin
 }
 
-// askRedirect asks the Redirect callback, which alone may leave the list.
-func (rq *request) askRedirect(want string) (to string, ok bool) {
+// redirectCallback asks the Redirect callback, which alone may leave the list.
+func (rq *request) redirectCallback(want string) (to string, ok bool) {
 	defer rq.recovered("redirect callback", func() { to, ok = "", false })
 	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
 	if strings.HasPrefix(to, "/") {
@@ -101,9 +101,9 @@ func (rq *request) keepCallbackURL() {
 	}
 }
 
-// keepAskedCallbackURL is keepCallbackURL for a POST that is refused but may be
+// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but may be
 // tried again: a destination that it names is not lost.
-func (rq *request) keepAskedCallbackURL() {
+func (rq *request) keepRequestedCallbackURL() {
 	if rq.body.get("callbackUrl") != "" {
 		rq.keepCallbackURL()
 	}

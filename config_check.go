@@ -31,11 +31,11 @@ func compile(c *Config) (*Service, *builder) {
 		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkTokenStorage, checkAudit,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
 	} {
 		check(b, s)
 	}
-	b.base, b.http, b.openIDType = s.base, client(c), s.dialect.openIDType
+	b.base, b.http, b.openIDType = s.base, newHTTPClient(c), s.dialect.openIDType
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // others may use it
@@ -45,10 +45,10 @@ func compile(c *Config) (*Service, *builder) {
 	s.flows, s.positions = flows, b.positions
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
-		s.describe(order)
+		s.describeProviders(order)
 		s.background.ctx, s.background.stop = context.WithCancel(context.Background())
 		s.background.sending, s.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
-		s.seals(c)
+		s.deriveKeys(c)
 	}
 	return s, b
 }
@@ -130,7 +130,7 @@ func checkSession(b *builder, s *Service) {
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case StrategyDatabase:
 		b.needStorage("Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
-		s.revoked.kept = false // none of them is asked
+		s.revoked.enabled = false // none of them is asked
 		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
 	case StrategyJWT:
 		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
@@ -316,7 +316,7 @@ func checkProxies(b *builder, s *Service) {
 	}
 }
 
-func checkWords(b *builder, s *Service) {
+func checkEnums(b *builder, s *Service) {
 	c := b.config
 	switch c.FirstProof {
 	case "":

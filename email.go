@@ -86,7 +86,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
+	to, err := rq.signInCallback(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)

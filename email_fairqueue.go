@@ -161,8 +161,8 @@ func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time
 			return true
 		}
 	}
-	if mail.Known && q.svc.limits.mailKept != nil {
-		if _, ok := q.svc.permit(ctx, q.svc.limits.mailKept, "", now); ok {
+	if mail.Known && q.svc.limits.mailReserved != nil {
+		if _, ok := q.svc.permit(ctx, q.svc.limits.mailReserved, "", now); ok {
 			return true
 		}
 	}

@@ -106,8 +106,8 @@ func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 	return mail, nil
 }
 
-// errLinkOver: a mail that is not worth sending any more.
-var errLinkOver = errors.New("its link has expired")
+// errLinkExpired: a mail that is not worth sending any more.
+var errLinkExpired = errors.New("its link has expired")
 
 // send hands a mail to its provider, for as long as its link is good.
 func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
@@ -116,7 +116,7 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 		return nil
 	}
 	if !now.Before(m.Expires) {
-		return errLinkOver
+		return errLinkExpired
 	}
 	f, ok := q.svc.flows[mail.Provider].(deliverer)
 	if !ok {

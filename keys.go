@@ -63,10 +63,10 @@ func distinct(s string) int {
 	return len(seen)
 }
 
-// seals derives every key once. Each purpose has its own, so that no value can
+// deriveKeys derives every key once. Each purpose has its own, so that no value can
 // stand in for another; those of what browsers and mails carry are also bound
 // to this deployment.
-func (s *Service) seals(c *Config) {
+func (s *Service) deriveKeys(c *Config) {
 	ring, err := seal.NewRing(c.Secrets...)
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)

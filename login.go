@@ -24,12 +24,12 @@ type login struct {
 	rq *request
 	id identity
 
-	before *Session // who is signed in while this happens
-	asker  User     // who asked to link
-	user   User
-	found  bool // user is stored
-	start  sessionStart
-	record *SessionRecord
+	before   *Session // who is signed in while this happens
+	linkUser User     // who asked to link
+	user     User
+	found    bool // user is stored
+	start    sessionStart
+	record   *SessionRecord
 
 	linked, proved bool      // what this try wrote
 	voided         []Account // accounts that this try's first proof removed
@@ -51,7 +51,7 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.permit, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -71,7 +71,7 @@ func stale(err error) outcome {
 // epoch of who wished it is read before the session, and the session is judged
 // by what the store knows, not by this replica's copy.
 func (l *login) readCurrent() outcome {
-	if out := l.readAsker(); out != nil {
+	if out := l.readLinkUser(); out != nil {
 		return out
 	}
 	s, err := l.rq.current()
@@ -90,7 +90,7 @@ func (l *login) readCurrent() outcome {
 	return nil
 }
 
-func (l *login) readAsker() outcome {
+func (l *login) readLinkUser() outcome {
 	if l.id.linkTo == "" {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (l *login) readAsker() outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	l.asker = u
+	l.linkUser = u
 	if err := l.rq.revoked.catchUp(l.rq.ctx, l.rq.adapter, l.rq.now); err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -143,9 +143,9 @@ func (l *login) lookup() (User, error) {
 	}
 }
 
-// permit asks the SignIn callback.
-func (l *login) permit() outcome {
-	to, err := l.rq.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
+// callSignIn asks the SignIn callback.
+func (l *login) callSignIn() outcome {
+	to, err := l.rq.signInCallback(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
 		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
 		l.rq.audit("sign_in.refused", AccessDenied, "by the signIn callback")
@@ -158,8 +158,8 @@ func (l *login) permit() outcome {
 	return nil
 }
 
-// askSignIn returns a checked redirect, or an error that refuses.
-func (rq *request) askSignIn(a SignInAttempt) (to string, err error) {
+// signInCallback returns a checked redirect, or an error that refuses.
+func (rq *request) signInCallback(a SignInAttempt) (to string, err error) {
 	if rq.callbacks.SignIn == nil {
 		return "", nil
 	}
@@ -264,7 +264,7 @@ func (l *login) succeed() outcome {
 	l.rq.auditUser = l.user.ID
 	l.rq.audit("sign_in.succeeded", "", why)
 	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
-	l.rq.setCookie(cookie{name: l.rq.names.last, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
+	l.rq.setCookie(cookie{name: l.rq.names.lastProvider, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	if l.id.accountName != "" {
 		l.rq.setDeviceCookie(l.id.accountName)
 	}

@@ -36,7 +36,7 @@ func (l *login) change() outcome {
 	case l.found:
 		return l.refreshAccount()
 	case l.id.linkTo != "":
-		return l.link(l.asker)
+		return l.link(l.linkUser)
 	}
 	return l.linkOrSignUp()
 }
@@ -48,7 +48,7 @@ func (l *login) refreshAccount() outcome {
 		l.rq.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
 		return fail(OAuthAccountNotLinked, fixedReason("the identity is linked to another user"))
 	}
-	a := l.keptAccount()
+	a := l.accountForStorage()
 	a.UserID = l.user.ID
 	err := l.rq.adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
 	switch {
@@ -63,7 +63,7 @@ func (l *login) refreshAccount() outcome {
 // link adds the identity to a stored user, if that user's epoch is still the
 // one of u.
 func (l *login) link(u User) outcome {
-	a := l.keptAccount()
+	a := l.accountForStorage()
 	a.ID, a.UserID = uuid.V7(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
@@ -107,7 +107,7 @@ func (l *login) linkOrSignUp() outcome {
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
-		if out := l.permit(); out != nil { // it was asked about somebody new
+		if out := l.callSignIn(); out != nil { // it was asked about somebody new
 			return out
 		}
 		return l.link(owner)
@@ -121,7 +121,7 @@ func (l *login) signUp() outcome {
 	if l.id.verified && l.id.user.Email != "" {
 		l.id.user.EmailVerified = l.rq.now
 	}
-	a := l.keptAccount()
+	a := l.accountForStorage()
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(l.id.createCode, err)
 	}
@@ -210,5 +210,5 @@ func (l *login) rememberIssuer() error {
 	return err
 }
 
-// keptAccount is the account as it is stored.
-func (l *login) keptAccount() Account { return l.rq.tokens.keep(l.id.account) }
+// accountForStorage is the account as it is stored.
+func (l *login) accountForStorage() Account { return l.rq.tokens.forStorage(l.id.account) }

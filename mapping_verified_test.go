@@ -24,7 +24,7 @@ func TestJoinVouches(t *testing.T) {
 		"token against userinfo":       {claims{"email_verified": true}, claims{"email": "b", "email_verified": false}, "b", false},
 		"token denies":                 {claims{"email": "a", "email_verified": false}, claims{"email": "a", "email_verified": true}, "a", false},
 	} {
-		got := join(c.token, c.userinfo)
+		got := mergeClaims(c.token, c.userinfo)
 		if email, _ := got.String("email"); email != c.email || got.Bool("email_verified") != c.verified {
 			t.Errorf("%s: %v", name, got)
 		}

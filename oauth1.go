@@ -77,7 +77,7 @@ func (f *oauth1Flow) remote() remote { return remote{f.ID, f.AccessTokenURL, f.r
 // approve them (§2.2). The protocol has no state: ours is in the query of the
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	tx, out := rq.newAttempt(f.remote())
 	if out != nil {
 		return out
@@ -106,7 +106,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 
 // complete judges what the person brought back and fetches the profile.
 func (f *oauth1Flow) complete(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
@@ -224,7 +224,7 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 
 func (f *oauth1Flow) profile(rq *request, x *Exchange) (Profile, error) {
 	if f.UserInfo != nil {
-		return guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
+		return callHook(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
 	}
 	return x.object(rq.ctx, f.UserInfoURL)
 }

@@ -161,8 +161,8 @@ func (x *Exchange) accessToken() string {
 	return token
 }
 
-// guarded calls a function of a provider's. A panic is an error.
-func guarded[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
+// callHook calls a function of a provider's. A panic is an error.
+func callHook[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
 	defer rq.recovered(name+" of provider "+rq.providerID(), func() {
 		var none T
 		v, err = none, errors.New(name+" panicked")
@@ -176,7 +176,7 @@ func (f *oauthFlow) exchange(rq *request, tx *transaction, code string) (*Exchan
 	c.PrivateKey = "" // no function has a use for it
 	if f.secrets != nil {
 		var err error
-		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.secrets.get(rq.ctx) }); err != nil {
+		if c.Secret, err = callHook(rq, "ClientSecret", func() (string, error) { return f.secrets.get(rq.ctx) }); err != nil {
 			return nil, fmt.Errorf("client secret: %w", err)
 		}
 	}
@@ -202,7 +202,7 @@ func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 	if f.Hooks.ExchangeCode == nil {
 		return f.oidc.Exchange(rq.ctx, g)
 	}
-	answer, err := guarded(rq, "ExchangeCode", func() (Profile, error) { return f.Hooks.ExchangeCode(rq.ctx, x) })
+	answer, err := callHook(rq, "ExchangeCode", func() (Profile, error) { return f.Hooks.ExchangeCode(rq.ctx, x) })
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
@@ -215,7 +215,7 @@ func (f *oauthFlow) conform(rq *request) func(oidc.Claims) (oidc.Claims, error) 
 		return nil
 	}
 	return func(answer oidc.Claims) (oidc.Claims, error) {
-		p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.Hooks.ConformTokens(Profile(answer)) })
+		p, err := callHook(rq, "ConformTokens", func() (Profile, error) { return f.Hooks.ConformTokens(Profile(answer)) })
 		return oidc.Claims(p), err
 	}
 }

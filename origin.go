@@ -32,8 +32,8 @@ func (rq *request) sameSite() bool {
 	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.origins.trusted[origins[0]])
 }
 
-// refusedCrossSite is the refusal of the second wall.
-func (rq *request) refusedCrossSite() outcome {
+// refuseCrossSite is the refusal of the second wall.
+func (rq *request) refuseCrossSite() outcome {
 	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}

@@ -19,7 +19,7 @@ const maxLimiterKeys = 100_000
 // at once, then one each Per/N. It counts in this process.
 type limiter struct {
 	name     string // in the store, for all replicas
-	off      bool
+	disabled bool
 	interval time.Duration // between events at the sustained rate
 	burst    time.Duration // how far ahead of the clock a key may be
 	*counts
@@ -33,13 +33,13 @@ type counts struct {
 	used *list.List // of *limited, most recent first
 }
 
-type limited struct {
+type limiterEntry struct {
 	key string
 	tat time.Time // theoretical arrival time of the next event
 }
 
 func newLimiter(name string, r Rate, off bool) *limiter {
-	l := &limiter{name: name, off: off, counts: &counts{keys: map[string]*list.Element{}, used: list.New()}}
+	l := &limiter{name: name, disabled: off, counts: &counts{keys: map[string]*list.Element{}, used: list.New()}}
 	if !off {
 		l.interval = r.Per / time.Duration(r.N)
 		l.burst = r.Per - l.interval
@@ -50,7 +50,7 @@ func newLimiter(name string, r Rate, off bool) *limiter {
 // allow counts an event of key; if there were too many it is not counted, and
 // wait says when the next one is.
 func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool) {
-	if l.off {
+	if l.disabled {
 		return 0, true
 	}
 	l.mu.Lock()
@@ -59,15 +59,15 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	if e == nil {
 		if l.used.Len() >= maxLimiterKeys {
 			oldest := l.used.Back()
-			delete(l.keys, oldest.Value.(*limited).key)
+			delete(l.keys, oldest.Value.(*limiterEntry).key)
 			l.used.Remove(oldest)
 		}
-		e = l.used.PushFront(&limited{key: key, tat: now})
+		e = l.used.PushFront(&limiterEntry{key: key, tat: now})
 		l.keys[key] = e
 	} else {
 		l.used.MoveToFront(e)
 	}
-	k := e.Value.(*limited)
+	k := e.Value.(*limiterEntry)
 	if k.tat.Before(now) {
 		k.tat = now
 	}
@@ -83,13 +83,13 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 
 // over reports whether allow would refuse an event of key. It counts nothing.
 func (l *limiter) over(key string, now time.Time) bool {
-	if l.off {
+	if l.disabled {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.keys[key]
-	return e != nil && e.Value.(*limited).tat.Sub(now) > l.burst
+	return e != nil && e.Value.(*limiterEntry).tat.Sub(now) > l.burst
 }
 
 // limits are the limiters of one service.
@@ -97,7 +97,7 @@ type limits struct {
 	signIn, mailbox, credentials, turn, link, backchannel *limiter
 
 	mailClient, mailNetwork *limiter // what one client, and one IPv6 /48, may have of all mails
-	mailTotal, mailKept     *limiter // mails in all, and those kept for browsers known to the address; mailKept may be nil
+	mailTotal, mailReserved *limiter // mails in all, and those kept for browsers known to the address; mailReserved may be nil
 
 	queue  *loginQueue
 	warned *replayCache // what was said to the operator in the last minute
@@ -117,8 +117,8 @@ func newLimits(r RateLimit) limits {
 		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),
 	}
 	all := r.EmailTotal
-	if kept := all.N / mailKeptPart; kept > 0 {
-		l.mailKept = newLimiter("mail-known", Rate{kept, all.Per}, r.Disabled)
+	if kept := all.N / mailReservedPart; kept > 0 {
+		l.mailReserved = newLimiter("mail-known", Rate{kept, all.Per}, r.Disabled)
 		all.N -= kept
 	}
 	l.mailTotal = newLimiter("mail", all, r.Disabled)
@@ -127,10 +127,10 @@ func newLimits(r RateLimit) limits {
 
 // Parts of rate_limit.email_total.
 const (
-	mailClientPart  = 20 // a twentieth is what one client may have
-	mailNetworkPart = 10 // a tenth, one IPv6 /48
-	mailKeptPart    = 5  // a fifth is kept for browsers known to the address
-	mailPartFloor   = 10 // links that a part has at least, if there are so many in all
+	mailClientPart   = 20 // a twentieth is what one client may have
+	mailNetworkPart  = 10 // a tenth, one IPv6 /48
+	mailReservedPart = 5  // a fifth is kept for browsers known to the address
+	mailPartFloor    = 10 // links that a part has at least, if there are so many in all
 )
 
 // shareOf is what one of many may have of all.
@@ -146,7 +146,7 @@ func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) 
 }
 
 func (s *Service) permit(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, ok bool) {
-	if wait, ok = l.allow(key, now); !ok || l.off {
+	if wait, ok = l.allow(key, now); !ok || l.disabled {
 		return wait, ok
 	}
 	wait, err := s.permitStored(ctx, l, key, now)

@@ -63,7 +63,7 @@ func TestRepeatsMemory(t *testing.T) {
 	if r.order.Len() != maxRepeats || len(r.all) != maxRepeats {
 		t.Errorf("%d and %d are kept", r.order.Len(), len(r.all))
 	}
-	ended, more := r.rest(now.Add(repeatsFor), false)
+	ended, more := r.rest(now.Add(repeatWindow), false)
 	if counts += len(ended); counts != 3*maxRepeats || more || len(r.all) != 0 {
 		t.Errorf("%d of %d counts were told, %d are left", counts, 3*maxRepeats, len(r.all))
 	}

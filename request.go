@@ -97,7 +97,7 @@ func (rq *request) act() (out outcome) {
 		return out
 	}
 	if !rq.foreign() && !rq.sameSite() {
-		return rq.refusedCrossSite()
+		return rq.refuseCrossSite()
 	}
 	return rq.route.post(rq)
 }

@@ -203,8 +203,8 @@ func (s *Service) linkDigests(token string, now time.Time) []string {
 	return list
 }
 
-// describe encodes GET providers once, in the order of the configuration.
-func (s *Service) describe(order []flow) {
+// describeProviders encodes GET providers once, in the order of the configuration.
+func (s *Service) describeProviders(order []flow) {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, f := range order {
@@ -238,8 +238,8 @@ func (s *Service) describe(order []flow) {
 	s.providersJSON = []byte(b.String())
 }
 
-// client makes the HTTP client for identity providers.
-func client(c *Config) *http.Client {
+// newHTTPClient makes the HTTP client for identity providers.
+func newHTTPClient(c *Config) *http.Client {
 	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
 }
 
@@ -268,7 +268,7 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.mailTotal, before.limits.mailTotal},
 		{s.limits.mailClient, before.limits.mailClient},
 		{s.limits.mailNetwork, before.limits.mailNetwork},
-		{s.limits.mailKept, before.limits.mailKept},
+		{s.limits.mailReserved, before.limits.mailReserved},
 		{s.limits.credentials, before.limits.credentials},
 		{s.limits.link, before.limits.link},
 		{s.limits.backchannel, before.limits.backchannel},
@@ -280,7 +280,7 @@ func (s *Service) inherit(before *Service) {
 	s.limits.queue = before.limits.queue
 	s.mails.waiting = before.mails.waiting
 	s.inheritStorage(before)
-	if s.revoked.kept == before.revoked.kept && s.revoked.accept == before.revoked.accept {
+	if s.revoked.enabled == before.revoked.enabled && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
 	s.bodies = before.bodies

@@ -36,8 +36,8 @@ type sessionClaims struct {
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 
-// errClaimTwice refuses what readers understand in two ways (RFC 7519 §4).
-var errClaimTwice = errors.New("a claim is there twice")
+// errDuplicateClaim refuses what readers understand in two ways (RFC 7519 §4).
+var errDuplicateClaim = errors.New("a claim is there twice")
 
 // decode reads the claims by their exact names, each at most once.
 // encoding/json takes "SUB" for "sub", and an application may well keep a claim
@@ -49,7 +49,7 @@ func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	odd, twice := claimNames(plain)
 	switch {
 	case twice:
-		return errClaimTwice
+		return errDuplicateClaim
 	case !odd:
 		err := json.Unmarshal(plain, c)
 		if wrongType := new(json.UnmarshalTypeError); !shared || !errors.As(err, &wrongType) {
@@ -133,7 +133,7 @@ func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 		}
 		n, _ := name.(string)
 		if _, there := exact[n]; there {
-			return nil, errClaimTwice
+			return nil, errDuplicateClaim
 		}
 		if slices.Contains(engineClaims, n) {
 			exact[n] = v
@@ -217,8 +217,8 @@ func plausibleTime(seconds float64) bool {
 
 func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 
-// kept are the claims that a JWT callback cannot change.
-func (c *sessionClaims) kept() []string {
+// protectedNames are the claims that a JWT callback cannot change.
+func (c *sessionClaims) protectedNames() []string {
 	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 	if c.SID != "" && c.AdoptedSID == "" {
 		names = append(names, "sid", "auth_time", "provider")

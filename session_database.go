@@ -76,7 +76,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	}
 	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.svc.lifetime.absolute)) {
 		if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
-			d.noWrites("an expired session could not be removed", err)
+			d.logWriteFailure("an expired session could not be removed", err)
 		}
 		return nil, nil, nil
 	}
@@ -86,7 +86,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		return nil, nil, nil // ended meanwhile
 	}
 	if err != nil { // the session can be read, so it is answered
-		d.noWrites("a session could not be extended", err)
+		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
 	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
@@ -96,8 +96,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	return s, renewed, nil
 }
 
-// noWrites logs, once a minute, that a store which can be read takes no writes.
-func (d *databaseSessions) noWrites(what string, err error) {
+// logWriteFailure logs, once a minute, that a store which can be read takes no writes.
+func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
 	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
 		d.svc.log.Error(what+"; the store can be read and takes no writes", "err", err)

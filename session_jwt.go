@@ -146,7 +146,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		if claims == nil {
 			return nil, nil, nil // the callback ended the session
 		}
-		for _, name := range c.kept() {
+		for _, name := range c.protectedNames() {
 			if v, ok := before[name]; ok {
 				claims[name] = v
 			} else {

@@ -38,10 +38,10 @@ func revokedBy(provider, userID string) string { return keyProvider + provider +
 // process: a record of an ended session takes about 50 bytes, and of a million
 // records one session in 10^13 would be taken for an ended one.
 type revocations struct {
-	kept   bool // there are JWT sessions, and a store that has the log
-	accept bool // go on when the copy is not up to date
-	seed   maphash.Seed
-	turn   chan struct{} // held by who reads the log
+	enabled bool // there are JWT sessions, and a store that has the log
+	accept  bool // go on when the copy is not up to date
+	seed    maphash.Seed
+	turn    chan struct{} // held by who reads the log
 
 	mu       sync.RWMutex
 	sessions map[uint64]uint32 // of keySession: when no token lives any more, seconds since 1970
@@ -75,7 +75,7 @@ func (v *revocations) hash(parts ...string) uint64 {
 
 // apply adds records.
 func (v *revocations) apply(list ...Revocation) {
-	if !v.kept {
+	if !v.enabled {
 		return
 	}
 	v.mu.Lock()
@@ -103,7 +103,7 @@ func (v *revocations) add(r *Revocation) {
 
 // covers reports whether a token is revoked.
 func (v *revocations) covers(c *sessionClaims) (bool, error) {
-	if !v.kept {
+	if !v.enabled {
 		return false, nil
 	}
 	v.mu.RLock()
@@ -145,7 +145,7 @@ func (v *revocations) current() bool {
 func (v *revocations) ready() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.kept && !v.accept && !v.current() {
+	if v.enabled && !v.accept && !v.current() {
 		return errStaleRevocations
 	}
 	return nil
@@ -154,7 +154,7 @@ func (v *revocations) ready() error {
 // catchUp reads the log from where the last read ended to its end. What was
 // revoked before it was called is known when it returns.
 func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) error {
-	if !v.kept {
+	if !v.enabled {
 		return nil
 	}
 	select {

@@ -67,9 +67,9 @@ func signOut(rq *request) outcome {
 // It is registered there as the post-logout redirect URI, below the base.
 const signOutReturnPath = "/signout/return"
 
-// signOutWait bounds what a sign-out waits for to be able to go on at the
+// providerSignOutTimeout bounds what a sign-out waits for to be able to go on at the
 // provider: the account, and the provider's metadata.
-const signOutWait = 3 * time.Second
+const providerSignOutTimeout = 3 * time.Second
 
 // A signOuter is a flow whose provider has a session of its own to end.
 type signOuter interface {
@@ -100,7 +100,7 @@ func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
 		return tx.CallbackURL
 	}
 	if refused := rq.keepTx(tx); refused != nil { // the return is checked against it
-		rq.staysHere(tx, refused)
+		rq.logNoProviderSignOut(tx, refused)
 		return tx.CallbackURL
 	}
 	if to.Fields != nil {
@@ -116,19 +116,19 @@ func (rq *request) providerLogout(tx *transaction) oidc.Logout {
 	if !ok {
 		return oidc.Logout{}
 	}
-	ctx, cancel := context.WithTimeout(rq.ctx, signOutWait)
+	ctx, cancel := context.WithTimeout(rq.ctx, providerSignOutTimeout)
 	defer cancel()
 	ask := oidc.LogoutRequest{RedirectURI: tx.RedirectURI, State: tx.State}
 	to, err := flow.signOut(ctx, ask, func() string { return rq.idTokenHint(ctx, tx.EndedUser, tx.EndedAt) })
 	if err != nil {
-		rq.staysHere(tx, err)
+		rq.logNoProviderSignOut(tx, err)
 		return oidc.Logout{}
 	}
 	return to
 }
 
-// staysHere logs why a sign-out does not go on at the provider.
-func (rq *request) staysHere(tx *transaction, cause error) {
+// logNoProviderSignOut logs why a sign-out does not go on at the provider.
+func (rq *request) logNoProviderSignOut(tx *transaction, cause error) {
 	rq.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 

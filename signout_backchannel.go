@@ -50,7 +50,7 @@ func backchannelLogout(rq *request) outcome {
 		rq.audit("request.limited", RateLimited, "too many logout tokens")
 		return problem{status: http.StatusTooManyRequests, text: "too many requests"}
 	}
-	over := rq.askProvider()
+	over := rq.startProviderTimeout()
 	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
 	over()
 	switch {

@@ -22,9 +22,9 @@ func useAdapter(b *builder, s *Service) {
 		b.defaultStrategy = StrategyJWT
 		return
 	}
-	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.workOnStore
+	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.startWorkers
 	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
-	s.revoked.kept = true
+	s.revoked.enabled = true
 	b.defaultStrategy = StrategyDatabase
 }
 
@@ -221,7 +221,7 @@ func (s *Service) checkStore(ctx context.Context, except string) error {
 			}
 		}
 	}
-	if err := s.setClock(ctx); err != nil {
+	if err := s.measureClock(ctx); err != nil {
 		return &ConfigError{Field: "Adapter", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
 	return s.checkIssuers(ctx, except)

@@ -43,8 +43,8 @@ func checkTokenStorage(b *builder, s *Service) {
 	}
 }
 
-// keep returns the account as it is stored.
-func (v *tokenStorage) keep(a Account) Account {
+// forStorage returns the account as it is stored.
+func (v *tokenStorage) forStorage(a Account) Account {
 	if v.discard {
 		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
 	}
@@ -53,15 +53,15 @@ func (v *tokenStorage) keep(a Account) Account {
 	}
 	for name, token := range tokensOf(&a) {
 		if *token != "" {
-			*token = v.sealed(*token, &a, name)
+			*token = v.sealToken(*token, &a, name)
 		}
 	}
 	return a
 }
 
-// sealed ties a token to its account and field, so that whoever can write rows
+// sealToken ties a token to its account and field, so that whoever can write rows
 // cannot have one account show the tokens of another.
-func (v *tokenStorage) sealed(token string, a *Account, name string) string {
+func (v *tokenStorage) sealToken(token string, a *Account, name string) string {
 	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
 }
 
@@ -90,7 +90,7 @@ func (v *tokenStorage) read(stored Account) (a, renewed Account, lost []string) 
 		case err != nil:
 			lost = append(lost, name)
 		case stale && v.seal:
-			*renew[name] = v.sealed(text, &a, name)
+			*renew[name] = v.sealToken(text, &a, name)
 		case stale:
 			*renew[name] = text
 		}
@@ -168,9 +168,9 @@ var (
 	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the person has to sign in again")
 )
 
-// A tokenKeeper is a flow whose accounts have tokens that can be renewed and
+// A tokenFlow is a flow whose accounts have tokens that can be renewed and
 // revoked.
-type tokenKeeper interface {
+type tokenFlow interface {
 	// refresh returns a with new tokens. See oidc.IsInvalidGrant for refusals, which
 	// may be ErrTokenRefused as well.
 	refresh(ctx context.Context, s *Service, a Account) (Account, error)
@@ -204,13 +204,13 @@ func (s *Service) AccessToken(ctx context.Context, userID, provider string, opti
 	if fresh(&a, now.Add(tokenMargin)) {
 		return a.AccessToken, nil
 	}
-	if err := s.renewable(&a); err != nil {
+	if err := s.checkRefreshable(&a); err != nil {
 		if fresh(&a, now) && !errors.Is(err, ErrTokenRefused) {
 			return a.AccessToken, nil
 		}
 		return "", err
 	}
-	token, err := s.refreshed(ctx, a)
+	token, err := s.refreshAccessToken(ctx, a)
 	if err != nil && fresh(&a, s.now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
 		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
@@ -233,9 +233,9 @@ func fresh(a *Account, at time.Time) bool {
 	return a.AccessToken != "" && (a.ExpiresAt == 0 || at.Before(time.Unix(a.ExpiresAt, 0)))
 }
 
-// renewable reports why the tokens of an account cannot be refreshed.
-func (s *Service) renewable(a *Account) error {
-	_, able := s.flows[a.Provider].(tokenKeeper)
+// checkRefreshable reports why the tokens of an account cannot be refreshed.
+func (s *Service) checkRefreshable(a *Account) error {
+	_, able := s.flows[a.Provider].(tokenFlow)
 	switch {
 	case a.RefreshToken == refusedToken:
 		return ErrTokenRefused

@@ -36,8 +36,8 @@ type refresh struct {
 	stored Account // the same as the store has it
 }
 
-// refreshed joins or starts the refresh of an account.
-func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
+// refreshAccessToken joins or starts the refresh of an account.
+func (s *Service) refreshAccessToken(ctx context.Context, a Account) (string, error) {
 	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
 	fl, mine := s.refreshes.join(key, time.Now())
 	if mine {
@@ -76,11 +76,11 @@ func (r *refresh) run(life context.Context) {
 		r.finish(r.old.AccessToken, nil, 0)
 		return
 	}
-	if err := r.svc.renewable(&r.old); err != nil {
+	if err := r.svc.checkRefreshable(&r.old); err != nil {
 		r.finish("", err, 0)
 		return
 	}
-	renewed, err := r.svc.flows[r.old.Provider].(tokenKeeper).refresh(ctx, r.svc, r.old)
+	renewed, err := r.svc.flows[r.old.Provider].(tokenFlow).refresh(ctx, r.svc, r.old)
 	switch {
 	case err == nil:
 		r.keep(life, renewed)
@@ -166,7 +166,7 @@ func (r *refresh) ended(renewed Account, err error) bool {
 func (r *refresh) replace(life context.Context, renewed Account) error {
 	ctx, cancel := detached(life, storeTimeout)
 	defer cancel()
-	err := r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.keep(renewed), r.stored)
+	err := r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), r.stored)
 	if !errors.Is(err, ErrStale) {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 		return err
 	case now.SameTokens(r.old): // sealed anew meanwhile
 		r.stored = stored
-		return r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.keep(renewed), stored)
+		return r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), stored)
 	case now.SameTokens(renewed):
 		return nil // a write whose answer was lost
 	}
@@ -213,8 +213,8 @@ func (r *refresh) refused(life context.Context, cause error) {
 // refreshPause is how long a provider is not asked again after a failure.
 const refreshPause = 10 * time.Second
 
-// maxFlights bounds the refreshes and failures that are remembered.
-const maxFlights = 10_000
+// maxRefreshCalls bounds the refreshes and failures that are remembered.
+const maxRefreshCalls = 10_000
 
 // A refreshCall is one refresh, under way or failed a moment ago.
 type refreshCall struct {
@@ -238,11 +238,11 @@ func (f *refreshCalls) join(key string, now time.Time) (fl *refreshCall, mine bo
 	if fl := f.all[key]; fl != nil && (!fl.ended() || now.Before(fl.until)) {
 		return fl, false
 	}
-	if len(f.all) >= maxFlights {
+	if len(f.all) >= maxRefreshCalls {
 		f.forget(now)
 	}
 	fl = &refreshCall{done: make(chan struct{})}
-	if len(f.all) < maxFlights {
+	if len(f.all) < maxRefreshCalls {
 		f.all[key] = fl
 	} // else it flies alone; the lease still makes it the only one
 	return fl, true

@@ -115,7 +115,7 @@ func (s *Service) storedAccount(ctx context.Context, was Account) (a Account, fo
 // be opened stay, unless none are kept, and lost names them.
 func (v *tokenStorage) conform(stored Account) (a Account, lost []string) {
 	if v.discard {
-		return v.keep(stored), nil
+		return v.forStorage(stored), nil
 	}
 	open, a, lost := v.read(stored)
 	texts := tokensOf(&open)
@@ -125,7 +125,7 @@ func (v *tokenStorage) conform(stored Account) (a Account, lost []string) {
 		case !v.seal:
 			*token = text
 		case !strings.HasPrefix(*token, sealedToken):
-			*token = v.sealed(text, &a, name)
+			*token = v.sealToken(text, &a, name)
 		}
 	}
 	return a, lost

@@ -190,7 +190,7 @@ func (rq *request) findTx(state string) (*transaction, *authError) {
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin
-		if kept := rq.keptCallbackURL(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
+		if kept := rq.callbackURLCookie(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
 			tx.CallbackURL = kept
 		}
 	}
