@@ -30,7 +30,7 @@ var updateAudit = flag.Bool("update-audit", false, "write the table into docs/au
 // cases of TestAuditEvents drive each, and docs/audit.md shows the table.
 func TestAuditNames(t *testing.T) {
 	t.Parallel()
-	recording := regexp.MustCompile(`AuditEvent\{Name:|\.Name(, e\.Reason)? = |\b(audit|tell|recordLimited|logoutAnswer)\(`)
+	recording := regexp.MustCompile(`AuditEvent\{Name:|\.Name(, e\.Reason)? = |\b(audit|recordLimited|logoutAnswer)\(`)
 	literal := regexp.MustCompile(`"([a-z_]+\.[a-z_]+)"`)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -144,7 +144,7 @@ func auditRecords(t *auditQueue, n int) {
 
 // While the store fails nobody waits and nothing is lost that fits into the
 // queue; what does not is counted, and both are said once.
-func TestTrailStoreFails(t *testing.T) {
+func TestAuditQueueStoreFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -179,7 +179,7 @@ func TestTrailStoreFails(t *testing.T) {
 }
 
 // The end stores what waits; a store that fails then holds it up once.
-func TestTrailEnds(t *testing.T) {
+func TestAuditQueueEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		sink *auditSink

@@ -57,9 +57,9 @@ func inTrail(t *testing.T, store *memory.Adapter, name string) (list []string) {
 	return list
 }
 
-// TestRefusalsAreTold: what one client is refused is told once a minute for
+// TestRepeatedRefusalsAreCounted: what one client is refused is told once a minute for
 // each reason, and then counted, in the log and in the store.
-func TestRefusalsAreTold(t *testing.T) {
+func TestRepeatedRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, request := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-// TestRefusalsWithoutLimits: with rate_limit.enabled: false each is told.
-func TestRefusalsWithoutLimits(t *testing.T) {
+// TestRefusalsAreAllRecordedWithoutLimits: with rate_limit.enabled: false each is told.
+func TestRefusalsAreAllRecordedWithoutLimits(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
 	s, at := guests(t, func(c *authsvc.Config) {
@@ -124,9 +124,9 @@ func TestRefusalsWithoutLimits(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreNotPushedOut: refusals of very many clients, while the store
+// TestAuditQueueReservesRoomForSuccesses: refusals of very many clients, while the store
 // is slow, leave room for who came in.
-func TestSuccessesAreNotPushedOut(t *testing.T) {
+func TestAuditQueueReservesRoomForSuccesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowTrail{Adapter: memory.New()}

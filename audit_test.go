@@ -41,9 +41,9 @@ func TestAuditEvents(t *testing.T) {
 	}
 }
 
-// TestAuditTokenRefused: see TestRefreshRefused for the name of the event; the
+// TestAuditRefreshTokenRefused: see TestRefreshRefused for the name of the event; the
 // provider of the harness has to answer 400.
-func TestAuditTokenRefused(t *testing.T) {
+func TestAuditRefreshTokenRefused(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)
 	w.OP.SetFault(idp.Fault{

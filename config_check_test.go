@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestConfigErrorsInOrder: the same mistakes come in the same order.
-func TestConfigErrorsInOrder(t *testing.T) {
+// TestConfigErrorOrder: the same mistakes come in the same order.
+func TestConfigErrorOrder(t *testing.T) {
 	t.Parallel()
 	var first string
 	for range 30 {
@@ -31,9 +31,9 @@ func TestConfigErrorsInOrder(t *testing.T) {
 	}
 }
 
-// TestURLWithEscapes: a path that is served otherwise than it is printed is
+// TestConfigURLWithEscapes: a path that is served otherwise than it is printed is
 // refused.
-func TestURLWithEscapes(t *testing.T) {
+func TestConfigURLWithEscapes(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
 		config := arena.EnterOffline(t, nil).Config
@@ -48,9 +48,9 @@ func TestURLWithEscapes(t *testing.T) {
 	}
 }
 
-// TestLoopbackMeansOneThing: a host is this machine, for which http is enough,
+// TestLoopbackHosts: a host is this machine, for which http is enough,
 // for the service's own address and for its providers alike.
-func TestLoopbackMeansOneThing(t *testing.T) {
+func TestLoopbackHosts(t *testing.T) {
 	t.Parallel()
 	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
 		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
@@ -68,8 +68,8 @@ func TestLoopbackMeansOneThing(t *testing.T) {
 	}
 }
 
-// TestWarnedAtStart: what switches a protection off, or does nothing, is said.
-func TestWarnedAtStart(t *testing.T) {
+// TestStartWarnings: what switches a protection off, or does nothing, is said.
+func TestStartWarnings(t *testing.T) {
 	t.Parallel()
 	proxies := func(list ...string) func(*authsvc.Config) {
 		return func(c *authsvc.Config) {

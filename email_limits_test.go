@@ -87,9 +87,9 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 	return s, at, service
 }
 
-// TestMailsOfMembersOnly: a stranger asks for links that the SignIn callback
+// TestRefusedLinksLeaveMailLimit: a stranger asks for links that the SignIn callback
 // refuses. Not one mail goes out for it, and the members' mails are not less.
-func TestMailsOfMembersOnly(t *testing.T) {
+func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, func(c *authsvc.Config) {
@@ -123,9 +123,9 @@ func TestMailsOfMembersOnly(t *testing.T) {
 	})
 }
 
-// TestMailsWaitingAtAStop: what waits for a turn when the process stops goes out
+// TestDelayedMailsSurviveRestart: what waits for a turn when the process stops goes out
 // from the next one, no faster than email_total lets it.
-func TestMailsWaitingAtAStop(t *testing.T) {
+func TestDelayedMailsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c authsvc.Config
@@ -161,9 +161,9 @@ func TestMailsWaitingAtAStop(t *testing.T) {
 	})
 }
 
-// TestMailsOfOneLine: ten /64s of one IPv6 /48, each at the rate that one client
+// TestMailLimitPerNetwork: ten /64s of one IPv6 /48, each at the rate that one client
 // may have, do not keep others from their mails.
-func TestMailsOfOneLine(t *testing.T) {
+func TestMailLimitPerNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)
@@ -194,10 +194,10 @@ func TestMailsOfOneLine(t *testing.T) {
 	})
 }
 
-// TestMailsOfManyClients: when many clients together use up email_total, mails
+// TestMailLimitIsFairToClients: when many clients together use up email_total, mails
 // wait, and clients have their turns one after another. Nobody is dropped
 // without a word to the operator.
-func TestMailsOfManyClients(t *testing.T) {
+func TestMailLimitIsFairToClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)
@@ -239,9 +239,9 @@ func TestMailsOfManyClients(t *testing.T) {
 	})
 }
 
-// TestMailsKeptForTheKnown: a fifth is for browsers that signed in with the
+// TestMailsReservedForKnownDevices: a fifth is for browsers that signed in with the
 // address before.
-func TestMailsKeptForTheKnown(t *testing.T) {
+func TestMailsReservedForKnownDevices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)

@@ -65,8 +65,8 @@ func FuzzFieldPath(f *testing.F) {
 	})
 }
 
-// TestVerifiedText: texts count where that is said only, and only these two.
-func TestVerifiedText(t *testing.T) {
+// TestEmailVerifiedText: texts count where that is said only, and only these two.
+func TestEmailVerifiedText(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string][2]bool{
 		`true`: {true, true}, `"true"`: {false, true}, `"1"`: {false, true}, `1`: {false, false}, `"yes"`: {false, false}, `"TRUE"`: {false, false},

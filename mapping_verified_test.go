@@ -6,8 +6,8 @@ import (
 	"authsvc/internal/oidc"
 )
 
-// TestJoinVouches: email_verified counts only for the address that it came with.
-func TestJoinVouches(t *testing.T) {
+// TestMergedClaimsEmailVerified: email_verified counts only for the address that it came with.
+func TestMergedClaimsEmailVerified(t *testing.T) {
 	t.Parallel()
 	type claims = oidc.Claims
 	for name, c := range map[string]struct {

@@ -45,7 +45,7 @@ func TestLimiterMemory(t *testing.T) {
 }
 
 // The refusals that are kept in mind are bounded, and so is each.
-func TestRepeatsMemory(t *testing.T) {
+func TestRepeatedRefusalsMemory(t *testing.T) {
 	t.Parallel()
 	r, now := newRepeats(false), time.Now()
 	header := strings.Repeat("x", 32<<10)
@@ -69,7 +69,7 @@ func TestRepeatsMemory(t *testing.T) {
 	}
 }
 
-func TestWaitingRoom(t *testing.T) {
+func TestLoginQueue(t *testing.T) {
 	t.Parallel()
 	w := &loginQueue{}
 	left := func(a *queuedLogin) bool {

@@ -26,10 +26,10 @@ func (readOnly) DeleteSession(context.Context, string) (authsvc.SessionRecord, e
 	return authsvc.SessionRecord{}, errReadOnly
 }
 
-// TestSessionsOfAReadOnlyStore: a session that can be read is answered although
+// TestSessionsInReadOnlyStore: a session that can be read is answered although
 // it cannot be extended, and one that has expired is none although it cannot be
 // removed.
-func TestSessionsOfAReadOnlyStore(t *testing.T) {
+func TestSessionsInReadOnlyStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
@@ -90,8 +90,8 @@ func TestShorterMaxAge(t *testing.T) {
 	}
 }
 
-// TestUpdateThatDoesNotFit: the caller is told, and the session stays as it was.
-func TestUpdateThatDoesNotFit(t *testing.T) {
+// TestSessionUpdateTooLarge: the caller is told, and the session stays as it was.
+func TestSessionUpdateTooLarge(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"
@@ -118,9 +118,9 @@ func TestUpdateThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestNestedClaims: what a JWT callback changes in place, below the first level
+// TestNestedClaimsChangedInPlace: what a JWT callback changes in place, below the first level
 // too, is kept.
-func TestNestedClaims(t *testing.T) {
+func TestNestedClaimsChangedInPlace(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"

@@ -118,7 +118,7 @@ func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (auths
 }
 
 // A logout token that is used up is carried out without the provider.
-func TestBackchannelLogoutIsCarriedOut(t *testing.T) {
+func TestBackchannelLogoutWithoutProvider(t *testing.T) {
 	t.Parallel()
 	store := &failingDeletes{Adapter: memory.New()}
 	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter = store })
