@@ -18,11 +18,11 @@ import (
 
 // sentMails collects what goes out.
 type sentMails struct {
-	mu   sync.Mutex
-	to   []string
-	last map[string]string // address → link
-	told []authsvc.AuditEvent
-	hang chan struct{} // not nil: the server takes nothing until it is closed
+	mu       sync.Mutex
+	to       []string
+	last     map[string]string // address → link
+	recorded []authsvc.AuditEvent
+	hang     chan struct{} // not nil: the server takes nothing until it is closed
 }
 
 func (s *sentMails) send(ctx context.Context, m authsvc.Message) error {
@@ -61,7 +61,7 @@ func (s *sentMails) count(prefix string) (n int) {
 func (s *sentMails) events(name string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.told {
+	for _, e := range s.recorded {
 		if e.Name == name {
 			n++
 		}
@@ -78,7 +78,7 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.told = append(s.told, e)
+			s.recorded = append(s.recorded, e)
 		}
 		if tune != nil {
 			tune(c)

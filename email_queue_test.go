@@ -68,7 +68,7 @@ func settle(d time.Duration) {
 	synctest.Wait()
 }
 
-// TestMailAttempts: what is tried again, how often, until when, and what is told.
+// TestMailAttempts: what is tried again, how often, until when, and what is recorded.
 func TestMailAttempts(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("450 come back later")
@@ -120,7 +120,7 @@ func TestMailAttempts(t *testing.T) {
 					}
 				}
 				if got := fmt.Sprint(p.given); got != fmt.Sprint([]string{c.given}) && (c.given != "" || len(p.given) > 0) {
-					t.Errorf("told %s", got)
+					t.Errorf("recorded %s", got)
 				}
 				if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
 					t.Errorf("still queued: %v", err)

@@ -75,7 +75,7 @@ func TestRotationKeepsNames(t *testing.T) {
 	})
 }
 
-// TestSessionUnderUnknownKeyIsKept: a replica that has not been told the new secret
+// TestSessionUnderUnknownKeyIsKept: a replica that does not have the new secret
 // yet answers that nobody is signed in, and leaves the cookie to the others.
 func TestSessionUnderUnknownKeyIsKept(t *testing.T) {
 	t.Parallel()

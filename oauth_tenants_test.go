@@ -241,7 +241,7 @@ func TestBackchannelLogoutOfTenant(t *testing.T) {
 	claims := map[string]any{}
 	at(w, tenantA).IDToken(claims)
 	delete(claims, "email")
-	if a := told(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", claims)}}); a.StatusCode != http.StatusOK {
+	if a := postLogoutToken(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", claims)}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", a.StatusCode, w.Logs)
 	}
 	if browsers[tenantA].Email() != "" {

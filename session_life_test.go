@@ -46,7 +46,7 @@ func TestSessionsInReadOnlyStore(t *testing.T) {
 			}
 		}
 		if n := strings.Count(full.Logs.String(), "takes no writes"); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("logged %d times", n)
 		}
 		time.Sleep(2 * time.Hour)
 		if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusOK || a.Text != "{}" {
@@ -90,7 +90,7 @@ func TestShorterMaxAge(t *testing.T) {
 	}
 }
 
-// TestSessionUpdateTooLarge: the caller is told, and the session stays as it was.
+// TestSessionUpdateTooLarge: the caller gets an error, and the session stays as it was.
 func TestSessionUpdateTooLarge(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {

@@ -125,7 +125,7 @@ func TestRewriteTokens(t *testing.T) {
 	}
 }
 
-// A token that cannot be opened is told and left, and takes no other along;
+// A token that cannot be opened is reported and left, and takes no other along;
 // what is not to be kept need not be opened.
 func TestRewriteUnreadableTokens(t *testing.T) {
 	t.Parallel()

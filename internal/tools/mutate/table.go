@@ -92,7 +92,7 @@ var engine = []mutation{
 	{"limit/mail-total", ".", "if q.waiting.empty() { // nobody is overtaken", "if q.waiting.empty() {\n\t\treturn true\n\t}\n\tif q.waiting.empty() {", "."},
 	{"limit/mail-line-of-one", ".", "if len(list) >= maxWaitingPerClient {", "if false {", "."},
 	{"audit/repeats", ".", "if at := r.all[key]; at != nil {", "if at := r.all[key]; " + never + "at != nil {", "."},
-	{"audit/reserve", ".", "if r.Outcome != AuditSuccess && len(t.queue) >= auditQueueOpen {", "if false {", "."},
+	{"audit/reserve", ".", "if r.Outcome != AuditSuccess && len(q.queue) >= auditQueueOpen {", "if false {", "."},
 	{"answer/blank-id", ".", "if !usableID(id) || len(id) > maxProviderID {", "if len(id) > maxProviderID {", "."},
 	{"renew/strategy", ".", "if s.sessions.refersToUser() == next.sessions.refersToUser() {", "if true {", "."},
 	{"limit/bodies", ".", "if one.places.Acquire(ctx, 1) != nil {", "if " + never + "one.places.TryAcquire(1) {", "."},
