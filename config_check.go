@@ -63,18 +63,18 @@ func checkCompat(b *builder, s *Service) {
 
 func checkURL(b *builder, s *Service) {
 	raw := b.config.URL
-	const mend = "write the public address, such as https://app.example.com or https://app.example.com/my/auth"
+	const fix = "write the public address, such as https://app.example.com or https://app.example.com/my/auth"
 	if raw == "" {
-		b.fail("URL", "is missing", mend)
+		b.fail("URL", "is missing", fix)
 		return
 	}
 	u, err := neturl.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || weburl.Origin(u) == "" {
-		b.fail("URL", fmt.Sprintf("%q is not an address with http or https", printable(raw, 80)), mend)
+		b.fail("URL", fmt.Sprintf("%q is not an address with http or https", printable(raw, 80)), fix)
 		return
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
-		b.fail("URL", "has more than scheme, host, port and a plain path", mend)
+		b.fail("URL", "has more than scheme, host, port and a plain path", fix)
 		return
 	}
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
@@ -150,7 +150,7 @@ func checkOrigins(b *builder, s *Service) {
 		}
 	}
 	for i, raw := range b.config.TrustedOrigins {
-		key := fmt.Sprintf("trusted_origins[%d]", i)
+		key := fmt.Sprintf("TrustedOrigins[%d]", i)
 		origin, ok := weburl.ExactOrigin(raw)
 		switch {
 		case !ok:
@@ -290,7 +290,7 @@ func checkRateLimit(b *builder, s *Service) {
 		}
 	}
 	if r.Disabled {
-		b.warn("rate limits are off (rate_limit.enabled: false): passwords, links and addresses can be tried without end")
+		b.warn("rate limits are off: passwords, links and addresses can be tried without end")
 	}
 	s.limits, s.repeats = newLimits(r), newRepeats(r.Disabled)
 	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
@@ -328,7 +328,7 @@ func checkEnums(b *builder, s *Service) {
 		b.fail("FirstProof", "is not known", "use strict or keep")
 	}
 	if s.policy.keepFirstProof {
-		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive (first_proof: keep)")
+		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive")
 	}
 	switch c.StaleRevocations {
 	case "", StaleRevocationsRefuse, StaleRevocationsAccept:

@@ -1,8 +1,10 @@
 package authsvc_test
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +30,26 @@ func TestConfigErrorOrder(t *testing.T) {
 		if err.Error() != first {
 			t.Fatalf("first\n%s\nthen\n%s", first, err)
 		}
+	}
+}
+
+// TestConfigErrorFields: the mistakes in lists name the field of Config and the
+// element.
+func TestConfigErrorFields(t *testing.T) {
+	t.Parallel()
+	_, err := authsvc.New(authsvc.Config{
+		URL:              "https://app.test",
+		Secrets:          []string{strings.Repeat("0123456789abcdef", 2)},
+		Providers:        []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}},
+		AllowedRedirects: []string{"https://a.test", "b.test"},
+		TrustedOrigins:   []string{"c.test", "https://other.example"},
+	})
+	var fields []string
+	for _, e := range authsvc.ConfigErrors(err) {
+		fields = append(fields, e.Field)
+	}
+	if want := []string{"AllowedRedirects[1]", "TrustedOrigins[0]", "TrustedOrigins[1]"}; !slices.Equal(fields, want) {
+		t.Errorf("%q, want %q: %v", fields, want, err)
 	}
 }
 

@@ -274,7 +274,7 @@ func (e *Email) build(b *builder) flow {
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
 		limit: func(l *limits) *limiter { return l.link }}
-	b.needStorage("", "is email, but there is no storage", "links are withheld in the store; set Adapter")
+	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}

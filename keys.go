@@ -29,9 +29,9 @@ const minSecret = 32
 
 func checkSecrets(b *builder, s *Service) {
 	c := b.config
-	const mend = "use at least 32 random bytes, in base64 for example"
+	const fix = "use at least 32 random bytes, in base64 for example"
 	if len(c.Secrets) == 0 {
-		b.fail("Secrets", "is missing", mend)
+		b.fail("Secrets", "is missing", fix)
 		return
 	}
 	for i, secret := range c.Secrets {
@@ -42,15 +42,15 @@ func checkSecrets(b *builder, s *Service) {
 		short := len(strings.TrimSpace(secret)) < minSecret
 		switch {
 		case strings.TrimSpace(secret) == "":
-			b.fail(key, "is empty", mend)
+			b.fail(key, "is empty", fix)
 		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
 		case short && s.dialect.shortSecrets:
-			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true")
+			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true")
 		case short:
-			b.fail(key, "has fewer than 32 bytes", mend)
+			b.fail(key, "has fewer than 32 bytes", fix)
 		case distinct(secret) < 10:
-			b.fail(key, "repeats few characters", mend)
+			b.fail(key, "repeats few characters", fix)
 		}
 	}
 }

@@ -273,7 +273,7 @@ func (o *OAuth1) build(b *builder) flow {
 
 func (f *oauth1Flow) checkFields(b *builder) {
 	const register = "copy it from the application that you registered at the provider"
-	for _, one := range []struct{ key, value, mend string }{
+	for _, one := range []struct{ key, value, fix string }{
 		{"Client.ID", f.Client.ID, register},
 		{"Client.Secret", f.Client.Secret, register},
 		{"RequestTokenURL", f.RequestTokenURL, "write the address that gives out temporary credentials"},
@@ -281,7 +281,7 @@ func (f *oauth1Flow) checkFields(b *builder) {
 		{"AccessTokenURL", f.AccessTokenURL, "write the address that gives out token credentials"},
 	} {
 		if one.value == "" {
-			b.fail(one.key, "is missing", one.mend)
+			b.fail(one.key, "is missing", one.fix)
 		}
 	}
 	if f.UserInfoURL == "" && f.UserInfo == nil {

@@ -272,7 +272,7 @@ func (s *Service) checkIssuers(ctx context.Context, except string) error {
 			errs = append(errs, err)
 		case known != issuer && in.hostOnly:
 			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
-				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
+				"provider", id, "was", known, "is", issuer, "accept", "Service.AcceptIssuer")
 		case known != issuer:
 			errs = append(errs, &ConfigError{Field: fmt.Sprintf("Providers[%d]", s.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
 				Fix: "give the new issuer an id of its own, or accept it with Service.AcceptIssuer"})
