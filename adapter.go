@@ -185,9 +185,9 @@ type Users interface {
 
 // Accounts are the identities of users at providers. See [Adapter].
 type Accounts interface {
-	// LinkAccount stores a. ErrStale: epoch is not that of a's user any more,
-	// and nothing is stored. ErrConflict: the identity is linked already, to
-	// whomever. ErrNotFound: no such user.
+	// LinkAccount stores a. ErrStale: epoch is no longer that of the user
+	// a.UserID, and nothing is stored. ErrConflict: the identity is already
+	// linked, to this user or another. ErrNotFound: no such user.
 	LinkAccount(ctx context.Context, a Account, epoch int64) (Account, error)
 	// RefreshAccount replaces the token fields of the account that a's
 	// Provider and ProviderAccountID name; owner and id stay, and so does the
@@ -197,9 +197,9 @@ type Accounts interface {
 	RefreshAccount(ctx context.Context, a Account, epoch int64) error
 	// ReplaceTokens replaces the token fields as RefreshAccount does, but
 	// whatever the epoch and the owner, and by exactly what a has: a refresh
-	// token that a lacks is removed. ErrStale: the stored account does not
-	// have the same tokens as was any more (Account.SameTokens); not every
-	// provider gives a refresh token by which one could tell.
+	// token that a lacks is removed. ErrStale: the tokens of the stored
+	// account are no longer those of was. All of them are compared
+	// (Account.SameTokens), since not every provider gives a refresh token.
 	ReplaceTokens(ctx context.Context, a, was Account) error
 	// UnlinkAccount removes an account of the user r.UserID and writes r, in
 	// one step. ErrNotFound: that user has no such account; r is not written.

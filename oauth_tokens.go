@@ -11,7 +11,8 @@ import (
 
 var errWrongSubject = errors.New("the answer is about another person")
 
-// exchangeWithoutBrowser is a request for the provider's functions when no browser has one.
+// exchangeWithoutBrowser makes an Exchange for stored tokens, when there is no
+// request of a browser.
 func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context, s *Service) (*request, *Exchange, error) {
 	rq := &request{Service: s, ctx: ctx, flow: f, now: s.now()}
 	x, err := f.exchange(rq, &transaction{}, "")
@@ -48,7 +49,8 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	return f.withTokens(ctx, s, a, tokens)
 }
 
-// withTokens is the account with the tokens of an answer.
+// withTokens returns the account with the tokens of a refresh. An ID token that
+// does not verify is left out; one about another person is an error.
 func (f *oauthFlow) withTokens(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
 	was := oidc.UnverifiedSubject(a.IDToken)
 	if t.IDToken != "" && f.openID && was.ID != "" {

@@ -39,8 +39,8 @@ type unlinkOptions struct{ evenLast bool }
 // there is no ErrLastAccount.
 func EvenLast() UnlinkOption { return func(o *unlinkOptions) { o.evenLast = true } }
 
-// unlink removes an account and records what came of it; unlinked does so if
-// it was removed.
+// unlink removes an account and records why that failed; afterUnlink records
+// that it succeeded.
 func (s *Service) unlink(ctx context.Context, userID, provider, id string, last bool) error {
 	err := s.unlinkWithLease(ctx, userID, provider, id, last)
 	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: "by the application"}
@@ -56,8 +56,8 @@ func (s *Service) unlink(ctx context.Context, userID, provider, id string, last 
 	return err
 }
 
-// unlinkWithLease holds a lease of the user: two requests at once must not remove
-// one another's last account.
+// unlinkWithLease holds a lease of the user, so that two concurrent requests do
+// not remove the last two accounts.
 func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id string, last bool) error {
 	release, err := s.lease(ctx, nameOf("unlink", userID))
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) canSignIn(u User, accounts []Account) bool {
 	return false
 }
 
-// afterUnlink tells, and revokes what the account had.
+// afterUnlink reports that an account was removed and revokes its tokens.
 func (s *Service) afterUnlink(ctx context.Context, u User, stored Account) {
 	a, lost := s.tokens.open(stored)
 	s.logLost(a, lost)
@@ -129,9 +129,9 @@ func (s *Service) afterUnlink(ctx context.Context, u User, stored Account) {
 // revokeWaits are the pauses between the tries to revoke a token.
 var revokeWaits = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
-// revokeTokens revokes the tokens of an account that is gone, as an errand. The
-// refresh token goes first: it makes new access tokens, and for many providers
-// takes the old ones along.
+// revokeTokens revokes the tokens of a removed account in the background, the
+// refresh token first: it gives new access tokens, and many providers revoke the
+// existing ones with it.
 func (s *Service) revokeTokens(a Account) {
 	keeper, able := s.flows[a.Provider].(tokenFlow)
 	if !able || a.RefreshToken == "" && a.AccessToken == "" {
@@ -152,7 +152,7 @@ func (s *Service) revokeTokens(a Account) {
 	}
 }
 
-// revokeToken tries while the fault may pass.
+// revokeToken revokes one token, and retries while the provider is unavailable.
 func (s *Service) revokeToken(life context.Context, keeper tokenFlow, a Account, token, hint string) error {
 	for try := 0; ; try++ {
 		ctx, cancel := detached(life, refreshTimeout)
