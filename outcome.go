@@ -8,13 +8,13 @@ import (
 // writes them, so every rule about headers, cookies and JSON answers is in one
 // place.
 //
-//	identity  a person proved who they are: login goes on from here
-//	redirect  to another address
-//	page      one of the built-in pages
-//	object    JSON
-//	problem   the request itself was wrong
-//	asset     a static file
-//	noContent an empty answer
+//	identity   a person proved who they are: login goes on from here
+//	redirect   to another address
+//	page       one of the built-in pages
+//	object     JSON
+//	problem    the request itself was wrong
+//	asset      a static file
+//	noContent  an empty answer
 //	*authError a refusal with its error code
 type outcome interface{ isOutcome() }
 

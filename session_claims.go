@@ -36,7 +36,8 @@ type sessionClaims struct {
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 
-// errDuplicateClaim refuses what readers understand in two ways (RFC 7519 §4).
+// errDuplicateClaim refuses claims that readers could take in two ways (RFC 7519
+// §4).
 var errDuplicateClaim = errors.New("a claim is there twice")
 
 // decode reads the claims by their exact names, each at most once.
@@ -74,8 +75,8 @@ func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	return err
 }
 
-// dropForeignClaims leaves what the engine's own claims say: of a token that this engine
-// made, of one that it adopted, or of another program's.
+// dropForeignClaims clears fields that another program or the application has
+// set, unless this engine made or adopted the token.
 func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
@@ -143,8 +144,8 @@ func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 }
 
 // claimNames reports whether a member of the JSON object could be taken for
-// one of the engine's claims without having its name, and whether one of these
-// names is there twice. What is no object is left to the decoder.
+// one of the engine's claims without having its exact name, and whether one of
+// these names occurs twice. Invalid JSON is left to the decoder.
 func claimNames(object []byte) (odd, twice bool) {
 	seen := 0               // a bit for each of engineClaims
 	depth, name := 0, false // name: the next string is a member's name
@@ -217,7 +218,7 @@ func plausibleTime(seconds float64) bool {
 
 func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 
-// protectedNames are the claims that a JWT callback cannot change.
+// protectedNames returns the claims that a JWT callback cannot change.
 func (c *sessionClaims) protectedNames() []string {
 	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 	if c.SID != "" && c.AdoptedSID == "" {

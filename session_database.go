@@ -30,7 +30,8 @@ const digestPrefix = "sha256:"
 
 func (d *databaseSessions) refersToUser() bool { return true }
 
-// key is how the store knows the session of a cookie's value.
+// key returns the token and the hash under which the store has the session of a
+// cookie's value; ok is false if the value cannot be one.
 func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
 		return "", "", false
@@ -105,7 +106,7 @@ func (d *databaseSessions) logWriteFailure(what string, err error) {
 }
 
 // slide extends a session that is used, at most once per update age, and
-// gives a record that another program wrote its start.
+// sets the AuthTime of a record that another program wrote.
 func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
 	if !how.touch {
 		return nil, nil
@@ -147,8 +148,8 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 	return &SignOutEvent{Session: &r}, nil
 }
 
-// endBy first overtakes sign-ins that are under way: their sessions could begin
-// behind the list.
+// endBy first writes a revocation, which stops sign-ins that are under way: their
+// sessions could be stored after the list is read.
 func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
 	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err

@@ -41,14 +41,14 @@ type revocations struct {
 	enabled bool // there are JWT sessions, and a store that has the log
 	accept  bool // go on when the copy is not up to date
 	seed    maphash.Seed
-	turn    chan struct{} // held by who reads the log
+	turn    chan struct{} // a mutex for reads of the log, with a context
 
 	mu       sync.RWMutex
-	sessions map[uint64]uint32 // of keySession: when no token lives any more, seconds since 1970
+	sessions map[uint64]uint32 // of keySession: expiry of the last token, seconds since 1970
 	cutoffs  map[uint64]cutoff // of all other keys
 	ends     [2]expiries       // of sessions and cutoffs
 	cursor   int64
-	read     time.Time // when the latest read began that saw the end of the log; zero: none did
+	read     time.Time // start of the latest read that reached the end of the log; zero: none did
 }
 
 // A cutoff covers tokens of an epoch below seq, and those without epoch unless
@@ -136,12 +136,12 @@ func (v *revocations) covered(c *sessionClaims, key ...string) bool {
 	}
 }
 
-// current reports whether the copy may be judged by. Its lock is held.
+// current reports whether the copy is recent enough. v.mu is held.
 func (v *revocations) current() bool {
 	return !v.read.IsZero() && time.Since(v.read) <= revokeStale
 }
 
-// ready is the error that JWT sessions are refused with, if they are.
+// ready returns the error with which JWT sessions are refused at present, if any.
 func (v *revocations) ready() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -151,8 +151,8 @@ func (v *revocations) ready() error {
 	return nil
 }
 
-// catchUp reads the log from where the last read ended to its end. What was
-// revoked before it was called is known when it returns.
+// catchUp reads the log from where the last read ended to its end: every
+// revocation that was written before the call is then applied.
 func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) error {
 	if !v.enabled {
 		return nil
@@ -188,7 +188,8 @@ func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) err
 // maxForget bounds what one call of forget does.
 const maxForget = 10_000
 
-// forget drops what has expired, as far as that is first in line.
+// forget drops expired records from the front of the queues, at most maxForget
+// of each kind.
 func (v *revocations) forget(now uint32) {
 	for range maxForget {
 		hash, due := v.ends[0].pop(now)

@@ -64,7 +64,7 @@ var engine = []mutation{
 	{"email/first-proof", ".", "if !l.user.EmailVerified.IsZero() && !l.rq.policy.keepFirstProof {", "if true {", "."},
 	{"session/expiry", ".", "if !now.Before(r.Expires) || !now", "if !now", "."},
 	{"session/absolute", ".", "|| !now.Before(r.AuthTime.Add(d.svc.lifetime.absolute)) {", "{", "."},
-	{"session/jwt-expiry", ".", "over := t >= c.Expires+leeway || ", "over := ", "."},
+	{"session/jwt-expiry", ".", "ended := t >= c.Expires+leeway || ", "ended := ", "."},
 	{"session/jwt-absolute", ".", "|| t >= c.AuthTime+j.svc.lifetime.absolute.Seconds()", "", "."},
 	{"session/jwt-not-before", ".", "|| c.NotYet > t+leeway ", "", "."},
 	{"session/jwt-revoked", ".", "\tcase gone:\n", "\tcase " + never + "gone:\n", "."},
