@@ -12,7 +12,7 @@ import (
 // Times of the clock.
 const (
 	clockInterval  = 30 * time.Second
-	clockTries     = 3                      // of which the quickest answer counts
+	clockTries     = 3                      // the quickest answer counts
 	clockTolerance = 250 * time.Millisecond // a smaller difference is not corrected
 	clockWarn      = 2 * time.Second
 	clockMaxOffset = 30 * time.Second // a larger difference makes the service unready
@@ -22,14 +22,13 @@ const (
 // A storeClock is the difference between the clock of the store, which all
 // replicas go by, and that of this process.
 type storeClock struct {
-	offset   atomic.Int64 // of the store, in nanoseconds, as it is applied
-	measured atomic.Int64 // as it was measured last
+	offset   atomic.Int64 // store minus process, in nanoseconds, as applied
+	measured atomic.Int64 // as last measured
 	warned   atomic.Bool
 }
 
-// now is the time by the store's clock: what is stored, and what is compared
-// with that, are times of this one clock. Waits within the process go by its
-// own.
+// now returns the time of the store's clock, which all stored times, and those
+// compared with them, are of. Waits within the process go by its own clock.
 func (s *Service) now() time.Time {
 	now := time.Now()
 	if ahead := s.clock.offset.Load(); ahead != 0 {
@@ -47,8 +46,8 @@ func (c *storeClock) toStoreTime(at int64) int64 {
 	return time.Unix(at, 0).Add(time.Duration(c.offset.Load())).Unix()
 }
 
-// measureClock measures the difference. The store is asked some times, since an
-// answer that took long tells little.
+// measureClock measures the offset and applies it. The store is asked clockTries
+// times, since a slow answer is imprecise.
 func (s *Service) measureClock(ctx context.Context) error {
 	store, has := s.adapter.(Clock)
 	if !has {
@@ -92,8 +91,8 @@ func (s *Service) applyClock(ahead time.Duration) {
 	}
 }
 
-// clockReady is an error when the clocks differ by more than half a minute:
-// then somebody has to look.
+// clockReady returns an error if the clocks differ by more than clockMaxOffset:
+// an operator has to act.
 func (s *Service) clockReady() error {
 	ahead := time.Duration(s.clock.measured.Load())
 	if ahead.Abs().Round(time.Second) > clockMaxOffset {
@@ -102,7 +101,7 @@ func (s *Service) clockReady() error {
 	return nil
 }
 
-// pollClock measures until ctx ends.
+// pollClock measures the offset every clockInterval until ctx ends.
 func (s *Service) pollClock(ctx context.Context) {
 	for sleep(ctx, clockInterval) {
 		if err := s.measureClock(ctx); err != nil && ctx.Err() == nil {

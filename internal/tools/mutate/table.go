@@ -18,7 +18,7 @@ var engine = []mutation{
 	{"state/planted-lineage", ".", "return rq.began(&tx) })", "return true })", "."},
 	{"state/once", ".", "case errors.Is(err, ErrConflict):\n\t\treturn nil, fail(OAuthCallback", "case false:\n\t\treturn nil, fail(OAuthCallback", "."},
 	{"state/cookie-cleared", ".", "\trq.dropTx(state)\n\ttx, refused := rq.findTx", "\ttx, refused := rq.findTx", "."},
-	{"once/without-store", ".", "if e, ok := o.keys[key]; ok && now.Before(e) {", "if false {", "."},
+	{"once/without-store", ".", "if e, ok := c.keys[key]; ok && now.Before(e) {", "if false {", "."},
 	{"keys/csrf-of-another-url", ".", `boundCSRF{ring.MAC("csrf " + s.base)}`, `boundCSRF{ring.MAC("csrf v2")}`, "."},
 	{"keys/link-of-another-url", ".", `eachMAC(c.Secrets, "email link "+s.base)`, `eachMAC(c.Secrets, "email link v2")`, "."},
 	{"keys/state-of-another-url", ".", `ring.MAC("state " + s.base)`, `ring.MAC("state v2")`, "."},
