@@ -161,12 +161,12 @@ type Users interface {
 	// DeleteUser removes the user and, with it, its accounts and sessions, and
 	// writes r, in one step.
 	DeleteUser(ctx context.Context, id string, r *Revocation) error
-	// GetEpoch returns the epoch of whom an id stands for, who need not be a
-	// stored user; 0 if there is no Revocation about them.
+	// GetEpoch returns the epoch of a user id, which need not be that of a stored
+	// user; 0 if there is no Revocation with it.
 	GetEpoch(ctx context.Context, userID string) (int64, error)
-	// ListUsers returns at most limit users, those that come after the one
-	// with the id after in the store's own order of ids; "" begins. A page
-	// shorter than limit is the last.
+	// ListUsers returns at most limit users, in the store's own order of ids,
+	// starting after the id after, or at the first for "". A page shorter than
+	// limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
 	// SignUp stores a new user with its first account and session, either of
 	// which may be nil, all or nothing. ErrConflict: the address, the identity
@@ -215,7 +215,7 @@ type Sessions interface {
 	// not the user's epoch any more, and nothing is stored. ErrNotFound: no
 	// such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
-	// GetSession returns a session, expired ones too, and its user, of whom the
+	// GetSession returns a session, even an expired one, and its user, whose
 	// epochs may be missing. Token and digest belong together (see
 	// SessionRecord).
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
@@ -243,9 +243,8 @@ type Links interface {
 	// step: of any number of callers exactly one gets it.
 	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)
 	// VoidTokens removes all tokens of an identifier and the queued mails that
-	// carry them. None is no error. It is not one step with TakeToken, which
-	// an expired token succeeds in, too: only the engine knows that a link was
-	// good and the others are to go.
+	// carry them, if there are any. It is separate from TakeToken, which also
+	// takes expired tokens, whose use must not void the others.
 	VoidTokens(ctx context.Context, identifier string) error
 	// ClaimMail returns the mail that has been due longest and is due by now,
 	// counts the attempt and makes it due again at retry, in one atomic step,
@@ -254,14 +253,14 @@ type Links interface {
 	ClaimMail(ctx context.Context, now, retry time.Time) (Mail, error)
 	// DelayMail makes a mail due at the given time.
 	DelayMail(ctx context.Context, id string, due time.Time) error
-	// DeleteMail removes a mail; it is no error when it is gone already.
+	// DeleteMail removes a mail. It is not an error if there is none.
 	DeleteMail(ctx context.Context, id string) error
 }
 
 // Coordination is what replicas agree on: single use, revocations, limits and leases. See [Adapter].
 type Coordination interface {
 	// UseOnce records key until expires. ErrConflict: it was used before. Of
-	// any number of callers exactly one succeeds.
+	// concurrent callers exactly one succeeds.
 	UseOnce(ctx context.Context, key string, expires time.Time) error
 	// Revoke writes revocations in one step, and sets Seq in each. A record
 	// with the same key keeps the later NotBefore and the later Expires, and
@@ -269,10 +268,10 @@ type Coordination interface {
 	Revoke(ctx context.Context, list ...*Revocation) error
 	// Revocations reads the log: records that were written after a cursor (0:
 	// from the beginning), in the order of the log, about limit of them, which
-	// is at least 1. next is the cursor to go on from; when it is after itself
-	// nothing more is there yet. No record is ever missed by who goes on from
-	// next, whenever its writer's step is committed; one may come twice, and
-	// records that are swept are left out.
+	// is at least 1. next is the cursor for the next call; if it equals after,
+	// there is nothing more yet. A caller that goes on from next misses no
+	// record, whenever its transaction is committed; it may get one twice, and
+	// does not get records that were swept.
 	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
 	// Permit counts an event under key by the generic cell rate algorithm, in
 	// one atomic step, for all replicas: a key holds the time up to which its
@@ -286,9 +285,9 @@ type Coordination interface {
 	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
 	// Lease gives name to holder until the given time if nobody has it, if it
 	// lapsed before now, or if the holder has it already. ErrConflict: another
-	// has it. Of any number of callers exactly one succeeds.
+	// has it. Of concurrent callers exactly one succeeds.
 	Lease(ctx context.Context, name, holder string, now, until time.Time) error
-	// Release gives a lease up; it is no error when the holder has it no more.
+	// Release gives a lease up. It is not an error if the holder has lost it.
 	Release(ctx context.Context, name, holder string) error
 }
 

@@ -185,13 +185,12 @@ type tokenFlow interface {
 // store, one asks the provider and the others get its result. A new refresh token
 // is stored before the access token is returned.
 //
-// A stored token that cannot be opened counts as absent: without the access
-// token the refresh token is used, without that one see ErrNoToken.
+// A stored token that cannot be opened counts as absent: without an access token
+// the refresh token is used; without both the error is ErrNoToken.
 //
 // ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
-// the person has to sign in again. ErrBusy: try again. Any other error may pass
-// (the provider or the store is down); for 10 s the provider is not asked
-// again. A user with several accounts at the provider needs [OfAccount].
+// the person has to sign in again. ErrBusy: try again. Other errors are temporary
+// (the provider or the store is down); the provider is not asked again for 10 s. A user with several accounts at the provider needs [OfAccount].
 func (s *Service) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
 	var o accessTokenOptions
 	for _, option := range options {
