@@ -7,8 +7,9 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// callbackURL is where the person goes in the end: the body's wish, else the
-// query's, else the cookie's, else the origin. It is always absolute.
+// callbackURL returns where the person goes in the end: callbackUrl of the body,
+// else of the query, else of the cookie, else the origin. It is absolute and
+// allowed.
 func (rq *request) callbackURL() string {
 	if rq.callbackTo == "" {
 		rq.callbackTo = rq.resolveCallbackURL(rq.requestedCallbackURL())
@@ -16,6 +17,7 @@ func (rq *request) callbackURL() string {
 	return rq.callbackTo
 }
 
+// requestedCallbackURL returns the callbackUrl of the request, unchecked.
 func (rq *request) requestedCallbackURL() string {
 	if rq.body != nil {
 		if v := rq.body.get("callbackUrl"); v != "" {
@@ -28,8 +30,7 @@ func (rq *request) requestedCallbackURL() string {
 	return rq.callbackURLCookie()
 }
 
-// callbackURLCookie is what the callback-url cookie says. Anybody may have set
-// it: it is only a wish.
+// callbackURLCookie returns the value of the callback-url cookie, untrusted.
 func (rq *request) callbackURLCookie() string {
 	v, ok := rq.jar.get(rq.names.callbackURL)
 	if !ok || len(v) > maxCookie {
@@ -42,8 +43,8 @@ func (rq *request) callbackURLCookie() string {
 	return plain
 }
 
-// resolveCallbackURL turns a wish into an allowed absolute URL; a refused wish
-// becomes the origin.
+// resolveCallbackURL returns an allowed absolute URL for want, the origin if it is
+// refused.
 func (rq *request) resolveCallbackURL(want string) string {
 	if rq.callbacks.Redirect != nil && want != "" {
 		if to, ok := rq.redirectCallback(want); ok {
@@ -57,7 +58,8 @@ func (rq *request) resolveCallbackURL(want string) string {
 	return rq.origin
 }
 
-// redirectCallback asks the Redirect callback, which alone may leave the list.
+// redirectCallback calls the Redirect callback, which alone may leave the allowed
+// origins.
 func (rq *request) redirectCallback(want string) (to string, ok bool) {
 	defer rq.recovered("redirect callback", func() { to, ok = "", false })
 	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
@@ -82,9 +84,9 @@ func (s *Service) allowedURL(want string) (string, bool) {
 	return clean, ok && s.origins.redirect[origin]
 }
 
-// keepCallbackURL stores the destination for a later step of this browser. One
-// that no cookie can hold, having hundreds of semicolons, is not kept, and
-// neither is the one before.
+// keepCallbackURL stores the destination in a cookie for a later step. One that is
+// too long for it, having hundreds of semicolons, is not stored, and the cookie is
+// expired.
 func (rq *request) keepCallbackURL() {
 	room := maxCookie - len(rq.names.callbackURL)
 	to := url.QueryEscape(rq.callbackURL())

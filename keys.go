@@ -8,7 +8,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// keys are made of Config.Secrets, one for each purpose.
+// keys are derived from Config.Secrets, one for each purpose.
 type keys struct {
 	state       *seal.MAC
 	links       []*seal.MAC // one a secret; none where hashSecrets are
@@ -18,7 +18,7 @@ type keys struct {
 	device      *seal.Sealer
 	mail        *seal.Sealer
 
-	// Those that were not bound to the URL, read until oldEnd.
+	// Of versions that did not bind keys to the URL; accepted until oldEnd.
 	oldCSRF  csrfTokens
 	oldLinks []*seal.MAC
 	oldEnd   time.Time
@@ -63,9 +63,9 @@ func distinct(s string) int {
 	return len(seen)
 }
 
-// deriveKeys derives every key once. Each purpose has its own, so that no value can
-// stand in for another; those of what browsers and mails carry are also bound
-// to this deployment.
+// deriveKeys derives every key once. Each purpose has its own key, so that no value
+// can stand in for another; those for browsers and mails are also bound to the URL
+// of this deployment.
 func (s *Service) deriveKeys(c *Config) {
 	ring, err := seal.NewRing(c.Secrets...)
 	if err != nil { // checkSecrets refused what NewRing refuses
@@ -94,10 +94,10 @@ func (s *Service) deriveKeys(c *Config) {
 // made under keys that were not yet bound to its URL: as long as a link lives.
 const oldKeysLast = 24 * time.Hour
 
-// oldKeys reports whether those still count.
+// oldKeys reports whether keys that are not bound to the URL are accepted.
 func (s *Service) oldKeys(now time.Time) bool { return now.Before(s.keys.oldEnd) }
 
-// eachMAC is one MAC for each secret.
+// eachMAC returns one MAC for each secret.
 func eachMAC(secrets []string, purpose string) (list []*seal.MAC) {
 	for _, secret := range secrets {
 		ring, err := seal.NewRing(secret)
