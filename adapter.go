@@ -149,7 +149,8 @@ type Adapter interface {
 	Meta
 }
 
-// Users are the people, and the steps that concern one as a whole. See [Adapter].
+// Users are the people, and the steps that concern one as a whole. See
+// [Adapter].
 type Users interface {
 	// CreateUser stores u. ErrConflict: the address is taken.
 	CreateUser(ctx context.Context, u User) (User, error)
@@ -233,7 +234,8 @@ type Sessions interface {
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 }
 
-// Links are e-mailed links and the queue of the mails that carry them. See [Adapter].
+// Links are e-mailed links and the queue of the mails that carry them. See
+// [Adapter].
 type Links interface {
 	// PutToken stores a link's token and the mail that carries it in one
 	// step. ErrQueueFull: maxQueued mails wait already. ErrConflict: the token
@@ -257,7 +259,8 @@ type Links interface {
 	DeleteMail(ctx context.Context, id string) error
 }
 
-// Coordination is what replicas agree on: single use, revocations, limits and leases. See [Adapter].
+// Coordination is what replicas agree on: single use, revocations, limits and
+// leases. See [Adapter].
 type Coordination interface {
 	// UseOnce records key until expires. ErrConflict: it was used before. Of
 	// concurrent callers exactly one succeeds.
@@ -291,7 +294,8 @@ type Coordination interface {
 	Release(ctx context.Context, name, holder string) error
 }
 
-// Meta is what the store remembers of the deployment, and its upkeep. See [Adapter].
+// Meta is what the store remembers of the deployment, and its upkeep. See
+// [Adapter].
 type Meta interface {
 	// GetMeta returns the value under key.
 	GetMeta(ctx context.Context, key string) (string, error)

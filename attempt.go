@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// This file has what the redirect protocols (OAuth 2, OAuth 1, OpenID 2.0) share:
-// how an attempt begins, and how its callback is handled.
+// This file has what the redirect protocols (OAuth 2, OAuth 1, OpenID 2.0)
+// share: how an attempt begins, and how its callback is handled.
 
 // providerTimeout bounds all that one request asks of a provider together, so
 // that the person has an answer within 10 s whatever the provider does.

@@ -240,8 +240,8 @@ func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
 	s.record(ctx, AuditEvent{Name: "configuration.changed"})
 }
 
-// checkAudit checks AuditOptions. It also wraps the log, so that all lines of the
-// engine are plain text.
+// checkAudit checks AuditOptions. It also wraps the log, so that all lines of
+// the engine are plain text.
 func checkAudit(b *builder, s *Service) {
 	s.log = slog.New(plainlog.Handler(s.log.Handler()))
 	o := b.config.Audit

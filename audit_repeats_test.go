@@ -57,8 +57,8 @@ func storedEvents(t *testing.T, store *memory.Adapter, name string) (list []stri
 	return list
 }
 
-// TestRepeatedRefusalsAreCounted: the same refusal of one client is recorded once
-// a minute, in the log and in the store, and then counted.
+// TestRepeatedRefusalsAreCounted: the same refusal of one client is recorded
+// once a minute, in the log and in the store, and then counted.
 func TestRepeatedRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, request := range refusals {

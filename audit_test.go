@@ -40,8 +40,8 @@ func TestAuditEvents(t *testing.T) {
 	}
 }
 
-// TestAuditRefreshTokenRefused: see TestRefreshRefused for the name of the event; the
-// provider of the harness has to answer 400.
+// TestAuditRefreshTokenRefused: see TestRefreshRefused for the name of the
+// event; the provider of the harness has to answer 400.
 func TestAuditRefreshTokenRefused(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)

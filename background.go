@@ -44,10 +44,10 @@ func (s *Service) startWorkers(ctx context.Context) {
 }
 
 // Close ends the background work and stores the queued audit events. Work in
-// progress is finished, unless ctx ends first: then Close returns its error. Close
-// does not wait for requests: stop the http.Server first. A mail that its server
-// has not accepted 2 s before the deadline of ctx goes back to the queue, from
-// which the next process sends it.
+// progress is finished, unless ctx ends first: then Close returns its error.
+// Close does not wait for requests: stop the http.Server first. A mail that its
+// server has not accepted 2 s before the deadline of ctx goes back to the
+// queue, from which the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
 	s.stopTasks()
 	defer s.requeueMails(ctx)()
@@ -156,8 +156,8 @@ var errNoTask = errors.New("authsvc: the service is ending or too busy")
 
 // runTask runs work of a request that must not end with it, in the background.
 // Close cancels life and waits for run to return: its waits end with life, its
-// calls use detached. It reports false, and does not run, if the service is ending
-// or maxTasks run already.
+// calls use detached. It reports false, and does not run, if the service is
+// ending or maxTasks run already.
 func (s *Service) runTask(what string, run func(life context.Context)) bool {
 	s.background.mu.Lock()
 	defer s.background.mu.Unlock()
@@ -196,8 +196,8 @@ func sleep(life context.Context, d time.Duration) bool {
 	}
 }
 
-// detached returns a context with timeout d for one call of a task, which the end
-// of the service does not cancel.
+// detached returns a context with timeout d for one call of a task, which the
+// end of the service does not cancel.
 func detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), d)
 }

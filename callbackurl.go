@@ -43,8 +43,8 @@ func (rq *request) callbackURLCookie() string {
 	return plain
 }
 
-// resolveCallbackURL returns an allowed absolute URL for want, the origin if it is
-// refused.
+// resolveCallbackURL returns an allowed absolute URL for want, the origin if it
+// is refused.
 func (rq *request) resolveCallbackURL(want string) string {
 	if rq.callbacks.Redirect != nil && want != "" {
 		if to, ok := rq.redirectCallback(want); ok {
@@ -58,8 +58,8 @@ func (rq *request) resolveCallbackURL(want string) string {
 	return rq.origin
 }
 
-// redirectCallback calls the Redirect callback, which alone may leave the allowed
-// origins.
+// redirectCallback calls the Redirect callback, which alone may leave the
+// allowed origins.
 func (rq *request) redirectCallback(want string) (to string, ok bool) {
 	defer rq.recovered("redirect callback", func() { to, ok = "", false })
 	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
@@ -84,9 +84,9 @@ func (s *Service) allowedURL(want string) (string, bool) {
 	return clean, ok && s.origins.redirect[origin]
 }
 
-// keepCallbackURL stores the destination in a cookie for a later step. One that is
-// too long for it, having hundreds of semicolons, is not stored, and the cookie is
-// expired.
+// keepCallbackURL stores the destination in a cookie for a later step. One that
+// is too long for it, having hundreds of semicolons, is not stored, and the
+// cookie is expired.
 func (rq *request) keepCallbackURL() {
 	room := maxCookie - len(rq.names.callbackURL)
 	to := url.QueryEscape(rq.callbackURL())
@@ -103,8 +103,8 @@ func (rq *request) keepCallbackURL() {
 	}
 }
 
-// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but may be
-// tried again: a destination that it names is not lost.
+// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but
+// may be tried again: a destination that it names is not lost.
 func (rq *request) keepRequestedCallbackURL() {
 	if rq.body.get("callbackUrl") != "" {
 		rq.keepCallbackURL()

@@ -37,8 +37,8 @@ func (s *Service) now() time.Time {
 	return now
 }
 
-// toStoreTime is a time by the clock of this process, in seconds since 1970, by the
-// store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
+// toStoreTime is a time by the clock of this process, in seconds since 1970, by
+// the store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
 func (c *storeClock) toStoreTime(at int64) int64 {
 	if at == 0 {
 		return 0

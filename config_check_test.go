@@ -53,8 +53,8 @@ func TestConfigErrorFields(t *testing.T) {
 	}
 }
 
-// TestConfigURLWithEscapes: a path that is served otherwise than it is printed is
-// refused.
+// TestConfigURLWithEscapes: a path that is served otherwise than it is printed
+// is refused.
 func TestConfigURLWithEscapes(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {

@@ -121,9 +121,9 @@ func (c *replayCache) forget(key string) {
 	delete(c.keys, key)
 }
 
-// nameOf hashes parts into the name of a lease or a rate limit, so that the store
-// has no personal data there. It depends on no secret, since replicas have to
-// agree on it while secrets are rotated.
+// nameOf hashes parts into the name of a lease or a rate limit, so that the
+// store has no personal data there. It depends on no secret, since replicas
+// have to agree on it while secrets are rotated.
 func nameOf(kind string, parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {

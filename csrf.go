@@ -23,9 +23,9 @@ type csrfTokens interface {
 }
 
 // browserPart returns the first half of a token, with which the browser's next
-// token begins: attempts that wait for a provider are bound to it, and so outlive
-// the session. The second half is new in every token. Each has at least 126 random
-// bits.
+// token begins: attempts that wait for a provider are bound to it, and so
+// outlive the session. The second half is new in every token. Each has at least
+// 126 random bits.
 func browserPart(token string) string { return token[:len(token)/2] }
 
 // boundCSRF signs with a key of its own and binds the token to the session.
@@ -130,9 +130,9 @@ func (rq *request) setCSRF(sid string) {
 	rq.setCookie(cookie{name: rq.names.csrf, value: value})
 }
 
-// csrfBrowserPart returns what the browser's next token begins with, "" for a new
-// part. That of a token which does not verify, and may have been planted, is used
-// only if a pending attempt is bound to it.
+// csrfBrowserPart returns what the browser's next token begins with, "" for a
+// new part. That of a token which does not verify, and may have been planted,
+// is used only if a pending attempt is bound to it.
 func (rq *request) csrfBrowserPart() string {
 	if token := rq.csrfToken(); token != "" {
 		return browserPart(token)

@@ -111,7 +111,8 @@ func (f *emailFlow) account(address string) Account {
 }
 
 // request does the same work whether or not a mail goes out. If withheld has a
-// name, no mail is sent, for the reason in it, and nobody learns the stored token.
+// name, no mail is sent, for the reason in it, and nobody learns the stored
+// token.
 func (f *emailFlow) request(rq *request, address string, known bool, withheld AuditEvent) outcome {
 	send := withheld.Name == ""
 	plain := seal.Token()
@@ -164,10 +165,10 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 	return []byte(value), err
 }
 
-// limitMail counts the link against the limits of the client, its network and the
-// mailbox. Past one of them no mail is sent, and the event that is returned says
-// why; the answer does not show it. A known device has counts of its own, so that
-// strangers do not use up the owner's.
+// limitMail counts the link against the limits of the client, its network and
+// the mailbox. Past one of them no mail is sent, and the event that is returned
+// says why; the answer does not show it. A known device has counts of its own,
+// so that strangers do not use up the owner's.
 func (rq *request) limitMail(mailbox string, known bool) (withheld AuditEvent) {
 	whose := ""
 	if known {

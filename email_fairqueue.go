@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Mails past RateLimit.EmailTotal wait for a turn. If they were dropped, strangers
-// could turn e-mail sign-in off.
+// Mails past RateLimit.EmailTotal wait for a turn. If they were dropped,
+// strangers could turn e-mail sign-in off.
 const (
 	maxWaitingMails     = 1024            // in this process
 	maxWaitingPerClient = 4               // of one client
 	waitingPoll         = 5 * time.Second // longest wait between polls
 )
 
-// A waitingMail is in the store, due only when its link expires, so that no worker
-// claims it before its turn.
+// A waitingMail is in the store, due only when its link expires, so that no
+// worker claims it before its turn.
 type waitingMail struct {
 	mail Mail
 	queuedMail
@@ -109,7 +109,8 @@ func (q *fairQueue) set(client string, list []waitingMail) {
 	q.turns = slices.DeleteFunc(q.turns, func(c string) bool { return c == client })
 }
 
-// next removes and returns the mail whose turn it is; its client goes to the end.
+// next removes and returns the mail whose turn it is; its client goes to the
+// end.
 func (q *fairQueue) next() (m waitingMail, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -215,8 +216,8 @@ func (q *mailQueue) runWaiting(ctx context.Context) {
 	}
 }
 
-// releaseWaiting makes the mails that wait due one after another, as far apart as
-// they may go out: whoever claims them then does not count them.
+// releaseWaiting makes the mails that wait due one after another, as far apart
+// as they may go out: whoever claims them then does not count them.
 func (q *mailQueue) releaseWaiting(ctx context.Context) {
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()

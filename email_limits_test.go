@@ -87,8 +87,9 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 	return s, at, service
 }
 
-// TestRefusedLinksLeaveMailLimit: a stranger asks for links that the SignIn callback
-// refuses. Not one mail goes out for it, and the members' mails are not less.
+// TestRefusedLinksLeaveMailLimit: a stranger asks for links that the SignIn
+// callback refuses. Not one mail goes out for it, and the members' mails are
+// not less.
 func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,8 +124,8 @@ func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	})
 }
 
-// TestDelayedMailsSurviveRestart: what waits for a turn when the process stops goes out
-// from the next one, no faster than email_total lets it.
+// TestDelayedMailsSurviveRestart: what waits for a turn when the process stops
+// goes out from the next one, no faster than email_total lets it.
 func TestDelayedMailsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,8 +162,8 @@ func TestDelayedMailsSurviveRestart(t *testing.T) {
 	})
 }
 
-// TestMailLimitPerNetwork: ten /64s of one IPv6 /48, each at the rate that one client
-// may have, do not keep others from their mails.
+// TestMailLimitPerNetwork: ten /64s of one IPv6 /48, each at the rate that one
+// client may have, do not keep others from their mails.
 func TestMailLimitPerNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,8 +195,8 @@ func TestMailLimitPerNetwork(t *testing.T) {
 	})
 }
 
-// TestMailLimitIsFairToClients: when many clients together use up email_total, mails
-// wait, and clients have their turns one after another. Nobody is dropped
+// TestMailLimitIsFairToClients: when many clients together use up email_total,
+// mails wait, and clients have their turns one after another. Nobody is dropped
 // without a word to the operator.
 func TestMailLimitIsFairToClients(t *testing.T) {
 	t.Parallel()
@@ -239,8 +240,8 @@ func TestMailLimitIsFairToClients(t *testing.T) {
 	})
 }
 
-// TestMailsReservedForKnownDevices: a fifth is for browsers that signed in with the
-// address before.
+// TestMailsReservedForKnownDevices: a fifth is for browsers that signed in with
+// the address before.
 func TestMailsReservedForKnownDevices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

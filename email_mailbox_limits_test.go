@@ -13,8 +13,8 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestMailboxLimitOfKnownDevice: a stranger who asks twice in four minutes uses up
-// the mailbox for everybody but the browsers of its owner.
+// TestMailboxLimitOfKnownDevice: a stranger who asks twice in four minutes uses
+// up the mailbox for everybody but the browsers of its owner.
 func TestMailboxLimitOfKnownDevice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestMailboxLimitOfKnownDevice(t *testing.T) {
 	})
 }
 
-// TestMailboxLimitNormalisesAddress: tags and spellings of the domain are one mailbox
-// for the limit; the mail goes to the address as it was asked for.
+// TestMailboxLimitNormalisesAddress: tags and spellings of the domain are one
+// mailbox for the limit; the mail goes to the address as it was asked for.
 func TestMailboxLimitNormalisesAddress(t *testing.T) {
 	t.Parallel()
 	for name, spelling := range map[string]func(i int) string{

@@ -66,8 +66,8 @@ func (q *mailQueue) run(ctx context.Context) {
 	}
 }
 
-// deliver claims and sends the next mail that is due. It returns false if there is
-// none or the store fails.
+// deliver claims and sends the next mail that is due. It returns false if there
+// is none or the store fails.
 func (q *mailQueue) deliver(ctx context.Context) bool {
 	now := q.svc.now()
 	m, err := q.svc.adapter.ClaimMail(ctx, now, now.Add(mailLease))

@@ -68,7 +68,8 @@ func settle(d time.Duration) {
 	synctest.Wait()
 }
 
-// TestMailAttempts: what is tried again, how often, until when, and what is recorded.
+// TestMailAttempts: what is tried again, how often, until when, and what is
+// recorded.
 func TestMailAttempts(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("450 come back later")

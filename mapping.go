@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// A mapping makes a user of a profile.
+// A mapping converts a profile into a user.
 type mapping struct {
 	paths        paths
 	mapProfile   func(Profile) (User, error) // instead of paths, if not nil
@@ -31,7 +31,7 @@ type mapping struct {
 // paths are the compiled Fields.
 type paths struct{ id, name, email, emailVerified, image profilepath.Paths }
 
-// mapping completes m by fields, reporting what is no path.
+// mapping completes m by fields and reports those that are not paths.
 func (b *builder) mapping(fields Fields, m mapping) mapping {
 	for _, one := range []struct {
 		key, text string
@@ -78,7 +78,7 @@ func (m *mapping) user(rq *request, from profilepath.Roots) (u User, id string, 
 // maxProviderID bounds the id that a provider gives a person, in bytes.
 const maxProviderID = 255
 
-// identity maps a profile to whom login looks for.
+// identity maps a profile to the identity that login looks for.
 func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error) {
 	u, id, verified, err := m.user(rq, from)
 	if err != nil {
@@ -90,7 +90,7 @@ func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error
 	return m.newIdentity(u, id, verified, from.Profile), nil
 }
 
-// newIdentity is the person with an id at the provider.
+// newIdentity returns the identity of the person with an id at the provider.
 func (m *mapping) newIdentity(u User, id string, verified bool, p Profile) identity {
 	u = cleanUser(u)
 	a := m.account
@@ -98,7 +98,7 @@ func (m *mapping) newIdentity(u User, id string, verified bool, p Profile) ident
 	return identity{user: u, account: a, profile: p, verified: verified && u.Email != "", linkVerified: m.linkVerified, createCode: OAuthCreateAccount}
 }
 
-// emailVouched judges the value at Fields.EmailVerified.
+// emailVouched reports whether the value at Fields.EmailVerified counts as true.
 func (m *mapping) emailVouched(v any) bool {
 	return v == true || m.verifiedText && (v == "true" || v == "1")
 }

@@ -6,8 +6,7 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// sameSite is the second wall behind the CSRF token, for POSTs that change
-// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin
+// sameSite is a second check beside the CSRF token, for POSTs that change state. Sec-Fetch-Site alone decides if the browser sent it; else Origin
 // does; without either the token decides.
 //
 // https://www.w3.org/TR/fetch-metadata/
@@ -32,7 +31,7 @@ func (rq *request) sameSite() bool {
 	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.origins.trusted[origins[0]])
 }
 
-// refuseCrossSite is the refusal of the second wall.
+// refuseCrossSite answers a POST that sameSite refused.
 func (rq *request) refuseCrossSite() outcome {
 	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
 	if rq.wantsJSON() {

@@ -26,8 +26,8 @@ func signOutPage(rq *request) outcome {
 	return page{name: pages.SignOut, view: v}
 }
 
-// signOut: POST signout ends the session wherever it lives. If the store
-// cannot be asked the session may live on, and the person is told so.
+// signOut: POST signout ends the session wherever it is stored. If the store
+// fails, the session may still be valid, and the answer is an error.
 func signOut(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signout")
@@ -179,9 +179,9 @@ func (rq *request) signOutUnknown(refused *authError) outcome {
 const signOutPostPath = "/signout/provider"
 
 // signOutPost: GET signout/provider is a page that posts the ID token to the
-// provider, for one that tells who the person is: in the address of a GET it
-// would be in histories and in logs of requests. The page can be loaded again;
-// what it begins ends at signout/return.
+// provider, if the token has personal claims: in the address of a GET they would
+// get into browser histories and request logs. The page can be loaded again; the
+// sign-out ends at signout/return.
 func signOutPost(rq *request) outcome {
 	h := rq.r.Header
 	switch {

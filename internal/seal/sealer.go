@@ -63,9 +63,9 @@ func (s *Sealer) Open(token string) (plaintext []byte, stale bool, err error) {
 	return nil, false, ErrOpen
 }
 
-// NamesOther reports whether a token names a key that is not one of ours, as one
-// does that was sealed under a secret this process has not been told yet. Nothing
-// vouches for that.
+// NamesOther reports whether the header of a token names a key that this process
+// does not have, such as that of a secret which it does not have yet. The header
+// is not authenticated.
 func (s *Sealer) NamesOther(token string) bool {
 	c, ok := split(token)
 	if !ok {
