@@ -63,9 +63,9 @@ func distinct(s string) int {
 	return len(seen)
 }
 
-// deriveKeys derives every key once. Each purpose has its own key, so that no value
-// can stand in for another; those for browsers and mails are also bound to the URL
-// of this deployment.
+// deriveKeys derives every key once. Each purpose has its own key, so that no
+// value can stand in for another; those for browsers and mails are also bound
+// to the URL of this deployment.
 func (s *Service) deriveKeys(c *Config) {
 	ring, err := seal.NewRing(c.Secrets...)
 	if err != nil { // checkSecrets refused what NewRing refuses

@@ -163,8 +163,8 @@ func (l *login) signUpConflict() outcome {
 	return storeFailed(Callback, err)
 }
 
-// proveEmail: the person read mail sent to the address of a stored user. If it is
-// the first to do so, whoever registered the address before loses access.
+// proveEmail: the person read mail sent to the address of a stored user. If it
+// is the first to do so, whoever registered the address before loses access.
 func (l *login) proveEmail() outcome {
 	if !l.user.EmailVerified.IsZero() && !l.rq.policy.keepFirstProof {
 		return nil

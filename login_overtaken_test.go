@@ -78,10 +78,10 @@ var countermeasures = map[string]struct {
 	}},
 }
 
-// TestSignInDuringRevocation: whenever, while a sign-in is under way, the owner proves
-// the address, the user's sessions are ended or the user is deleted, nothing of
-// before gives access afterwards: no session, and no identity that a first
-// proof removes.
+// TestSignInDuringRevocation: whenever, while a sign-in is under way, the owner
+// proves the address, the user's sessions are ended or the user is deleted,
+// nothing of before gives access afterwards: no session, and no identity that a
+// first proof removes.
 func TestSignInDuringRevocation(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -187,9 +187,9 @@ func blocked(t *testing.T, strategy string, n int) bool {
 	return done
 }
 
-// TestFirstProofDuringEndSessions: of an owner whose own first proof overlaps the end of all
-// sessions, the sign-in ends with a session that lives, unless that was stored
-// before they ended.
+// TestFirstProofDuringEndSessions: of an owner whose own first proof overlaps
+// the end of all sessions, the sign-in ends with a session that lives, unless
+// that was stored before they ended.
 func TestFirstProofDuringEndSessions(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {

@@ -6,7 +6,8 @@ import (
 	"authsvc/internal/oidc"
 )
 
-// TestMergedClaimsEmailVerified: email_verified counts only for the address that it came with.
+// TestMergedClaimsEmailVerified: email_verified counts only for the address
+// that it came with.
 func TestMergedClaimsEmailVerified(t *testing.T) {
 	t.Parallel()
 	type claims = oidc.Claims

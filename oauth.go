@@ -18,9 +18,9 @@ import (
 	"authsvc/internal/seal"
 )
 
-// forwardedParams are the query parameters of POST signin/:provider that reach the
-// authorization request. Everything that decides where a code goes or what it
-// is bound to stays out of the browser's hands.
+// forwardedParams are the query parameters of POST signin/:provider that reach
+// the authorization request. Everything that decides where a code goes or what
+// it is bound to stays out of the browser's hands.
 var forwardedParams = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint", "acr_values", "max_age", "screen_hint"}
 
 // oauthFlow is a compiled *OAuth.
@@ -52,7 +52,8 @@ func (f *oauthFlow) check(ctx context.Context) error {
 
 func (f *oauthFlow) remote() remote { return remote{f.ID, f.Issuer, f.redirectURI} }
 
-// begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
+// begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core
+// §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
 	defer rq.startProviderTimeout()()
 	tx, out := rq.newAttempt(f.remote())
@@ -108,8 +109,8 @@ func (f *oauthFlow) params(rq *request) url.Values {
 	return v
 }
 
-// requestedMaxAge is the max_age of an authorization request, nil without one. It
-// is sealed with the attempt: who asked for it cannot drop it at the return.
+// requestedMaxAge is the max_age of an authorization request, nil without one.
+// It is sealed with the attempt: who asked for it cannot drop it at the return.
 func requestedMaxAge(params url.Values) (*int64, error) {
 	if !params.Has("max_age") {
 		return nil, nil
@@ -261,8 +262,8 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	return Profile(mergeClaims(claims, more)), nil
 }
 
-// mergeClaims adds userinfo claims to those of the ID token, which come first. An
-// address and what vouches for it come from the same place.
+// mergeClaims adds userinfo claims to those of the ID token, which come first.
+// An address and what vouches for it come from the same place.
 func mergeClaims(claims, more oidc.Claims) oidc.Claims {
 	if claims == nil {
 		return more

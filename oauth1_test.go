@@ -121,7 +121,8 @@ func TestOAuth1Hooks(t *testing.T) {
 	}
 }
 
-// TestOAuth1ProviderDown: a provider that does not answer costs this attempt only.
+// TestOAuth1ProviderDown: a provider that does not answer costs this attempt
+// only.
 func TestOAuth1ProviderDown(t *testing.T) {
 	t.Parallel()
 	w := enterOAuth1(t, nil)

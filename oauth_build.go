@@ -76,9 +76,9 @@ var oauthFields = map[string]string{
 	"private key": "Client.PrivateKey", "key id": "Client.KeyID", "assertion audience": "AssertionAudience",
 }
 
-// failFields records what oidc.New and outbound.New say: joined errors that begin
-// with the name of a field, which names translates. The mistakes from known on
-// may have said the same already.
+// failFields records what oidc.New and outbound.New say: joined errors that
+// begin with the name of a field, which names translates. The mistakes from
+// known on may have said the same already.
 func (b *builder) failFields(err error, names map[string]string, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join

@@ -214,8 +214,8 @@ func TestAttackLargeAnswers(t *testing.T) {
 	}
 }
 
-// TestAttackProviderConfig: mistakes in the data of a provider are found at start,
-// under the key that the file uses.
+// TestAttackProviderConfig: mistakes in the data of a provider are found at
+// start, under the key that the file uses.
 func TestAttackProviderConfig(t *testing.T) {
 	t.Parallel()
 	for key, tune := range map[string]func(*authsvc.OAuth){

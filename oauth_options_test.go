@@ -75,8 +75,8 @@ func TestRequestOptions(t *testing.T) {
 	}
 }
 
-// TestNonStandardTokenAnswer: a provider that takes JSON, answers in a shape of its own and
-// keeps the id in the token answer.
+// TestNonStandardTokenAnswer: a provider that takes JSON, answers in a shape of
+// its own and keeps the id in the token answer.
 func TestNonStandardTokenAnswer(t *testing.T) {
 	t.Parallel()
 	o := newOdd(map[string]string{

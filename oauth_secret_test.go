@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestClientSecretHook: a secret is made once for many sign-ins, and anew before it
-// expires; a failure is tried again by the next.
+// TestClientSecretHook: a secret is made once for many sign-ins, and anew
+// before it expires; a failure is tried again by the next.
 func TestClientSecretHook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

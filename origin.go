@@ -6,8 +6,9 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// sameSite is a second check beside the CSRF token, for POSTs that change state. Sec-Fetch-Site alone decides if the browser sent it; else Origin
-// does; without either the token decides.
+// sameSite is a second check beside the CSRF token, for POSTs that change
+// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin does;
+// without either the token decides.
 //
 // https://www.w3.org/TR/fetch-metadata/
 func (rq *request) sameSite() bool {

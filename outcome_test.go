@@ -76,7 +76,8 @@ func TestFormPostGETEndsAttempt(t *testing.T) {
 	}
 }
 
-// TestPagesMustNotLoop: a page that leads back to itself is refused, others pass.
+// TestPagesMustNotLoop: a page that leads back to itself is refused, others
+// pass.
 func TestPagesMustNotLoop(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -193,9 +193,9 @@ type UserInfo struct {
 	Headers map[string]string
 }
 
-// Hooks are functions for providers that depart from the standards. An error or a
-// panic of a hook refuses the sign-in, ErrAccessDenied with AccessDenied. Errors
-// are logged, so they must not hold secrets.
+// Hooks are functions for providers that depart from the standards. An error or
+// a panic of a hook refuses the sign-in, ErrAccessDenied with AccessDenied.
+// Errors are logged, so they must not hold secrets.
 type Hooks struct {
 	// Authorize changes the query of the authorization request, as the last
 	// step. The parameters that bind the response to the browser (state, nonce,

@@ -25,8 +25,8 @@ type limiter struct {
 	*counts
 }
 
-// counts are the state of a limiter. Reconfigure passes them on to the limiter of
-// the new service.
+// counts are the state of a limiter. Reconfigure passes them on to the limiter
+// of the new service.
 type counts struct {
 	mu   sync.Mutex
 	keys map[string]*list.Element
@@ -139,8 +139,8 @@ func shareOf(all Rate, of int) Rate {
 }
 
 // permit counts an event of key against a limit: first in this process, which
-// keeps a flood from the store, then in the store, for all replicas. If the store
-// fails, the count of this process decides.
+// keeps a flood from the store, then in the store, for all replicas. If the
+// store fails, the count of this process decides.
 func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) {
 	return rq.Service.permit(rq.ctx, l, key, rq.now)
 }
@@ -237,8 +237,8 @@ func parseHop(hop string) (netip.Addr, bool) {
 	return ap.Addr(), err == nil
 }
 
-// warnProxy logs, once, that a proxy which is not configured may make all clients
-// share one address.
+// warnProxy logs, once, that a proxy which is not configured may make all
+// clients share one address.
 func (s *Service) warnProxy(ip netip.Addr) {
 	if ip.IsLoopback() || ip.IsPrivate() {
 		s.warned.proxy.Do(func() {

@@ -12,10 +12,11 @@ import (
 )
 
 // A deviceCookie names, sealed, the accounts that a browser signed in to with
-// credentials or an e-mailed link. The browser's attempts at those accounts, and
-// the links that it requests, have limits of their own, so that a stranger cannot
-// lock out the owner (OWASP: device cookie). It grants nothing else: whoever
-// copies it may try passwords and request links at the same rate as everybody.
+// credentials or an e-mailed link. The browser's attempts at those accounts,
+// and the links that it requests, have limits of their own, so that a stranger
+// cannot lock out the owner (OWASP: device cookie). It grants nothing else:
+// whoever copies it may try passwords and request links at the same rate as
+// everybody.
 type deviceCookie struct {
 	Device   string          `json:"d"` // random, names the browser's own counts
 	Accounts []deviceAccount `json:"a"` // most recently used last

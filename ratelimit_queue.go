@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a turn
-// and are then tried. If they were refused, any stranger could lock out the owner
-// of an account.
+// Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a
+// turn and are then tried. If they were refused, any stranger could lock out
+// the owner of an account.
 const (
 	turnEvery       = 5 * time.Second  // one turn per account, in all replicas
 	firstTurnWait   = 2 * time.Second  // longest wait before the first try
@@ -71,9 +71,9 @@ func (q *loginQueue) leave(a *queuedLogin) {
 	}
 }
 
-// waitForTurn waits for a turn at an account. Whoever asks first after one is due
-// takes it, and all ask at random times: however many attempts a stranger makes,
-// the owner's has its chance.
+// waitForTurn waits for a turn at an account. Whoever asks first after one is
+// due takes it, and all ask at random times: however many attempts a stranger
+// makes, the owner's has its chance.
 func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
 	place := rq.limits.queue.enter(account, rq.clientKey())
 	if place == nil {
@@ -92,8 +92,8 @@ func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
 	return turnRetryAfter, false
 }
 
-// sleep waits for d and then updates rq.now. It returns false if the client left,
-// the service was closed or left was closed before.
+// sleep waits for d and then updates rq.now. It returns false if the client
+// left, the service was closed or left was closed before.
 func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -108,8 +108,8 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 	return false
 }
 
-// takeTurn counts in the store, for all replicas. Unlike permit it does not count
-// in this process first: the queue keeps the calls few.
+// takeTurn counts in the store, for all replicas. Unlike permit it does not
+// count in this process first: the queue keeps the calls few.
 func (rq *request) takeTurn(account string) (time.Duration, bool) {
 	l := rq.limits.turn
 	if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {

@@ -102,9 +102,10 @@ func (c Config) Check() error {
 	return err
 }
 
-// Prepare is New without the start: there is no background work, and the store is
-// not used until a method is called. It is for programs that inspect a deployment
-// or change its records; do not serve requests with it. The error is that of New.
+// Prepare is New without the start: there is no background work, and the store
+// is not used until a method is called. It is for programs that inspect a
+// deployment or change its records; do not serve requests with it. The error is
+// that of New.
 func Prepare(c Config) (*Service, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
@@ -140,13 +141,13 @@ func newService(c Config, before *Service) (*Service, error) {
 	return s, nil
 }
 
-// BaseURL returns the address of the routes, scheme://host[:port]/path: Config.URL
-// without a default port, and with the default path if it has none.
+// BaseURL returns the address of the routes, scheme://host[:port]/path:
+// Config.URL without a default port, and with the default path if it has none.
 func (s *Service) BaseURL() string { return s.base }
 
 // CheckProviders fetches the metadata of all providers that publish it (OpenID
-// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each of
-// them, by id: the error, or nil.
+// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each
+// of them, by id: the error, or nil.
 func (s *Service) CheckProviders(ctx context.Context) map[string]error {
 	type checker interface{ check(context.Context) error }
 	var mu sync.Mutex
@@ -166,8 +167,8 @@ func (s *Service) CheckProviders(ctx context.Context) map[string]error {
 	return found
 }
 
-// StyleURL returns the address of the built-in pages' style sheet, theme included,
-// for pages of your own. The address changes with the content.
+// StyleURL returns the address of the built-in pages' style sheet, theme
+// included, for pages of your own. The address changes with the content.
 func (s *Service) StyleURL() string { return s.base + "/" + s.pages.StylePath }
 
 // absolute resolves a configured page against the origin.
@@ -203,8 +204,8 @@ func (s *Service) linkDigests(token string, now time.Time) []string {
 	return list
 }
 
-// describeProviders makes the answer of GET providers and the views of the sign-in
-// page, in the order of the configuration.
+// describeProviders makes the answer of GET providers and the views of the
+// sign-in page, in the order of the configuration.
 func (s *Service) describeProviders(order []flow) {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -245,11 +246,11 @@ func newHTTPClient(c *Config) *http.Client {
 }
 
 // Reconfigure returns a service with another configuration on the same store,
-// which takes over from s: it goes on with the counts of rate limits and, without
-// a store, the codes and states that were used. Both services answer until the
-// caller has sent the last request to s and calls its Close. The error is that of
-// [New]; s is then unchanged. A change of Session.Strategy is refused: it would
-// sign everybody out, and takes a restart.
+// which takes over from s: it goes on with the counts of rate limits and,
+// without a store, the codes and states that were used. Both services answer
+// until the caller has sent the last request to s and calls its Close. The
+// error is that of [New]; s is then unchanged. A change of Session.Strategy is
+// refused: it would sign everybody out, and takes a restart.
 func (s *Service) Reconfigure(c Config) (*Service, error) { return newService(c, s) }
 
 // checkReconfigured refuses changes that take a restart.

@@ -97,7 +97,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	return s, renewed, nil
 }
 
-// logWriteFailure logs, once a minute, that a store which can be read takes no writes.
+// logWriteFailure logs, once a minute, that a store which can be read takes no
+// writes.
 func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
 	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
@@ -148,8 +149,8 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 	return &SignOutEvent{Session: &r}, nil
 }
 
-// endBy first writes a revocation, which stops sign-ins that are under way: their
-// sessions could be stored after the list is read.
+// endBy first writes a revocation, which stops sign-ins that are under way:
+// their sessions could be stored after the list is read.
 func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
 	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err

@@ -90,7 +90,8 @@ func TestShorterMaxAge(t *testing.T) {
 	}
 }
 
-// TestSessionUpdateTooLarge: the caller gets an error, and the session stays as it was.
+// TestSessionUpdateTooLarge: the caller gets an error, and the session stays as
+// it was.
 func TestSessionUpdateTooLarge(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -118,8 +119,8 @@ func TestSessionUpdateTooLarge(t *testing.T) {
 	}
 }
 
-// TestNestedClaimsChangedInPlace: what a JWT callback changes in place, below the first level
-// too, is kept.
+// TestNestedClaimsChangedInPlace: what a JWT callback changes in place, below
+// the first level too, is kept.
 func TestNestedClaimsChangedInPlace(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {

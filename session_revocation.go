@@ -141,7 +141,8 @@ func (v *revocations) current() bool {
 	return !v.read.IsZero() && time.Since(v.read) <= revokeStale
 }
 
-// ready returns the error with which JWT sessions are refused at present, if any.
+// ready returns the error with which JWT sessions are refused at present, if
+// any.
 func (v *revocations) ready() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -67,8 +67,8 @@ func signOut(rq *request) outcome {
 // It is registered there as the post-logout redirect URI, below the base.
 const signOutReturnPath = "/signout/return"
 
-// providerSignOutTimeout bounds what a sign-out waits for to be able to go on at the
-// provider: the account, and the provider's metadata.
+// providerSignOutTimeout bounds what a sign-out waits for to be able to go on
+// at the provider: the account, and the provider's metadata.
 const providerSignOutTimeout = 3 * time.Second
 
 // A signOuter is a flow whose provider has a session of its own to end.

@@ -12,8 +12,8 @@ import (
 // errNoStorage is wrapped by the errors of noAdapter.
 var errNoStorage = errors.New("authsvc: without storage")
 
-// useAdapter is the only place that asks whether there is an Adapter. Without one
-// noAdapter stands in, and features that need records are off.
+// useAdapter is the only place that asks whether there is an Adapter. Without
+// one noAdapter stands in, and features that need records are off.
 func useAdapter(b *builder, s *Service) {
 	s.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
 	a := b.config.Adapter
@@ -188,9 +188,9 @@ func (s *Service) AcceptCompat(ctx context.Context, dryRun bool) error {
 	return s.acceptMeta(ctx, metaCompat, string(s.dialect.mode), dryRun)
 }
 
-// AcceptIssuer records the configured issuer of a provider in the store and returns
-// it, if CheckStore finds nothing else. ErrNotFound: no provider with an
-// issuer has that id. With dryRun nothing is written.
+// AcceptIssuer records the configured issuer of a provider in the store and
+// returns it, if CheckStore finds nothing else. ErrNotFound: no provider with
+// an issuer has that id. With dryRun nothing is written.
 func (s *Service) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := s.flows[providerID]
 	if f == nil || f.info().issuer == "" {
@@ -237,9 +237,9 @@ func (s *Service) checkMode(mode string) error {
 		Fix: "change it back, or have the store converted by Service.AcceptCompat (ends all sessions)"}
 }
 
-// startRevocations reads the revocation log, for at most revokeStart. If that does
-// not suffice, pollRevocations goes on, and JWT sessions are not accepted before
-// it has reached the end.
+// startRevocations reads the revocation log, for at most revokeStart. If that
+// does not suffice, pollRevocations goes on, and JWT sessions are not accepted
+// before it has reached the end.
 func (s *Service) startRevocations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, revokeStart)
 	defer cancel()

@@ -18,13 +18,13 @@ type tokenStorage struct {
 	discard bool // store none
 }
 
-// sealedToken is the prefix of sealed tokens. No provider's token has it, so rows
-// that are sealed and rows that are not can be told apart.
+// sealedToken is the prefix of sealed tokens. No provider's token has it, so
+// rows that are sealed and rows that are not can be told apart.
 const sealedToken = "authsvc.sealed."
 
-// refusedToken replaces a stored refresh token that the provider refused, so that
-// it is not presented again: some providers then block the client. No provider's
-// token begins like it.
+// refusedToken replaces a stored refresh token that the provider refused, so
+// that it is not presented again: some providers then block the client. No
+// provider's token begins like it.
 const refusedToken = "authsvc.refused"
 
 // checkTokenStorage reads Config.ProviderTokens.
@@ -59,8 +59,8 @@ func (v *tokenStorage) forStorage(a Account) Account {
 	return a
 }
 
-// sealToken binds a token to its account and field, so that it cannot be moved to
-// another row.
+// sealToken binds a token to its account and field, so that it cannot be moved
+// to another row.
 func (v *tokenStorage) sealToken(token string, a *Account, name string) string {
 	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
 }
@@ -128,10 +128,10 @@ func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error
 	return list, nil
 }
 
-// readAccount is tokenStorage.read. Tokens that an older secret sealed are stored
-// sealed under the first one, if that is possible now and they were not replaced
-// meanwhile, so that the old secret can be removed. current is the account as it
-// is stored then.
+// readAccount is tokenStorage.read. Tokens that an older secret sealed are
+// stored sealed under the first one, if that is possible now and they were not
+// replaced meanwhile, so that the old secret can be removed. current is the
+// account as it is stored then.
 func (s *Service) readAccount(ctx context.Context, stored Account) (a, current Account) {
 	a, renewed, lost := s.tokens.read(stored)
 	s.logLost(a, lost)
@@ -180,17 +180,19 @@ type tokenFlow interface {
 }
 
 // AccessToken returns an access token of the user's account at a provider, and
-// refreshes it if it expires within a minute. A token for which the provider gave
-// no lifetime counts as valid. Of concurrent callers, in all replicas of one
-// store, one asks the provider and the others get its result. A new refresh token
-// is stored before the access token is returned.
+// refreshes it if it expires within a minute. A token for which the provider
+// gave no lifetime counts as valid. Of concurrent callers, in all replicas of
+// one store, one asks the provider and the others get its result. A new refresh
+// token is stored before the access token is returned.
 //
 // A stored token that cannot be opened counts as absent: without an access token
 // the refresh token is used; without both the error is ErrNoToken.
 //
 // ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
-// the person has to sign in again. ErrBusy: try again. Other errors are temporary
-// (the provider or the store is down); the provider is not asked again for 10 s. A user with several accounts at the provider needs [OfAccount].
+// the person has to sign in again. ErrBusy: try again. Other errors are
+// temporary (the provider or the store is down); the provider is not asked
+// again for 10 s. A user with several accounts at the provider needs
+// [OfAccount].
 func (s *Service) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
 	var o accessTokenOptions
 	for _, option := range options {
@@ -249,8 +251,8 @@ func (s *Service) checkRefreshable(a *Account) error {
 }
 
 // account returns an account of a user at a provider, with its tokens opened
-// (see read) and as it is stored. With an empty id the user must have exactly one
-// there. Errors: ErrNotFound, errNoStorage, errStore.
+// (see read) and as it is stored. With an empty id the user must have exactly
+// one there. Errors: ErrNotFound, errNoStorage, errStore.
 func (s *Service) account(ctx context.Context, userID, provider, id string) (a, stored Account, err error) {
 	all, err := s.adapter.ListAccounts(ctx, userID)
 	switch {

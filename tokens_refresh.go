@@ -26,8 +26,8 @@ var (
 )
 
 // A refresh renews the tokens of one account, under a lease of the account. It
-// goes on when its callers leave: a provider that rotates refresh tokens has used
-// up the old one.
+// goes on when its callers leave: a provider that rotates refresh tokens has
+// used up the old one.
 type refresh struct {
 	svc    *Service
 	key    string

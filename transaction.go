@@ -22,9 +22,9 @@ const (
 )
 
 // A transaction is one attempt to sign in at an identity provider or, with no
-// Provider, a sign-out that continues there. It is stored only in a sealed cookie
-// of the browser that started it, one per attempt, so that tabs do not disturb
-// each other and starting costs the server nothing.
+// Provider, a sign-out that continues there. It is stored only in a sealed
+// cookie of the browser that started it, one per attempt, so that tabs do not
+// disturb each other and starting costs the server nothing.
 //
 // The state parameter is random.mac: 144 random bits and an HMAC that binds
 // them to the hash of the CSRF token's browser part, the provider and the expiry

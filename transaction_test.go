@@ -264,9 +264,9 @@ func TestPlantedAttempts(t *testing.T) {
 	}
 }
 
-// TestCSRFBrowserPart: the token is new after each sign-in and sign-out, and where
-// it does not verify; its first half is kept as long as the browser is known
-// to be the same.
+// TestCSRFBrowserPart: the token is new after each sign-in and sign-out, and
+// where it does not verify; its first half is kept as long as the browser is
+// known to be the same.
 func TestCSRFBrowserPart(t *testing.T) {
 	t.Parallel()
 	inEveryMode(t, nil, func(t *testing.T, w *arena.World) {

@@ -7,9 +7,10 @@ import (
 	"authsvc/internal/emailaddr"
 )
 
-// NormaliseEmail returns an e-mail address in the form in which users are stored
-// and looked up: NFKC, trimmed, lower case. The error says why the address cannot
-// be used. Other programs that write users have to store this form.
+// NormaliseEmail returns an e-mail address in the form in which users are
+// stored and looked up: NFKC, trimmed, lower case. The error says why the
+// address cannot be used. Other programs that write users have to store this
+// form.
 func NormaliseEmail(address string) (string, error) { return emailaddr.Normalise(address) }
 
 // An OddAddress reports a stored user whose address is not in the form of
@@ -28,8 +29,8 @@ type OddAddress struct {
 const addressPage = 500
 
 // OddAddresses reads all users, in pages and in the store's order of ids, and
-// calls visit for each whose address is not in normal form. An error of visit ends
-// it and is returned. visit may write to the store.
+// calls visit for each whose address is not in normal form. An error of visit
+// ends it and is returned. visit may write to the store.
 func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) error {
 	for after := ""; ; {
 		page, err := a.ListUsers(ctx, after, addressPage)

@@ -12,9 +12,10 @@ var ErrOpen = errors.New("seal: token does not open")
 // Sealer turns bytes into tokens that only the holder of the secret can read or
 // make, and back. It is made by a [Ring], for one purpose.
 //
-// IVs are random. With A256GCM one key may therefore seal 2³² tokens, after which
-// the odds of a repeated IV reach 2⁻³² (NIST SP 800-38D §8.3): one hundred tokens
-// a second for over a year. Busier deployments rotate the secret sooner.
+// IVs are random. With A256GCM one key may therefore seal 2³² tokens, after
+// which the odds of a repeated IV reach 2⁻³² (NIST SP 800-38D §8.3): one
+// hundred tokens a second for over a year. Busier deployments rotate the secret
+// sooner.
 type Sealer struct {
 	opaque
 	keys    []key // keys[0] seals
