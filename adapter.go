@@ -149,7 +149,8 @@ type Adapter interface {
 	Meta
 }
 
-// Users are the people, and the steps that concern one as a whole. See [Adapter].
+// Users are the people, and the steps that concern one as a whole. See
+// [Adapter].
 type Users interface {
 	// CreateUser stores u. ErrConflict: the address is taken.
 	CreateUser(ctx context.Context, u User) (User, error)
@@ -161,12 +162,12 @@ type Users interface {
 	// DeleteUser removes the user and, with it, its accounts and sessions, and
 	// writes r, in one step.
 	DeleteUser(ctx context.Context, id string, r *Revocation) error
-	// GetEpoch returns the epoch of whom an id stands for, who need not be a
-	// stored user; 0 if there is no Revocation about them.
+	// GetEpoch returns the epoch of a user id, which need not be that of a stored
+	// user; 0 if there is no Revocation with it.
 	GetEpoch(ctx context.Context, userID string) (int64, error)
-	// ListUsers returns at most limit users, those that come after the one
-	// with the id after in the store's own order of ids; "" begins. A page
-	// shorter than limit is the last.
+	// ListUsers returns at most limit users, in the store's own order of ids,
+	// starting after the id after, or at the first for "". A page shorter than
+	// limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
 	// SignUp stores a new user with its first account and session, either of
 	// which may be nil, all or nothing. ErrConflict: the address, the identity
@@ -185,9 +186,9 @@ type Users interface {
 
 // Accounts are the identities of users at providers. See [Adapter].
 type Accounts interface {
-	// LinkAccount stores a. ErrStale: epoch is not that of a's user any more,
-	// and nothing is stored. ErrConflict: the identity is linked already, to
-	// whomever. ErrNotFound: no such user.
+	// LinkAccount stores a. ErrStale: epoch is no longer that of the user
+	// a.UserID, and nothing is stored. ErrConflict: the identity is already
+	// linked, to this user or another. ErrNotFound: no such user.
 	LinkAccount(ctx context.Context, a Account, epoch int64) (Account, error)
 	// RefreshAccount replaces the token fields of the account that a's
 	// Provider and ProviderAccountID name; owner and id stay, and so does the
@@ -197,9 +198,9 @@ type Accounts interface {
 	RefreshAccount(ctx context.Context, a Account, epoch int64) error
 	// ReplaceTokens replaces the token fields as RefreshAccount does, but
 	// whatever the epoch and the owner, and by exactly what a has: a refresh
-	// token that a lacks is removed. ErrStale: the stored account does not
-	// have the same tokens as was any more (Account.SameTokens); not every
-	// provider gives a refresh token by which one could tell.
+	// token that a lacks is removed. ErrStale: the tokens of the stored
+	// account are no longer those of was. All of them are compared
+	// (Account.SameTokens), since not every provider gives a refresh token.
 	ReplaceTokens(ctx context.Context, a, was Account) error
 	// UnlinkAccount removes an account of the user r.UserID and writes r, in
 	// one step. ErrNotFound: that user has no such account; r is not written.
@@ -215,7 +216,7 @@ type Sessions interface {
 	// not the user's epoch any more, and nothing is stored. ErrNotFound: no
 	// such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
-	// GetSession returns a session, expired ones too, and its user, of whom the
+	// GetSession returns a session, even an expired one, and its user, whose
 	// epochs may be missing. Token and digest belong together (see
 	// SessionRecord).
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
@@ -233,7 +234,8 @@ type Sessions interface {
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 }
 
-// Links are e-mailed links and the queue of the mails that carry them. See [Adapter].
+// Links are e-mailed links and the queue of the mails that carry them. See
+// [Adapter].
 type Links interface {
 	// PutToken stores a link's token and the mail that carries it in one
 	// step. ErrQueueFull: maxQueued mails wait already. ErrConflict: the token
@@ -243,9 +245,8 @@ type Links interface {
 	// step: of any number of callers exactly one gets it.
 	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)
 	// VoidTokens removes all tokens of an identifier and the queued mails that
-	// carry them. None is no error. It is not one step with TakeToken, which
-	// an expired token succeeds in, too: only the engine knows that a link was
-	// good and the others are to go.
+	// carry them, if there are any. It is separate from TakeToken, which also
+	// takes expired tokens, whose use must not void the others.
 	VoidTokens(ctx context.Context, identifier string) error
 	// ClaimMail returns the mail that has been due longest and is due by now,
 	// counts the attempt and makes it due again at retry, in one atomic step,
@@ -254,14 +255,15 @@ type Links interface {
 	ClaimMail(ctx context.Context, now, retry time.Time) (Mail, error)
 	// DelayMail makes a mail due at the given time.
 	DelayMail(ctx context.Context, id string, due time.Time) error
-	// DeleteMail removes a mail; it is no error when it is gone already.
+	// DeleteMail removes a mail. It is not an error if there is none.
 	DeleteMail(ctx context.Context, id string) error
 }
 
-// Coordination is what replicas agree on: single use, revocations, limits and leases. See [Adapter].
+// Coordination is what replicas agree on: single use, revocations, limits and
+// leases. See [Adapter].
 type Coordination interface {
 	// UseOnce records key until expires. ErrConflict: it was used before. Of
-	// any number of callers exactly one succeeds.
+	// concurrent callers exactly one succeeds.
 	UseOnce(ctx context.Context, key string, expires time.Time) error
 	// Revoke writes revocations in one step, and sets Seq in each. A record
 	// with the same key keeps the later NotBefore and the later Expires, and
@@ -269,10 +271,10 @@ type Coordination interface {
 	Revoke(ctx context.Context, list ...*Revocation) error
 	// Revocations reads the log: records that were written after a cursor (0:
 	// from the beginning), in the order of the log, about limit of them, which
-	// is at least 1. next is the cursor to go on from; when it is after itself
-	// nothing more is there yet. No record is ever missed by who goes on from
-	// next, whenever its writer's step is committed; one may come twice, and
-	// records that are swept are left out.
+	// is at least 1. next is the cursor for the next call; if it equals after,
+	// there is nothing more yet. A caller that goes on from next misses no
+	// record, whenever its transaction is committed; it may get one twice, and
+	// does not get records that were swept.
 	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
 	// Permit counts an event under key by the generic cell rate algorithm, in
 	// one atomic step, for all replicas: a key holds the time up to which its
@@ -286,13 +288,14 @@ type Coordination interface {
 	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
 	// Lease gives name to holder until the given time if nobody has it, if it
 	// lapsed before now, or if the holder has it already. ErrConflict: another
-	// has it. Of any number of callers exactly one succeeds.
+	// has it. Of concurrent callers exactly one succeeds.
 	Lease(ctx context.Context, name, holder string, now, until time.Time) error
-	// Release gives a lease up; it is no error when the holder has it no more.
+	// Release gives a lease up. It is not an error if the holder has lost it.
 	Release(ctx context.Context, name, holder string) error
 }
 
-// Meta is what the store remembers of the deployment, and its upkeep. See [Adapter].
+// Meta is what the store remembers of the deployment, and its upkeep. See
+// [Adapter].
 type Meta interface {
 	// GetMeta returns the value under key.
 	GetMeta(ctx context.Context, key string) (string, error)

@@ -7,32 +7,30 @@ import (
 	"time"
 )
 
-// This is what the protocols that send a person away to a provider (OAuth 2,
-// OAuth 1, OpenID 2.0) have in common: the attempt that is begun, and the one
-// way back.
+// This file has what the redirect protocols (OAuth 2, OAuth 1, OpenID 2.0)
+// share: how an attempt begins, and how its callback is handled.
 
 // providerTimeout bounds all that one request asks of a provider together, so
 // that the person has an answer within 10 s whatever the provider does.
 const providerTimeout = 9 * time.Second
 
-// askProvider begins that time; what it returns ends it. What follows has times
-// of its own.
-func (rq *request) askProvider() (done func()) {
+// startProviderTimeout bounds rq.ctx by providerTimeout until done is called.
+func (rq *request) startProviderTimeout() (done func()) {
 	whole := rq.ctx
 	ctx, cancel := context.WithTimeout(whole, providerTimeout)
 	rq.ctx = ctx
 	return func() { cancel(); rq.ctx = whole }
 }
 
-// A remote is a provider elsewhere, as an attempt is bound to it.
+// A remote is a provider and the redirect URI that an attempt is bound to.
 type remote struct {
 	id          string
 	issuer      string // or the address that stands for it
 	redirectURI string
 }
 
-// newAttempt notes what the person wants and, unless this is a plain sign-in,
-// whose user is to get the identity.
+// newAttempt makes the transaction of a sign-in, with the callbackUrl and, if
+// the identity is to be linked, the signed-in user.
 func (rq *request) newAttempt(at remote) (*transaction, outcome) {
 	tx := &transaction{Provider: at.id, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: rq.callbackURL()}
 	asked := rq.body.get("link") == "true"
@@ -51,22 +49,21 @@ func (rq *request) newAttempt(at remote) (*transaction, outcome) {
 	return tx, nil
 }
 
-// notPrefetched: what a load without a person would use up.
+// notPrefetched refuses a prefetch, which would use up a code or a state.
 var notPrefetched = problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
 
-// An authResponse is what a provider sent back through the browser. How it is
-// read depends on the protocol, what becomes of it does not.
+// An authResponse is what all protocols have in an authorization response.
 type authResponse struct {
 	state  string
 	denied bool  // nothing was granted
 	err    error // it is malformed
 }
 
-// errDenied is why identify has nobody to name.
+// errDenied is returned by identify when nothing was granted.
 var errDenied = fixedReason("the person or the provider said no")
 
-// finishAttempt uses up the attempt that a response belongs to, and asks
-// identify, which knows the protocol, who the person is.
+// finishAttempt uses up the attempt that a response belongs to and returns the
+// identity that identify, which knows the protocol, gets from it.
 func (rq *request) finishAttempt(at remote, a authResponse, identify func(*transaction) (identity, error)) outcome {
 	if a.err != nil {
 		rq.dropTx(a.state)
@@ -101,12 +98,12 @@ func (rq *request) responseParam(a *authResponse, name string) string {
 		return ""
 	}
 	if len(all) > 1 {
-		a.err = twiceError(name)
+		a.err = repeatedParamError(name)
 	}
 	return all[0]
 }
 
-// twiceError names a parameter that came more than once (RFC 6749 §3.1).
-type twiceError string
+// repeatedParamError names a parameter that came more than once (RFC 6749 §3.1).
+type repeatedParamError string
 
-func (e twiceError) Error() string { return "parameter " + string(e) + " came twice" }
+func (e repeatedParamError) Error() string { return "parameter " + string(e) + " came twice" }

@@ -12,44 +12,45 @@ import (
 	"authsvc/internal/uuid"
 )
 
-// AuditOptions say what becomes of audit events beside the log, where each is
-// a line.
+// AuditOptions configure the storage of audit events. The log has each of them
+// in any case.
 type AuditOptions struct {
-	// Store also keeps them in the Adapter, which then has to be an AuditLog.
+	// Store also writes events to the Adapter, which then has to be an AuditLog.
 	Store bool
-	// Keep is how long they stay there, default 8760 h, at least 1 h.
+	// Keep is how long they are stored, default 8760 h, at least 1 h.
 	Keep time.Duration
 }
 
-// An AuditEvent is one security-relevant fact: a line in the log with the
-// message "audit", a call of Events.Audit and, with Config.Audit.Store, a
-// record in the store. It holds no secret, no token, no cookie and no e-mail
-// address. Texts have no characters that are not printed, and at most 255
-// bytes. docs/audit.md lists the names.
+// An AuditEvent is a security-relevant event: a line in the log with the message
+// "audit", a call of Events.Audit and, with Config.Audit.Store, a record in the
+// store. It holds no secret, token, cookie or e-mail address. Its texts have
+// printable characters only and at most 255 bytes. docs/audit.md lists the
+// names.
 type AuditEvent struct {
 	Name      string       `json:"name"` // such as "sign_in.refused"
 	Time      time.Time    `json:"time"` // UTC, milliseconds
 	Outcome   AuditOutcome `json:"outcome"`
 	Code      ErrorCode    `json:"code,omitempty"`
-	Reason    string       `json:"reason,omitempty"` // fixed words of the engine
+	Reason    string       `json:"reason,omitempty"` // a fixed text of the engine
 	Provider  string       `json:"provider,omitempty"`
-	UserID    string       `json:"user,omitempty"` // whom it is about, where that is known
+	UserID    string       `json:"user,omitempty"` // the user concerned, if known
 	ClientIP  string       `json:"client,omitempty"`
 	UserAgent string       `json:"agent,omitempty"` // at most 200 bytes
 	RequestID string       `json:"request,omitempty"`
 }
 
-// AuditOutcome is how something ended. It follows from the name of the event.
+// AuditOutcome says how what an event reports ended. It follows from the name of
+// the event.
 type AuditOutcome string
 
 // The outcomes.
 const (
 	AuditSuccess AuditOutcome = "success"
-	AuditRefused AuditOutcome = "refused" // a rule said no
-	AuditFailed  AuditOutcome = "failed"  // something did not work
+	AuditRefused AuditOutcome = "refused" // by a rule
+	AuditFailed  AuditOutcome = "failed"  // by an error
 )
 
-// auditKind is what one name of events stands for.
+// An auditKind describes the events of one name.
 type auditKind struct {
 	name    string
 	outcome AuditOutcome
@@ -58,7 +59,7 @@ type auditKind struct {
 
 // auditKinds lists every event, in the order of docs/audit.md.
 var auditKinds = []auditKind{
-	{"sign_in.succeeded", AuditSuccess, "A session began. The reason tells whether the user was created by it."},
+	{"sign_in.succeeded", AuditSuccess, "A session began. The reason says whether the user was created by it."},
 	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person or by the signIn callback."},
 	{"sign_in.failed", AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
 	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
@@ -86,7 +87,7 @@ var auditKinds = []auditKind{
 	{"sessions.end_failed", AuditFailed, "EndSessions failed."},
 	{"user.deleted", AuditSuccess, "DeleteUser removed a user with sessions and accounts."},
 	{"user.delete_failed", AuditFailed, "DeleteUser failed, or there is no such user. Sessions may have ended."},
-	{"session.ended_by_provider", AuditSuccess, "A provider's logout token ended the sessions that a user began by it, or would have: the reason tells."},
+	{"session.ended_by_provider", AuditSuccess, "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
 	{"backchannel_logout.refused", AuditRefused, "A logout token was not valid or was used before."},
 	{"backchannel_logout.failed", AuditFailed, "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
 	{"token.refused", AuditRefused, "A provider does not honour the refresh token of an account any more."},
@@ -95,7 +96,7 @@ var auditKinds = []auditKind{
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
 	{"configuration.change_failed", AuditFailed, "Another configuration could not be taken over; the one before holds."},
-	{"service.started", AuditSuccess, "New started a service. It is told before New returns, and not by Reconfigure."},
+	{"service.started", AuditSuccess, "New started a service. It is recorded before New returns, and not by Reconfigure."},
 	{"service.stopped", AuditSuccess, "Close ended a service that no other took over from by Reconfigure."},
 }
 
@@ -114,17 +115,19 @@ const (
 	maxAgent     = 200
 )
 
-// audit records what came of a request. Each request has at most one such
-// event; note is for facts on the way. It reports whether the event was told,
-// and not only counted: then log lines about the same are due.
-func (rq *request) audit(name string, code ErrorCode, reason string) (told bool) {
+// audit records the result of a request. Each request has at most one such
+// event; note is for facts on the way. It reports whether the event was
+// recorded, rather than counted as a repetition: then log lines about the same
+// are to be written, too.
+func (rq *request) audit(name string, code ErrorCode, reason string) (recorded bool) {
 	rq.audited = true
 	rq.quiet = !rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})
 	return !rq.quiet
 }
 
-// note records a fact with where the request came from.
-func (rq *request) note(e AuditEvent) (told bool) {
+// note records an event with the client of the request. It reports what audit
+// does.
+func (rq *request) note(e AuditEvent) (recorded bool) {
 	if e.Provider == "" {
 		e.Provider = rq.providerID()
 	}
@@ -135,7 +138,8 @@ func (rq *request) note(e AuditEvent) (told bool) {
 	return rq.recordLimited(rq.ctx, rq.networkKey(), e)
 }
 
-// record writes an audit event to the log and to the store, and calls the event.
+// record writes an audit event to the log, queues it for the store and calls
+// Events.Audit.
 func (s *Service) record(ctx context.Context, e AuditEvent) {
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
@@ -155,7 +159,7 @@ func (s *Service) record(ctx context.Context, e AuditEvent) {
 	}
 }
 
-// plain makes the texts of an event printable and bounds them.
+// plain makes the texts of an event printable and bounds their length.
 func (e *AuditEvent) plain() {
 	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText,
 		&e.ClientIP: maxAuditText, &e.RequestID: maxAuditText, &e.UserAgent: maxAgent} {
@@ -164,7 +168,7 @@ func (e *AuditEvent) plain() {
 	e.Code = ErrorCode(shortened(plainlog.Text(string(e.Code)), maxAuditText))
 }
 
-// shortened cuts a text between two characters.
+// shortened cuts a text to at most limit bytes, between two characters.
 func shortened(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -181,8 +185,7 @@ func shortened(s string, limit int) string {
 
 func (b fixedReason) Error() string { return string(b) }
 
-// auditRefusal records what a refusal was: a failure, if something did not
-// work that should.
+// auditRefusal records a refusal, or a failure if it is due to a fault.
 func (rq *request) auditRefusal(e *authError) {
 	if rq.audited {
 		return
@@ -198,7 +201,8 @@ func (rq *request) auditRefusal(e *authError) {
 	rq.audit("sign_in"+verb, e.Code, reason(e))
 }
 
-// failed tells a fault, of ours or of somebody whom we asked, from a refusal.
+// failed reports whether e is due to a fault, of the service or of something it
+// depends on, rather than a refusal.
 func failed(e *authError) bool {
 	var why fixedReason
 	switch {
@@ -236,7 +240,8 @@ func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
 	s.record(ctx, AuditEvent{Name: "configuration.changed"})
 }
 
-// checkAudit also makes the log plain: all lines of the engine go through it.
+// checkAudit checks AuditOptions. It also wraps the log, so that all lines of
+// the engine are plain text.
 func checkAudit(b *builder, s *Service) {
 	s.log = slog.New(plainlog.Handler(s.log.Handler()))
 	o := b.config.Audit

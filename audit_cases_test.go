@@ -69,7 +69,7 @@ func unproved(w *audited, _ *arena.Browser) {
 }
 
 func (w *audited) logout(sub string, set map[string]any) {
-	told(w.World, w.T, "op", url.Values{"logout_token": {logoutToken(w.World, w.T, sub, set)}})
+	postLogoutToken(w.World, w.T, "op", url.Values{"logout_token": {logoutToken(w.World, w.T, sub, set)}})
 }
 
 func (w *audited) accessToken(answer string) {
@@ -178,9 +178,9 @@ var auditCases = map[string]auditCase{
 	"link without token": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/email?email=" + mailed) },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "no token", Provider: "email"}}},
 	"mail refused for good": {tune: func(c *authsvc.Config) {
-		tell, requested := c.Events.Audit, make(chan struct{})
+		next, requested := c.Events.Audit, make(chan struct{})
 		c.Events.Audit = func(ctx context.Context, e authsvc.AuditEvent) {
-			tell(ctx, e)
+			next(ctx, e)
 			if e.Name == "email.requested" {
 				close(requested)
 			}
@@ -281,8 +281,8 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "backchannel_logout.refused", Reason: "not valid", Provider: "op"}}},
 	"logout token, again": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
 		raw := url.Values{"logout_token": {logoutToken(w.World, w.T, "ada", nil)}}
-		told(w.World, w.T, "op", raw)
-		told(w.World, w.T, "op", raw)
+		postLogoutToken(w.World, w.T, "op", raw)
+		postLogoutToken(w.World, w.T, "op", raw)
 	}, want: []brief{{Name: "session.ended_by_provider", Provider: "op", User: ada},
 		{Name: "backchannel_logout.refused", Reason: "used before", Provider: "op", User: ada}}},
 	"logout token, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("GetUserByAccount"); w.logout("ada", nil) },
@@ -317,7 +317,7 @@ var auditCases = map[string]auditCase{
 	"configuration, wrong": {run: func(w *audited, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), errors.New("password=x")) },
 		want: []brief{{Name: "configuration.change_failed", Apart: true}}},
 
-	"nothing to tell": {run: func(_ *audited, b *arena.Browser) {
+	"nothing to record": {run: func(_ *audited, b *arena.Browser) {
 		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {
 			b.Get("/api/auth" + path)
 		}

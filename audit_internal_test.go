@@ -30,7 +30,7 @@ var updateAudit = flag.Bool("update-audit", false, "write the table into docs/au
 // cases of TestAuditEvents drive each, and docs/audit.md shows the table.
 func TestAuditNames(t *testing.T) {
 	t.Parallel()
-	recording := regexp.MustCompile(`AuditEvent\{Name:|\.Name(, e\.Reason)? = |\b(audit|tell|recordLimited|logoutAnswer)\(`)
+	recording := regexp.MustCompile(`AuditEvent\{Name:|\.Name(, e\.Reason)? = |\b(audit|recordLimited|logoutAnswer)\(`)
 	literal := regexp.MustCompile(`"([a-z_]+\.[a-z_]+)"`)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -142,9 +142,9 @@ func auditRecords(t *auditQueue, n int) {
 	}
 }
 
-// While the store fails nobody waits and nothing is lost that fits into the
-// queue; what does not is counted, and both are said once.
-func TestTrailStoreFails(t *testing.T) {
+// While the store fails no request waits, and events that fit into the queue are
+// not lost. Those that do not are counted; both are logged once.
+func TestAuditQueueStoreFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -178,8 +178,8 @@ func TestTrailStoreFails(t *testing.T) {
 	})
 }
 
-// The end stores what waits; a store that fails then holds it up once.
-func TestTrailEnds(t *testing.T) {
+// end stores what is queued; a store that fails then delays it once.
+func TestAuditQueueEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		sink *auditSink
@@ -207,7 +207,7 @@ func TestTrailEnds(t *testing.T) {
 				if got := c.sink.has(); got != c.want {
 					t.Errorf("%d records are stored", got)
 				}
-				if told := strings.Contains(log.String(), "events=1000"); told != (c.want == 0) {
+				if logged := strings.Contains(log.String(), "events=1000"); logged != (c.want == 0) {
 					t.Errorf("log:\n%s", log.String())
 				}
 			})
@@ -236,8 +236,8 @@ func auditOnce(t *testing.T, format, agent, user string) {
 	if format == "json" {
 		h = slog.NewJSONHandler(&b, nil)
 	}
-	var told AuditEvent
-	s := &Service{log: slog.New(plainlog.Handler(h)), repeats: newRepeats(true), events: Events{Audit: func(_ context.Context, e AuditEvent) { told = e }}}
+	var event AuditEvent
+	s := &Service{log: slog.New(plainlog.Handler(h)), repeats: newRepeats(true), events: Events{Audit: func(_ context.Context, e AuditEvent) { event = e }}}
 	rq := &request{Service: s, ctx: t.Context(), r: httptest.NewRequest("GET", "/", nil), auditUser: user}
 	rq.r.Header["User-Agent"] = []string{agent}
 	rq.audit("sign_in.refused", ErrorCode(agent), user)
@@ -249,13 +249,13 @@ func auditOnce(t *testing.T, format, agent, user string) {
 	if strings.Count(out, "sign_in.refused") > 1+strings.Count(agent+user, "sign_in.refused")*6 {
 		t.Fatalf("more than one event: %q", out)
 	}
-	for _, text := range []string{strings.ReplaceAll(out, "\n", ""), told.UserAgent, told.UserID, told.Reason, string(told.Code)} {
+	for _, text := range []string{strings.ReplaceAll(out, "\n", ""), event.UserAgent, event.UserID, event.Reason, string(event.Code)} {
 		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(text) {
 			t.Fatalf("not plain: %q", text)
 		}
 	}
-	if len(told.UserAgent) > maxAgent || len(told.UserID) > maxAuditText {
-		t.Fatalf("%d and %d bytes", len(told.UserAgent), len(told.UserID))
+	if len(event.UserAgent) > maxAgent || len(event.UserID) > maxAuditText {
+		t.Fatalf("%d and %d bytes", len(event.UserAgent), len(event.UserID))
 	}
 	if format == "json" {
 		for line := range strings.Lines(out) {

@@ -9,102 +9,108 @@ import (
 	"time"
 )
 
-// What a client is refused is told once a minute for each reason, and then
-// counted: otherwise one client fills the log and pushes the events of others
-// out of the store.
+// The same refusal of one client is recorded once a minute, then only counted.
+// Otherwise one client could fill the log and push the events of others out of
+// the store.
 const (
-	repeatsFor = time.Minute
-	maxRepeats = 10_000 // reasons of clients that are kept in mind
+	repeatWindow = time.Minute
+	maxRepeats   = 10_000 // keys; beyond that the oldest window ends early
 )
 
-// repeats are the refusals told within the last minute.
+// repeats deduplicates audit events: one window per key, which opens with a
+// recorded event and counts those that follow.
 type repeats struct {
+	disabled bool
+
 	mu    sync.Mutex
 	all   map[string]*list.Element
-	order *list.List // of *repeat, the one told first is first
-	armed *time.Timer
-	off   bool
+	order *list.List  // of *repeat, oldest first
+	timer *time.Timer // calls back when the oldest window ends; nil: not scheduled
 }
 
+// A repeat is the window of one key.
 type repeat struct {
-	key   string
-	until time.Time
-	more  int
-	last  AuditEvent
+	key     string
+	until   time.Time
+	counted int        // events after the first
+	last    AuditEvent // the latest of those
 }
 
-func newRepeats(off bool) *repeats {
-	return &repeats{all: map[string]*list.Element{}, order: list.New(), off: off}
+func newRepeats(disabled bool) *repeats {
+	return &repeats{all: map[string]*list.Element{}, order: list.New(), disabled: disabled}
 }
 
-// first reports whether e is to be told now, rather than counted. ended are the
-// events that tell the counts of before.
-func (r *repeats) first(key string, e AuditEvent, now time.Time) (told bool, ended []AuditEvent) {
-	if r.off {
+// add reports whether e opens a window, and so is to be recorded; otherwise it
+// was counted. It also returns the summaries of windows that have ended.
+func (r *repeats) add(key string, e AuditEvent, now time.Time) (record bool, summaries []AuditEvent) {
+	if r.disabled {
 		return true, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ended = r.end(func(one *repeat) bool { return !now.Before(one.until) })
+	summaries = r.removeWhile(func(w *repeat) bool { return !now.Before(w.until) })
 	if at := r.all[key]; at != nil {
-		one := at.Value.(*repeat)
-		one.more++
-		e.UserAgent = strings.Clone(e.UserAgent) // not the whole header with it
-		one.last = e
-		return false, ended
+		w := at.Value.(*repeat)
+		w.counted++
+		e.UserAgent = strings.Clone(e.UserAgent) // do not retain the whole header
+		w.last = e
+		return false, summaries
 	}
 	if len(r.all) >= maxRepeats {
 		oldest := r.order.Front().Value.(*repeat)
-		ended = append(ended, r.end(func(one *repeat) bool { return one == oldest })...)
+		summaries = append(summaries, r.removeWhile(func(w *repeat) bool { return w == oldest })...)
 	}
-	r.all[key] = r.order.PushBack(&repeat{key: key, until: now.Add(repeatsFor)})
-	return true, ended
+	r.all[key] = r.order.PushBack(&repeat{key: key, until: now.Add(repeatWindow)})
+	return true, summaries
 }
 
-// end removes from the front while over, and returns the counts.
-func (r *repeats) end(over func(*repeat) bool) (ended []AuditEvent) {
+// removeWhile removes windows, oldest first, as long as ended reports true, and
+// returns a summary of each that counted something. r.mu is held.
+func (r *repeats) removeWhile(ended func(*repeat) bool) (summaries []AuditEvent) {
 	for at := r.order.Front(); at != nil; at = r.order.Front() {
-		one := at.Value.(*repeat)
-		if !over(one) {
+		w := at.Value.(*repeat)
+		if !ended(w) {
 			break
 		}
 		r.order.Remove(at)
-		delete(r.all, one.key)
-		if one.more > 0 {
-			one.last.Reason = fmt.Sprintf("%s (%d more from there within a minute)", one.last.Reason, one.more)
-			ended = append(ended, one.last)
+		delete(r.all, w.key)
+		if w.counted > 0 {
+			w.last.Reason = fmt.Sprintf("%s (%d more from there within a minute)", w.last.Reason, w.counted)
+			summaries = append(summaries, w.last)
 		}
 	}
-	return ended
+	return summaries
 }
 
-// arm has call called when the minute of the oldest is over, once.
-func (r *repeats) arm(call func()) {
+// schedule has call run when the oldest window ends, unless that is scheduled
+// already.
+func (r *repeats) schedule(call func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.armed == nil && len(r.all) > 0 {
-		r.armed = time.AfterFunc(repeatsFor, call)
+	if r.timer == nil && len(r.all) > 0 {
+		r.timer = time.AfterFunc(repeatWindow, call)
 	}
 }
 
-// rest ends what is over by now, or all, and reports whether more is to come.
-func (r *repeats) rest(now time.Time, all bool) (ended []AuditEvent, more bool) {
+// flush returns the summaries of the windows that ended by now, or of all. more
+// reports whether a remaining window has counted something.
+func (r *repeats) flush(now time.Time, all bool) (summaries []AuditEvent, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.armed != nil {
-		r.armed.Stop()
-		r.armed = nil
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
 	}
-	ended = r.end(func(one *repeat) bool { return all || !now.Before(one.until) })
+	summaries = r.removeWhile(func(w *repeat) bool { return all || !now.Before(w.until) })
 	for at := r.order.Front(); at != nil && !more; at = at.Next() {
-		more = at.Value.(*repeat).more > 0
+		more = at.Value.(*repeat).counted > 0
 	}
-	return ended, more
+	return summaries, more
 }
 
-// recordLimited records what a client was refused, or what failed for it, unless the
-// same was told of it within the minute; then it is counted. Other events are
-// always recorded. It reports which.
+// recordLimited records e unless client had the same refusal or failure within
+// the last minute; then it only counts it. Successes are always recorded. It
+// reports whether e was recorded.
 func (s *Service) recordLimited(ctx context.Context, client string, e AuditEvent) bool {
 	if client == "" || outcomeOf(e.Name) == AuditSuccess {
 		s.record(ctx, e)
@@ -112,33 +118,34 @@ func (s *Service) recordLimited(ctx context.Context, client string, e AuditEvent
 	}
 	e.plain()
 	key := strings.Join([]string{client, e.Name, string(e.Code), e.Reason, e.Provider}, "\x00")
-	first, ended := s.repeats.first(key, e, time.Now())
-	for _, count := range ended {
-		s.record(ctx, count)
+	record, summaries := s.repeats.add(key, e, time.Now())
+	for _, summary := range summaries {
+		s.record(ctx, summary)
 	}
-	if first {
+	if record {
 		s.record(ctx, e)
 	} else {
-		s.repeats.arm(s.recordRepeats)
+		s.repeats.schedule(s.recordRepeats)
 	}
-	return first
+	return record
 }
 
-// recordRepeats records the counts of the minutes that are over.
+// recordRepeats records the summaries of windows that have ended, and schedules
+// the next time.
 func (s *Service) recordRepeats() {
-	ended, more := s.repeats.rest(time.Now(), false)
-	for _, count := range ended {
-		s.record(context.Background(), count)
+	summaries, more := s.repeats.flush(time.Now(), false)
+	for _, summary := range summaries {
+		s.record(context.Background(), summary)
 	}
 	if more {
-		s.repeats.arm(s.recordRepeats)
+		s.repeats.schedule(s.recordRepeats)
 	}
 }
 
-// flushRepeats records all counts; the service ends.
+// flushRepeats records all summaries when the service ends.
 func (s *Service) flushRepeats() {
-	ended, _ := s.repeats.rest(time.Now(), true)
-	for _, count := range ended {
-		s.record(context.Background(), count)
+	summaries, _ := s.repeats.flush(time.Now(), true)
+	for _, summary := range summaries {
+		s.record(context.Background(), summary)
 	}
 }

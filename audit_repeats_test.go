@@ -42,8 +42,8 @@ var refusals = map[string]func() *http.Request{
 	},
 }
 
-// inTrail are the stored events of a name, as client and reason.
-func inTrail(t *testing.T, store *memory.Store, name string) (list []string) {
+// storedEvents returns the stored events of a name, each as client and reason.
+func storedEvents(t *testing.T, store *memory.Store, name string) (list []string) {
 	t.Helper()
 	all, err := store.ListAudit(t.Context(), time.Time{}, "", 1_000_000)
 	if err != nil {
@@ -57,9 +57,9 @@ func inTrail(t *testing.T, store *memory.Store, name string) (list []string) {
 	return list
 }
 
-// TestRefusalsAreTold: what one client is refused is told once a minute for
-// each reason, and then counted, in the log and in the store.
-func TestRefusalsAreTold(t *testing.T) {
+// TestRepeatedRefusalsAreCounted: the same refusal of one client is recorded
+// once a minute, in the log and in the store, and then counted.
+func TestRepeatedRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, request := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestRefusalsAreTold(t *testing.T) {
 				if err := s.Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				list := inTrail(t, store, name)
+				list := storedEvents(t, store, name)
 				if len(list) != 5 {
 					t.Fatalf("%d events: %q", len(list), list[:min(len(list), 10)])
 				}
@@ -106,8 +106,9 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-// TestRefusalsWithoutLimits: with rate_limit.enabled: false each is told.
-func TestRefusalsWithoutLimits(t *testing.T) {
+// TestRefusalsAreAllRecordedWithoutLimits: with RateLimit.Disabled each
+// refusal is recorded.
+func TestRefusalsAreAllRecordedWithoutLimits(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
 	s, at := guests(t, func(c *authsvc.Config) {
@@ -119,17 +120,17 @@ func TestRefusalsWithoutLimits(t *testing.T) {
 	if err := s.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if list := inTrail(t, store, "csrf.refused"); len(list) != 50 {
+	if list := storedEvents(t, store, "csrf.refused"); len(list) != 50 {
 		t.Errorf("%d events", len(list))
 	}
 }
 
-// TestSuccessesAreNotPushedOut: refusals of very many clients, while the store
-// is slow, leave room for who came in.
-func TestSuccessesAreNotPushedOut(t *testing.T) {
+// TestAuditQueueReservesRoomForSuccesses: refusals of very many clients,
+// while the store is slow, do not displace sign-ins.
+func TestAuditQueueReservesRoomForSuccesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &slowTrail{Store: memory.New()}
+		store := &slowAuditLog{Store: memory.New()}
 		s, at := guests(t, func(c *authsvc.Config) {
 			c.Adapter, c.Audit.Store, c.Session.Strategy = store, true, "jwt"
 		})
@@ -144,19 +145,19 @@ func TestSuccessesAreNotPushedOut(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if list := inTrail(t, store.Store, "sign_in.succeeded"); len(list) != 500 {
+		if list := storedEvents(t, store.Store, "sign_in.succeeded"); len(list) != 500 {
 			t.Errorf("%d of 500 sign-ins are in the store", len(list))
 		}
-		if list := inTrail(t, store.Store, "csrf.refused"); len(list) < 3000 || len(list) > 3500 {
+		if list := storedEvents(t, store.Store, "csrf.refused"); len(list) < 3000 || len(list) > 3500 {
 			t.Errorf("%d refusals are", len(list))
 		}
 	})
 }
 
-// slowTrail takes a minute for each batch of events.
-type slowTrail struct{ *memory.Store }
+// slowAuditLog takes four seconds for each batch of events.
+type slowAuditLog struct{ *memory.Store }
 
-func (s *slowTrail) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
+func (s *slowAuditLog) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
 	time.Sleep(4 * time.Second)
 	return s.Store.PutAudit(ctx, list)
 }

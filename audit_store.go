@@ -13,138 +13,138 @@ type AuditRecord struct {
 	AuditEvent
 }
 
-// An AuditLog is what an Adapter may be beside, to keep audit events for
-// Config.Audit.Store. All adapters of this module are. What an Adapter is asked
-// for holds here too; package adaptertest judges it.
+// An AuditLog is an Adapter that also stores audit events, for
+// Config.Audit.Store. All adapters of this module do. The rules of Adapter hold
+// here too; package adaptertest checks them.
 type AuditLog interface {
-	// PutAudit stores records. A record that is stored already is left as it
-	// is: after an error the same records may come again.
+	// PutAudit stores records. A record that is stored already is left alone:
+	// after an error the same records may be put again.
 	PutAudit(ctx context.Context, list []AuditRecord) error
 	// ListAudit returns at most limit records, ordered by time, then id: those
 	// of the time since whose id is greater than after, and all of later times.
 	// A page shorter than limit is the last.
 	ListAudit(ctx context.Context, since time.Time, after string, limit int) ([]AuditRecord, error)
-	// SweepAudit deletes at most limit records of before the given time, the
-	// oldest first, and returns how many.
+	// SweepAudit deletes at most limit records older than before, the oldest
+	// first, and returns how many.
 	SweepAudit(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// Times and sizes of the way into the store.
+// Times and sizes of the audit queue.
 const (
-	maxAuditQueue  = 4096                   // events that may wait
-	auditQueueOpen = maxAuditQueue * 3 / 4  // up to which refusals and failures are let in
-	auditBatch     = 100                    // stored in one step
-	auditPause     = 500 * time.Millisecond // to gather a batch
+	maxAuditQueue  = 4096                   // events
+	auditQueueOpen = maxAuditQueue * 3 / 4  // length up to which refusals and failures are queued
+	auditBatch     = 100                    // events of one PutAudit
+	auditPause     = 500 * time.Millisecond // for a batch to fill
 	auditRetry     = 2 * time.Second        // after a failure, doubled
 	auditRetryMax  = time.Minute            // longest wait after a failure
 	auditTimeout   = 5 * time.Second
 )
 
-// A auditQueue takes audit events to the store, beside requests, which never wait
-// for it. What is queued is lost in a crash, and what does not fit into the
-// queue is lost at once; both are in the log.
+// An auditQueue writes audit events to the store in the background; requests
+// never wait for it. A crash loses what is queued, and events that find the
+// queue full are dropped; the log has both.
 type auditQueue struct {
 	store AuditLog
 	log   *slog.Logger
 	keep  time.Duration
 	queue chan AuditRecord
-	ended chan struct{} // closed by end: store what is queued
-	done  chan struct{} // closed when that was done
+	ended chan struct{} // closed by end: store what is queued, then stop
+	done  chan struct{} // closed when run has returned
 	end   func()
 
 	mu         sync.Mutex
-	lost       int // since the last line about it
+	lost       int // events dropped since that was last logged
 	dropLogged bool
 }
 
 func newAuditQueue(store AuditLog, log *slog.Logger, keep time.Duration) *auditQueue {
-	t := &auditQueue{store: store, log: log, keep: keep, queue: make(chan AuditRecord, maxAuditQueue),
+	q := &auditQueue{store: store, log: log, keep: keep, queue: make(chan AuditRecord, maxAuditQueue),
 		ended: make(chan struct{}), done: make(chan struct{})}
-	t.end = sync.OnceFunc(func() { close(t.ended) })
-	return t
+	q.end = sync.OnceFunc(func() { close(q.ended) })
+	return q
 }
 
-// add queues a record or, if the queue is full, counts that it is lost. A part
-// is for successes: however much is refused, it stays known who came in.
-func (t *auditQueue) add(r AuditRecord) {
-	if r.Outcome != AuditSuccess && len(t.queue) >= auditQueueOpen {
-		t.dropped(1)
+// add queues a record or, if the queue is full, drops it. Part of the queue is
+// reserved for successes, so that a flood of refusals does not hide sign-ins.
+func (q *auditQueue) add(r AuditRecord) {
+	if r.Outcome != AuditSuccess && len(q.queue) >= auditQueueOpen {
+		q.dropped(1)
 		return
 	}
 	select {
-	case t.queue <- r:
+	case q.queue <- r:
 	default:
-		t.dropped(1)
+		q.dropped(1)
 	}
 }
 
-// dropped counts events that the store will not have, and says so once.
-func (t *auditQueue) dropped(n int) {
-	t.mu.Lock()
-	t.lost += n
-	tell := !t.dropLogged
-	t.dropLogged = true
-	t.mu.Unlock()
-	if tell {
-		t.log.Error("audit events do not get into the store; they are in the log, and how many there were is said when it works again")
+// dropped counts events that will not be stored, and logs that once.
+func (q *auditQueue) dropped(n int) {
+	q.mu.Lock()
+	q.lost += n
+	first := !q.dropLogged
+	q.dropLogged = true
+	q.mu.Unlock()
+	if first {
+		q.log.Error("audit events do not get into the store; they are in the log, and how many there were is said when it works again")
 	}
 }
 
-// recovered says how many were lost, now that it works again.
-func (t *auditQueue) recovered() {
-	t.mu.Lock()
-	n := t.lost
-	t.lost, t.dropLogged = 0, false
-	t.mu.Unlock()
+// recovered logs how many events were dropped, now that the store works again.
+func (q *auditQueue) recovered() {
+	q.mu.Lock()
+	n := q.lost
+	q.lost, q.dropLogged = 0, false
+	q.mu.Unlock()
 	if n > 0 {
-		t.log.Error("audit events that are in the log did not get into the store", "events", n)
+		q.log.Error("audit events that are in the log did not get into the store", "events", n)
 	}
 }
 
 // run stores batches until end was called and the queue is empty.
-func (t *auditQueue) run() {
-	defer close(t.done)
+func (q *auditQueue) run() {
+	defer close(q.done)
 	for {
-		batch, more := t.gather()
+		batch, more := q.gather()
 		if len(batch) > 0 {
-			t.put(batch)
+			q.put(batch)
 		}
 		if !more {
-			t.recovered()
+			q.recovered()
 			return
 		}
 	}
 }
 
-// gather waits for a record and then, for a moment, for more of them. more is
-// false when end was called and this is the last.
-func (t *auditQueue) gather() (batch []AuditRecord, more bool) {
+// gather waits for a record and then auditPause for more. more is false when end
+// was called and this is the last batch.
+func (q *auditQueue) gather() (batch []AuditRecord, more bool) {
 	select {
-	case r := <-t.queue:
+	case r := <-q.queue:
 		batch = append(batch, r)
-	case <-t.ended:
-		return t.remaining(nil)
+	case <-q.ended:
+		return q.remaining(nil)
 	}
 	timer := time.NewTimer(auditPause)
 	defer timer.Stop()
 	for len(batch) < auditBatch {
 		select {
-		case r := <-t.queue:
+		case r := <-q.queue:
 			batch = append(batch, r)
 		case <-timer.C:
 			return batch, true
-		case <-t.ended:
-			return t.remaining(batch)
+		case <-q.ended:
+			return q.remaining(batch)
 		}
 	}
 	return batch, true
 }
 
 // remaining takes what is queued, without waiting.
-func (t *auditQueue) remaining(batch []AuditRecord) ([]AuditRecord, bool) {
+func (q *auditQueue) remaining(batch []AuditRecord) ([]AuditRecord, bool) {
 	for len(batch) < auditBatch {
 		select {
-		case r := <-t.queue:
+		case r := <-q.queue:
 			batch = append(batch, r)
 		default:
 			return batch, false
@@ -153,36 +153,36 @@ func (t *auditQueue) remaining(batch []AuditRecord) ([]AuditRecord, bool) {
 	return batch, true
 }
 
-// put stores a batch, and tries again until the end: then once more.
-func (t *auditQueue) put(batch []AuditRecord) {
+// put stores a batch. It retries until end is called, and then once more.
+func (q *auditQueue) put(batch []AuditRecord) {
 	for wait := auditRetry; ; wait = min(2*wait, auditRetryMax) {
-		last := t.closed()
-		err := t.write(batch)
+		last := q.closed()
+		err := q.write(batch)
 		switch {
 		case err == nil:
-			t.recovered()
+			q.recovered()
 			return
 		case last:
-			t.log.Error("audit events could not be stored at the end", "err", err)
-			t.dropped(len(batch) + t.drain())
+			q.log.Error("audit events could not be stored at the end", "err", err)
+			q.dropped(len(batch) + q.drain())
 			return
 		case wait == auditRetry:
-			t.log.Error("audit events could not be stored; it is tried again", "err", err)
+			q.log.Error("audit events could not be stored; it is tried again", "err", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-		case <-t.ended:
+		case <-q.ended:
 		}
 		timer.Stop()
 	}
 }
 
-// drain gives up what is queued and counts it.
-func (t *auditQueue) drain() (n int) {
+// drain discards what is queued and returns how much that was.
+func (q *auditQueue) drain() (n int) {
 	for {
 		select {
-		case <-t.queue:
+		case <-q.queue:
 			n++
 		default:
 			return n
@@ -190,22 +190,22 @@ func (t *auditQueue) drain() (n int) {
 	}
 }
 
-func (t *auditQueue) write(batch []AuditRecord) error {
+func (q *auditQueue) write(batch []AuditRecord) error {
 	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 	defer cancel()
-	return t.store.PutAudit(ctx, batch)
+	return q.store.PutAudit(ctx, batch)
 }
 
-func (t *auditQueue) closed() bool {
+func (q *auditQueue) closed() bool {
 	select {
-	case <-t.ended:
+	case <-q.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-// sweepAudit deletes what was kept for long enough.
+// sweepAudit deletes events that are older than AuditOptions.Keep.
 func (s *Service) sweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
 	if s.auditQueue == nil || limit <= 0 {
 		return 0, nil

@@ -15,9 +15,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestAuditEvents: everything that is to be told is told exactly once, with
-// who, what, when, from where and how it ended; the log and the store have the
-// same.
+// TestAuditEvents: each event is recorded exactly once, with who, what, when,
+// from where and the outcome; the log and the store have the same.
 func TestAuditEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range auditCases {
@@ -41,9 +40,9 @@ func TestAuditEvents(t *testing.T) {
 	}
 }
 
-// TestAuditTokenRefused: see TestRefreshRefused for the name of the event; the
-// provider of the harness has to answer 400.
-func TestAuditTokenRefused(t *testing.T) {
+// TestAuditRefreshTokenRefused: see TestRefreshRefused for the name of the
+// event; the provider of the harness has to answer 400.
+func TestAuditRefreshTokenRefused(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)
 	w.OP.SetFault(idp.Fault{
@@ -83,7 +82,7 @@ func TestAuditHoldsNoSecret(t *testing.T) {
 	back := b.Approve(w.OP, b.Begin("op", "link", "true"), "ada")
 	b.Get(back)
 	b.Login("nobody", "csrfToken", b.CSRF())
-	told(w.World, t, "op", url.Values{"logout_token": {logoutToken(w.World, t, "ada", nil)}})
+	postLogoutToken(w.World, t, "op", url.Values{"logout_token": {logoutToken(w.World, t, "ada", nil)}})
 	secrets := []string{mailed, ada, "ada@", "right", arena.Secret, arena.ClientSecret, arena.MustURL(t, back).Query().Get("code"), arena.MustURL(t, back).Query().Get("state")}
 	for _, v := range b.Cookies {
 		secrets = append(secrets, v)

@@ -79,10 +79,10 @@ func (s *auditStore) ListAccounts(ctx context.Context, id string) ([]authsvc.Acc
 // audited is a world whose audit events are collected.
 type audited struct {
 	*arena.World
-	store *auditStore
-	mu    sync.Mutex
-	told  []authsvc.AuditEvent
-	mark  int
+	store    *auditStore
+	mu       sync.Mutex
+	recorded []authsvc.AuditEvent
+	mark     int
 }
 
 func startAudited(t *testing.T, tune func(*authsvc.Config)) *audited {
@@ -94,7 +94,7 @@ func startAudited(t *testing.T, tune func(*authsvc.Config)) *audited {
 		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.told = append(w.told, e)
+			w.recorded = append(w.recorded, e)
 		}
 		if tune != nil {
 			tune(c)
@@ -109,13 +109,13 @@ func (w *audited) broken(method string) { w.store.broken.Store(method) }
 func (w *audited) events() []authsvc.AuditEvent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.told[w.mark:])
+	return slices.Clone(w.recorded[w.mark:])
 }
 
 func (w *audited) prepared() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark = len(w.told)
+	w.mark = len(w.recorded)
 }
 
 // user is the id of the user with an address.
@@ -141,8 +141,8 @@ func (w *audited) await(name string) {
 func (w *audited) judge(t *testing.T, want []brief, began time.Time) {
 	t.Helper()
 	got := w.events()
-	if last := len(got) - 1; last < 0 || got[last].Name != "service.stopped" || w.told[0].Name != "service.started" {
-		t.Fatalf("no start or no end: %+v", w.told)
+	if last := len(got) - 1; last < 0 || got[last].Name != "service.stopped" || w.recorded[0].Name != "service.started" {
+		t.Fatalf("no start or no end: %+v", w.recorded)
 	} else {
 		got = got[:last]
 	}
@@ -161,11 +161,11 @@ func (w *audited) judge(t *testing.T, want []brief, began time.Time) {
 		kept = append(kept, r.AuditEvent)
 	}
 	byRequest := cmpopts.SortSlices(func(a, b authsvc.AuditEvent) bool { return a.Name+a.RequestID < b.Name+b.RequestID })
-	if diff := cmp.Diff(w.told, kept, byRequest); diff != "" {
-		t.Errorf("stored (-told +stored):\n%s", diff)
+	if diff := cmp.Diff(w.recorded, kept, byRequest); diff != "" {
+		t.Errorf("stored (-called +stored):\n%s", diff)
 	}
-	if n := strings.Count(w.Logs.String(), " msg=audit event="); n != len(w.told) {
-		t.Errorf("%d lines of %d events", n, len(w.told))
+	if n := strings.Count(w.Logs.String(), " msg=audit event="); n != len(w.recorded) {
+		t.Errorf("%d lines of %d events", n, len(w.recorded))
 	}
 }
 

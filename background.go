@@ -9,22 +9,22 @@ import (
 	"authsvc/internal/uuid"
 )
 
-// background is what a service does beside requests.
+// background is the work of a service outside of requests.
 type background struct {
 	start         func(context.Context)
 	ctx           context.Context // stop ends it
 	stop          context.CancelFunc
-	sending       context.Context // of mails in hand, which outlive ctx; cancelSending ends it
+	sending       context.Context // of mails being sent, which outlive ctx; cancelSending ends it
 	cancelSending context.CancelFunc
 	workers       sync.WaitGroup
 	stopLogged    sync.Once // service.stopped is recorded
 
-	mu      sync.Mutex // guards running, and that no task begins after stop
-	running int        // tasks
+	mu      sync.Mutex // guards running, and the start of tasks against stop
+	running int        // number of tasks
 }
 
-// workOnStore starts what runs beside requests.
-func (s *Service) workOnStore(ctx context.Context) {
+// startWorkers starts the background work that needs a store.
+func (s *Service) startWorkers(ctx context.Context) {
 	if s.auditQueue != nil {
 		go s.auditQueue.run()
 	}
@@ -35,27 +35,28 @@ func (s *Service) workOnStore(ctx context.Context) {
 	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
 	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
 	s.background.workers.Go(func() { s.sweep(ctx) })
-	if s.revoked.kept {
+	if s.revoked.enabled {
 		s.background.workers.Go(func() { s.pollRevocations(ctx) })
 	}
 	if _, has := s.adapter.(Clock); has {
-		s.background.workers.Go(func() { s.keepClock(ctx) })
+		s.background.workers.Go(func() { s.pollClock(ctx) })
 	}
 }
 
-// Close ends the background work after what is in hand, and stores the audit
-// events that wait. It does not wait for requests: stop the http.Server first.
-// A mail that its server has not taken 2 s before the deadline of ctx goes back
-// to the queue, from where the next process sends it.
+// Close ends the background work and stores the queued audit events. Work in
+// progress is finished, unless ctx ends first: then Close returns its error.
+// Close does not wait for requests: stop the http.Server first. A mail that its
+// server has not accepted 2 s before the deadline of ctx goes back to the
+// queue, from which the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
-	s.endTasks()
-	defer s.endMails(ctx)()
+	s.stopTasks()
+	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		s.background.workers.Wait()
-		s.stopped()
+		s.finishAudit()
 	}()
 	select {
 	case <-done:
@@ -65,20 +66,22 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// giveBackTime is what is left of the time of Close when mails in hand go back
-// to the queue.
-const giveBackTime = 2 * time.Second
+// requeueTime is how long before the deadline of Close mails that are being sent
+// go back to the queue.
+const requeueTime = 2 * time.Second
 
-// endMails gives mails in hand back before ctx ends, unless stop is called.
-func (s *Service) endMails(ctx context.Context) (stop func() bool) {
+// requeueMails stops the sending of mails requeueTime before ctx ends, so that
+// they go back to the queue, unless stop is called.
+func (s *Service) requeueMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
-		return time.AfterFunc(time.Until(end)-giveBackTime, s.background.cancelSending).Stop
+		return time.AfterFunc(time.Until(end)-requeueTime, s.background.cancelSending).Stop
 	}
 	return context.AfterFunc(ctx, s.background.cancelSending)
 }
 
-// stopped comes after everything else that may have something to record.
-func (s *Service) stopped() {
+// finishAudit records the end and stores the queued audit events. It is called
+// after everything that may record.
+func (s *Service) finishAudit() {
 	s.flushRepeats()
 	s.background.stopLogged.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
 	if s.auditQueue != nil {
@@ -94,7 +97,7 @@ const (
 	sweepPause = 50 * time.Millisecond
 )
 
-// sweepLease is what the replica that sweeps holds; of many, one does.
+// sweepLease is the lease of the replica that sweeps.
 const sweepLease = "sweep"
 
 // sweep deletes expired records in small batches.
@@ -120,8 +123,9 @@ func (s *Service) sweep(ctx context.Context) {
 	}
 }
 
-// sweepBatch holds the lease for longer than the pause to the next sweep, so
-// that it changes hands only when the replica is gone.
+// sweepBatch deletes up to sweepBatch records under the lease. It takes that for
+// longer than the pause to the next sweep, so that another replica gets it only
+// when this one is gone. ErrConflict: another replica has it.
 func (s *Service) sweepBatch(ctx context.Context, replica string) (int, error) {
 	now := s.now()
 	if err := s.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
@@ -135,7 +139,7 @@ func (s *Service) sweepBatch(ctx context.Context, replica string) (int, error) {
 	return n + old, err
 }
 
-// endSweep lets another replica go on at once.
+// endSweep releases the lease, so that another replica can go on at once.
 func (s *Service) endSweep(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -144,15 +148,16 @@ func (s *Service) endSweep(replica string) {
 	}
 }
 
-// maxTasks bounds what runs beside requests on their behalf, in goroutines.
+// maxTasks bounds the goroutines of runTask.
 const maxTasks = 1000
 
-// errNoTask: the service is ending, or too much is under way.
+// errNoTask: runTask returned false.
 var errNoTask = errors.New("authsvc: the service is ending or too busy")
 
-// runTask runs what a request or a caller began and must not be cut short with
-// it. Close waits for it: life ends then, and with it every wait, but not the
-// call in hand. It reports whether run was taken on.
+// runTask runs work of a request that must not end with it, in the background.
+// Close cancels life and waits for run to return: its waits end with life, its
+// calls use detached. It reports false, and does not run, if the service is
+// ending or maxTasks run already.
 func (s *Service) runTask(what string, run func(life context.Context)) bool {
 	s.background.mu.Lock()
 	defer s.background.mu.Unlock()
@@ -172,14 +177,14 @@ func (s *Service) runTask(what string, run func(life context.Context)) bool {
 	return true
 }
 
-// endTasks takes on no more of them and ends their waits.
-func (s *Service) endTasks() {
+// stopTasks refuses new tasks and cancels their context.
+func (s *Service) stopTasks() {
 	s.background.mu.Lock()
 	defer s.background.mu.Unlock()
 	s.background.stop()
 }
 
-// sleep waits; false: life ended first.
+// sleep waits for d. It returns false if life ended first.
 func sleep(life context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -191,8 +196,8 @@ func sleep(life context.Context, d time.Duration) bool {
 	}
 }
 
-// detached is a context for one call of a task, which the end of the service
-// does not cut short.
+// detached returns a context with timeout d for one call of a task, which the
+// end of the service does not cancel.
 func detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), d)
 }

@@ -97,7 +97,7 @@ func (rq *request) refusedUnread() outcome {
 		return problem{status: http.StatusNotFound, text: "not found"}
 	}
 	if !rq.foreign() && !rq.sameSite() {
-		return rq.refusedCrossSite()
+		return rq.refuseCrossSite()
 	}
 	return rq.limited(bodySlotWait)
 }
@@ -178,8 +178,8 @@ func parseJSON(raw []byte) (map[string]string, any, error) {
 	return fields, data, nil
 }
 
-// Bodies of requests that are being read, in this process. They are few and
-// small, unless somebody begins thousands and ends none.
+// Limits of the request bodies that are read at the same time in this process,
+// against clients that start thousands and finish none.
 const (
 	maxBodies        = 1024 // at once
 	maxBodiesOfOne   = 64   // of one client
@@ -187,7 +187,7 @@ const (
 	bodySlotWait     = 5 * time.Second
 )
 
-// bodySlots are the places for them.
+// bodySlots count the bodies that are being read.
 type bodySlots struct {
 	all, refused *semaphore.Weighted
 
@@ -197,16 +197,16 @@ type bodySlots struct {
 
 type clientSlots struct {
 	places *semaphore.Weighted
-	users  int // requests that have a place or wait for one
+	users  int // requests that have a slot or wait for one
 }
 
 func newBodySlots() *bodySlots {
 	return &bodySlots{all: semaphore.NewWeighted(maxBodies), refused: semaphore.NewWeighted(maxBodiesRefused), clients: map[string]*clientSlots{}}
 }
 
-// acquire waits for a place, for a moment. Who gets one calls leave.
+// acquire waits up to bodySlotWait for a slot. If ok, leave releases it.
 func (b *bodySlots) acquire(ctx context.Context, client string) (leave func(), ok bool) {
-	// A client that has gone may have sent its request whole.
+	// A client that disconnected may have sent the whole request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodySlotWait)
 	defer cancel()
 	one := b.client(client)
@@ -226,7 +226,8 @@ func (b *bodySlots) acquire(ctx context.Context, client string) (leave func(), o
 	}, true
 }
 
-// tryAcquireRefused does not wait.
+// tryAcquireRefused acquires a slot for a request that will be refused, without
+// waiting.
 func (b *bodySlots) tryAcquireRefused() (leave func(), ok bool) {
 	return func() { b.refused.Release(1) }, b.refused.TryAcquire(1)
 }

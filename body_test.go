@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// An endless body begins, and does not end before it is told to.
+// An endless body begins, and does not end before the test ends it.
 type endless struct {
 	begun *atomic.Int64
 	end   chan struct{}

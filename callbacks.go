@@ -43,7 +43,7 @@ type Callbacks struct {
 	Session func(ctx context.Context, p SessionParams) (map[string]any, error)
 }
 
-// A SignInAttempt is what the SignIn callback judges.
+// A SignInAttempt is the argument of the SignIn callback.
 type SignInAttempt struct {
 	User    User    // the stored user if there is one, else what would be stored
 	Account Account // provider, type and provider account id; tokens at callbacks
@@ -76,8 +76,8 @@ type SessionParams struct {
 	Data    any    // with update: what the client sent, untrusted
 }
 
-// Events may only watch: they are called after the fact, their panics are
-// logged, and they cannot change or fail a request.
+// Events are called after the fact. They cannot change or fail a request; their
+// panics are logged.
 type Events struct {
 	SignIn        func(ctx context.Context, e SignInEvent)
 	SignOut       func(ctx context.Context, e SignOutEvent)
@@ -85,9 +85,9 @@ type Events struct {
 	UpdateUser    func(ctx context.Context, u User)
 	LinkAccount   func(ctx context.Context, u User, a Account)
 	UnlinkAccount func(ctx context.Context, u User, a Account)
-	// TokenRefused: the provider does not honour the account's refresh token
-	// any more, because it expired, was revoked, or was used before, which may
-	// mean that it was stolen. The stored tokens are out of use; a has none.
+	// TokenRefused: the provider refused the account's refresh token, because it
+	// expired, was revoked, or was used before, which may mean that it was
+	// stolen. The stored tokens are no longer used; a has none.
 	TokenRefused func(ctx context.Context, a Account)
 	Session      func(ctx context.Context, s *Session) // GET and POST session with a live session
 	Audit        func(ctx context.Context, e AuditEvent)

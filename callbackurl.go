@@ -7,16 +7,18 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// callbackURL is where the person goes in the end: the body's wish, else the
-// query's, else the cookie's, else the origin. It is always absolute.
+// callbackURL returns where the person goes in the end: callbackUrl of the body,
+// else of the query, else of the cookie, else the origin. It is absolute and
+// allowed.
 func (rq *request) callbackURL() string {
 	if rq.callbackTo == "" {
-		rq.callbackTo = rq.resolveCallback(rq.wantedCallback())
+		rq.callbackTo = rq.resolveCallbackURL(rq.requestedCallbackURL())
 	}
 	return rq.callbackTo
 }
 
-func (rq *request) wantedCallback() string {
+// requestedCallbackURL returns the callbackUrl of the request, unchecked.
+func (rq *request) requestedCallbackURL() string {
 	if rq.body != nil {
 		if v := rq.body.get("callbackUrl"); v != "" {
 			return v
@@ -25,12 +27,11 @@ func (rq *request) wantedCallback() string {
 	if v := rq.query("callbackUrl"); v != "" {
 		return v
 	}
-	return rq.keptCallbackURL()
+	return rq.callbackURLCookie()
 }
 
-// keptCallbackURL is what the callback-url cookie says. Anybody may have set
-// it: it is only a wish.
-func (rq *request) keptCallbackURL() string {
+// callbackURLCookie returns the value of the callback-url cookie, untrusted.
+func (rq *request) callbackURLCookie() string {
 	v, ok := rq.jar.get(rq.names.callbackURL)
 	if !ok || len(v) > maxCookie {
 		return ""
@@ -42,11 +43,11 @@ func (rq *request) keptCallbackURL() string {
 	return plain
 }
 
-// resolveCallback turns a wish into an allowed absolute URL; a refused wish
-// becomes the origin.
-func (rq *request) resolveCallback(want string) string {
+// resolveCallbackURL returns an allowed absolute URL for want, the origin if it
+// is refused.
+func (rq *request) resolveCallbackURL(want string) string {
 	if rq.callbacks.Redirect != nil && want != "" {
-		if to, ok := rq.askRedirect(want); ok {
+		if to, ok := rq.redirectCallback(want); ok {
 			return to
 		}
 		return rq.origin
@@ -57,8 +58,9 @@ func (rq *request) resolveCallback(want string) string {
 	return rq.origin
 }
 
-// askRedirect asks the Redirect callback, which alone may leave the list.
-func (rq *request) askRedirect(want string) (to string, ok bool) {
+// redirectCallback calls the Redirect callback, which alone may leave the
+// allowed origins.
+func (rq *request) redirectCallback(want string) (to string, ok bool) {
 	defer rq.recovered("redirect callback", func() { to, ok = "", false })
 	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
 	if strings.HasPrefix(to, "/") {
@@ -82,9 +84,9 @@ func (s *Service) allowedURL(want string) (string, bool) {
 	return clean, ok && s.origins.redirect[origin]
 }
 
-// keepCallbackURL stores the destination for a later step of this browser. One
-// that no cookie can hold, having hundreds of semicolons, is not kept, and
-// neither is the one before.
+// keepCallbackURL stores the destination in a cookie for a later step. One that
+// is too long for it, having hundreds of semicolons, is not stored, and the
+// cookie is expired.
 func (rq *request) keepCallbackURL() {
 	room := maxCookie - len(rq.names.callbackURL)
 	to := url.QueryEscape(rq.callbackURL())
@@ -101,9 +103,9 @@ func (rq *request) keepCallbackURL() {
 	}
 }
 
-// keepAskedCallbackURL is keepCallbackURL for a POST that is refused but may be
-// tried again: a destination that it names is not lost.
-func (rq *request) keepAskedCallbackURL() {
+// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but
+// may be tried again: a destination that it names is not lost.
+func (rq *request) keepRequestedCallbackURL() {
 	if rq.body.get("callbackUrl") != "" {
 		rq.keepCallbackURL()
 	}

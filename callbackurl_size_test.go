@@ -68,9 +68,9 @@ func fitting(t *testing.T, a *browser.Answer) *browser.Answer {
 	return a
 }
 
-// TestLongCallbackURLIsOfTheAttempt: a destination that is only in its cookie
+// TestLongCallbackURLMatchesAttempt: a destination that is only in its cookie
 // counts if it is the one of the attempt.
-func TestLongCallbackURLIsOfTheAttempt(t *testing.T) {
+func TestLongCallbackURLMatchesAttempt(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
 	b := w.Browser()
@@ -81,9 +81,9 @@ func TestLongCallbackURLIsOfTheAttempt(t *testing.T) {
 	}
 }
 
-// TestRefusedKeepsDestination: a token that is not that of the cookie, and too
+// TestRefusalKeepsCallbackURL: a token that is not that of the cookie, and too
 // many attempts, do not lose where the person wanted to go.
-func TestRefusedKeepsDestination(t *testing.T) {
+func TestRefusalKeepsCallbackURL(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
 		limited := func(c *authsvc.Config) { c.RateLimit.SignIn = authsvc.Rate{N: 1, Per: 3600e9} }

@@ -11,50 +11,49 @@ import (
 
 // Times of the clock.
 const (
-	clockEvery  = 30 * time.Second
-	clockTries  = 3                      // of which the quickest answer counts
-	clockSlack  = 250 * time.Millisecond // a smaller difference is not corrected
-	clockWarn   = 2 * time.Second
-	clockMost   = 30 * time.Second // a larger difference makes the service unready
-	clockAnswer = 2 * time.Second  // longest wait for the store
+	clockInterval  = 30 * time.Second
+	clockTries     = 3                      // the quickest answer counts
+	clockTolerance = 250 * time.Millisecond // a smaller difference is not corrected
+	clockWarn      = 2 * time.Second
+	clockMaxOffset = 30 * time.Second // a larger difference makes the service unready
+	clockTimeout   = 2 * time.Second  // longest wait for the store
 )
 
 // A storeClock is the difference between the clock of the store, which all
 // replicas go by, and that of this process.
 type storeClock struct {
-	ahead  atomic.Int64 // of the store, in nanoseconds, as it is applied
-	seen   atomic.Int64 // as it was measured last
-	warned atomic.Bool
+	offset   atomic.Int64 // store minus process, in nanoseconds, as applied
+	measured atomic.Int64 // as last measured
+	warned   atomic.Bool
 }
 
-// now is the time by the store's clock: what is stored, and what is compared
-// with that, are times of this one clock. Waits within the process go by its
-// own.
+// now returns the time of the store's clock, which all stored times, and those
+// compared with them, are of. Waits within the process go by its own clock.
 func (s *Service) now() time.Time {
 	now := time.Now()
-	if ahead := s.clock.ahead.Load(); ahead != 0 {
+	if ahead := s.clock.offset.Load(); ahead != 0 {
 		return now.Add(time.Duration(ahead)).Round(0)
 	}
 	return now
 }
 
-// byStore is a time by the clock of this process, in seconds since 1970, by the
-// store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
-func (c *storeClock) byStore(at int64) int64 {
+// toStoreTime is a time by the clock of this process, in seconds since 1970, by
+// the store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
+func (c *storeClock) toStoreTime(at int64) int64 {
 	if at == 0 {
 		return 0
 	}
-	return time.Unix(at, 0).Add(time.Duration(c.ahead.Load())).Unix()
+	return time.Unix(at, 0).Add(time.Duration(c.offset.Load())).Unix()
 }
 
-// setClock measures the difference. The store is asked some times, since an
-// answer that took long tells little.
-func (s *Service) setClock(ctx context.Context) error {
+// measureClock measures the offset and applies it. The store is asked clockTries
+// times, since a slow answer is imprecise.
+func (s *Service) measureClock(ctx context.Context) error {
 	store, has := s.adapter.(Clock)
 	if !has {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, clockAnswer)
+	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
 	var ahead, best time.Duration = 0, math.MaxInt64
 	var errs []error
@@ -78,12 +77,12 @@ func (s *Service) setClock(ctx context.Context) error {
 }
 
 func (s *Service) applyClock(ahead time.Duration) {
-	s.clock.seen.Store(int64(ahead))
-	if applied := time.Duration(s.clock.ahead.Load()); (ahead - applied).Abs() > clockSlack {
-		s.clock.ahead.Store(int64(ahead))
+	s.clock.measured.Store(int64(ahead))
+	if applied := time.Duration(s.clock.offset.Load()); (ahead - applied).Abs() > clockTolerance {
+		s.clock.offset.Store(int64(ahead))
 	}
-	if ahead.Abs() <= clockSlack {
-		s.clock.ahead.Store(0)
+	if ahead.Abs() <= clockTolerance {
+		s.clock.offset.Store(0)
 	}
 	far := ahead.Abs() > clockWarn
 	if was := s.clock.warned.Swap(far); far && !was {
@@ -92,20 +91,20 @@ func (s *Service) applyClock(ahead time.Duration) {
 	}
 }
 
-// clockReady is an error when the clocks differ by more than half a minute:
-// then somebody has to look.
+// clockReady returns an error if the clocks differ by more than clockMaxOffset:
+// an operator has to act.
 func (s *Service) clockReady() error {
-	ahead := time.Duration(s.clock.seen.Load())
-	if ahead.Abs().Round(time.Second) > clockMost {
+	ahead := time.Duration(s.clock.measured.Load())
+	if ahead.Abs().Round(time.Second) > clockMaxOffset {
 		return fmt.Errorf("the clock of this machine and that of the store differ by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
 	}
 	return nil
 }
 
-// keepClock measures until ctx ends.
-func (s *Service) keepClock(ctx context.Context) {
-	for sleep(ctx, clockEvery) {
-		if err := s.setClock(ctx); err != nil && ctx.Err() == nil {
+// pollClock measures the offset every clockInterval until ctx ends.
+func (s *Service) pollClock(ctx context.Context) {
+	for sleep(ctx, clockInterval) {
+		if err := s.measureClock(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("the clock of the store could not be read", "err", err)
 		}
 	}

@@ -103,10 +103,10 @@ func TestStoreClock(t *testing.T) {
 	}
 }
 
-// TestStoreClockIsMeasured: of some answers the quickest counts, a clock that
+// TestStoreClockMeasurement: of some answers the quickest counts, a clock that
 // jumps is noticed within half a minute, and a store that does not tell leaves
 // what is known.
-func TestStoreClockIsMeasured(t *testing.T) {
+func TestStoreClockMeasurement(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, store, logs, written := clockedService(t, 10*time.Second, 600*time.Millisecond, 8*time.Millisecond, 400*time.Millisecond)
@@ -127,7 +127,7 @@ func TestStoreClockIsMeasured(t *testing.T) {
 		time.Sleep(32 * time.Second)
 		near(-40 * time.Second)
 		if !strings.Contains(logs(), "clock of the store could not be read") {
-			t.Error("nobody is told")
+			t.Error("nothing was logged")
 		}
 		store.down.Store(false)
 		store.ahead.Store(0)
@@ -142,9 +142,9 @@ func TestStoreClockIsMeasured(t *testing.T) {
 	})
 }
 
-// TestTokensEndByTheStoreClock: when a provider's access token ends is stored
+// TestTokenExpiryUsesStoreClock: when a provider's access token ends is stored
 // by the clock that it is compared with, after sign-ins and refreshes.
-func TestTokensEndByTheStoreClock(t *testing.T) {
+func TestTokenExpiryUsesStoreClock(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{0, 25 * time.Second, -25 * time.Second} {
 		t.Run(ahead.String(), func(t *testing.T) {

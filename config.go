@@ -95,8 +95,8 @@ const (
 	StrategyJWT      Strategy = "jwt"      // in the cookie, encrypted
 )
 
-// FirstProof is what becomes of what a user had before an e-mail link first
-// proved the address.
+// FirstProof says what happens to the accounts and sessions of a user when an
+// e-mail link first proves the address.
 type FirstProof string
 
 // What the first proof does.
@@ -105,8 +105,8 @@ const (
 	FirstProofKeep   FirstProof = "keep"   // they stay
 )
 
-// StaleRevocations is what becomes of JWT sessions while it is not known which
-// were revoked.
+// StaleRevocations says what happens to JWT sessions while the revocation log
+// cannot be read.
 type StaleRevocations string
 
 // What to do meanwhile.
@@ -115,7 +115,7 @@ const (
 	StaleRevocationsAccept StaleRevocations = "accept" // let them in
 )
 
-// ProviderTokens is how tokens of identity providers are kept.
+// ProviderTokens says how tokens of identity providers are stored.
 type ProviderTokens string
 
 // The ways to keep them.

@@ -31,11 +31,11 @@ func compile(c *Config) (*Service, *builder) {
 		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkWords, checkTokenStorage, checkAudit,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
 	} {
 		check(b, s)
 	}
-	b.base, b.http, b.openIDType = s.base, client(c), s.dialect.openIDType
+	b.base, b.http, b.openIDType = s.base, newHTTPClient(c), s.dialect.openIDType
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // others may use it
@@ -45,10 +45,10 @@ func compile(c *Config) (*Service, *builder) {
 	s.flows, s.positions = flows, b.positions
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
-		s.describe(order)
+		s.describeProviders(order)
 		s.background.ctx, s.background.stop = context.WithCancel(context.Background())
 		s.background.sending, s.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
-		s.seals(c)
+		s.deriveKeys(c)
 	}
 	return s, b
 }
@@ -63,18 +63,18 @@ func checkCompat(b *builder, s *Service) {
 
 func checkURL(b *builder, s *Service) {
 	raw := b.config.URL
-	const mend = "write the public address, such as https://app.example.com or https://app.example.com/my/auth"
+	const fix = "write the public address, such as https://app.example.com or https://app.example.com/my/auth"
 	if raw == "" {
-		b.fail("URL", "is missing", mend)
+		b.fail("URL", "is missing", fix)
 		return
 	}
 	u, err := neturl.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || weburl.Origin(u) == "" {
-		b.fail("URL", fmt.Sprintf("%q is not an address with http or https", printable(raw, 80)), mend)
+		b.fail("URL", fmt.Sprintf("%q is not an address with http or https", printable(raw, 80)), fix)
 		return
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
-		b.fail("URL", "has more than scheme, host, port and a plain path", mend)
+		b.fail("URL", "has more than scheme, host, port and a plain path", fix)
 		return
 	}
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
@@ -130,7 +130,7 @@ func checkSession(b *builder, s *Service) {
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case StrategyDatabase:
 		b.needStorage("Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
-		s.revoked.kept = false // none of them is asked
+		s.revoked.enabled = false // none of them is asked
 		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
 	case StrategyJWT:
 		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
@@ -150,7 +150,7 @@ func checkOrigins(b *builder, s *Service) {
 		}
 	}
 	for i, raw := range b.config.TrustedOrigins {
-		key := fmt.Sprintf("trusted_origins[%d]", i)
+		key := fmt.Sprintf("TrustedOrigins[%d]", i)
 		origin, ok := weburl.ExactOrigin(raw)
 		switch {
 		case !ok:
@@ -290,7 +290,7 @@ func checkRateLimit(b *builder, s *Service) {
 		}
 	}
 	if r.Disabled {
-		b.warn("rate limits are off (rate_limit.enabled: false): passwords, links and addresses can be tried without end")
+		b.warn("rate limits are off: passwords, links and addresses can be tried without end")
 	}
 	s.limits, s.repeats = newLimits(r), newRepeats(r.Disabled)
 	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
@@ -316,7 +316,7 @@ func checkProxies(b *builder, s *Service) {
 	}
 }
 
-func checkWords(b *builder, s *Service) {
+func checkEnums(b *builder, s *Service) {
 	c := b.config
 	switch c.FirstProof {
 	case "":
@@ -328,7 +328,7 @@ func checkWords(b *builder, s *Service) {
 		b.fail("FirstProof", "is not known", "use strict or keep")
 	}
 	if s.policy.keepFirstProof {
-		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive (first_proof: keep)")
+		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive")
 	}
 	switch c.StaleRevocations {
 	case "", StaleRevocationsRefuse, StaleRevocationsAccept:

@@ -1,8 +1,10 @@
 package authsvc_test
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,8 +12,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestConfigErrorsInOrder: the same mistakes come in the same order.
-func TestConfigErrorsInOrder(t *testing.T) {
+// TestConfigErrorOrder: the same mistakes come in the same order.
+func TestConfigErrorOrder(t *testing.T) {
 	t.Parallel()
 	var first string
 	for range 30 {
@@ -31,9 +33,29 @@ func TestConfigErrorsInOrder(t *testing.T) {
 	}
 }
 
-// TestURLWithEscapes: a path that is served otherwise than it is printed is
-// refused.
-func TestURLWithEscapes(t *testing.T) {
+// TestConfigErrorFields: the mistakes in lists name the field of Config and the
+// element.
+func TestConfigErrorFields(t *testing.T) {
+	t.Parallel()
+	_, err := authsvc.New(authsvc.Config{
+		URL:              "https://app.test",
+		Secrets:          []string{strings.Repeat("0123456789abcdef", 2)},
+		Providers:        []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}},
+		AllowedRedirects: []string{"https://a.test", "b.test"},
+		TrustedOrigins:   []string{"c.test", "https://other.example"},
+	})
+	var fields []string
+	for _, e := range authsvc.ConfigErrors(err) {
+		fields = append(fields, e.Field)
+	}
+	if want := []string{"AllowedRedirects[1]", "TrustedOrigins[0]", "TrustedOrigins[1]"}; !slices.Equal(fields, want) {
+		t.Errorf("%q, want %q: %v", fields, want, err)
+	}
+}
+
+// TestConfigURLWithEscapes: a path that is served otherwise than it is printed
+// is refused.
+func TestConfigURLWithEscapes(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
 		config := arena.EnterOffline(t, nil).Config
@@ -48,9 +70,9 @@ func TestURLWithEscapes(t *testing.T) {
 	}
 }
 
-// TestLoopbackMeansOneThing: a host is this machine, for which http is enough,
+// TestLoopbackHosts: a host is this machine, for which http is enough,
 // for the service's own address and for its providers alike.
-func TestLoopbackMeansOneThing(t *testing.T) {
+func TestLoopbackHosts(t *testing.T) {
 	t.Parallel()
 	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
 		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
@@ -68,8 +90,8 @@ func TestLoopbackMeansOneThing(t *testing.T) {
 	}
 }
 
-// TestWarnedAtStart: what switches a protection off, or does nothing, is said.
-func TestWarnedAtStart(t *testing.T) {
+// TestStartWarnings: what switches a protection off, or does nothing, is said.
+func TestStartWarnings(t *testing.T) {
 	t.Parallel()
 	proxies := func(list ...string) func(*authsvc.Config) {
 		return func(c *authsvc.Config) {

@@ -52,9 +52,9 @@ type builder struct {
 }
 
 // fail records a mistake at key, relative to the current place.
-func (b *builder) fail(key, problem, mend string) {
+func (b *builder) fail(key, problem, fix string) {
 	key = strings.TrimSuffix(b.prefix+key, ".")
-	b.mistakes = append(b.mistakes, &ConfigError{Field: key, Problem: problem, Fix: mend})
+	b.mistakes = append(b.mistakes, &ConfigError{Field: key, Problem: problem, Fix: fix})
 }
 
 // warn records something to say at every start.

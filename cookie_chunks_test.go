@@ -10,9 +10,9 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// TestSmallSessionOverChunks: whoever signs in with a small session while
+// TestSmallSessionExpiresChunks: whoever signs in with a small session while
 // having one of several chunks keeps none of them.
-func TestSmallSessionOverChunks(t *testing.T) {
+func TestSmallSessionExpiresChunks(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){
 		"none": nil,

@@ -13,9 +13,9 @@ import (
 	"authsvc/internal/uuid"
 )
 
-// Times of a lease that keeps one piece of work from all other replicas.
+// Times of a lease, under which one replica works.
 const (
-	leaseFor     = 30 * time.Second // lapses so long after its holder died
+	leaseFor     = 30 * time.Second // until it lapses when its holder has died
 	leaseRenew   = 10 * time.Second
 	leaseWait    = 20 * time.Second // longest wait for one
 	leasePoll    = 50 * time.Millisecond
@@ -54,9 +54,9 @@ func (s *Service) takeLease(ctx context.Context, name, holder string) error {
 	return s.adapter.Lease(ctx, name, holder, now, now.Add(leaseFor))
 }
 
-// holdLease renews a lease until release is called. A process that slept for
-// longer than the lease may find that another has it: that is logged, and what
-// is under way must bear it.
+// holdLease renews a lease until release is called. If the process was suspended
+// for longer than leaseFor, another may have the lease: that is logged, and the
+// work must be safe even then.
 func (s *Service) holdLease(ctx context.Context, name, holder string) (release func()) {
 	held, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -82,9 +82,9 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 // maxReplays bounds the keys that replayCache remembers.
 const maxReplays = 100_000
 
-// replayCache is the single-use set of a service without storage: bounded, and of
-// this process only, which docs say. It is also used for what is to be done
-// once a while.
+// A replayCache records keys until they expire. It is the bounded single-use set
+// of a service without storage, for this process only, and limits what is done
+// or logged once in a while.
 type replayCache struct {
 	mu   sync.Mutex
 	keys map[string]time.Time
@@ -94,36 +94,36 @@ func newReplayCache() *replayCache { return &replayCache{keys: map[string]time.T
 
 // use records key; ErrConflict if it was used before. A full set refuses:
 // forgetting keys would let a replay through.
-func (o *replayCache) use(key string, now, expires time.Time) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if e, ok := o.keys[key]; ok && now.Before(e) {
+func (c *replayCache) use(key string, now, expires time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.keys[key]; ok && now.Before(e) {
 		return ErrConflict
 	}
-	if len(o.keys) >= maxReplays {
-		for k, e := range o.keys {
+	if len(c.keys) >= maxReplays {
+		for k, e := range c.keys {
 			if !now.Before(e) {
-				delete(o.keys, k)
+				delete(c.keys, k)
 			}
 		}
-		if len(o.keys) >= maxReplays {
+		if len(c.keys) >= maxReplays {
 			return ErrQueueFull
 		}
 	}
-	o.keys[key] = expires
+	c.keys[key] = expires
 	return nil
 }
 
 // forget lets key be used again.
-func (o *replayCache) forget(key string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.keys, key)
+func (c *replayCache) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keys, key)
 }
 
-// nameOf is a name in the store for what is not to be read there, such as whom
-// a lease or a rate limit is about. It depends on no secret: replicas that are
-// about to change theirs still have to meet.
+// nameOf hashes parts into the name of a lease or a rate limit, so that the
+// store has no personal data there. It depends on no secret, since replicas
+// have to agree on it while secrets are rotated.
 func nameOf(kind string, parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {

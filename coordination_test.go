@@ -46,7 +46,7 @@ func end(w *arena.World, t *testing.T) {
 }
 
 // A rate limit is one for all replicas of a store, and of each its own without.
-func TestRateLimitIsShared(t *testing.T) {
+func TestRateLimitSharedByReplicas(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		store func() authsvc.Adapter
@@ -157,7 +157,7 @@ func (u *unlinking) CreateSession(ctx context.Context, s authsvc.SessionRecord) 
 
 // A sign-in does not outlive the account that it rests on, whenever that is
 // removed.
-func TestUnlinkDuringSignIn(t *testing.T) {
+func TestAccountRemovedDuringSignIn(t *testing.T) {
 	t.Parallel()
 	unlink := func(ctx context.Context, a authsvc.Adapter) error {
 		u, err := a.GetUserByAccount(ctx, "op", "alan")

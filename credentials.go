@@ -59,7 +59,7 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 }
 
 // limit counts the attempt against the client and the account it tries. Past
-// the account's limit it is late, not refused: strangers may have used it up.
+// the account's limit it is queued, not refused: strangers may have used it up.
 func (f *credentialsFlow) limit(rq *request, account string) outcome {
 	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
 		return rq.limited(wait)

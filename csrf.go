@@ -22,10 +22,10 @@ type csrfTokens interface {
 	open(cookie, sid string) (token string, ok bool)
 }
 
-// browserPart is the first half of a token, which the browser's next one begins
-// with: what hangs on it, a sign-in that waits for a provider, outlives the
-// session. The second half is fresh in every token. Each has 126 random bits or
-// more.
+// browserPart returns the first half of a token, with which the browser's next
+// token begins: attempts that wait for a provider are bound to it, and so
+// outlive the session. The second half is new in every token. Each has at least
+// 126 random bits.
 func browserPart(token string) string { return token[:len(token)/2] }
 
 // boundCSRF signs with a key of its own and binds the token to the session.
@@ -86,7 +86,7 @@ func hashHex(token, secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sameSecret compares in a time that does not tell where a and b differ.
+// sameSecret compares in constant time.
 func sameSecret(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -130,9 +130,9 @@ func (rq *request) setCSRF(sid string) {
 	rq.setCookie(cookie{name: rq.names.csrf, value: value})
 }
 
-// csrfBrowserPart is what the browser's next token begins with, "" for something
-// new. A token that does not verify is carried on only for the sake of an
-// attempt that may still end with it; it comes from a planted cookie else.
+// csrfBrowserPart returns what the browser's next token begins with, "" for a
+// new part. That of a token which does not verify, and may have been planted,
+// is used only if a pending attempt is bound to it.
 func (rq *request) csrfBrowserPart() string {
 	if token := rq.csrfToken(); token != "" {
 		return browserPart(token)
@@ -147,8 +147,8 @@ func (rq *request) csrfBrowserPart() string {
 	return ""
 }
 
-// csrfOK is the verdict of the double submit: the body repeats the token that
-// the signed cookie vouches for. Query strings and headers never count.
+// csrfOK reports whether the body has the token of the signed cookie (double
+// submit). Query strings and headers never count.
 func (rq *request) csrfOK() bool {
 	token := rq.csrfToken()
 	return token != "" && rq.body != nil &&

@@ -31,9 +31,9 @@ func TestOutsideBasePath(t *testing.T) {
 	}
 }
 
-// TestErrorWordsInAnyCase: in compat modes pages explain a word however it is
+// TestErrorCodesInAnyCase: in compat modes pages explain a word however it is
 // spelled; in the other they do not, and what is not a word never becomes one.
-func TestErrorWordsInAnyCase(t *testing.T) {
+func TestErrorCodesInAnyCase(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
 		b := w.Browser()

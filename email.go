@@ -86,7 +86,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.askSignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
+	to, err := rq.signInCallback(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)
@@ -95,7 +95,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		return redirect{to: to}
 	}
 	known := rq.hasDeviceCookie(f.deviceKey(address))
-	// Counted whatever the callback said: it must not show in the time taken.
+	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
 		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
@@ -110,8 +110,9 @@ func (f *emailFlow) account(address string) Account {
 	return Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
 }
 
-// request does the same work whether or not a mail goes out: without one,
-// because of withheld, it stores a token that nobody knows.
+// request does the same work whether or not a mail goes out. If withheld has a
+// name, no mail is sent, for the reason in it, and nobody learns the stored
+// token.
 func (f *emailFlow) request(rq *request, address string, known bool, withheld AuditEvent) outcome {
 	send := withheld.Name == ""
 	plain := seal.Token()
@@ -133,7 +134,7 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	if send {
 		withheld.Name = "email.requested"
 	}
-	rq.audit(withheld.Name, withheld.Code, withheld.Reason) // before what becomes of the mail
+	rq.audit(withheld.Name, withheld.Code, withheld.Reason) // before events of the mail queue
 	if send {
 		rq.mails.wake()
 	} else {
@@ -164,10 +165,10 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 	return []byte(value), err
 }
 
-// limitMail counts the link against what the client, its network and the mailbox
-// may have. Past that no mail goes out, for the event that is returned, and the
-// answer is the same. A browser known to the address has counts of its own, so
-// that strangers do not use up its owner's.
+// limitMail counts the link against the limits of the client, its network and
+// the mailbox. Past one of them no mail is sent, and the event that is returned
+// says why; the answer does not show it. A known device has counts of its own,
+// so that strangers do not use up the owner's.
 func (rq *request) limitMail(mailbox string, known bool) (withheld AuditEvent) {
 	whose := ""
 	if known {
@@ -212,16 +213,16 @@ func (f *emailFlow) complete(rq *request) outcome {
 			return out
 		}
 	}
-	// Looking at the confirm page is free.
+	// The confirmation page is not counted.
 	if wait, ok := rq.permit(rq.limits.link, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
 	return f.redeem(rq, token, address)
 }
 
-// confirm returns the page that asks first, or nil if nobody needs asking: the
-// browser holds the sealed cookie of this very request, a person navigated
-// here, and nobody else is signed in.
+// confirm returns the page that asks for confirmation. It returns nil if the
+// browser has the sealed cookie of this very request, a person navigated here,
+// and no other user is signed in.
 func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	s, err := rq.current()
 	if err != nil {
@@ -238,7 +239,7 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
 }
 
-// redeem takes the token, once, and hands the proof to login.
+// redeem takes the token, once, and returns the identity that it proves.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	t, err := rq.takeLink(address, token)
 	switch {
@@ -257,7 +258,7 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.deviceKey(address)}
 }
 
-// takeLink uses up the link's token, under whichever secret it was stored.
+// takeLink takes the link's token, whichever secret it was stored under.
 func (rq *request) takeLink(address, token string) (t VerificationToken, err error) {
 	for _, stored := range rq.linkDigests(token, rq.now) {
 		if t, err = rq.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, ErrNotFound) {
@@ -274,7 +275,7 @@ func (e *Email) build(b *builder) flow {
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
 		limit: func(l *limits) *limiter { return l.link }}
-	b.needStorage("", "is email, but there is no storage", "links are withheld in the store; set Adapter")
+	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}
@@ -294,7 +295,7 @@ func (e *Email) build(b *builder) flow {
 	return f
 }
 
-// emailRequest is what a browser remembers of a link that it asked for.
+// An emailRequest is a link that this browser requested, as its cookie has it.
 type emailRequest struct {
 	Address     string `json:"a"`
 	Token       string `json:"t"` // digest of the link's token

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Mails for which rate_limit.email_total has no room wait for a turn. A drop
-// that nobody sees would be a switch by which strangers turn sign-in off.
+// Mails past RateLimit.EmailTotal wait for a turn. If they were dropped,
+// strangers could turn e-mail sign-in off.
 const (
 	maxWaitingMails     = 1024            // in this process
 	maxWaitingPerClient = 4               // of one client
-	waitingPoll         = 5 * time.Second // longest wait between looks at the line
+	waitingPoll         = 5 * time.Second // longest wait between polls
 )
 
-// A waitingMail is in the store and due when its link has expired, so that no
+// A waitingMail is in the store, due only when its link expires, so that no
 // worker claims it before its turn.
 type waitingMail struct {
 	mail Mail
 	queuedMail
 }
 
-// A fairQueue is the line of this process. Clients have their turns one after
-// another, whatever the number of mails that each has waiting.
+// A fairQueue holds the waiting mails of this process. Clients take turns (round
+// robin), whatever the number of mails that each has waiting.
 type fairQueue struct {
 	mu      sync.Mutex
 	clients map[string][]waitingMail
-	turns   []string // clients that wait, the next one first
+	turns   []string // waiting clients, next first
 	waiting int
-	sharers int // services that have the line: more than one during a reload
+	sharers int // services that use the queue: more than one during a reload
 	signal  chan struct{}
 }
 
@@ -37,102 +37,102 @@ func newFairQueue() *fairQueue {
 	return &fairQueue{clients: map[string][]waitingMail{}, signal: make(chan struct{}, 1)}
 }
 
-func (l *fairQueue) length() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting
+func (q *fairQueue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
 }
 
-func (l *fairQueue) empty() bool { return l.length() == 0 }
+func (q *fairQueue) empty() bool { return q.length() == 0 }
 
-// share counts who has the line by one more, or one less, and returns how many
-// there are then.
-func (l *fairQueue) share(by int) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sharers += by
-	return l.sharers
+// share adds by to the number of services that use the queue, and returns it.
+func (q *fairQueue) share(by int) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sharers += by
+	return q.sharers
 }
 
-// wake lets whoever gives turns look at the line.
-func (l *fairQueue) wake() {
+// wake makes runWaiting look at the queue.
+func (q *fairQueue) wake() {
 	select {
-	case l.signal <- struct{}{}:
+	case q.signal <- struct{}{}:
 	default:
 	}
 }
 
-// enter puts a mail at the end of its client's and returns the one that has to
-// go for want of room: this one, or one of the client that has the most.
-func (l *fairQueue) enter(m waitingMail) (out []waitingMail) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := l.clients[m.Client]
+// enter adds a mail to its client's and returns the mails that are dropped for
+// lack of room: this one, or one of the client that has the most.
+func (q *fairQueue) enter(m waitingMail) (out []waitingMail) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.clients[m.Client]
 	if len(list) >= maxWaitingPerClient {
 		return []waitingMail{m}
 	}
-	if l.waiting >= maxWaitingMails {
-		out = append(out, l.dropFromLongest())
-		list = l.clients[m.Client]
+	if q.waiting >= maxWaitingMails {
+		out = append(out, q.dropFromLongest())
+		list = q.clients[m.Client]
 	}
 	if len(list) == 0 {
-		l.turns = append(l.turns, m.Client)
+		q.turns = append(q.turns, m.Client)
 	}
-	l.clients[m.Client] = append(list, m)
-	l.waiting++
-	l.wake()
+	q.clients[m.Client] = append(list, m)
+	q.waiting++
+	q.wake()
 	return out
 }
 
-// dropFromLongest removes the last mail of the client that has the most; of several
-// the order of the map, which is of chance, decides.
-func (l *fairQueue) dropFromLongest() waitingMail {
+// dropFromLongest removes the last mail of the client that has the most; of
+// several clients a random one.
+func (q *fairQueue) dropFromLongest() waitingMail {
 	most := ""
-	for client, list := range l.clients {
-		if len(list) > len(l.clients[most]) {
+	for client, list := range q.clients {
+		if len(list) > len(q.clients[most]) {
 			most = client
 		}
 	}
-	list := l.clients[most]
+	list := q.clients[most]
 	last := list[len(list)-1]
-	l.keep(most, list[:len(list)-1])
-	l.waiting--
+	q.set(most, list[:len(list)-1])
+	q.waiting--
 	return last
 }
 
-// keep sets what a client has waiting.
-func (l *fairQueue) keep(client string, list []waitingMail) {
+// set replaces the waiting mails of a client.
+func (q *fairQueue) set(client string, list []waitingMail) {
 	if len(list) > 0 {
-		l.clients[client] = list
+		q.clients[client] = list
 		return
 	}
-	delete(l.clients, client)
-	l.turns = slices.DeleteFunc(l.turns, func(c string) bool { return c == client })
+	delete(q.clients, client)
+	q.turns = slices.DeleteFunc(q.turns, func(c string) bool { return c == client })
 }
 
-// next removes the mail whose turn it is; its client's next turn is the last.
-func (l *fairQueue) next() (m waitingMail, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting == 0 {
+// next removes and returns the mail whose turn it is; its client goes to the
+// end.
+func (q *fairQueue) next() (m waitingMail, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting == 0 {
 		return m, false
 	}
-	client := l.turns[0]
-	list := l.clients[client]
+	client := q.turns[0]
+	list := q.clients[client]
 	m = list[0]
-	l.waiting--
-	l.keep(client, list[1:])
+	q.waiting--
+	q.set(client, list[1:])
 	if len(list) > 1 {
-		l.turns = append(l.turns[1:], client)
+		q.turns = append(q.turns[1:], client)
 	}
 	return m, true
 }
 
-// expired removes the mails whose links are.
-func (l *fairQueue) expired(now time.Time) (out []waitingMail) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for client, list := range l.clients {
+// expired removes and returns the mails whose links have expired.
+func (q *fairQueue) expired(now time.Time) (out []waitingMail) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for client, list := range q.clients {
 		var live []waitingMail
 		for _, m := range list {
 			if now.Before(m.mail.Expires) {
@@ -142,16 +142,16 @@ func (l *fairQueue) expired(now time.Time) (out []waitingMail) {
 			}
 		}
 		if len(live) < len(list) {
-			l.keep(client, live)
+			q.set(client, live)
 		}
 	}
-	l.waiting -= len(out)
+	q.waiting -= len(out)
 	return out
 }
 
-// admit counts a mail, at its first attempt, against what may go out in all,
-// or puts it into the line. A browser that is known to the address does not
-// stand in line as long as there is room in what is kept for such.
+// admit counts a mail, at its first attempt, against the limit of all mails, or
+// puts it into the queue and returns false. A mail for a known device uses the
+// reserved part first.
 func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time.Time) bool {
 	if m.Attempts > 1 || mail.Provider == "" || !now.Before(m.Expires) {
 		return true
@@ -161,8 +161,8 @@ func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time
 			return true
 		}
 	}
-	if mail.Known && q.svc.limits.mailKept != nil {
-		if _, ok := q.svc.permit(ctx, q.svc.limits.mailKept, "", now); ok {
+	if mail.Known && q.svc.limits.mailReserved != nil {
+		if _, ok := q.svc.permit(ctx, q.svc.limits.mailReserved, "", now); ok {
 			return true
 		}
 	}
@@ -216,8 +216,8 @@ func (q *mailQueue) runWaiting(ctx context.Context) {
 	}
 }
 
-// releaseWaiting makes the mails that wait due one after another, as far apart as
-// they may go out: whoever claims them then does not count them.
+// releaseWaiting makes the mails that wait due one after another, as far apart
+// as they may go out: whoever claims them then does not count them.
 func (q *mailQueue) releaseWaiting(ctx context.Context) {
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
@@ -266,6 +266,6 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 func (q *mailQueue) warnTotal(now time.Time) {
 	const mark = "mails in all"
 	if q.svc.limits.warned.use(mark, now, now.Add(time.Minute)) == nil {
-		q.svc.log.Warn("more links are asked for than rate_limit.email_total lets go out; mails wait for a turn", "waiting", q.waiting.length())
+		q.svc.log.Warn("more links are requested than the limit of all mails lets go out; mails wait for a turn", "waiting", q.waiting.length())
 	}
 }

@@ -18,11 +18,11 @@ import (
 
 // sentMails collects what goes out.
 type sentMails struct {
-	mu   sync.Mutex
-	to   []string
-	last map[string]string // address → link
-	told []authsvc.AuditEvent
-	hang chan struct{} // not nil: the server takes nothing until it is closed
+	mu       sync.Mutex
+	to       []string
+	last     map[string]string // address → link
+	recorded []authsvc.AuditEvent
+	hang     chan struct{} // not nil: the server takes nothing until it is closed
 }
 
 func (s *sentMails) send(ctx context.Context, m authsvc.Message) error {
@@ -61,7 +61,7 @@ func (s *sentMails) count(prefix string) (n int) {
 func (s *sentMails) events(name string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.told {
+	for _, e := range s.recorded {
 		if e.Name == name {
 			n++
 		}
@@ -78,7 +78,7 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.told = append(s.told, e)
+			s.recorded = append(s.recorded, e)
 		}
 		if tune != nil {
 			tune(c)
@@ -87,9 +87,10 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 	return s, at, service
 }
 
-// TestMailsOfMembersOnly: a stranger asks for links that the SignIn callback
-// refuses. Not one mail goes out for it, and the members' mails are not less.
-func TestMailsOfMembersOnly(t *testing.T) {
+// TestRefusedLinksLeaveMailLimit: a stranger asks for links that the SignIn
+// callback refuses. Not one mail goes out for it, and the members' mails are
+// not less.
+func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, func(c *authsvc.Config) {
@@ -123,9 +124,9 @@ func TestMailsOfMembersOnly(t *testing.T) {
 	})
 }
 
-// TestMailsWaitingAtAStop: what waits for a turn when the process stops goes out
-// from the next one, no faster than email_total lets it.
-func TestMailsWaitingAtAStop(t *testing.T) {
+// TestDelayedMailsSurviveRestart: what waits for a turn when the process stops
+// goes out from the next one, no faster than email_total lets it.
+func TestDelayedMailsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c authsvc.Config
@@ -161,9 +162,9 @@ func TestMailsWaitingAtAStop(t *testing.T) {
 	})
 }
 
-// TestMailsOfOneLine: ten /64s of one IPv6 /48, each at the rate that one client
-// may have, do not keep others from their mails.
-func TestMailsOfOneLine(t *testing.T) {
+// TestMailLimitPerNetwork: ten /64s of one IPv6 /48, each at the rate that one
+// client may have, do not keep others from their mails.
+func TestMailLimitPerNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)
@@ -194,10 +195,10 @@ func TestMailsOfOneLine(t *testing.T) {
 	})
 }
 
-// TestMailsOfManyClients: when many clients together use up email_total, mails
-// wait, and clients have their turns one after another. Nobody is dropped
+// TestMailLimitIsFairToClients: when many clients together use up email_total,
+// mails wait, and clients have their turns one after another. Nobody is dropped
 // without a word to the operator.
-func TestMailsOfManyClients(t *testing.T) {
+func TestMailLimitIsFairToClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)
@@ -239,9 +240,9 @@ func TestMailsOfManyClients(t *testing.T) {
 	})
 }
 
-// TestMailsKeptForTheKnown: a fifth is for browsers that signed in with the
-// address before.
-func TestMailsKeptForTheKnown(t *testing.T) {
+// TestMailsReservedForKnownDevices: a fifth is for browsers that signed in with
+// the address before.
+func TestMailsReservedForKnownDevices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)

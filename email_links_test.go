@@ -52,7 +52,7 @@ func (g *guest) ask(address string, more ...string) *reply {
 	return g.post("/api/auth/signin/email", append([]string{"email", address}, more...)...)
 }
 
-func TestUsedLinkVoidsTheOthers(t *testing.T) {
+func TestUsedLinkVoidsOtherLinks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mails, at := withMail(t, func(c *authsvc.Config) { c.RateLimit.EmailPerAddress = authsvc.Rate{N: 20, Per: time.Hour} })

@@ -13,9 +13,9 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestMailboxOfKnownBrowser: a stranger who asks twice in four minutes uses up
-// the mailbox for everybody but the browsers of its owner.
-func TestMailboxOfKnownBrowser(t *testing.T) {
+// TestMailboxLimitOfKnownDevice: a stranger who asks twice in four minutes uses
+// up the mailbox for everybody but the browsers of its owner.
+func TestMailboxLimitOfKnownDevice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at, _ := mailing(t, nil)
@@ -60,9 +60,9 @@ func TestMailboxOfKnownBrowser(t *testing.T) {
 	})
 }
 
-// TestOneMailboxManySpellings: tags and spellings of the domain are one mailbox
-// for the limit; the mail goes to the address as it was asked for.
-func TestOneMailboxManySpellings(t *testing.T) {
+// TestMailboxLimitNormalisesAddress: tags and spellings of the domain are one
+// mailbox for the limit; the mail goes to the address as it was asked for.
+func TestMailboxLimitNormalisesAddress(t *testing.T) {
 	t.Parallel()
 	for name, spelling := range map[string]func(i int) string{
 		"tags":    func(i int) string { return fmt.Sprintf("victim+%d@app.test", i) },
@@ -98,9 +98,9 @@ func TestOneMailboxManySpellings(t *testing.T) {
 	}
 }
 
-// TestLinksPastALimitTakeNoPlace: while the mail server hangs, what a limit or
+// TestRefusedLinksAreNotQueued: while the mail server hangs, what a limit or
 // the callback refused is not in the queue.
-func TestLinksPastALimitTakeNoPlace(t *testing.T) {
+func TestRefusedLinksAreNotQueued(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &queueBound{Adapter: memory.New(), most: 20}

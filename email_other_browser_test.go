@@ -15,7 +15,7 @@ func ask(w *arena.World, t *testing.T, b *arena.Browser, address string, fields 
 	return arena.Link(t, w.Mail.Next(t))
 }
 
-func TestLinkElsewhere(t *testing.T) {
+func TestEmailLinkConfirmation(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, nil)
 	t.Run("opened by somebody else", func(t *testing.T) {

@@ -12,31 +12,31 @@ import (
 type queuedMail struct {
 	Provider  string  `json:"p"`
 	Message   Message `json:"m"`
-	UserID    string  `json:"u,omitempty"` // who has the address, if anybody had it
-	Client    string  `json:"c,omitempty"` // that asked for it, see networkKey
-	Known     bool    `json:"k,omitempty"` // the browser that asked signed in with the address before
-	RequestID string  `json:"r,omitempty"` // that asked for it
+	UserID    string  `json:"u,omitempty"` // the user with the address, if there was one
+	Client    string  `json:"c,omitempty"` // networkKey of the client that requested it
+	Known     bool    `json:"k,omitempty"` // requested by a known device of the address
+	RequestID string  `json:"r,omitempty"` // the request that asked for it
 }
 
-// mailWorkers send at a time: one mail that a server is slow with does not hold
-// up the others.
+// mailWorkers is how many mails are sent at a time, so that a slow one does not
+// delay the others.
 const mailWorkers = 4
 
 // Times of the mail queue.
 const (
-	mailIdle    = 5 * time.Second // between looks at an empty queue
+	mailIdle    = 5 * time.Second // between polls of an empty queue
 	mailTimeout = 60 * time.Second
 	mailLease   = 90 * time.Second // another worker may claim a mail after this
 	mailBackoff = 5 * time.Second  // doubled with each attempt
 	mailMaxWait = 2 * time.Minute
 )
 
-// A mailQueue delivers stored mails, apart from any request.
+// A mailQueue delivers stored mails in the background.
 type mailQueue struct {
 	svc     *Service
 	signal  chan struct{}
 	waiting *fairQueue
-	// unwanted are mails that are not to go out.
+	// unwanted are stored mails to remove unsent.
 	unwanted chan Mail
 }
 
@@ -44,7 +44,7 @@ func newMailQueue(s *Service) *mailQueue {
 	return &mailQueue{svc: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan Mail, 1024)}
 }
 
-// wake says that there is a mail to send.
+// wake makes a worker look for a mail.
 func (q *mailQueue) wake() {
 	select {
 	case q.signal <- struct{}{}:
@@ -52,7 +52,7 @@ func (q *mailQueue) wake() {
 	}
 }
 
-// run works until ctx ends; the mail in hand is finished first.
+// run delivers mails until ctx ends; the current one is finished first.
 func (q *mailQueue) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if q.deliver(ctx) {
@@ -66,7 +66,8 @@ func (q *mailQueue) run(ctx context.Context) {
 	}
 }
 
-// deliver claims and sends the next mail that is due; false if there is none.
+// deliver claims and sends the next mail that is due. It returns false if there
+// is none or the store fails.
 func (q *mailQueue) deliver(ctx context.Context) bool {
 	now := q.svc.now()
 	m, err := q.svc.adapter.ClaimMail(ctx, now, now.Add(mailLease))
@@ -94,7 +95,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	return true
 }
 
-// open reads what is queued; the zero mail is one that nobody was to get.
+// open decrypts a queued mail; the zero value is one that is not to be sent.
 func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 	if len(m.Payload) == 0 {
 		return mail, nil
@@ -106,17 +107,17 @@ func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 	return mail, nil
 }
 
-// errLinkOver: a mail that is not worth sending any more.
-var errLinkOver = errors.New("its link has expired")
+// errLinkExpired: the mail is of no use any more.
+var errLinkExpired = errors.New("its link has expired")
 
-// send hands a mail to its provider, for as long as its link is good.
+// send passes a mail to Send of its provider. The context ends with the link.
 func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
 	defer q.svc.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
 		return nil
 	}
 	if !now.Before(m.Expires) {
-		return errLinkOver
+		return errLinkExpired
 	}
 	f, ok := q.svc.flows[mail.Provider].(deliverer)
 	if !ok {
@@ -128,9 +129,8 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 	return f.deliver(ctx, mail.Message)
 }
 
-// postpone decides what a failed mail is still worth. One that may have been
-// delivered is tried again only after the first attempt, so that at most one
-// goes out in excess.
+// postpone makes a failed mail due again or gives it up. One that may have been
+// delivered is retried once, so that at most one is sent too many.
 func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
 	if q.svc.background.sending.Err() != nil { // it was cut short; another process may begin at once
@@ -170,16 +170,16 @@ func (q *mailQueue) remove(ctx context.Context, m Mail) error {
 	return q.svc.adapter.DeleteMail(ctx, m.ID)
 }
 
-// unqueue removes, beside the request, the mail of a link that is not to go
-// out, so that it takes no place.
+// unqueue removes a mail that is not to be sent, in the background, so that it
+// does not count towards maxQueuedMails.
 func (q *mailQueue) unqueue(m Mail) {
 	select {
 	case q.unwanted <- m:
-	default: // it goes with its link
+	default: // it is removed when its link expires
 	}
 }
 
-// runUnqueue removes unwanted mails, at the end those that are left.
+// runUnqueue removes unwanted mails until ctx ends and none are left.
 func (q *mailQueue) runUnqueue(ctx context.Context) {
 	for ended := ctx.Done(); ; {
 		select {

@@ -68,7 +68,8 @@ func settle(d time.Duration) {
 	synctest.Wait()
 }
 
-// TestMailAttempts: what is tried again, how often, until when, and what is told.
+// TestMailAttempts: what is tried again, how often, until when, and what is
+// recorded.
 func TestMailAttempts(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("450 come back later")
@@ -120,7 +121,7 @@ func TestMailAttempts(t *testing.T) {
 					}
 				}
 				if got := fmt.Sprint(p.given); got != fmt.Sprint([]string{c.given}) && (c.given != "" || len(p.given) > 0) {
-					t.Errorf("told %s", got)
+					t.Errorf("recorded %s", got)
 				}
 				if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
 					t.Errorf("still queued: %v", err)
@@ -185,9 +186,9 @@ func (s *mortalStore) ClaimMail(ctx context.Context, now, retry time.Time) (auth
 	return authsvc.Mail{}, authsvc.ErrNotFound
 }
 
-// TestMailAfterACrash: a link whose replica died before it was sent is sent by
+// TestMailAfterCrash: a link whose replica died before it was sent is sent by
 // the next one, and arena.Works.
-func TestMailAfterACrash(t *testing.T) {
+func TestMailAfterCrash(t *testing.T) {
 	t.Parallel()
 	for name, claim := range map[string]bool{"before the claim": false, "after the claim": true} {
 		t.Run(name, func(t *testing.T) {
@@ -229,9 +230,9 @@ func (p *postOffice) replica(t *testing.T, w *arena.World, store authsvc.Adapter
 	return s
 }
 
-// TestMailGoesOutOnce: with nothing wrong, of several workers in several
+// TestMailIsSentOnce: with nothing wrong, of several workers in several
 // replicas one sends each mail.
-func TestMailGoesOutOnce(t *testing.T) {
+func TestMailIsSentOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &postOffice{serve: func(context.Context, int) error { time.Sleep(time.Second); return nil }}
@@ -252,7 +253,7 @@ func TestMailGoesOutOnce(t *testing.T) {
 	})
 }
 
-func TestMailRefusedForGood(t *testing.T) {
+func TestMailRefusedPermanently(t *testing.T) {
 	t.Parallel()
 	tried := make(chan struct{}, 10)
 	w := arena.Start(t, func(c *authsvc.Config) {

@@ -51,7 +51,7 @@ func FuzzCallbackURL(f *testing.F) {
 	s := fuzzedCallbacks(f)
 	f.Fuzz(func(t *testing.T, want string) {
 		rq := &request{Service: s}
-		to := rq.resolveCallback(want)
+		to := rq.resolveCallbackURL(want)
 		rest, ok := strings.CutPrefix(to, own)
 		if !ok {
 			if rest, ok = strings.CutPrefix(to, partner); !ok {
@@ -65,7 +65,7 @@ func FuzzCallbackURL(f *testing.F) {
 			t.Fatalf("%q gives bytes that are not encoded: %q", want, to)
 		}
 		if len(to) <= weburl.MaxLength {
-			if again := rq.resolveCallback(to); again != to {
+			if again := rq.resolveCallbackURL(to); again != to {
 				t.Fatalf("%q gives %q, which gives %q", want, to, again)
 			}
 		}

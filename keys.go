@@ -8,7 +8,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// keys are made of Config.Secrets, one for each purpose.
+// keys are derived from Config.Secrets, one for each purpose.
 type keys struct {
 	state       *seal.MAC
 	links       []*seal.MAC // one a secret; none where hashSecrets are
@@ -18,7 +18,7 @@ type keys struct {
 	device      *seal.Sealer
 	mail        *seal.Sealer
 
-	// Those that were not bound to the URL, read until oldEnd.
+	// Of versions that did not bind keys to the URL; accepted until oldEnd.
 	oldCSRF  csrfTokens
 	oldLinks []*seal.MAC
 	oldEnd   time.Time
@@ -29,9 +29,9 @@ const minSecret = 32
 
 func checkSecrets(b *builder, s *Service) {
 	c := b.config
-	const mend = "use at least 32 random bytes, in base64 for example"
+	const fix = "use at least 32 random bytes, in base64 for example"
 	if len(c.Secrets) == 0 {
-		b.fail("Secrets", "is missing", mend)
+		b.fail("Secrets", "is missing", fix)
 		return
 	}
 	for i, secret := range c.Secrets {
@@ -42,15 +42,15 @@ func checkSecrets(b *builder, s *Service) {
 		short := len(strings.TrimSpace(secret)) < minSecret
 		switch {
 		case strings.TrimSpace(secret) == "":
-			b.fail(key, "is empty", mend)
+			b.fail(key, "is empty", fix)
 		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
 		case short && s.dialect.shortSecrets:
-			b.fail(key, "has fewer than 32 bytes", mend+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true")
+			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true")
 		case short:
-			b.fail(key, "has fewer than 32 bytes", mend)
+			b.fail(key, "has fewer than 32 bytes", fix)
 		case distinct(secret) < 10:
-			b.fail(key, "repeats few characters", mend)
+			b.fail(key, "repeats few characters", fix)
 		}
 	}
 }
@@ -63,10 +63,10 @@ func distinct(s string) int {
 	return len(seen)
 }
 
-// seals derives every key once. Each purpose has its own, so that no value can
-// stand in for another; those of what browsers and mails carry are also bound
-// to this deployment.
-func (s *Service) seals(c *Config) {
+// deriveKeys derives every key once. Each purpose has its own key, so that no
+// value can stand in for another; those for browsers and mails are also bound
+// to the URL of this deployment.
+func (s *Service) deriveKeys(c *Config) {
 	ring, err := seal.NewRing(c.Secrets...)
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
@@ -94,10 +94,10 @@ func (s *Service) seals(c *Config) {
 // made under keys that were not yet bound to its URL: as long as a link lives.
 const oldKeysLast = 24 * time.Hour
 
-// oldKeys reports whether those still count.
+// oldKeys reports whether keys that are not bound to the URL are accepted.
 func (s *Service) oldKeys(now time.Time) bool { return now.Before(s.keys.oldEnd) }
 
-// eachMAC is one MAC for each secret.
+// eachMAC returns one MAC for each secret.
 func eachMAC(secrets []string, purpose string) (list []*seal.MAC) {
 	for _, secret := range secrets {
 		ring, err := seal.NewRing(secret)

@@ -75,9 +75,9 @@ func TestRotationKeepsNames(t *testing.T) {
 	})
 }
 
-// TestUnknownKeyIsLeftAlone: a replica that has not been told the new secret
+// TestSessionUnderUnknownKeyIsKept: a replica that does not have the new secret
 // yet answers that nobody is signed in, and leaves the cookie to the others.
-func TestUnknownKeyIsLeftAlone(t *testing.T) {
+func TestSessionUnderUnknownKeyIsKept(t *testing.T) {
 	t.Parallel()
 	for _, compat := range []authsvc.Compat{authsvc.CompatNone, authsvc.AuthJSV5} {
 		t.Run(string(compat), func(t *testing.T) {

@@ -65,9 +65,9 @@ func csrfAt(t *testing.T, b *arena.Browser, base string) string {
 	return v.CSRFToken
 }
 
-// TestOldKeysForADay: what was made before keys were bound to the URL counts
+// TestOldKeysExpire: what was made before keys were bound to the URL counts
 // for a day, and not for ever.
-func TestOldKeysForADay(t *testing.T) {
+func TestOldKeysExpire(t *testing.T) {
 	t.Parallel()
 	ring, err := seal.NewRing(arena.Secret)
 	if err != nil {

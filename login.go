@@ -9,35 +9,35 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// loginTries bounds how often a sign-in is judged again because access was
-// taken back, from whomever it found, while it was under way.
+// loginTries bounds how often a sign-in starts over because the user's access
+// was revoked meanwhile.
 const loginTries = 4
 
-// A login is one run of the tail that all providers share:
-// may they? → find, link or create the user → session → event → redirect.
+// A login is the part of a sign-in that all providers share: SignIn callback →
+// find, link or create the user → session → event → redirect.
 //
-// It notes the user's epoch before it asks what entitles to anything, and
-// whatever grants access is written only while the epoch is still that one. If
-// it is not, all is asked again: a sign-in that overlaps a first proof,
-// EndSessions, DeleteUser or UnlinkAccount ends as if it had come afterwards.
+// It reads the user's epoch first, and writes what grants access only while the
+// epoch is unchanged. Otherwise it starts over: a sign-in that overlaps a first
+// proof, EndSessions, DeleteUser or UnlinkAccount ends as if it had come
+// afterwards.
 type login struct {
 	rq *request
 	id identity
 
-	before *Session // who is signed in while this happens
-	asker  User     // who asked to link
-	user   User
-	found  bool // user is stored
-	start  sessionStart
-	record *SessionRecord
+	before   *Session // of the browser at the start; nil: none
+	linkUser User     // who asked to link
+	user     User
+	found    bool // user is stored
+	start    sessionStart
+	record   *SessionRecord
 
-	linked, proved bool      // what this try wrote
+	linked, proved bool      // written by this try
 	voided         []Account // accounts that this try's first proof removed
-	created        bool      // what all tries wrote
+	created        bool      // by any try, as is removed
 	removed        []Account
 }
 
-// login turns an identity into a session.
+// login signs in the person with an identity.
 func (rq *request) login(id identity) outcome {
 	id = rq.policy.admit(id)
 	l := &login{rq: rq, id: id}
@@ -51,7 +51,7 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.permit, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -59,7 +59,7 @@ func (l *login) run() outcome {
 	return l.succeed()
 }
 
-// stale makes a login begin anew.
+// stale makes a login start over.
 func stale(err error) outcome {
 	if !errors.Is(err, ErrStale) {
 		err = errors.Join(ErrStale, err)
@@ -67,11 +67,12 @@ func stale(err error) outcome {
 	return fail(Callback, err)
 }
 
-// readCurrent reads who is signed in; only that person's own wish can link. The
-// epoch of who wished it is read before the session, and the session is judged
-// by what the store knows, not by this replica's copy.
+// readCurrent reads the browser's session. An identity is linked only if that is
+// still a session of the user who asked for it. That user's epoch is read before
+// the session, and revocations are read from the store, not from this replica's
+// copy.
 func (l *login) readCurrent() outcome {
-	if out := l.readAsker(); out != nil {
+	if out := l.readLinkUser(); out != nil {
 		return out
 	}
 	s, err := l.rq.current()
@@ -79,7 +80,7 @@ func (l *login) readCurrent() outcome {
 		return storeFailed(Callback, err)
 	}
 	l.before = s
-	if l.id.linkImplied && s == nil { // the session is over: what is left is to sign in
+	if l.id.linkImplied && s == nil { // the session has ended: only sign in
 		l.id.linkTo = ""
 	}
 	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
@@ -90,7 +91,7 @@ func (l *login) readCurrent() outcome {
 	return nil
 }
 
-func (l *login) readAsker() outcome {
+func (l *login) readLinkUser() outcome {
 	if l.id.linkTo == "" {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (l *login) readAsker() outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	l.asker = u
+	l.linkUser = u
 	if err := l.rq.revoked.catchUp(l.rq.ctx, l.rq.adapter, l.rq.now); err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -143,9 +144,9 @@ func (l *login) lookup() (User, error) {
 	}
 }
 
-// permit asks the SignIn callback.
-func (l *login) permit() outcome {
-	to, err := l.rq.askSignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
+// callSignIn calls the SignIn callback and records its refusal.
+func (l *login) callSignIn() outcome {
+	to, err := l.rq.signInCallback(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
 		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""})
 	if err != nil {
 		l.rq.audit("sign_in.refused", AccessDenied, "by the signIn callback")
@@ -158,8 +159,9 @@ func (l *login) permit() outcome {
 	return nil
 }
 
-// askSignIn returns a checked redirect, or an error that refuses.
-func (rq *request) askSignIn(a SignInAttempt) (to string, err error) {
+// signInCallback calls the SignIn callback. It returns the redirect, checked, or
+// an error that refuses the sign-in.
+func (rq *request) signInCallback(a SignInAttempt) (to string, err error) {
 	if rq.callbacks.SignIn == nil {
 		return "", nil
 	}
@@ -175,7 +177,8 @@ func (rq *request) askSignIn(a SignInAttempt) (to string, err error) {
 	return to, nil
 }
 
-// issueSession stores and issues the session and ends the one that it replaces.
+// issueSession stores the session, sets its cookie and ends the session that it
+// replaces.
 func (l *login) issueSession() outcome {
 	l.start.user, l.start.isNew = l.user, l.created
 	if out := l.storeSession(); out != nil {
@@ -223,8 +226,8 @@ func (l *login) storeSession() outcome {
 	return nil
 }
 
-// recheckEpoch is the condition on the epoch for a session that is not stored:
-// what is taken back from now on ends it, since it notes an earlier epoch.
+// recheckEpoch does for a session that is not stored what CreateSession does for
+// others. A later revocation ends it by the epoch in its claims.
 func (l *login) recheckEpoch() outcome {
 	if l.record != nil {
 		return nil
@@ -251,20 +254,20 @@ func (l *login) deleteSession() {
 	}
 }
 
-// succeed reports the sign-in and sends the person on.
+// succeed reports the sign-in and redirects to the callbackUrl.
 func (l *login) succeed() outcome {
 	if watch := l.rq.events.SignIn; watch != nil {
 		e := SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created}
 		l.rq.emit("signIn", func() { watch(l.rq.ctx, e) })
 	}
-	why := ""
+	reason := ""
 	if l.created {
-		why = "the user was created"
+		reason = "the user was created"
 	}
 	l.rq.auditUser = l.user.ID
-	l.rq.audit("sign_in.succeeded", "", why)
+	l.rq.audit("sign_in.succeeded", "", reason)
 	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
-	l.rq.setCookie(cookie{name: l.rq.names.last, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
+	l.rq.setCookie(cookie{name: l.rq.names.lastProvider, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	if l.id.accountName != "" {
 		l.rq.setDeviceCookie(l.id.accountName)
 	}
@@ -283,8 +286,8 @@ func (l *login) succeed() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-// emitChanges reports what linkOrCreate changed in the store. That is done,
-// whether or not a session comes of it.
+// emitChanges reports what linkOrCreate changed in the store, whether or not the
+// sign-in then succeeds.
 func (l *login) emitChanges(created bool) {
 	e := &l.rq.events
 	if created && e.CreateUser != nil {
@@ -307,22 +310,21 @@ func (l *login) emitChanges(created bool) {
 	}
 }
 
-// callback: GET and POST callback/:provider end a flow. Only an identity goes
-// on to login; everything else a flow answers is final.
+// callback: GET and POST callback/:provider end a flow. An identity goes on to
+// login; any other outcome is the answer.
 func callback(rq *request) outcome {
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)
 	if !ok {
 		return out
 	}
-	// The proof is spent: what follows is done as a whole, even if the browser
-	// has gone away meanwhile.
+	// The code or link is used up: finish even if the browser disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()
 	rq.ctx = ctx
 	return rq.login(id)
 }
 
-// loginTimeout bounds the tail of a sign-in: the store's steps and the
-// application's callbacks.
+// loginTimeout bounds login: the calls of the store and of the application's
+// callbacks.
 const loginTimeout = 30 * time.Second

@@ -7,8 +7,8 @@ import (
 	"authsvc/internal/uuid"
 )
 
-// linkOrCreate makes the user stored, linked and proved, as the identity warrants,
-// and reports it.
+// linkOrCreate creates the user, links the account or records the proof of the
+// address, as the identity requires, and reports what it changed.
 func (l *login) linkOrCreate() outcome {
 	created := l.created
 	out := l.change()
@@ -18,6 +18,7 @@ func (l *login) linkOrCreate() outcome {
 	return out
 }
 
+// change is linkOrCreate without the report.
 func (l *login) change() outcome {
 	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token()}
 	l.start.account = &l.id.account
@@ -36,7 +37,7 @@ func (l *login) change() outcome {
 	case l.found:
 		return l.refreshAccount()
 	case l.id.linkTo != "":
-		return l.link(l.asker)
+		return l.link(l.linkUser)
 	}
 	return l.linkOrSignUp()
 }
@@ -48,7 +49,7 @@ func (l *login) refreshAccount() outcome {
 		l.rq.audit("account.link_refused", OAuthAccountNotLinked, "the identity is another user's")
 		return fail(OAuthAccountNotLinked, fixedReason("the identity is linked to another user"))
 	}
-	a := l.keptAccount()
+	a := l.accountForStorage()
 	a.UserID = l.user.ID
 	err := l.rq.adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
 	switch {
@@ -63,7 +64,7 @@ func (l *login) refreshAccount() outcome {
 // link adds the identity to a stored user, if that user's epoch is still the
 // one of u.
 func (l *login) link(u User) outcome {
-	a := l.keptAccount()
+	a := l.accountForStorage()
 	a.ID, a.UserID = uuid.V7(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
@@ -86,7 +87,7 @@ func (l *login) link(u User) outcome {
 	return nil
 }
 
-// linkOrSignUp: an identity that nobody has. Its address may be somebody's.
+// linkOrSignUp handles an unknown identity, whose address a user may have.
 func (l *login) linkOrSignUp() outcome {
 	if l.id.user.Email == "" {
 		return l.signUp()
@@ -98,7 +99,7 @@ func (l *login) linkOrSignUp() outcome {
 	case err != nil:
 		return storeFailed(Callback, err)
 	}
-	// The owner may be this very person, stored by a request that was faster.
+	// A concurrent request of the same person may have stored the owner.
 	_, err = l.lookup()
 	switch {
 	case err == nil:
@@ -107,7 +108,7 @@ func (l *login) linkOrSignUp() outcome {
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
-		if out := l.permit(); out != nil { // it was asked about somebody new
+		if out := l.callSignIn(); out != nil { // first called for a new user
 			return out
 		}
 		return l.link(owner)
@@ -121,15 +122,15 @@ func (l *login) signUp() outcome {
 	if l.id.verified && l.id.user.Email != "" {
 		l.id.user.EmailVerified = l.rq.now
 	}
-	a := l.keptAccount()
+	a := l.accountForStorage()
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(l.id.createCode, err)
 	}
 	return l.create(&a)
 }
 
-// create stores user, account and session in one step. If another request was
-// first with the same person, this one goes on as a returning sign-in.
+// create stores user, account and session in one step. If a concurrent request
+// has stored the same person, this one goes on as a returning sign-in.
 func (l *login) create(a *Account) outcome {
 	u := l.id.user
 	u.ID = uuid.V7()
@@ -149,8 +150,8 @@ func (l *login) create(a *Account) outcome {
 	return nil
 }
 
-// signUpConflict: what was to be stored is there. If it is this person's, all is
-// asked again, of the user who is stored now.
+// signUpConflict starts over if a concurrent request has stored the same person,
+// and refuses if the address is taken.
 func (l *login) signUpConflict() outcome {
 	_, err := l.lookup()
 	switch {
@@ -162,8 +163,8 @@ func (l *login) signUpConflict() outcome {
 	return storeFailed(Callback, err)
 }
 
-// proveEmail: the person read mail sent to the address of a stored user. If it is
-// the first to do so, whoever registered the address before loses access.
+// proveEmail: the person read mail sent to the address of a stored user. If it
+// is the first to do so, whoever registered the address before loses access.
 func (l *login) proveEmail() outcome {
 	if !l.user.EmailVerified.IsZero() && !l.rq.policy.keepFirstProof {
 		return nil
@@ -189,7 +190,8 @@ func (l *login) proveEmail() outcome {
 	return nil
 }
 
-// opened are accounts for events; tokens that cannot be opened are left out.
+// opened returns stored accounts with their tokens opened, for events; tokens
+// that cannot be opened are left out.
 func (l *login) opened(stored []Account) []Account {
 	for i, a := range stored {
 		open, lost := l.rq.tokens.open(a)
@@ -199,8 +201,8 @@ func (l *login) opened(stored []Account) []Account {
 	return stored
 }
 
-// rememberIssuer notes, at the first account of a provider, whose ids these
-// are. A start with another issuer is then refused.
+// rememberIssuer stores the issuer with the first account of a provider. A start
+// with another issuer is then refused.
 func (l *login) rememberIssuer() error {
 	f := l.rq.flows[l.id.account.Provider]
 	if f == nil || f.info().issuer == "" {
@@ -210,5 +212,5 @@ func (l *login) rememberIssuer() error {
 	return err
 }
 
-// keptAccount is the account as it is stored.
-func (l *login) keptAccount() Account { return l.rq.tokens.keep(l.id.account) }
+// accountForStorage returns the account with its tokens as they are stored.
+func (l *login) accountForStorage() Account { return l.rq.tokens.forStorage(l.id.account) }

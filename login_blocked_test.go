@@ -12,7 +12,7 @@ import (
 
 // A blocked user does not get in by a new identity with the same address
 // either: the callback is asked about the user whom it would be linked to.
-func TestBlockedUserOfALinkedAddress(t *testing.T) {
+func TestBlockedUserLinkingByEmail(t *testing.T) {
 	t.Parallel()
 	var blocked atomic.Value
 	blocked.Store("")
@@ -49,7 +49,7 @@ func TestBlockedUserOfALinkedAddress(t *testing.T) {
 }
 
 // A SignIn callback that refuses and EndSessions keep a user out.
-func TestBlockedUser(t *testing.T) {
+func TestBlockedUserCannotSignIn(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"jwt", "database"} {
 		t.Run(strategy, func(t *testing.T) {

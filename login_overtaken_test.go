@@ -78,11 +78,11 @@ var countermeasures = map[string]struct {
 	}},
 }
 
-// TestOvertakenSignIn: whenever, while a sign-in is under way, the owner proves
-// the address, the user's sessions are ended or the user is deleted, nothing of
-// before gives access afterwards: no session, and no identity that a first
-// proof removes.
-func TestOvertakenSignIn(t *testing.T) {
+// TestSignInDuringRevocation: whenever, while a sign-in is under way, the owner
+// proves the address, the user's sessions are ended or the user is deleted,
+// nothing of before gives access afterwards: no session, and no identity that a
+// first proof removes.
+func TestSignInDuringRevocation(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
 		for attack := range attacks {
@@ -143,9 +143,9 @@ func overtake(t *testing.T, strategy, attack, measure string, n int) bool {
 	return true
 }
 
-// TestBlockedFirstProof: somebody whose first proof has passed the SignIn
+// TestFirstProofDuringBlock: somebody whose first proof has passed the SignIn
 // callback, and who is then blocked, is not signed in, whenever that happens.
-func TestBlockedFirstProof(t *testing.T) {
+func TestFirstProofDuringBlock(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *testing.T) {
@@ -187,10 +187,10 @@ func blocked(t *testing.T, strategy string, n int) bool {
 	return done
 }
 
-// TestOwnerIsIn: of an owner whose own first proof overlaps the end of all
-// sessions, the sign-in ends with a session that lives, unless that was stored
-// before they ended.
-func TestOwnerIsIn(t *testing.T) {
+// TestFirstProofDuringEndSessions: of an owner whose own first proof overlaps
+// the end of all sessions, the sign-in ends with a session that lives, unless
+// that was stored before they ended.
+func TestFirstProofDuringEndSessions(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// A mapping makes a user of a profile.
+// A mapping converts a profile into a user.
 type mapping struct {
 	paths        paths
 	mapProfile   func(Profile) (User, error) // instead of paths, if not nil
@@ -31,7 +31,7 @@ type mapping struct {
 // paths are the compiled Fields.
 type paths struct{ id, name, email, emailVerified, image profilepath.Paths }
 
-// mapping completes m by fields, reporting what is no path.
+// mapping completes m by fields and reports those that are not paths.
 func (b *builder) mapping(fields Fields, m mapping) mapping {
 	for _, one := range []struct {
 		key, text string
@@ -59,7 +59,7 @@ func (b *builder) mapping(fields Fields, m mapping) mapping {
 // and whether the provider vouches for the address.
 func (m *mapping) user(rq *request, from profilepath.Roots) (u User, id string, verified bool, err error) {
 	if m.mapProfile != nil {
-		if u, err = guarded(rq, "MapProfile", func() (User, error) { return m.mapProfile(from.Profile) }); err != nil {
+		if u, err = callHook(rq, "MapProfile", func() (User, error) { return m.mapProfile(from.Profile) }); err != nil {
 			return u, "", false, fmt.Errorf("profile cannot be mapped: %w", err)
 		}
 		id, u.ID = u.ID, ""
@@ -69,7 +69,7 @@ func (m *mapping) user(rq *request, from profilepath.Roots) (u User, id string, 
 		u.Name = m.paths.name.Text(from)
 		u.Email = m.paths.email.Text(from)
 		u.Image = m.paths.image.Text(from)
-		verified = m.vouched(m.paths.emailVerified.Value(from))
+		verified = m.emailVouched(m.paths.emailVerified.Value(from))
 	}
 	u.EmailVerified = User{}.EmailVerified
 	return u, id, (verified || m.trustEmail) && emailaddr.KeepsMailbox(u.Email), nil
@@ -78,7 +78,7 @@ func (m *mapping) user(rq *request, from profilepath.Roots) (u User, id string, 
 // maxProviderID bounds the id that a provider gives a person, in bytes.
 const maxProviderID = 255
 
-// identity maps a profile to whom login looks for.
+// identity maps a profile to the identity that login looks for.
 func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error) {
 	u, id, verified, err := m.user(rq, from)
 	if err != nil {
@@ -87,19 +87,19 @@ func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error
 	if !usableID(id) || len(id) > maxProviderID {
 		return identity{}, fixedReason("the profile has no usable id")
 	}
-	return m.identified(u, id, verified, from.Profile), nil
+	return m.newIdentity(u, id, verified, from.Profile), nil
 }
 
-// identified is the person with an id at the provider.
-func (m *mapping) identified(u User, id string, verified bool, p Profile) identity {
+// newIdentity returns the identity of the person with an id at the provider.
+func (m *mapping) newIdentity(u User, id string, verified bool, p Profile) identity {
 	u = cleanUser(u)
 	a := m.account
 	a.ProviderAccountID = id
 	return identity{user: u, account: a, profile: p, verified: verified && u.Email != "", linkVerified: m.linkVerified, createCode: OAuthCreateAccount}
 }
 
-// vouched judges the value at Fields.EmailVerified.
-func (m *mapping) vouched(v any) bool {
+// emailVouched reports whether the value at Fields.EmailVerified counts as true.
+func (m *mapping) emailVouched(v any) bool {
 	return v == true || m.verifiedText && (v == "true" || v == "1")
 }
 

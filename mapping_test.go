@@ -46,7 +46,8 @@ func TestFieldPaths(t *testing.T) {
 	}
 }
 
-// FuzzFieldPath: no path and no profile panics, and alternatives are of one kind.
+// FuzzFieldPath: no path and no profile panics, and alternatives are of one
+// kind.
 func FuzzFieldPath(f *testing.F) {
 	for _, path := range []string{"sub", "a.b[0].c", "list[primary=true&n=1].email", `"https://x/y"|token.id`, "{a} {b|c}", `{"a\\"[x="y"]}`, "https://x/{id}.png"} {
 		f.Add(path, `{"sub":1,"a":{"b":[{"c":"d"}]},"list":[{"primary":true,"n":1,"email":"e"}]}`)
@@ -65,8 +66,9 @@ func FuzzFieldPath(f *testing.F) {
 	})
 }
 
-// TestVerifiedText: texts count where that is said only, and only these two.
-func TestVerifiedText(t *testing.T) {
+// TestEmailVerifiedText: texts count where that is said only, and only these
+// two.
+func TestEmailVerifiedText(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string][2]bool{
 		`true`: {true, true}, `"true"`: {false, true}, `"1"`: {false, true}, `1`: {false, false}, `"yes"`: {false, false}, `"TRUE"`: {false, false},

@@ -6,8 +6,9 @@ import (
 	"authsvc/internal/oidc"
 )
 
-// TestJoinVouches: email_verified counts only for the address that it came with.
-func TestJoinVouches(t *testing.T) {
+// TestMergedClaimsEmailVerified: email_verified counts only for the address
+// that it came with.
+func TestMergedClaimsEmailVerified(t *testing.T) {
 	t.Parallel()
 	type claims = oidc.Claims
 	for name, c := range map[string]struct {
@@ -24,7 +25,7 @@ func TestJoinVouches(t *testing.T) {
 		"token against userinfo":       {claims{"email_verified": true}, claims{"email": "b", "email_verified": false}, "b", false},
 		"token denies":                 {claims{"email": "a", "email_verified": false}, claims{"email": "a", "email_verified": true}, "a", false},
 	} {
-		got := join(c.token, c.userinfo)
+		got := mergeClaims(c.token, c.userinfo)
 		if email, _ := got.String("email"); email != c.email || got.Bool("email_verified") != c.verified {
 			t.Errorf("%s: %v", name, got)
 		}

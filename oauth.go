@@ -18,10 +18,10 @@ import (
 	"authsvc/internal/seal"
 )
 
-// passOn are the query parameters of POST signin/:provider that reach the
-// authorization request. Everything that decides where a code goes or what it
-// is bound to stays out of the browser's hands.
-var passOn = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint", "acr_values", "max_age", "screen_hint"}
+// forwardedParams are the query parameters of POST signin/:provider that reach
+// the authorization request. Everything that decides where a code goes or what
+// it is bound to stays out of the browser's hands.
+var forwardedParams = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint", "acr_values", "max_age", "screen_hint"}
 
 // oauthFlow is a compiled *OAuth.
 type oauthFlow struct {
@@ -52,23 +52,24 @@ func (f *oauthFlow) check(ctx context.Context) error {
 
 func (f *oauthFlow) remote() remote { return remote{f.ID, f.Issuer, f.redirectURI} }
 
-// begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
+// begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core
+// §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	tx, out := rq.newAttempt(f.remote())
 	if out != nil {
 		return out
 	}
 	params := f.params(rq)
 	var err error
-	if tx.MaxAge, err = askedMaxAge(params); err != nil {
+	if tx.MaxAge, err = requestedMaxAge(params); err != nil {
 		return fail(OAuthSignin, err)
 	}
 	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: params,
 		Fragment: f.AuthorizationFragment}
 	if f.Hooks.Authorize != nil {
 		ask.Change = func(q url.Values) error {
-			_, err := guarded(rq, "Authorize", func() (struct{}, error) { f.Hooks.Authorize(q); return struct{}{}, nil })
+			_, err := callHook(rq, "Authorize", func() (struct{}, error) { f.Hooks.Authorize(q); return struct{}{}, nil })
 			return err
 		}
 	}
@@ -97,7 +98,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 // params are the operator's parameters and what the caller may add.
 func (f *oauthFlow) params(rq *request) url.Values {
 	v := url.Values{}
-	for _, name := range passOn {
+	for _, name := range forwardedParams {
 		if s := rq.query(name); s != "" && len(s) <= 512 {
 			v.Set(name, s)
 		}
@@ -108,9 +109,9 @@ func (f *oauthFlow) params(rq *request) url.Values {
 	return v
 }
 
-// askedMaxAge is the max_age of an authorization request, nil without one. It
-// is sealed with the attempt: who asked for it cannot drop it at the return.
-func askedMaxAge(params url.Values) (*int64, error) {
+// requestedMaxAge is the max_age of an authorization request, nil without one.
+// It is sealed with the attempt: who asked for it cannot drop it at the return.
+func requestedMaxAge(params url.Values) (*int64, error) {
 	if !params.Has("max_age") {
 		return nil, nil
 	}
@@ -142,7 +143,7 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 
 // complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
 func (f *oauthFlow) complete(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	post := rq.r.Method == http.MethodPost
 	switch {
 	case !post && isPrefetch(rq.r.Header):
@@ -250,7 +251,7 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	}
 	switch {
 	case f.Hooks.UserInfo != nil:
-		return guarded(rq, "UserInfo", func() (Profile, error) { return f.Hooks.UserInfo(rq.ctx, x) })
+		return callHook(rq, "UserInfo", func() (Profile, error) { return f.Hooks.UserInfo(rq.ctx, x) })
 	case f.openID && !f.UserInfo.AddClaims:
 		return Profile(claims), nil
 	}
@@ -258,12 +259,12 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	if err != nil {
 		return nil, err
 	}
-	return Profile(join(claims, more)), nil
+	return Profile(mergeClaims(claims, more)), nil
 }
 
-// join adds userinfo claims to those of the ID token, which come first. An
-// address and what vouches for it come from the same place.
-func join(claims, more oidc.Claims) oidc.Claims {
+// mergeClaims adds userinfo claims to those of the ID token, which come first.
+// An address and what vouches for it come from the same place.
+func mergeClaims(claims, more oidc.Claims) oidc.Claims {
 	if claims == nil {
 		return more
 	}
@@ -293,7 +294,7 @@ func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, err
 		return identity{}, errors.New("the id in the profile is too long to have the tenant before it")
 	}
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
-	a.ExpiresAt, a.TokenType, a.Scope = rq.clock.byStore(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
+	a.ExpiresAt, a.TokenType, a.Scope = rq.clock.toStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
 	a.SessionState = tokens.SessionState
 	return id, nil
 }

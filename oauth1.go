@@ -77,7 +77,7 @@ func (f *oauth1Flow) remote() remote { return remote{f.ID, f.AccessTokenURL, f.r
 // approve them (§2.2). The protocol has no state: ours is in the query of the
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	tx, out := rq.newAttempt(f.remote())
 	if out != nil {
 		return out
@@ -106,7 +106,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 
 // complete judges what the person brought back and fetches the profile.
 func (f *oauth1Flow) complete(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
@@ -224,7 +224,7 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 
 func (f *oauth1Flow) profile(rq *request, x *Exchange) (Profile, error) {
 	if f.UserInfo != nil {
-		return guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
+		return callHook(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
 	}
 	return x.object(rq.ctx, f.UserInfoURL)
 }
@@ -273,7 +273,7 @@ func (o *OAuth1) build(b *builder) flow {
 
 func (f *oauth1Flow) checkFields(b *builder) {
 	const register = "copy it from the application that you registered at the provider"
-	for _, one := range []struct{ key, value, mend string }{
+	for _, one := range []struct{ key, value, fix string }{
 		{"Client.ID", f.Client.ID, register},
 		{"Client.Secret", f.Client.Secret, register},
 		{"RequestTokenURL", f.RequestTokenURL, "write the address that gives out temporary credentials"},
@@ -281,7 +281,7 @@ func (f *oauth1Flow) checkFields(b *builder) {
 		{"AccessTokenURL", f.AccessTokenURL, "write the address that gives out token credentials"},
 	} {
 		if one.value == "" {
-			b.fail(one.key, "is missing", one.mend)
+			b.fail(one.key, "is missing", one.fix)
 		}
 	}
 	if f.UserInfoURL == "" && f.UserInfo == nil {

@@ -57,9 +57,9 @@ func TestOAuth1Linking(t *testing.T) {
 	w.MustRefuse(t, func() *browser.Answer { return stolen.Get(back) })
 }
 
-// TestOAuth1Functions: the hatches are fenced as those of OAuth are, and sign
+// TestOAuth1Hooks: the hatches are fenced as those of OAuth are, and sign
 // what they send.
-func TestOAuth1Functions(t *testing.T) {
+func TestOAuth1Hooks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tune func(*authsvc.OAuth1)
@@ -121,8 +121,9 @@ func TestOAuth1Functions(t *testing.T) {
 	}
 }
 
-// TestOAuth1Down: a provider that does not answer costs this attempt only.
-func TestOAuth1Down(t *testing.T) {
+// TestOAuth1ProviderDown: a provider that does not answer costs this attempt
+// only.
+func TestOAuth1ProviderDown(t *testing.T) {
 	t.Parallel()
 	w := enterOAuth1(t, nil)
 	for endpoint, word := range map[idp.Endpoint]string{idp.EndpointOAuth1Initiate: "OAuthSignin", idp.EndpointOAuth1Token: "OAuthCallback", idp.EndpointOAuth1User: "OAuthCallback"} {
@@ -147,8 +148,8 @@ func TestOAuth1Down(t *testing.T) {
 	}
 }
 
-// TestOldProtocolMistakes: what is missing or refused is said by key.
-func TestOldProtocolMistakes(t *testing.T) {
+// TestOAuth1AndOpenID2ConfigErrors: what is missing or refused is said by key.
+func TestOAuth1AndOpenID2ConfigErrors(t *testing.T) {
 	t.Parallel()
 	oauth1 := func(tune func(*authsvc.OAuth1)) authsvc.Provider {
 		o := &authsvc.OAuth1{ID: "old", Client: authsvc.Client{ID: "a", Secret: "b"}, RequestTokenURL: "https://old.test/r",

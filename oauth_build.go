@@ -53,7 +53,7 @@ func (o *OAuth) build(b *builder) flow {
 // warnLinking says what it means that a provider links by address.
 func (b *builder) warnLinking(id string, on bool) {
 	if on {
-		b.warn("a provider links to existing users by e-mail address (link_verified_email): it can sign in as any user whose address it vouches for", "provider", id)
+		b.warn("a provider links to existing users by e-mail address: it can sign in as any user whose address it vouches for", "provider", id)
 	}
 }
 
@@ -76,9 +76,9 @@ var oauthFields = map[string]string{
 	"private key": "Client.PrivateKey", "key id": "Client.KeyID", "assertion audience": "AssertionAudience",
 }
 
-// failFields records what oidc.New and outbound.New say: joined errors that begin
-// with the name of a field, which names translates. The mistakes from known on
-// may have said the same already.
+// failFields records what oidc.New and outbound.New say: joined errors that
+// begin with the name of a field, which names translates. The mistakes from
+// known on may have said the same already.
 func (b *builder) failFields(err error, names map[string]string, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join

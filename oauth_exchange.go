@@ -13,17 +13,18 @@ import (
 	"authsvc/internal/outbound"
 )
 
-// An Exchange is one sign-in as the functions of a provider see it. It is good
-// until the function returns. Not every protocol has everything in it.
+// An Exchange is one sign-in, or one call for stored tokens, as the Hooks of a
+// provider see it. It is valid until the hook returns. Which fields are set
+// depends on the protocol and the hook.
 type Exchange struct {
-	Client      Client // with the secret in force
+	Client      Client // with the current secret
 	Code        string
 	RedirectURI string
 	Verifier    string // PKCE; empty without
 	State       string
-	// Callback returns a parameter that the browser brought back, "" if it did
-	// not, or brought it twice, or it is over 16 KiB. Anyone can write one.
-	// Of a form_post answer only those of the standards and user are kept.
+	// Callback returns a parameter of the callback request: "" if it is absent,
+	// repeated or over 16 KiB. It is untrusted. Of a form_post response only the
+	// standard parameters and user are available.
 	Callback func(name string) string
 	Tokens   Profile // the token answer, conformed; nil before. See Hooks.RefreshTokens
 	Claims   Profile // of the verified ID token or OpenID 2.0 assertion; nil without
@@ -51,8 +52,8 @@ type APIRequest struct {
 	WithToken bool
 }
 
-// Get fetches JSON with the access token and the provider's headers: objects
-// are map[string]any, numbers json.Number. See Do.
+// Get fetches JSON with the access token and the provider's headers. The result
+// and the errors are those of Do.
 func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
 	return x.Do(ctx, APIRequest{URL: url, WithToken: true})
 }
@@ -84,15 +85,15 @@ func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 	return v, err
 }
 
-// A RefusedError is the error of Exchange.Do when the provider does not want
-// the request, for functions that have to know why.
+// A RefusedError is the error of Exchange.Do when the provider rejects the
+// request with a status of 400 to 499 other than 429.
 type RefusedError struct {
 	Status int // 400 to 499, not 429
 	Answer any // what Do would return; nil if it cannot be read
 	err    error
 }
 
-// Error says the status and nothing that the provider wrote.
+// Error returns the status, and nothing that the provider sent.
 func (e *RefusedError) Error() string { return e.err.Error() }
 
 // maxPicture is the largest picture that a user may have in place of an
@@ -129,8 +130,8 @@ func (x *Exchange) attachToken(call *outbound.Call) error {
 	return nil
 }
 
-// UserInfo makes the request that OAuth.Hooks.UserInfo replaces, for a function that
-// only adds to its answer. With an ID token, sub must be the same.
+// UserInfo makes the request that Hooks.UserInfo replaces, for a hook that only
+// adds to its answer. With an ID token, sub must be the same.
 func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 	if x.sign != nil {
 		return x.object(ctx, x.userInfoURL)
@@ -151,8 +152,8 @@ func (x *Exchange) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers [
 	return Profile(claims), err
 }
 
-// accessToken is that of the judged answer or, within Hooks.ExchangeCode, what the
-// function has put into Tokens.
+// accessToken is that of the validated token answer or, within
+// Hooks.ExchangeCode, the one that the hook has put into Tokens.
 func (x *Exchange) accessToken() string {
 	if x.tokens != nil {
 		return x.tokens.AccessToken
@@ -161,8 +162,8 @@ func (x *Exchange) accessToken() string {
 	return token
 }
 
-// guarded calls a function of a provider's. A panic is an error.
-func guarded[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
+// callHook calls a hook of the provider and returns a panic as an error.
+func callHook[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
 	defer rq.recovered(name+" of provider "+rq.providerID(), func() {
 		var none T
 		v, err = none, errors.New(name+" panicked")
@@ -170,13 +171,13 @@ func guarded[T any](rq *request, name string, call func() (T, error)) (v T, err 
 	return call()
 }
 
-// exchange is what the functions see of a sign-in.
+// exchange makes the Exchange that hooks get.
 func (f *oauthFlow) exchange(rq *request, tx *transaction, code string) (*Exchange, error) {
 	c := f.Client
-	c.PrivateKey = "" // no function has a use for it
+	c.PrivateKey = "" // no hook needs it
 	if f.secrets != nil {
 		var err error
-		if c.Secret, err = guarded(rq, "ClientSecret", func() (string, error) { return f.secrets.get(rq.ctx) }); err != nil {
+		if c.Secret, err = callHook(rq, "ClientSecret", func() (string, error) { return f.secrets.get(rq.ctx) }); err != nil {
 			return nil, fmt.Errorf("client secret: %w", err)
 		}
 	}
@@ -184,7 +185,7 @@ func (f *oauthFlow) exchange(rq *request, tx *transaction, code string) (*Exchan
 		Callback: rq.callbackParam, calls: f.oidc.Outbound(), jwts: f.oidc.JWTs(), oidc: f.oidc, headers: f.Headers, userInfoHeaders: f.userInfoHeaders}, nil
 }
 
-// maxCallbackParam bounds what the browser may hand to a provider's function.
+// maxCallbackParam bounds a callback parameter that hooks get, in bytes.
 const maxCallbackParam = 16 << 10
 
 func (rq *request) callbackParam(name string) string {
@@ -196,13 +197,13 @@ func (rq *request) callbackParam(name string) string {
 	return v
 }
 
-// redeem turns the code into tokens.
+// redeem exchanges the code for tokens.
 func (f *oauthFlow) redeem(rq *request, x *Exchange) (*oidc.Tokens, error) {
 	g := oidc.Grant{Code: x.Code, RedirectURI: x.RedirectURI, Verifier: x.Verifier, Secret: x.Client.Secret, Conform: f.conform(rq)}
 	if f.Hooks.ExchangeCode == nil {
 		return f.oidc.Exchange(rq.ctx, g)
 	}
-	answer, err := guarded(rq, "ExchangeCode", func() (Profile, error) { return f.Hooks.ExchangeCode(rq.ctx, x) })
+	answer, err := callHook(rq, "ExchangeCode", func() (Profile, error) { return f.Hooks.ExchangeCode(rq.ctx, x) })
 	if err != nil {
 		return nil, fmt.Errorf("token request: %w", err)
 	}
@@ -215,7 +216,7 @@ func (f *oauthFlow) conform(rq *request) func(oidc.Claims) (oidc.Claims, error) 
 		return nil
 	}
 	return func(answer oidc.Claims) (oidc.Claims, error) {
-		p, err := guarded(rq, "ConformTokens", func() (Profile, error) { return f.Hooks.ConformTokens(Profile(answer)) })
+		p, err := callHook(rq, "ConformTokens", func() (Profile, error) { return f.Hooks.ConformTokens(Profile(answer)) })
 		return oidc.Claims(p), err
 	}
 }

@@ -59,9 +59,9 @@ func TestAttackExchangeHosts(t *testing.T) {
 	}
 }
 
-// TestAttackFunctions: a function that panics or fails refuses, and one that
+// TestAttackHooks: a function that panics or fails refuses, and one that
 // answers nothing signs nobody in.
-func TestAttackFunctions(t *testing.T) {
+func TestAttackHooks(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, f := range map[string]func(p *authsvc.OAuth, err error){
@@ -115,9 +115,9 @@ func raise(err error) error {
 	return err
 }
 
-// TestAttackAuthorize: the function that edits the authorization request can
+// TestAttackAuthorizeHook: the function that edits the authorization request can
 // add to it, and not loosen what binds the answer to the browser.
-func TestAttackAuthorize(t *testing.T) {
+func TestAttackAuthorizeHook(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(url.Values){
 		"state removed":     func(q url.Values) { q.Del("state") },
@@ -180,8 +180,8 @@ func TestAttackCallbackParams(t *testing.T) {
 	}
 }
 
-// TestAttackOddAnswers: answers are bounded however they come in.
-func TestAttackOddAnswers(t *testing.T) {
+// TestAttackLargeAnswers: answers are bounded however they come in.
+func TestAttackLargeAnswers(t *testing.T) {
 	t.Parallel()
 	token := func(s string) map[string]string { return map[string]string{"odd.test/token": s} }
 	me := func(s string) map[string]string { return map[string]string{"api.odd.test/me": s} }
@@ -214,9 +214,9 @@ func TestAttackOddAnswers(t *testing.T) {
 	}
 }
 
-// TestAttackOddConfig: mistakes in the data of a provider are found at start,
-// under the key that the file uses.
-func TestAttackOddConfig(t *testing.T) {
+// TestAttackProviderConfig: mistakes in the data of a provider are found at
+// start, under the key that the file uses.
+func TestAttackProviderConfig(t *testing.T) {
 	t.Parallel()
 	for key, tune := range map[string]func(*authsvc.OAuth){
 		"Fields.ID":            func(p *authsvc.OAuth) { p.Fields.ID = "a..b" },

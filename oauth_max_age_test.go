@@ -65,7 +65,7 @@ func TestMaxAgeIsChecked(t *testing.T) {
 	}
 }
 
-func TestMaxAgeIsANumber(t *testing.T) {
+func TestMaxAgeMustBeANumber(t *testing.T) {
 	t.Parallel()
 	_, _, at := withIDP(t, nil)
 	for _, age := range []string{"-1", "1e3", "now", "99999999999"} {

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestOddRequests: each data field in the request that it is about.
-func TestOddRequests(t *testing.T) {
+// TestRequestOptions: each data field in the request that it is about.
+func TestRequestOptions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		tune  func(*authsvc.OAuth)
@@ -75,9 +75,9 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// TestOddExchange: a provider that takes JSON, answers in a shape of its own and
-// keeps the id in the token answer.
-func TestOddExchange(t *testing.T) {
+// TestNonStandardTokenAnswer: a provider that takes JSON, answers in a shape of
+// its own and keeps the id in the token answer.
+func TestNonStandardTokenAnswer(t *testing.T) {
 	t.Parallel()
 	o := newOdd(map[string]string{
 		"odd.test/gettoken":   `{"code":0,"data":{"accessToken":"odd-token","openid":9007199254740993,"expires":60}}`,

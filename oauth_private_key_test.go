@@ -147,9 +147,9 @@ func keyedFault(op *idp.Server, asked *lines) idp.Fault {
 	}
 }
 
-// TestPrivateKeyMistakes: each is found at the start, with its place, and no
+// TestPrivateKeyConfigErrors: each is found at the start, with its place, and no
 // message shows the key; the same provider without the mistake starts.
-func TestPrivateKeyMistakes(t *testing.T) {
+func TestPrivateKeyConfigErrors(t *testing.T) {
 	t.Parallel()
 	es := p256(t)
 	key := pkcs8(t, es)

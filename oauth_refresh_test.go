@@ -33,7 +33,7 @@ func refreshing(w *arena.World, answer func(r *http.Request) string) {
 }
 
 // What a provider departs from the standards in, it departs in for refreshes.
-func TestRefreshFunctions(t *testing.T) {
+func TestRefreshHooks(t *testing.T) {
 	t.Parallel()
 	none := func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, errors.New("no") }
 	for name, c := range map[string]struct {

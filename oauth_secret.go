@@ -13,8 +13,8 @@ import (
 // most: a tenth of a short life.
 const secretMargin = 5 * time.Minute
 
-// A clientSecrets makes client secrets and keeps the one in force. One at a time makes
-// one; the others wait for it.
+// clientSecrets calls Hooks.ClientSecret, one call at a time, and caches the
+// secret until it expires.
 type clientSecrets struct {
 	make   func(c Client, now time.Time) (secret string, expires time.Time, err error)
 	client Client
@@ -31,8 +31,8 @@ func newClientSecrets(o *OAuth) *clientSecrets {
 	return &clientSecrets{make: o.Hooks.ClientSecret, client: o.Client, turn: make(chan struct{}, 1)}
 }
 
-// get returns the secret in force. A failure is not kept: the next sign-in
-// tries again.
+// get returns the current secret. Errors are not cached: the next sign-in tries
+// again.
 func (m *clientSecrets) get(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
@@ -60,7 +60,7 @@ func (m *clientSecrets) get(ctx context.Context) (string, error) {
 }
 
 // checkClientKey checks what private_key_jwt takes, and that nothing of it is
-// given in vain.
+// used without effect.
 func (f *oauthFlow) checkClientKey(b *builder) {
 	if f.AuthMethod != PrivateKeyJWT {
 		for _, given := range [][2]string{{"Client.PrivateKey", f.Client.PrivateKey}, {"Client.KeyID", f.Client.KeyID}, {"AssertionAudience", f.AssertionAudience}} {

@@ -14,9 +14,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestMintedSecret: a secret is made once for many sign-ins, and anew before it
-// expires; a failure is tried again by the next.
-func TestMintedSecret(t *testing.T) {
+// TestClientSecretHook: a secret is made once for many sign-ins, and anew
+// before it expires; a failure is tried again by the next.
+func TestClientSecretHook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
@@ -72,8 +72,8 @@ func TestMintedSecret(t *testing.T) {
 	})
 }
 
-// TestMintedSecretRefused: what cannot be a secret is none.
-func TestMintedSecretRefused(t *testing.T) {
+// TestClientSecretHookRefused: what cannot be a secret is none.
+func TestClientSecretHookRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		secret  string

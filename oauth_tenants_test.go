@@ -83,7 +83,7 @@ func accountIDs(t *testing.T, w *arena.World, userID string) string {
 }
 
 // People of two tenants whose sub is the same are two people.
-func TestTenantsHavePeopleOfTheirOwn(t *testing.T) {
+func TestSameSubjectInTwoTenants(t *testing.T) {
 	t.Parallel()
 	for name, pairwise := range map[string]bool{"pairwise": true, "not pairwise": false} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestTenantsHavePeopleOfTheirOwn(t *testing.T) {
 }
 
 // Accounts that were stored under the sub alone are found where that is safe.
-func TestAccountsFromBeforeTenants(t *testing.T) {
+func TestAccountsStoredWithoutTenant(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pairwise bool
@@ -156,7 +156,7 @@ func idTokenOf(issuer, tenant string) string {
 }
 
 // A pairwise subject stays alone where others read it, and either form is found.
-func TestPairwiseSubjectAlone(t *testing.T) {
+func TestPairwiseSubjectWithoutTenant(t *testing.T) {
 	t.Parallel()
 	single := func(c *authsvc.Config, p *authsvc.OAuth) {
 		p.Issuer = strings.Replace(p.Issuer, "{tenantid}", tenantA, 1)
@@ -214,7 +214,7 @@ func TestPairwiseSubjectAlone(t *testing.T) {
 }
 
 // A tenant before an id makes it longer than ids may be.
-func TestTenantBeforeALongID(t *testing.T) {
+func TestTenantWithLongID(t *testing.T) {
 	t.Parallel()
 	for n, ok := range map[int]bool{255 - len(tenantA) - 1: true, 255 - len(tenantA): false} {
 		w := tenants(t, true, nil)
@@ -229,7 +229,7 @@ func TestTenantBeforeALongID(t *testing.T) {
 }
 
 // Back-channel logout ends the sessions of the person in that tenant.
-func TestBackchannelLogoutOfATenant(t *testing.T) {
+func TestBackchannelLogoutOfTenant(t *testing.T) {
 	t.Parallel()
 	w := tenants(t, false, nil)
 	browsers := map[string]*arena.Browser{}
@@ -241,7 +241,7 @@ func TestBackchannelLogoutOfATenant(t *testing.T) {
 	claims := map[string]any{}
 	at(w, tenantA).IDToken(claims)
 	delete(claims, "email")
-	if a := told(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", claims)}}); a.StatusCode != http.StatusOK {
+	if a := postLogoutToken(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", claims)}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", a.StatusCode, w.Logs)
 	}
 	if browsers[tenantA].Email() != "" {
@@ -296,7 +296,7 @@ func TestRefreshOfAnotherTenant(t *testing.T) {
 
 // An issuer that stands for any tenant is refused at start, unless no tenant
 // can give out the subjects of another.
-func TestTenantsAreNamed(t *testing.T) {
+func TestMultiTenantIssuerNeedsTenants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tune func(*authsvc.OAuth)

@@ -11,8 +11,9 @@ import (
 
 var errWrongSubject = errors.New("the answer is about another person")
 
-// apart is a request for the provider's functions when no browser has one.
-func (f *oauthFlow) apart(ctx context.Context, s *Service) (*request, *Exchange, error) {
+// exchangeWithoutBrowser makes an Exchange for stored tokens, when there is no
+// request of a browser.
+func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context, s *Service) (*request, *Exchange, error) {
 	rq := &request{Service: s, ctx: ctx, flow: f, now: s.now()}
 	x, err := f.exchange(rq, &transaction{}, "")
 	if err != nil {
@@ -27,7 +28,7 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	if f.Hooks.ExchangeCode != nil && f.Hooks.RefreshTokens == nil {
 		return Account{}, fmt.Errorf("%w: %s has no way to refresh tokens", ErrNoToken, f.ID)
 	}
-	rq, x, err := f.apart(ctx, s)
+	rq, x, err := f.exchangeWithoutBrowser(ctx, s)
 	if err != nil {
 		return Account{}, err
 	}
@@ -38,18 +39,19 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	} else {
 		x.Tokens = Profile{"refresh_token": a.RefreshToken, "access_token": a.AccessToken, "scope": a.Scope, "session_state": a.SessionState}
 		var got Profile
-		if got, err = guarded(rq, "RefreshTokens", func() (Profile, error) { return f.Hooks.RefreshTokens(ctx, x) }); err == nil {
+		if got, err = callHook(rq, "RefreshTokens", func() (Profile, error) { return f.Hooks.RefreshTokens(ctx, x) }); err == nil {
 			tokens, err = f.oidc.ParseRefreshed(oidc.Claims(got), with)
 		}
 	}
 	if err != nil {
 		return Account{}, err
 	}
-	return f.renewed(ctx, s, a, tokens)
+	return f.withTokens(ctx, s, a, tokens)
 }
 
-// renewed is the account with the tokens of an answer.
-func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
+// withTokens returns the account with the tokens of a refresh. An ID token that
+// does not verify is left out; one about another person is an error.
+func (f *oauthFlow) withTokens(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
 	was := oidc.UnverifiedSubject(a.IDToken)
 	if t.IDToken != "" && f.openID && was.ID != "" {
 		got, err := f.oidc.VerifyRefreshed(ctx, t)
@@ -64,7 +66,7 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 			a.IDToken = t.IDToken
 		}
 	}
-	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, s.clock.byStore(t.ExpiresAt), t.TokenType
+	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, s.clock.toStoreTime(t.ExpiresAt), t.TokenType
 	a.RefreshToken = cmp.Or(t.RefreshToken, a.RefreshToken)
 	a.Scope = cmp.Or(t.Scope, a.Scope)
 	a.SessionState = cmp.Or(t.SessionState, a.SessionState)
@@ -73,13 +75,13 @@ func (f *oauthFlow) renewed(ctx context.Context, s *Service, a Account, t *oidc.
 
 // revoke makes a token of an account invalid at the provider (RFC 7009).
 func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hint string) error {
-	rq, x, err := f.apart(ctx, s)
+	rq, x, err := f.exchangeWithoutBrowser(ctx, s)
 	if err != nil {
 		return err
 	}
 	if f.Hooks.RevokeToken != nil {
 		x.Tokens = Profile{"session_state": a.SessionState}
-		_, err := guarded(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.Hooks.RevokeToken(ctx, x, token, hint) })
+		_, err := callHook(rq, "RevokeToken", func() (struct{}, error) { return struct{}{}, f.Hooks.RevokeToken(ctx, x, token, hint) })
 		return err
 	}
 	return f.oidc.Revoke(ctx, token, hint, x.Client.Secret)

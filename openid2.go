@@ -87,7 +87,7 @@ func (f *openID2Flow) returnTo(tx *transaction) string {
 
 // complete judges the assertion (OpenID Authentication 2.0 §11).
 func (f *openID2Flow) complete(rq *request) outcome {
-	defer rq.askProvider()()
+	defer rq.startProviderTimeout()()
 	switch {
 	case rq.r.Method == http.MethodPost:
 		return rq.notAllowed(&route{get: callback})
@@ -167,7 +167,7 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 	if f.UserInfo != nil {
 		x := &Exchange{RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Claims: profile, calls: f.calls, jwts: f.jwts, headers: f.Headers}
 		var err error
-		if profile, err = guarded(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) }); err != nil {
+		if profile, err = callHook(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) }); err != nil {
 			return identity{}, err
 		}
 	}
@@ -178,7 +178,7 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 	if asked := f.Fields.ID != "" && f.MapProfile == nil; id != subject && (id != "" || asked) {
 		return identity{}, errors.New("the profile is not of the person who signed in")
 	}
-	return f.mapping.identified(u, subject, false, profile), nil
+	return f.mapping.newIdentity(u, subject, false, profile), nil
 }
 
 // build checks the provider and compiles it.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOpenID2Person: whatever the functions say, the id is the verified one.
-func TestOpenID2Person(t *testing.T) {
+// TestOpenID2AccountID: whatever the functions say, the id is the verified one.
+func TestOpenID2AccountID(t *testing.T) {
 	t.Parallel()
 	info := func(p Profile) func(context.Context, *Exchange) (Profile, error) {
 		return func(context.Context, *Exchange) (Profile, error) { return p, nil }

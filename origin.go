@@ -6,9 +6,9 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// sameSite is the second wall behind the CSRF token, for POSTs that change
-// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin
-// does; without either the token decides.
+// sameSite is a second check beside the CSRF token, for POSTs that change
+// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin does;
+// without either the token decides.
 //
 // https://www.w3.org/TR/fetch-metadata/
 func (rq *request) sameSite() bool {
@@ -32,8 +32,8 @@ func (rq *request) sameSite() bool {
 	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.origins.trusted[origins[0]])
 }
 
-// refusedCrossSite is the refusal of the second wall.
-func (rq *request) refusedCrossSite() outcome {
+// refuseCrossSite answers a POST that sameSite refused.
+func (rq *request) refuseCrossSite() outcome {
 	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}

@@ -4,16 +4,18 @@ import (
 	"authsvc/internal/pages"
 )
 
-// An outcome is what an action decided. Actions return values; only serve
-// writes a response, so every rule about headers, cookies and JSON answers is
-// in one place.
+// An outcome is what an action decided. Actions return values; only respond
+// writes them, so every rule about headers, cookies and JSON answers is in one
+// place.
 //
-//	identity  a person proved who they are: login goes on from here
-//	redirect  to another address
-//	page      one of the built-in pages
-//	object    JSON
-//	problem   the request itself was wrong
-//	*Error    a refusal with its wire word
+//	identity   a person proved who they are: login goes on from here
+//	redirect   to another address
+//	page       one of the built-in pages
+//	object     JSON
+//	problem    the request itself was wrong
+//	asset      a static file
+//	noContent  an empty answer
+//	*authError a refusal with its error code
 type outcome interface{ isOutcome() }
 
 // redirect sends the browser to an absolute URL. status is that of the JSON
@@ -75,12 +77,12 @@ type identity struct {
 	callbackURL string
 
 	stored        bool   // user is one of the application's own: nothing to find, link or create
-	isNew         bool   // whoever it is, nobody knows them yet
+	isNew         bool   // there is no stored user
 	proof         bool   // the person read mail sent to user.Email
 	verified      bool   // the provider vouches for user.Email
 	linkVerified  bool   // the operator lets verified addresses link
 	linkTo        string // id of the user who asked to add this identity
-	linkImplied   bool   // nobody asked: being signed in was the wish
+	linkImplied   bool   // not asked for: implied by being signed in
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it

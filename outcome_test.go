@@ -62,9 +62,9 @@ func TestScriptsGetJSON(t *testing.T) {
 	}
 }
 
-// TestFormPostGETClearsAttempt: a GET at a provider that answers by form_post
+// TestFormPostGETEndsAttempt: a GET at a provider that answers by form_post
 // is refused, and the attempt is over.
-func TestFormPostGETClearsAttempt(t *testing.T) {
+func TestFormPostGETEndsAttempt(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).ResponseMode = "form_post" })
 	b := w.Browser()
@@ -76,8 +76,9 @@ func TestFormPostGETClearsAttempt(t *testing.T) {
 	}
 }
 
-// TestPagesThatLoop: a page that leads back to itself is refused, others pass.
-func TestPagesThatLoop(t *testing.T) {
+// TestPagesMustNotLoop: a page that leads back to itself is refused, others
+// pass.
+func TestPagesMustNotLoop(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pages authsvc.Pages
@@ -106,9 +107,9 @@ func TestPagesThatLoop(t *testing.T) {
 	}
 }
 
-// TestAuthorizationHostMayMove: a service that sends people elsewhere than
+// TestAuthorizationHostChangeWarns: a service that sends people elsewhere than
 // before is warned about; an issuer that changes refuses the start.
-func TestAuthorizationHostMayMove(t *testing.T) {
+func TestAuthorizationHostChangeWarns(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
 	plain := func(host string) func(*authsvc.Config) {

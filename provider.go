@@ -193,34 +193,35 @@ type UserInfo struct {
 	Headers map[string]string
 }
 
-// Hooks are functions for providers that depart from the standards. An error
-// or a panic of theirs refuses the sign-in; ErrAccessDenied says that the
-// person may not. Their errors are logged: no secrets in them.
+// Hooks are functions for providers that depart from the standards. An error or
+// a panic of a hook refuses the sign-in, ErrAccessDenied with AccessDenied.
+// Errors are logged, so they must not hold secrets.
 type Hooks struct {
-	// Authorize changes the query of the authorization request, last of all.
-	// What binds the answer to the browser (state, nonce, the PKCE challenge)
-	// and says where it goes must stay.
+	// Authorize changes the query of the authorization request, as the last
+	// step. The parameters that bind the response to the browser (state, nonce,
+	// the PKCE challenge) and say where it goes must not change.
 	Authorize func(q url.Values)
-	// ClientSecret makes the client secret, such as a signed assertion. It is
-	// kept until shortly before it expires; a zero time is for one use.
+	// ClientSecret returns a client secret, such as a signed assertion. It is
+	// cached until shortly before expires; one with a zero time is used once.
 	ClientSecret func(c Client, now time.Time) (secret string, expires time.Time, err error)
 	// ExchangeCode replaces the token request. It returns the answer with the
 	// standard names (access_token, refresh_token, expires_in, token_type,
-	// id_token, scope) and whatever else came.
+	// id_token, scope) and any others.
 	ExchangeCode func(ctx context.Context, x *Exchange) (Profile, error)
 	// ConformTokens corrects a token answer that departs from RFC 6749 before it
-	// is judged; it may also find an error in one with status 200.
+	// is checked. It may return an error for one with status 200.
 	ConformTokens func(answer Profile) (Profile, error)
 	// RefreshTokens replaces the request that renews the access token; x.Tokens
 	// has the refresh_token, access_token, scope and session_state that are
-	// stored. What ExchangeCode returned as session_state is there again, at
-	// most 191 characters of it. It returns what ExchangeCode would.
-	// ErrTokenRefused, or an answer with the error invalid_grant, says that the
-	// refresh token is spent, ErrNoToken that what is stored does not suffice.
-	// With ExchangeCode and without it, tokens are not refreshed.
+	// stored; session_state is what ExchangeCode returned, at most 191
+	// characters of it. The result is like that of ExchangeCode.
+	// ErrTokenRefused, or an answer with the error invalid_grant, means that the
+	// refresh token is no longer valid, ErrNoToken that the stored tokens do not
+	// suffice. If ExchangeCode is set and RefreshTokens is not, tokens are not
+	// refreshed.
 	RefreshTokens func(ctx context.Context, x *Exchange) (Profile, error)
-	// RevokeToken replaces the request that makes a token of an account
-	// invalid. x.Tokens has the session_state. hint is refresh_token or
+	// RevokeToken replaces the request that revokes a token of an account (RFC
+	// 7009). x.Tokens has the session_state. hint is refresh_token or
 	// access_token.
 	RevokeToken func(ctx context.Context, x *Exchange, token, hint string) error
 	// UserInfo replaces the userinfo request.
@@ -255,11 +256,11 @@ type Credentials struct {
 	ID     string // default "credentials"
 	Name   string // default "Credentials"
 	Fields []Field
-	// Authorize judges the submitted fields. ErrAccessDenied means no, and so
-	// does a User.ID that is blank or has control characters; any other error
-	// is logged and means no. With database
-	// sessions User.ID must be that of a stored user. It is rate limited by
-	// the value of the first field.
+	// Authorize checks the submitted fields and returns the user. ErrAccessDenied
+	// refuses, and so does a User.ID that is blank or has control characters. Any
+	// other error refuses, too, and is logged. With database sessions User.ID
+	// must be that of a stored user. Calls are rate limited by the value of the
+	// first field.
 	Authorize func(ctx context.Context, fields map[string]string) (User, error)
 }
 

@@ -19,38 +19,38 @@ const maxLimiterKeys = 100_000
 // at once, then one each Per/N. It counts in this process.
 type limiter struct {
 	name     string // in the store, for all replicas
-	off      bool
+	disabled bool
 	interval time.Duration // between events at the sustained rate
 	burst    time.Duration // how far ahead of the clock a key may be
 	*counts
 }
 
-// counts are what a limiter knows of its keys. They outlive it when a service
-// is renewed.
+// counts are the state of a limiter. Reconfigure passes them on to the limiter
+// of the new service.
 type counts struct {
 	mu   sync.Mutex
 	keys map[string]*list.Element
 	used *list.List // of *limited, most recent first
 }
 
-type limited struct {
+type limiterEntry struct {
 	key string
 	tat time.Time // theoretical arrival time of the next event
 }
 
-func newLimiter(name string, r Rate, off bool) *limiter {
-	l := &limiter{name: name, off: off, counts: &counts{keys: map[string]*list.Element{}, used: list.New()}}
-	if !off {
+func newLimiter(name string, r Rate, disabled bool) *limiter {
+	l := &limiter{name: name, disabled: disabled, counts: &counts{keys: map[string]*list.Element{}, used: list.New()}}
+	if !disabled {
 		l.interval = r.Per / time.Duration(r.N)
 		l.burst = r.Per - l.interval
 	}
 	return l
 }
 
-// allow counts an event of key; if there were too many it is not counted, and
-// wait says when the next one is.
+// allow counts an event of key. If there were too many it is not counted, and
+// wait is the time until one would be.
 func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool) {
-	if l.off {
+	if l.disabled {
 		return 0, true
 	}
 	l.mu.Lock()
@@ -59,15 +59,15 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	if e == nil {
 		if l.used.Len() >= maxLimiterKeys {
 			oldest := l.used.Back()
-			delete(l.keys, oldest.Value.(*limited).key)
+			delete(l.keys, oldest.Value.(*limiterEntry).key)
 			l.used.Remove(oldest)
 		}
-		e = l.used.PushFront(&limited{key: key, tat: now})
+		e = l.used.PushFront(&limiterEntry{key: key, tat: now})
 		l.keys[key] = e
 	} else {
 		l.used.MoveToFront(e)
 	}
-	k := e.Value.(*limited)
+	k := e.Value.(*limiterEntry)
 	if k.tat.Before(now) {
 		k.tat = now
 	}
@@ -81,26 +81,26 @@ func (l *limiter) allow(key string, now time.Time) (wait time.Duration, ok bool)
 	return 0, true
 }
 
-// over reports whether allow would refuse an event of key. It counts nothing.
+// over reports whether allow would refuse an event of key, without counting it.
 func (l *limiter) over(key string, now time.Time) bool {
-	if l.off {
+	if l.disabled {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.keys[key]
-	return e != nil && e.Value.(*limited).tat.Sub(now) > l.burst
+	return e != nil && e.Value.(*limiterEntry).tat.Sub(now) > l.burst
 }
 
 // limits are the limiters of one service.
 type limits struct {
 	signIn, mailbox, credentials, turn, link, backchannel *limiter
 
-	mailClient, mailNetwork *limiter // what one client, and one IPv6 /48, may have of all mails
-	mailTotal, mailKept     *limiter // mails in all, and those kept for browsers known to the address; mailKept may be nil
+	mailClient, mailNetwork *limiter // the part of all mails for one client, and for one IPv6 /48
+	mailTotal, mailReserved *limiter // all mails, and those reserved for known devices; mailReserved may be nil
 
 	queue  *loginQueue
-	warned *replayCache // what was said to the operator in the last minute
+	warned *replayCache // what was logged within the last minute
 }
 
 func newLimits(r RateLimit) limits {
@@ -117,9 +117,9 @@ func newLimits(r RateLimit) limits {
 		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),
 	}
 	all := r.EmailTotal
-	if kept := all.N / mailKeptPart; kept > 0 {
-		l.mailKept = newLimiter("mail-known", Rate{kept, all.Per}, r.Disabled)
-		all.N -= kept
+	if reserved := all.N / mailReservedPart; reserved > 0 {
+		l.mailReserved = newLimiter("mail-known", Rate{reserved, all.Per}, r.Disabled)
+		all.N -= reserved
 	}
 	l.mailTotal = newLimiter("mail", all, r.Disabled)
 	return l
@@ -127,34 +127,34 @@ func newLimits(r RateLimit) limits {
 
 // Parts of rate_limit.email_total.
 const (
-	mailClientPart  = 20 // a twentieth is what one client may have
-	mailNetworkPart = 10 // a tenth, one IPv6 /48
-	mailKeptPart    = 5  // a fifth is kept for browsers known to the address
-	mailPartFloor   = 10 // links that a part has at least, if there are so many in all
+	mailClientPart   = 20 // a twentieth is what one client may have
+	mailNetworkPart  = 10 // a tenth, one IPv6 /48
+	mailReservedPart = 5  // a fifth is reserved for known devices
+	mailPartFloor    = 10 // smallest part, unless the whole is smaller
 )
 
-// shareOf is what one of many may have of all.
+// shareOf returns a part of a rate, at least mailPartFloor events.
 func shareOf(all Rate, of int) Rate {
 	return Rate{max(all.N/of, min(all.N, mailPartFloor)), all.Per}
 }
 
-// permit counts an event of key against a limit: in this process first, which
-// keeps a flood from the store, and then in the store, for all replicas. If
-// the store fails this process's count holds.
+// permit counts an event of key against a limit: first in this process, which
+// keeps a flood from the store, then in the store, for all replicas. If the
+// store fails, the count of this process decides.
 func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) {
 	return rq.Service.permit(rq.ctx, l, key, rq.now)
 }
 
 func (s *Service) permit(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, ok bool) {
-	if wait, ok = l.allow(key, now); !ok || l.off {
+	if wait, ok = l.allow(key, now); !ok || l.disabled {
 		return wait, ok
 	}
 	wait, err := s.permitStored(ctx, l, key, now)
 	return wait, err != nil || wait == 0
 }
 
-// permitStored counts for all replicas. With an error, which is
-// logged, it counted nothing and wait is 0.
+// permitStored counts in the store, for all replicas. Errors are logged; wait is
+// then 0 and nothing was counted.
 func (s *Service) permitStored(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, err error) {
 	wait, err = s.adapter.Permit(ctx, nameOf(l.name, key), now, l.interval, l.burst)
 	switch {
@@ -167,7 +167,7 @@ func (s *Service) permitStored(ctx context.Context, l *limiter, key string, now 
 	return wait, nil
 }
 
-// limited is the refusal of a limiter.
+// limited answers a request that a limiter refused.
 func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
 	rq.audit("request.limited", RateLimited, "too many attempts")
@@ -190,8 +190,8 @@ func (rq *request) clientKey() string {
 	return ip.String()
 }
 
-// networkKey is clientKey where a line at home or at a hoster must not count
-// many times over: IPv6 counts by /48, which one customer may have whole.
+// networkKey is like clientKey, but IPv6 counts by /48, the largest network that
+// one customer usually has.
 func (rq *request) networkKey() string { return networkOf(rq.clientIP()) }
 
 func networkOf(ip netip.Addr) string {
@@ -203,8 +203,8 @@ func networkOf(ip netip.Addr) string {
 	return ip.String()
 }
 
-// clientIP is the peer, or, when the peer is a trusted proxy, the right-most
-// address in X-Forwarded-For that is none.
+// clientIP is the address of the peer or, when that is a trusted proxy, the
+// right-most address in X-Forwarded-For that is not one.
 func (rq *request) clientIP() netip.Addr {
 	ap, err := netip.ParseAddrPort(rq.r.RemoteAddr)
 	if err != nil {
@@ -237,8 +237,8 @@ func parseHop(hop string) (netip.Addr, bool) {
 	return ap.Addr(), err == nil
 }
 
-// warnProxy says, once, why everybody may share one address: a proxy in front
-// that is not configured.
+// warnProxy logs, once, that a proxy which is not configured may make all
+// clients share one address.
 func (s *Service) warnProxy(ip netip.Addr) {
 	if ip.IsLoopback() || ip.IsPrivate() {
 		s.warned.proxy.Do(func() {

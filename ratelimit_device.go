@@ -11,14 +11,15 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A deviceCookie is what a browser keeps of the accounts that it signed in to
-// with credentials or by a mailed link, sealed. Its attempts at those, and the
-// links that it asks for, count by themselves, so that what a stranger does
-// keeps no owner out. It proves nothing else: whoever copies the cookie may try
-// passwords and ask for links at the same rate as everybody.
+// A deviceCookie names, sealed, the accounts that a browser signed in to with
+// credentials or an e-mailed link. The browser's attempts at those accounts,
+// and the links that it requests, have limits of their own, so that a stranger
+// cannot lock out the owner (OWASP: device cookie). It grants nothing else:
+// whoever copies it may try passwords and request links at the same rate as
+// everybody.
 type deviceCookie struct {
 	Device   string          `json:"d"` // random, names the browser's own counts
-	Accounts []deviceAccount `json:"a"` // the one used last comes last
+	Accounts []deviceAccount `json:"a"` // most recently used last
 }
 
 type deviceAccount struct {
@@ -30,7 +31,7 @@ const (
 	deviceLifetime    = 180 * 24 * time.Hour
 	maxDeviceAccounts = 5
 	maxDeviceCookie   = 2 << 10 // bytes; five accounts need half of it
-	maxAccountName    = 1 << 10 // bytes that tell accounts apart
+	maxAccountName    = 1 << 10 // bytes that count
 )
 
 // accountKey names the account of a credentials provider in limits and in the
@@ -43,7 +44,7 @@ func accountKey(provider, name string) string {
 	return seal.Digest(provider + "\x00" + name)
 }
 
-// deviceCookie opens the cookie; the zero value is an unknown browser.
+// deviceCookie opens the cookie; the zero value is that of an unknown device.
 func (rq *request) deviceCookie() (k deviceCookie) {
 	value, ok := rq.jar.get(rq.names.device)
 	if !ok || len(value) > maxDeviceCookie {
@@ -57,9 +58,9 @@ func (rq *request) deviceCookie() (k deviceCookie) {
 	return k
 }
 
-// accountBucket names what an attempt at an account counts against: the
-// browser's own count if it signed in to that account before, else the one
-// that all others share.
+// accountBucket is the key of the limit for an attempt at an account: one of the
+// device's own if it signed in to that account before, else the one that all
+// others share.
 func (rq *request) accountBucket(account string) string {
 	if rq.hasDeviceCookie(account) {
 		return "known\x00" + rq.deviceCookie().Device + "\x00" + account
@@ -72,8 +73,8 @@ func (rq *request) hasDeviceCookie(account string) bool {
 	return slices.ContainsFunc(rq.deviceCookie().Accounts, func(a deviceAccount) bool { return a.Account == account })
 }
 
-// setDeviceCookie makes this browser known to the account that it signed in
-// to. The account used longest ago makes room.
+// setDeviceCookie adds an account that this browser signed in to. Of more than
+// maxDeviceAccounts the one used longest ago is dropped.
 func (rq *request) setDeviceCookie(account string) {
 	k := rq.deviceCookie()
 	if k.Device == "" {

@@ -10,7 +10,7 @@ import (
 	"authsvc"
 )
 
-func TestKnownBrowser(t *testing.T) {
+func TestDeviceCookie(t *testing.T) {
 	t.Parallel()
 	t.Run("a stranger's failures do not touch it", strangersFailures)
 	t.Run("not for another account, forged, of another service or over", uselessDeviceCookies)

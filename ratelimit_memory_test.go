@@ -44,8 +44,8 @@ func TestLimiterMemory(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// The refusals that are kept in mind are bounded, and so is each.
-func TestRepeatsMemory(t *testing.T) {
+// The number of windows is bounded, and so is what each holds.
+func TestRepeatedRefusalsMemory(t *testing.T) {
 	t.Parallel()
 	r, now := newRepeats(false), time.Now()
 	header := strings.Repeat("x", 32<<10)
@@ -53,23 +53,23 @@ func TestRepeatsMemory(t *testing.T) {
 	for i := range 3 * maxRepeats {
 		e := AuditEvent{Name: "csrf.refused", UserAgent: header[:maxAgent]}
 		for range 2 {
-			told, ended := r.first(fmt.Sprint(i), e, now)
-			counts += len(ended)
-			if told && r.order.Len() == 0 {
-				t.Fatal("told and not kept in mind")
+			record, summaries := r.add(fmt.Sprint(i), e, now)
+			counts += len(summaries)
+			if record && r.order.Len() == 0 {
+				t.Fatal("recorded, and no window is open")
 			}
 		}
 	}
 	if r.order.Len() != maxRepeats || len(r.all) != maxRepeats {
-		t.Errorf("%d and %d are kept", r.order.Len(), len(r.all))
+		t.Errorf("%d and %d windows", r.order.Len(), len(r.all))
 	}
-	ended, more := r.rest(now.Add(repeatsFor), false)
-	if counts += len(ended); counts != 3*maxRepeats || more || len(r.all) != 0 {
-		t.Errorf("%d of %d counts were told, %d are left", counts, 3*maxRepeats, len(r.all))
+	summaries, more := r.flush(now.Add(repeatWindow), false)
+	if counts += len(summaries); counts != 3*maxRepeats || more || len(r.all) != 0 {
+		t.Errorf("%d of %d summaries, %d windows are left", counts, 3*maxRepeats, len(r.all))
 	}
 }
 
-func TestWaitingRoom(t *testing.T) {
+func TestLoginQueue(t *testing.T) {
 	t.Parallel()
 	w := &loginQueue{}
 	left := func(a *queuedLogin) bool {

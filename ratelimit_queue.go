@@ -7,37 +7,38 @@ import (
 	"time"
 )
 
-// Attempts past credentials_per_account are late: they wait for a turn and are
-// then judged. A refusal would be a lock that any stranger can hold shut.
+// Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a
+// turn and are then tried. If they were refused, any stranger could lock out
+// the owner of an account.
 const (
 	turnEvery       = 5 * time.Second  // one turn per account, in all replicas
 	firstTurnWait   = 2 * time.Second  // longest wait before the first try
-	maxTurnWait     = 10 * time.Second // longest wait in all, then 429
-	maxQueuedLogins = 256              // that wait in this process
-	maxQueuedOfOne  = 32               // that wait for turns at one account
-	turnRetryAfter  = turnEvery        // Retry-After of those who got no turn
+	maxTurnWait     = 10 * time.Second // longest total wait, then 429
+	maxQueuedLogins = 256              // in this process
+	maxQueuedOfOne  = 32               // for one account
+	turnRetryAfter  = turnEvery        // Retry-After when there was no turn
 )
 
-// A loginQueue holds the late attempts of this process. It is never closed to
-// a newcomer: when it is full, one that waits is sent away by lot, so that
-// nobody can keep others out by being there first.
+// A loginQueue holds the queued sign-ins of this process. When it is full, a
+// random one is removed for each new one, so that nobody can occupy it.
 type loginQueue struct {
 	mu      sync.Mutex
 	waiting []*queuedLogin
 }
 
-// A queuedLogin waits for a turn. left is closed when it has to go.
+// A queuedLogin waits for a turn. left is closed when it is removed.
 type queuedLogin struct {
 	account, client string
 	left            chan struct{}
 }
 
-// enter returns a place, nil if this client waits for the account already.
-func (w *loginQueue) enter(account, client string) *queuedLogin {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// enter adds a sign-in. It returns nil if this client waits for the account
+// already.
+func (q *loginQueue) enter(account, client string) *queuedLogin {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var same []int
-	for i, a := range w.waiting {
+	for i, a := range q.waiting {
 		if a.account != account {
 			continue
 		}
@@ -48,31 +49,31 @@ func (w *loginQueue) enter(account, client string) *queuedLogin {
 	}
 	switch {
 	case len(same) >= maxQueuedOfOne:
-		w.remove(same[rand.IntN(len(same))])
-	case len(w.waiting) >= maxQueuedLogins:
-		w.remove(rand.IntN(len(w.waiting)))
+		q.remove(same[rand.IntN(len(same))])
+	case len(q.waiting) >= maxQueuedLogins:
+		q.remove(rand.IntN(len(q.waiting)))
 	}
 	a := &queuedLogin{account, client, make(chan struct{})}
-	w.waiting = append(w.waiting, a)
+	q.waiting = append(q.waiting, a)
 	return a
 }
 
-func (w *loginQueue) remove(i int) {
-	close(w.waiting[i].left)
-	w.waiting = slices.Delete(w.waiting, i, i+1)
+func (q *loginQueue) remove(i int) {
+	close(q.waiting[i].left)
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 }
 
-func (w *loginQueue) leave(a *queuedLogin) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i := slices.Index(w.waiting, a); i >= 0 {
-		w.remove(i)
+func (q *loginQueue) leave(a *queuedLogin) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, a); i >= 0 {
+		q.remove(i)
 	}
 }
 
-// waitForTurn waits for a turn at an account. Turns are taken by whoever asks
-// next after one has come up, and everybody asks at moments of chance: however
-// many attempts a stranger makes, the owner's is one of them.
+// waitForTurn waits for a turn at an account. Whoever asks first after one is
+// due takes it, and all ask at random times: however many attempts a stranger
+// makes, the owner's has its chance.
 func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
 	place := rq.limits.queue.enter(account, rq.clientKey())
 	if place == nil {
@@ -91,8 +92,8 @@ func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
 	return turnRetryAfter, false
 }
 
-// sleep reports whether the time passed before the client left, the service
-// was closed or the place was lost. The request then goes on in the present.
+// sleep waits for d and then updates rq.now. It returns false if the client
+// left, the service was closed or left was closed before.
 func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -107,8 +108,8 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 	return false
 }
 
-// takeTurn counts in the store, for all replicas. There is no count in this
-// process before it: who asks here is few already.
+// takeTurn counts in the store, for all replicas. Unlike permit it does not
+// count in this process first: the queue keeps the calls few.
 func (rq *request) takeTurn(account string) (time.Duration, bool) {
 	l := rq.limits.turn
 	if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {

@@ -32,7 +32,7 @@ func useUp(t *testing.T, at func(string) *guest, name string) {
 // late is within what an attempt waits that nobody competes with.
 func late(r *reply) bool { return r.took >= time.Second && r.took <= 10*time.Second }
 
-func TestLateAttempts(t *testing.T) {
+func TestQueuedLogins(t *testing.T) {
 	t.Parallel()
 	for _, stored := range []bool{true, false} {
 		tune := func(c *authsvc.Config) {
@@ -106,7 +106,7 @@ func atTheLastPermit(t *testing.T, tune func(*authsvc.Config)) {
 
 // Strangers at many addresses try without a pause. What they get is little,
 // and the owner gets in with a browser that is known to nobody.
-func TestLateNobodyIsLockedOut(t *testing.T) {
+func TestQueuedLoginsDoNotLockOutOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, at := guests(t, nil)
@@ -147,7 +147,7 @@ func TestLateNobodyIsLockedOut(t *testing.T) {
 	})
 }
 
-func TestLateClientLeaves(t *testing.T) {
+func TestQueuedLoginClientLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, at := guests(t, nil)

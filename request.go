@@ -47,8 +47,8 @@ type request struct {
 	unknownKey     bool // the session cookie names a key that is not ours
 	id             string
 	retryAfter     time.Duration
-	audited        bool   // what came of it is recorded
-	quiet          bool   // as one of many alike, which are only counted
+	audited        bool   // its result is recorded
+	quiet          bool   // it was counted as a repetition: log nothing
 	auditUser      string // the user that it is about, once that is known
 	signsOut       bool
 	pairBuf        [8]pair
@@ -97,7 +97,7 @@ func (rq *request) act() (out outcome) {
 		return out
 	}
 	if !rq.foreign() && !rq.sameSite() {
-		return rq.refusedCrossSite()
+		return rq.refuseCrossSite()
 	}
 	return rq.route.post(rq)
 }
@@ -242,7 +242,7 @@ func (rq *request) writeObject(w http.ResponseWriter, o object) {
 	if o.status != 0 {
 		w.WriteHeader(o.status)
 	}
-	w.Write(raw) //nolint:errcheck // the client is gone, there is nobody to tell
+	w.Write(raw) //nolint:errcheck // the client has gone
 }
 
 func (rq *request) writePage(w http.ResponseWriter, o page) {

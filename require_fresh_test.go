@@ -94,7 +94,7 @@ func TestRequireFresh(t *testing.T) {
 }
 
 // The age of a session is measured by the clock that it was written by.
-func TestRequireFreshByTheStoresClock(t *testing.T) {
+func TestRequireFreshUsesStoreClock(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-20 * time.Second, 20 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestRequireFreshByTheStoresClock(t *testing.T) {
 
 // The page that RequireFresh sends to is a way on: its forms sign in again, and
 // the guarded page opens.
-func TestRequireFreshOffersTheWaysIn(t *testing.T) {
+func TestRequireFreshSignInPage(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"op", "credentials"} {
 		t.Run(way, func(t *testing.T) {
@@ -209,7 +209,7 @@ func formTo(t *testing.T, page, way string) (action string, fields url.Values) {
 }
 
 // A sign-in page of the application's own hears of it, too.
-func TestRequireFreshWithAPageOfOnesOwn(t *testing.T) {
+func TestRequireFreshCustomSignInPage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Pages.SignIn = "/login" })
 	for from, want := range map[string]bool{"?again=true": true, "": false, "?again=1": false, "?again=%22%3E": false} {

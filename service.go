@@ -62,11 +62,11 @@ type Service struct {
 	closeIdle  func() // closes idle connections to identity providers
 }
 
-// policy is what Config, the dialect and the storage together allow.
+// A policy is what Config, the dialect and the storage together allow.
 type policy struct {
-	admit          func(identity) identity // what storage makes of who signs in
-	linksAsked     bool                    // people who are signed in may add an identity,
-	linksSignedIn  bool                    // and do so by signing in with it
+	admit          func(identity) identity // adapts an identity to a service without storage
+	linksAsked     bool                    // signed-in users may ask to link an identity
+	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
 	tenantIDs      bool                    // see dialect
 	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
 	keepFirstProof bool
@@ -79,7 +79,7 @@ type origins struct {
 	trusted  map[string]bool
 }
 
-// warned is what is said once a process.
+// warned are the warnings that are logged once per process.
 type warned struct{ chunks, proxy *sync.Once }
 
 // publicURL is the address of the service, taken apart.
@@ -95,16 +95,17 @@ type publicURL struct {
 // every mistake; ConfigErrors lists them.
 func New(c Config) (*Service, error) { return newService(c, nil) }
 
-// Check reports what New would, all mistakes joined, as far as that can be found
-// out without the store. It starts nothing and asks nobody.
+// Check returns the mistakes that New would, joined, as far as they can be found
+// without the store. It starts nothing and makes no network calls.
 func (c Config) Check() error {
 	_, err := Prepare(c)
 	return err
 }
 
-// Prepare is New without the start: nothing runs, and nothing is asked or
-// written, until a method does. It is for programs that look at a deployment or
-// change its records; its routes are not to be served.
+// Prepare is New without the start: there is no background work, and the store
+// is not used until a method is called. It is for programs that inspect a
+// deployment or change its records; do not serve requests with it. The error is
+// that of New.
 func Prepare(c Config) (*Service, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
@@ -140,13 +141,13 @@ func newService(c Config, before *Service) (*Service, error) {
 	return s, nil
 }
 
-// BaseURL is the address of the routes, scheme://host[:port]/path, as made of
-// Config.URL: without a default port, with the default path if it has none.
+// BaseURL returns the address of the routes, scheme://host[:port]/path:
+// Config.URL without a default port, and with the default path if it has none.
 func (s *Service) BaseURL() string { return s.base }
 
-// CheckProviders asks the providers that announce how they are to be used
-// (OpenID Connect Discovery 1.0, RFC 8414), at the same time, and returns by id
-// what was wrong with each that was asked: nil is good.
+// CheckProviders fetches the metadata of all providers that publish it (OpenID
+// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each
+// of them, by id: the error, or nil.
 func (s *Service) CheckProviders(ctx context.Context) map[string]error {
 	type checker interface{ check(context.Context) error }
 	var mu sync.Mutex
@@ -166,8 +167,8 @@ func (s *Service) CheckProviders(ctx context.Context) map[string]error {
 	return found
 }
 
-// StyleURL is the address of the built-in pages' style sheet, theme included,
-// for pages of your own that are to look alike. It changes with its content.
+// StyleURL returns the address of the built-in pages' style sheet, theme
+// included, for pages of your own. The address changes with the content.
 func (s *Service) StyleURL() string { return s.base + "/" + s.pages.StylePath }
 
 // absolute resolves a configured page against the origin.
@@ -185,8 +186,8 @@ func (s *Service) providerName(id string) string {
 	return id
 }
 
-// linkDigests are how the token of an e-mail link may be stored: under the
-// first secret, which new links use, and under those before it.
+// linkDigests returns the forms in which the token of an e-mail link may be
+// stored: first that of new links, then those of older secrets.
 func (s *Service) linkDigests(token string, now time.Time) []string {
 	var list []string
 	for _, mac := range s.keys.links {
@@ -203,8 +204,9 @@ func (s *Service) linkDigests(token string, now time.Time) []string {
 	return list
 }
 
-// describe encodes GET providers once, in the order of the configuration.
-func (s *Service) describe(order []flow) {
+// describeProviders makes the answer of GET providers and the views of the
+// sign-in page, in the order of the configuration.
+func (s *Service) describeProviders(order []flow) {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, f := range order {
@@ -238,20 +240,20 @@ func (s *Service) describe(order []flow) {
 	s.providersJSON = []byte(b.String())
 }
 
-// client makes the HTTP client for identity providers.
-func client(c *Config) *http.Client {
+// newHTTPClient returns the HTTP client for identity providers.
+func newHTTPClient(c *Config) *http.Client {
 	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
 }
 
-// Reconfigure makes the service that takes over from s under another configuration,
-// on the same store, without a gap: what s counted for rate limits and, without
-// a store, what was used once goes on. Both answer until the caller has sent
-// the last request to s and calls its Close. The error is that of [New]; s is
-// then as before. Another Session.Strategy is refused: everybody would be signed
-// out, which takes a restart.
+// Reconfigure returns a service with another configuration on the same store,
+// which takes over from s: it goes on with the counts of rate limits and,
+// without a store, the codes and states that were used. Both services answer
+// until the caller has sent the last request to s and calls its Close. The
+// error is that of [New]; s is then unchanged. A change of Session.Strategy is
+// refused: it would sign everybody out, and takes a restart.
 func (s *Service) Reconfigure(c Config) (*Service, error) { return newService(c, s) }
 
-// checkReconfigured refuses what cannot change without a restart.
+// checkReconfigured refuses changes that take a restart.
 func (s *Service) checkReconfigured(next *Service) error {
 	if s.sessions.refersToUser() == next.sessions.refersToUser() {
 		return nil
@@ -260,7 +262,7 @@ func (s *Service) checkReconfigured(next *Service) error {
 		Fix: "restart the service, or change it back"}
 }
 
-// inherit takes over what the service before knows and no store does.
+// inherit takes over the state of the service before that is not in the store.
 func (s *Service) inherit(before *Service) {
 	for _, l := range []struct{ to, from *limiter }{
 		{s.limits.signIn, before.limits.signIn},
@@ -268,7 +270,7 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.mailTotal, before.limits.mailTotal},
 		{s.limits.mailClient, before.limits.mailClient},
 		{s.limits.mailNetwork, before.limits.mailNetwork},
-		{s.limits.mailKept, before.limits.mailKept},
+		{s.limits.mailReserved, before.limits.mailReserved},
 		{s.limits.credentials, before.limits.credentials},
 		{s.limits.link, before.limits.link},
 		{s.limits.backchannel, before.limits.backchannel},
@@ -280,7 +282,7 @@ func (s *Service) inherit(before *Service) {
 	s.limits.queue = before.limits.queue
 	s.mails.waiting = before.mails.waiting
 	s.inheritStorage(before)
-	if s.revoked.kept == before.revoked.kept && s.revoked.accept == before.revoked.accept {
+	if s.revoked.enabled == before.revoked.enabled && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
 	s.bodies = before.bodies

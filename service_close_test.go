@@ -25,10 +25,10 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestCloseGivesMailsBack: a mail server that hangs holds Close up no longer
+// TestCloseRequeuesMails: a mail server that hangs holds Close up no longer
 // than its time, and the next process sends the mail at once. One that is only
 // slow takes the mail meanwhile.
-func TestCloseGivesMailsBack(t *testing.T) {
+func TestCloseRequeuesMails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		slow time.Duration

@@ -14,9 +14,9 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestRenew: what was counted is counted on, under the new rate, and each
+// TestReconfigure: what was counted is counted on, under the new rate, and each
 // service ends by itself.
-func TestRenew(t *testing.T) {
+func TestReconfigure(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]authsvc.Adapter{"a store": memory.New(), "none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestRenewStrategy: sessions of one strategy are none of the other's.
-func TestRenewStrategy(t *testing.T) {
+// TestReconfigureStrategy: sessions of one strategy are none of the other's.
+func TestReconfigureStrategy(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"database", "jwt"} {
 		w := replica(t, memory.New(), func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(from) })
@@ -84,9 +84,9 @@ func TestRenewStrategy(t *testing.T) {
 	}
 }
 
-// TestRenewKeepsTheQueue: late attempts at an account wait in one room, and
+// TestReconfigureKeepsQueues: late attempts at an account wait in one room, and
 // mails in one line, before and after.
-func TestRenewKeepsTheQueue(t *testing.T) {
+func TestReconfigureKeepsQueues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c authsvc.Config
@@ -134,9 +134,9 @@ func TestRenewKeepsTheQueue(t *testing.T) {
 	})
 }
 
-// TestRenewLeavesNothing: no goroutine and little memory stays of 1000
+// TestReconfigureLeaks: no goroutine and little memory stays of 1000
 // services. It is not parallel, since it counts what the process has.
-func TestRenewLeavesNothing(t *testing.T) {
+func TestReconfigureLeaks(t *testing.T) {
 	w := replica(t, memory.New(), nil)
 	renew := func(n int) (goroutines int, heap uint64) {
 		for range n {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Session is who is signed in. Its JSON form is the client-safe object of
+// A Session says who is signed in. Its JSON form is the client-safe object of
 // GET session.
 type Session struct {
 	UserID   string
@@ -69,8 +69,8 @@ func (s *Session) object() map[string]any {
 	return map[string]any{"user": user, "expires": s.Expires.UTC().Format(timeFormat)}
 }
 
-// sessions is where the signed-in state lives: the cookie itself or the
-// adapter. The strategy is chosen once, in New; nothing else asks which it is.
+// sessions stores sessions: in the cookie itself or in the adapter. The strategy
+// is chosen once, in New; nothing else asks which it is.
 type sessions interface {
 	// start makes the first session record of a sign-in. It is nil when
 	// nothing is stored; login passes it to the compound steps.
@@ -82,8 +82,8 @@ type sessions interface {
 	read(ctx context.Context, raw string, now time.Time, how readOptions) (s *Session, renewed *sessionCookie, err error)
 	// end ends one session. The event is nil if there was none.
 	end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error)
-	// endBy ends a user's sessions that began by a provider, and those of which
-	// that is unknown, and returns the stored ones.
+	// endBy ends a user's sessions that began by a provider or by an unknown
+	// one, and returns the stored ones.
 	endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error)
 	// refersToUser reports whether a session record needs a stored user.
 	refersToUser() bool
@@ -91,7 +91,7 @@ type sessions interface {
 	id(raw string, now time.Time) string
 }
 
-// A sessionStart is what a session starts from.
+// A sessionStart has what a new session is made from.
 type sessionStart struct {
 	user     User
 	account  *Account
@@ -123,8 +123,8 @@ func (rq *request) current() (*Session, error) {
 }
 
 // readSession reads the session that the request's cookie stands for, nil if
-// none. A cookie under a key that is not known here is left alone: another
-// replica, which has been told the new secret already, knows it.
+// none. A cookie under an unknown key is left alone: another replica may have
+// the new secret already.
 func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error) {
 	raw := rq.sessionCookieValue()
 	if raw == "" {

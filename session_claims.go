@@ -36,8 +36,9 @@ type sessionClaims struct {
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 
-// errClaimTwice refuses what readers understand in two ways (RFC 7519 §4).
-var errClaimTwice = errors.New("a claim is there twice")
+// errDuplicateClaim refuses claims that readers could take in two ways (RFC 7519
+// §4).
+var errDuplicateClaim = errors.New("a claim is there twice")
 
 // decode reads the claims by their exact names, each at most once.
 // encoding/json takes "SUB" for "sub", and an application may well keep a claim
@@ -49,7 +50,7 @@ func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	odd, twice := claimNames(plain)
 	switch {
 	case twice:
-		return errClaimTwice
+		return errDuplicateClaim
 	case !odd:
 		err := json.Unmarshal(plain, c)
 		if wrongType := new(json.UnmarshalTypeError); !shared || !errors.As(err, &wrongType) {
@@ -74,8 +75,8 @@ func (c *sessionClaims) decode(plain []byte, shared bool) error {
 	return err
 }
 
-// dropForeignClaims leaves what the engine's own claims say: of a token that this engine
-// made, of one that it adopted, or of another program's.
+// dropForeignClaims clears fields that another program or the application has
+// set, unless this engine made or adopted the token.
 func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
@@ -133,7 +134,7 @@ func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 		}
 		n, _ := name.(string)
 		if _, there := exact[n]; there {
-			return nil, errClaimTwice
+			return nil, errDuplicateClaim
 		}
 		if slices.Contains(engineClaims, n) {
 			exact[n] = v
@@ -143,8 +144,8 @@ func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 }
 
 // claimNames reports whether a member of the JSON object could be taken for
-// one of the engine's claims without having its name, and whether one of these
-// names is there twice. What is no object is left to the decoder.
+// one of the engine's claims without having its exact name, and whether one of
+// these names occurs twice. Invalid JSON is left to the decoder.
 func claimNames(object []byte) (odd, twice bool) {
 	seen := 0               // a bit for each of engineClaims
 	depth, name := 0, false // name: the next string is a member's name
@@ -217,8 +218,8 @@ func plausibleTime(seconds float64) bool {
 
 func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 
-// kept are the claims that a JWT callback cannot change.
-func (c *sessionClaims) kept() []string {
+// protectedNames returns the claims that a JWT callback cannot change.
+func (c *sessionClaims) protectedNames() []string {
 	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
 	if c.SID != "" && c.AdoptedSID == "" {
 		names = append(names, "sid", "auth_time", "provider")

@@ -45,9 +45,9 @@ func FuzzClaims(f *testing.F) {
 	})
 }
 
-// TestClaimsOfAnotherType: what an application has by the names of the engine's
+// TestClaimsOfWrongType: what an application has by the names of the engine's
 // is not read, but a token that the engine made is refused with it.
-func TestClaimsOfAnotherType(t *testing.T) {
+func TestClaimsOfWrongType(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{`"sid":{}`, `"provider":["op"]`, `"auth_time":"1"`} {
 		var foreign, own, alone sessionClaims

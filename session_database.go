@@ -30,7 +30,8 @@ const digestPrefix = "sha256:"
 
 func (d *databaseSessions) refersToUser() bool { return true }
 
-// key is how the store knows the session of a cookie's value.
+// key returns the token and the hash under which the store has the session of a
+// cookie's value; ok is false if the value cannot be one.
 func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
 		return "", "", false
@@ -76,7 +77,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	}
 	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.svc.lifetime.absolute)) {
 		if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
-			d.noWrites("an expired session could not be removed", err)
+			d.logWriteFailure("an expired session could not be removed", err)
 		}
 		return nil, nil, nil
 	}
@@ -86,7 +87,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		return nil, nil, nil // ended meanwhile
 	}
 	if err != nil { // the session can be read, so it is answered
-		d.noWrites("a session could not be extended", err)
+		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
 	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
@@ -96,8 +97,9 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	return s, renewed, nil
 }
 
-// noWrites logs, once a minute, that a store which can be read takes no writes.
-func (d *databaseSessions) noWrites(what string, err error) {
+// logWriteFailure logs, once a minute, that a store which can be read takes no
+// writes.
+func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
 	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
 		d.svc.log.Error(what+"; the store can be read and takes no writes", "err", err)
@@ -105,7 +107,7 @@ func (d *databaseSessions) noWrites(what string, err error) {
 }
 
 // slide extends a session that is used, at most once per update age, and
-// gives a record that another program wrote its start.
+// sets the AuthTime of a record that another program wrote.
 func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
 	if !how.touch {
 		return nil, nil
@@ -147,8 +149,8 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*S
 	return &SignOutEvent{Session: &r}, nil
 }
 
-// endBy first overtakes sign-ins that are under way: their sessions could begin
-// behind the list.
+// endBy first writes a revocation, which stops sign-ins that are under way:
+// their sessions could be stored after the list is read.
 func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
 	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (j *jwtSessions) refersToUser() bool                 { return false }
 // errSessionTooLarge: the claims are more than five cookies hold.
 var errSessionTooLarge = errors.New("the session does not fit into five cookies; keep its claims small")
 
-// errUnknownKey: the token may be good, and this replica cannot tell.
+// errUnknownKey: the token may be valid under a key that this replica lacks.
 var errUnknownKey = errors.New("the token names a key that is not known here")
 
 // issue makes the first token of a session.
@@ -97,9 +97,9 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	}
 	t := float64(now.UnixMilli()) / 1000
 	leeway := j.leeway.Seconds()
-	over := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.svc.lifetime.absolute.Seconds() ||
+	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.svc.lifetime.absolute.Seconds() ||
 		c.Issued > 0 && t >= c.Issued+j.svc.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
-	return c, plain, stale, !over
+	return c, plain, stale, !ended
 }
 
 func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
@@ -134,7 +134,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	dec := json.NewDecoder(bytes.NewReader(plain))
 	dec.UseNumber() // other programs' large numbers survive a re-issue
 	if err := dec.Decode(&claims); err != nil {
-		return nil, nil, nil //nolint:nilerr // what is no object is no session
+		return nil, nil, nil //nolint:nilerr // not an object, so not a session
 	}
 	changed := false
 	if j.svc.callbacks.JWT != nil && how.full {
@@ -146,7 +146,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		if claims == nil {
 			return nil, nil, nil // the callback ended the session
 		}
-		for _, name := range c.kept() {
+		for _, name := range c.protectedNames() {
 			if v, ok := before[name]; ok {
 				claims[name] = v
 			} else {
@@ -181,8 +181,8 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	return s, renewed, nil
 }
 
-// end revokes the session until its absolute end, if there is a store to keep
-// that; without one it only ends in this browser.
+// end revokes the session until its absolute end, if there is a store; without
+// one the session ends in this browser only.
 func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error) {
 	c, plain, _, ok := j.open(raw, now)
 	if !ok {

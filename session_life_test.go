@@ -26,10 +26,10 @@ func (readOnly) DeleteSession(context.Context, string) (authsvc.SessionRecord, e
 	return authsvc.SessionRecord{}, errReadOnly
 }
 
-// TestSessionsOfAReadOnlyStore: a session that can be read is answered although
+// TestSessionsInReadOnlyStore: a session that can be read is answered although
 // it cannot be extended, and one that has expired is none although it cannot be
 // removed.
-func TestSessionsOfAReadOnlyStore(t *testing.T) {
+func TestSessionsInReadOnlyStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
@@ -46,7 +46,7 @@ func TestSessionsOfAReadOnlyStore(t *testing.T) {
 			}
 		}
 		if n := strings.Count(full.Logs.String(), "takes no writes"); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("logged %d times", n)
 		}
 		time.Sleep(2 * time.Hour)
 		if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusOK || a.Text != "{}" {
@@ -90,8 +90,9 @@ func TestShorterMaxAge(t *testing.T) {
 	}
 }
 
-// TestUpdateThatDoesNotFit: the caller is told, and the session stays as it was.
-func TestUpdateThatDoesNotFit(t *testing.T) {
+// TestSessionUpdateTooLarge: the caller gets an error, and the session stays as
+// it was.
+func TestSessionUpdateTooLarge(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"
@@ -118,9 +119,9 @@ func TestUpdateThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestNestedClaims: what a JWT callback changes in place, below the first level
-// too, is kept.
-func TestNestedClaims(t *testing.T) {
+// TestNestedClaimsChangedInPlace: what a JWT callback changes in place, below
+// the first level too, is kept.
+func TestNestedClaimsChangedInPlace(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"

@@ -38,17 +38,17 @@ func revokedBy(provider, userID string) string { return keyProvider + provider +
 // process: a record of an ended session takes about 50 bytes, and of a million
 // records one session in 10^13 would be taken for an ended one.
 type revocations struct {
-	kept   bool // there are JWT sessions, and a store that has the log
-	accept bool // go on when the copy is not up to date
-	seed   maphash.Seed
-	turn   chan struct{} // held by who reads the log
+	enabled bool // there are JWT sessions, and a store that has the log
+	accept  bool // go on when the copy is not up to date
+	seed    maphash.Seed
+	turn    chan struct{} // a mutex for reads of the log, with a context
 
 	mu       sync.RWMutex
-	sessions map[uint64]uint32 // of keySession: when no token lives any more, seconds since 1970
+	sessions map[uint64]uint32 // of keySession: expiry of the last token, seconds since 1970
 	cutoffs  map[uint64]cutoff // of all other keys
 	ends     [2]expiries       // of sessions and cutoffs
 	cursor   int64
-	read     time.Time // when the latest read began that saw the end of the log; zero: none did
+	read     time.Time // start of the latest read that reached the end of the log; zero: none did
 }
 
 // A cutoff covers tokens of an epoch below seq, and those without epoch unless
@@ -75,7 +75,7 @@ func (v *revocations) hash(parts ...string) uint64 {
 
 // apply adds records.
 func (v *revocations) apply(list ...Revocation) {
-	if !v.kept {
+	if !v.enabled {
 		return
 	}
 	v.mu.Lock()
@@ -103,7 +103,7 @@ func (v *revocations) add(r *Revocation) {
 
 // covers reports whether a token is revoked.
 func (v *revocations) covers(c *sessionClaims) (bool, error) {
-	if !v.kept {
+	if !v.enabled {
 		return false, nil
 	}
 	v.mu.RLock()
@@ -136,25 +136,26 @@ func (v *revocations) covered(c *sessionClaims, key ...string) bool {
 	}
 }
 
-// current reports whether the copy may be judged by. Its lock is held.
+// current reports whether the copy is recent enough. v.mu is held.
 func (v *revocations) current() bool {
 	return !v.read.IsZero() && time.Since(v.read) <= revokeStale
 }
 
-// ready is the error that JWT sessions are refused with, if they are.
+// ready returns the error with which JWT sessions are refused at present, if
+// any.
 func (v *revocations) ready() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.kept && !v.accept && !v.current() {
+	if v.enabled && !v.accept && !v.current() {
 		return errStaleRevocations
 	}
 	return nil
 }
 
-// catchUp reads the log from where the last read ended to its end. What was
-// revoked before it was called is known when it returns.
+// catchUp reads the log from where the last read ended to its end: every
+// revocation that was written before the call is then applied.
 func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) error {
-	if !v.kept {
+	if !v.enabled {
 		return nil
 	}
 	select {
@@ -188,7 +189,8 @@ func (v *revocations) catchUp(ctx context.Context, a Adapter, now time.Time) err
 // maxForget bounds what one call of forget does.
 const maxForget = 10_000
 
-// forget drops what has expired, as far as that is first in line.
+// forget drops expired records from the front of the queues, at most maxForget
+// of each kind.
 func (v *revocations) forget(now uint32) {
 	for range maxForget {
 		hash, due := v.ends[0].pop(now)

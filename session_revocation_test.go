@@ -16,7 +16,7 @@ func claimsOf(subject, sid string, epoch int64) *sessionClaims {
 func TestRevocationsCompareEpochs(t *testing.T) {
 	t.Parallel()
 	v := newRevocations(false)
-	v.kept, v.read = true, time.Now()
+	v.enabled, v.read = true, time.Now()
 	later := time.Now().Add(time.Hour)
 	v.apply(
 		Revocation{Key: keyUser + "ann", Seq: 10, NotBefore: time.Unix(1_000_000_000, 0), Expires: later}, // a slow clock
@@ -57,7 +57,7 @@ func TestRevocationsCompareEpochs(t *testing.T) {
 func TestRevocationsForget(t *testing.T) {
 	t.Parallel()
 	v := newRevocations(false)
-	v.kept = true
+	v.enabled = true
 	at := func(s int64) time.Time { return time.Unix(2_000_000_000+s, 0) }
 	for i := range int64(10_000) {
 		v.apply(Revocation{Key: keySession + strconv.FormatInt(i, 10), Expires: at(i)})
@@ -81,7 +81,7 @@ func TestRevocationsForget(t *testing.T) {
 func TestRevocationsMemory(t *testing.T) {
 	const n = 1_000_000
 	v := newRevocations(false)
-	v.kept = true
+	v.enabled = true
 	expires := time.Now().Add(time.Hour)
 	before := heap()
 	list := make([]Revocation, 5000)

@@ -50,7 +50,7 @@ func signInPage(rq *request) outcome {
 // providerViews lists the providers with the one used last marked.
 func (rq *request) providerViews() []pages.Provider {
 	views := slices.Clone(rq.views)
-	last, _ := rq.jar.get(rq.names.last)
+	last, _ := rq.jar.get(rq.names.lastProvider)
 	for i := range views {
 		views[i].LastUsed = views[i].ID == last
 	}
@@ -72,7 +72,7 @@ func signIn(rq *request) outcome {
 // csrfRefused sends the person back to the page with a fresh token.
 func (rq *request) csrfRefused(path string) outcome {
 	rq.ensureCSRF()
-	rq.keepAskedCallbackURL()
+	rq.keepRequestedCallbackURL()
 	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
 	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
 }

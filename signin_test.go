@@ -190,7 +190,7 @@ func currentUser(t *testing.T, w *arena.World, b *arena.Browser) string {
 	return s.UserID
 }
 
-func TestTwoTabs(t *testing.T) {
+func TestSignInInTwoTabs(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
 		b := w.Browser()

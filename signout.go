@@ -26,8 +26,8 @@ func signOutPage(rq *request) outcome {
 	return page{name: pages.SignOut, view: v}
 }
 
-// signOut: POST signout ends the session wherever it lives. If the store
-// cannot be asked the session may live on, and the person is told so.
+// signOut: POST signout ends the session wherever it is stored. If the store
+// fails, the session may still be valid, and the answer is an error.
 func signOut(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signout")
@@ -67,9 +67,9 @@ func signOut(rq *request) outcome {
 // It is registered there as the post-logout redirect URI, below the base.
 const signOutReturnPath = "/signout/return"
 
-// signOutWait bounds what a sign-out waits for to be able to go on at the
-// provider: the account, and the provider's metadata.
-const signOutWait = 3 * time.Second
+// providerSignOutTimeout bounds what a sign-out waits for to be able to go on
+// at the provider: the account, and the provider's metadata.
+const providerSignOutTimeout = 3 * time.Second
 
 // A signOuter is a flow whose provider has a session of its own to end.
 type signOuter interface {
@@ -100,7 +100,7 @@ func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
 		return tx.CallbackURL
 	}
 	if refused := rq.keepTx(tx); refused != nil { // the return is checked against it
-		rq.staysHere(tx, refused)
+		rq.logNoProviderSignOut(tx, refused)
 		return tx.CallbackURL
 	}
 	if to.Fields != nil {
@@ -116,19 +116,19 @@ func (rq *request) providerLogout(tx *transaction) oidc.Logout {
 	if !ok {
 		return oidc.Logout{}
 	}
-	ctx, cancel := context.WithTimeout(rq.ctx, signOutWait)
+	ctx, cancel := context.WithTimeout(rq.ctx, providerSignOutTimeout)
 	defer cancel()
 	ask := oidc.LogoutRequest{RedirectURI: tx.RedirectURI, State: tx.State}
 	to, err := flow.signOut(ctx, ask, func() string { return rq.idTokenHint(ctx, tx.EndedUser, tx.EndedAt) })
 	if err != nil {
-		rq.staysHere(tx, err)
+		rq.logNoProviderSignOut(tx, err)
 		return oidc.Logout{}
 	}
 	return to
 }
 
-// staysHere logs why a sign-out does not go on at the provider.
-func (rq *request) staysHere(tx *transaction, cause error) {
+// logNoProviderSignOut logs why a sign-out does not go on at the provider.
+func (rq *request) logNoProviderSignOut(tx *transaction, cause error) {
 	rq.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 
@@ -179,9 +179,9 @@ func (rq *request) signOutUnknown(refused *authError) outcome {
 const signOutPostPath = "/signout/provider"
 
 // signOutPost: GET signout/provider is a page that posts the ID token to the
-// provider, for one that tells who the person is: in the address of a GET it
-// would be in histories and in logs of requests. The page can be loaded again;
-// what it begins ends at signout/return.
+// provider, if the token has personal claims: in the address of a GET they would
+// get into browser histories and request logs. The page can be loaded again; the
+// sign-out ends at signout/return.
 func signOutPost(rq *request) outcome {
 	h := rq.r.Header
 	switch {

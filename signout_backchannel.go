@@ -11,10 +11,9 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A logoutReceiver is a flow whose provider may say that somebody signed out
-// there.
+// A logoutReceiver is a flow whose provider may send logout tokens.
 type logoutReceiver interface {
-	// loggedOut judges a logout token. ok is false if the provider sends none.
+	// loggedOut verifies a logout token. ok is false if the provider sends none.
 	loggedOut(ctx context.Context, raw string) (t *oidc.LogoutToken, ok bool, err error)
 	// logoutID is under which account id the token's subject is stored.
 	logoutID(s *Service, t *oidc.LogoutToken) (string, formerID)
@@ -38,8 +37,8 @@ func (f *oauthFlow) logoutID(s *Service, t *oidc.LogoutToken) (string, formerID)
 
 // backchannelLogout: POST backchannel-logout/:provider takes a logout token
 // from the provider itself (OpenID Connect Back-Channel Logout 1.0 §2.5). It
-// ends the sessions that the person began by that provider. Which of them is
-// the provider's sid is not kept, so a token that names a sid alone is refused.
+// ends the sessions that the person began by that provider. The provider's sid
+// is not stored, so a token that has a sid and no sub is refused.
 func backchannelLogout(rq *request) outcome {
 	flow, ok := rq.flow.(logoutReceiver)
 	if !ok {
@@ -50,7 +49,7 @@ func backchannelLogout(rq *request) outcome {
 		rq.audit("request.limited", RateLimited, "too many logout tokens")
 		return problem{status: http.StatusTooManyRequests, text: "too many requests"}
 	}
-	over := rq.askProvider()
+	over := rq.startProviderTimeout()
 	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
 	over()
 	switch {

@@ -38,9 +38,9 @@ func logoutToken(w *arena.World, t testing.TB, sub string, set map[string]any) s
 	return raw
 }
 
-// told is what the provider's server gets for a logout token: no cookies, no
-// arena.Origin.
-func told(w *arena.World, t testing.TB, provider string, form url.Values, kind ...string) *browser.Answer {
+// postLogoutToken posts a logout token as the provider's server does: without
+// cookies and without Origin.
+func postLogoutToken(w *arena.World, t testing.TB, provider string, form url.Values, kind ...string) *browser.Answer {
 	t.Helper()
 	b := w.Browser()
 	r := httptest.NewRequest(http.MethodPost, b.Abs("/api/auth/backchannel-logout/"+provider), strings.NewReader(form.Encode()))
@@ -80,7 +80,7 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 						}
 						return arena.Works
 					})
-					a := told(w, t, "op", url.Values{"logout_token": {raw}})
+					a := postLogoutToken(w, t, "op", url.Values{"logout_token": {raw}})
 					w.Ledger.BreakAt(nil)
 					if broken == "" {
 						if n < 4 || a.StatusCode != 200 {
@@ -95,7 +95,7 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 						t.Errorf("%s: %d", broken, a.StatusCode)
 					}
 					// The provider sends another, or it was taken over already.
-					if a := told(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}}); a.StatusCode != 200 || b.Email() != "" {
+					if a := postLogoutToken(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}}); a.StatusCode != 200 || b.Email() != "" {
 						t.Errorf("%s, next: %d", broken, a.StatusCode)
 					}
 				}
@@ -118,14 +118,14 @@ func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (auths
 }
 
 // A logout token that is used up is carried out without the provider.
-func TestBackchannelLogoutIsCarriedOut(t *testing.T) {
+func TestBackchannelLogoutWithoutProvider(t *testing.T) {
 	t.Parallel()
 	store := &failingDeletes{Adapter: memory.New()}
 	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter = store })
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
 	store.broken.Store(true)
-	a := told(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}})
+	a := postLogoutToken(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}})
 	if a.StatusCode != 400 || b.Email() != "ada@example.com" {
 		t.Fatalf("%d %s, %q", a.StatusCode, a.Text, b.Email())
 	}

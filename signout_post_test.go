@@ -58,7 +58,7 @@ func TestSignOutPost(t *testing.T) {
 }
 
 // Whoever did not sign out is led home, and gets no token.
-func TestSignOutPostRefused(t *testing.T) {
+func TestSignOutPostUnknownState(t *testing.T) {
 	t.Parallel()
 	w := leaving(t, nil)
 	_, foreign := toPost(t, w)
@@ -97,7 +97,7 @@ func TestSignOutPostRefused(t *testing.T) {
 }
 
 // Only a person's navigation shows the page.
-func TestSignOutPostIsOpened(t *testing.T) {
+func TestSignOutPostNeedsNavigation(t *testing.T) {
 	t.Parallel()
 	w := leaving(t, nil)
 	b, page := toPost(t, w)
@@ -121,7 +121,7 @@ func TestSignOutPostIsOpened(t *testing.T) {
 }
 
 // What is gone meanwhile holds nobody up.
-func TestSignOutPostLater(t *testing.T) {
+func TestSignOutPostAfterChanges(t *testing.T) {
 	t.Parallel()
 	account := func(t *testing.T, w *arena.World) authsvc.User {
 		u, err := w.Store.GetUserByAccount(t.Context(), "op", "ada")

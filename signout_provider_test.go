@@ -80,7 +80,7 @@ func signOutTo(b *arena.Browser) string {
 }
 
 // Where the provider has no part in it, a sign-out is as it always was.
-func TestSignOutStaysHere(t *testing.T) {
+func TestSignOutWithoutProvider(t *testing.T) {
 	t.Parallel()
 	t.Run("twin", func(t *testing.T) {
 		t.Parallel()

@@ -12,9 +12,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestSignOutIsFinished: a sign-out whose token was accepted ends the session,
-// although the browser has gone away.
-func TestSignOutIsFinished(t *testing.T) {
+// TestSignOutAfterBrowserLeft: a sign-out whose token was accepted ends the
+// session, although the browser has gone away.
+func TestSignOutAfterBrowserLeft(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *testing.T) {

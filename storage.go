@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// errNoStorage is the beginning of what noAdapter cannot do.
+// errNoStorage is wrapped by the errors of noAdapter.
 var errNoStorage = errors.New("authsvc: without storage")
 
-// useAdapter is where the question is asked whether there is an Adapter.
-// Without one noAdapter stands in, and what needs records is off.
+// useAdapter is the only place that asks whether there is an Adapter. Without
+// one noAdapter stands in, and features that need records are off.
 func useAdapter(b *builder, s *Service) {
 	s.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
 	a := b.config.Adapter
@@ -22,13 +22,13 @@ func useAdapter(b *builder, s *Service) {
 		b.defaultStrategy = StrategyJWT
 		return
 	}
-	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.workOnStore
+	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.startWorkers
 	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
-	s.revoked.kept = true
+	s.revoked.enabled = true
 	b.defaultStrategy = StrategyDatabase
 }
 
-// inheritStorage takes over what a service without storage keeps in mind.
+// inheritStorage takes over the replay cache of a service without storage.
 func (s *Service) inheritStorage(before *Service) {
 	now, none := s.adapter.(*noAdapter)
 	was, had := before.adapter.(*noAdapter)
@@ -54,16 +54,16 @@ func (id identity) unstored() identity {
 	return id
 }
 
-// noAdapter stands in for the Adapter of a service without storage: it finds
-// nothing, keeps nothing, and fails where that cannot be.
+// noAdapter stands in for the Adapter of a service without storage: it finds and
+// stores nothing, and returns an error where that is not possible.
 type noAdapter struct{ replays *replayCache }
 
-// What noAdapter answers. Each Is errNoStorage.
+// Errors of noAdapter. Each wraps errNoStorage.
 var (
-	errNothingKept = fmt.Errorf("%w nothing is kept", errNoStorage)
-	errNoUsers     = fmt.Errorf("%w there are no users", errNoStorage)
-	errNoAccounts  = fmt.Errorf("%w no accounts are kept", errNoStorage)
-	errNoSessions  = fmt.Errorf("%w sessions cannot be ended from the server", errNoStorage)
+	errNothingStored = fmt.Errorf("%w nothing is kept", errNoStorage)
+	errNoUsers       = fmt.Errorf("%w there are no users", errNoStorage)
+	errNoAccounts    = fmt.Errorf("%w no accounts are kept", errNoStorage)
+	errNoSessions    = fmt.Errorf("%w sessions cannot be ended from the server", errNoStorage)
 )
 
 func (*noAdapter) CreateUser(context.Context, User) (User, error)       { return User{}, errNoUsers }
@@ -92,17 +92,17 @@ func (*noAdapter) UnlinkAccount(context.Context, string, string, *Revocation) er
 }
 
 func (*noAdapter) CreateSession(context.Context, SessionRecord) (SessionRecord, error) {
-	return SessionRecord{}, errNothingKept
+	return SessionRecord{}, errNothingStored
 }
 func (*noAdapter) GetSession(context.Context, string, string) (SessionRecord, User, error) {
-	return SessionRecord{}, User{}, errNothingKept
+	return SessionRecord{}, User{}, errNothingStored
 }
-func (*noAdapter) UpdateSession(context.Context, SessionRecord) error { return errNothingKept }
+func (*noAdapter) UpdateSession(context.Context, SessionRecord) error { return errNothingStored }
 func (*noAdapter) DeleteSession(context.Context, string) (SessionRecord, error) {
-	return SessionRecord{}, errNothingKept
+	return SessionRecord{}, errNothingStored
 }
 func (*noAdapter) ListSessions(context.Context, string) ([]SessionRecord, error) {
-	return nil, errNothingKept
+	return nil, errNothingStored
 }
 
 func (*noAdapter) SignUp(context.Context, User, *Account, *SessionRecord) (User, error) {
@@ -116,17 +116,17 @@ func (*noAdapter) EndSessions(context.Context, string, *Revocation) (int, error)
 }
 
 func (*noAdapter) PutToken(context.Context, VerificationToken, Mail, int) error {
-	return errNothingKept
+	return errNothingStored
 }
 func (*noAdapter) TakeToken(context.Context, string, string) (VerificationToken, error) {
-	return VerificationToken{}, errNothingKept
+	return VerificationToken{}, errNothingStored
 }
-func (*noAdapter) VoidTokens(context.Context, string) error { return errNothingKept }
+func (*noAdapter) VoidTokens(context.Context, string) error { return errNothingStored }
 func (*noAdapter) ClaimMail(context.Context, time.Time, time.Time) (Mail, error) {
-	return Mail{}, errNothingKept
+	return Mail{}, errNothingStored
 }
-func (*noAdapter) DelayMail(context.Context, string, time.Time) error { return errNothingKept }
-func (*noAdapter) DeleteMail(context.Context, string) error           { return errNothingKept }
+func (*noAdapter) DelayMail(context.Context, string, time.Time) error { return errNothingStored }
+func (*noAdapter) DeleteMail(context.Context, string) error           { return errNothingStored }
 
 // UseOnce is for this process only.
 func (n *noAdapter) UseOnce(_ context.Context, key string, expires time.Time) error {
@@ -136,12 +136,12 @@ func (n *noAdapter) UseOnce(_ context.Context, key string, expires time.Time) er
 // Revoke does nothing: a JWT session that is signed out ends in that browser.
 func (*noAdapter) Revoke(context.Context, ...*Revocation) error { return nil }
 func (*noAdapter) Revocations(context.Context, int64, int) ([]Revocation, int64, error) {
-	return nil, 0, errNothingKept
+	return nil, 0, errNothingStored
 }
 
 // Permit leaves it to the count of this process.
 func (*noAdapter) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
-	return 0, errNothingKept
+	return 0, errNothingStored
 }
 func (*noAdapter) Lease(context.Context, string, string, time.Time, time.Time) error { return nil }
 func (*noAdapter) Release(context.Context, string, string) error                     { return nil }
@@ -150,11 +150,11 @@ func (*noAdapter) GetMeta(context.Context, string) (string, error) { return "", 
 func (*noAdapter) PutMeta(_ context.Context, _, value string) (string, error) {
 	return value, nil
 }
-func (*noAdapter) SetMeta(context.Context, string, string) error      { return errNothingKept }
-func (*noAdapter) Sweep(context.Context, time.Time, int) (int, error) { return 0, errNothingKept }
+func (*noAdapter) SetMeta(context.Context, string, string) error      { return errNothingStored }
+func (*noAdapter) Sweep(context.Context, time.Time, int) (int, error) { return 0, errNothingStored }
 func (*noAdapter) Ping(context.Context) error                         { return nil }
 
-// openStore notes the mode of a new store, and judges an old one.
+// openStore records the mode in a new store, and checks that of an old one.
 func (s *Service) openStore() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
@@ -176,21 +176,21 @@ func storeUnusable(err error) error {
 	return &ConfigError{Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
 }
 
-// CheckStore reports why the configuration does not fit what the store
-// remembers: another mode, or another issuer under the id of a provider. The
-// error is that of [New]. It writes nothing.
+// CheckStore returns why the configuration does not fit the store: it was used
+// with another Config.Compat, or with another issuer under the id of a provider.
+// The error is that of [New]. It writes nothing.
 func (s *Service) CheckStore(ctx context.Context) error { return s.checkStore(ctx, "") }
 
-// AcceptCompat has the store remember Config.Compat, whatever it was used with,
-// if the store fits otherwise. Sessions and links of the old mode are not
+// AcceptCompat records Config.Compat in the store, whatever it was used with, if
+// CheckStore finds nothing else. Sessions and links of the old mode are not
 // recognised after that. With dryRun nothing is written.
 func (s *Service) AcceptCompat(ctx context.Context, dryRun bool) error {
 	return s.acceptMeta(ctx, metaCompat, string(s.dialect.mode), dryRun)
 }
 
-// AcceptIssuer has the store remember the present issuer of a provider, which
-// it returns, if the store fits otherwise. ErrNotFound: no provider with an
-// issuer has that id. With dryRun nothing is written.
+// AcceptIssuer records the configured issuer of a provider in the store and
+// returns it, if CheckStore finds nothing else. ErrNotFound: no provider with
+// an issuer has that id. With dryRun nothing is written.
 func (s *Service) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := s.flows[providerID]
 	if f == nil || f.info().issuer == "" {
@@ -207,7 +207,7 @@ func (s *Service) acceptMeta(ctx context.Context, key, value string, dryRun bool
 	return s.adapter.SetMeta(ctx, key, value)
 }
 
-// checkStore judges what the store remembers, but for one record.
+// checkStore checks the store's meta records, except one.
 func (s *Service) checkStore(ctx context.Context, except string) error {
 	if except != metaCompat {
 		mode, err := s.adapter.GetMeta(ctx, metaCompat)
@@ -221,7 +221,7 @@ func (s *Service) checkStore(ctx context.Context, except string) error {
 			}
 		}
 	}
-	if err := s.setClock(ctx); err != nil {
+	if err := s.measureClock(ctx); err != nil {
 		return &ConfigError{Field: "Adapter", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
 	return s.checkIssuers(ctx, except)
@@ -237,8 +237,9 @@ func (s *Service) checkMode(mode string) error {
 		Fix: "change it back, or have the store converted by Service.AcceptCompat (ends all sessions)"}
 }
 
-// startRevocations reads the log of revocations, if that is soon done. Else it
-// goes on in the background, and JWT sessions are not accepted before its end.
+// startRevocations reads the revocation log, for at most revokeStart. If that
+// does not suffice, pollRevocations goes on, and JWT sessions are not accepted
+// before it has reached the end.
 func (s *Service) startRevocations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, revokeStart)
 	defer cancel()
@@ -272,7 +273,7 @@ func (s *Service) checkIssuers(ctx context.Context, except string) error {
 			errs = append(errs, err)
 		case known != issuer && in.hostOnly:
 			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
-				"provider", id, "was", known, "is", issuer, "accept", "authsvc migrate issuer "+id)
+				"provider", id, "was", known, "is", issuer, "accept", "Service.AcceptIssuer")
 		case known != issuer:
 			errs = append(errs, &ConfigError{Field: fmt.Sprintf("Providers[%d]", s.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
 				Fix: "give the new issuer an id of its own, or accept it with Service.AcceptIssuer"})

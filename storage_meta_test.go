@@ -8,9 +8,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestProviderMovesToAnotherIssuer: as long as nobody has an account there,
+// TestIssuerChange: as long as nobody has an account there,
 // the issuer may be corrected; then its ids are somebody else's.
-func TestProviderMovesToAnotherIssuer(t *testing.T) {
+func TestIssuerChange(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
 	moved := w.Config

@@ -11,20 +11,20 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A tokenStorage is how the tokens of identity providers are kept in the store.
+// A tokenStorage says how tokens of identity providers are stored.
 type tokenStorage struct {
 	box     *seal.Box
-	seal    bool // else they are kept as they came
-	discard bool // not at all
+	seal    bool // encrypt them; otherwise they are stored as they are
+	discard bool // store none
 }
 
-// sealedToken begins every sealed token. No provider's begins so, therefore
-// rows that are not sealed can be read beside those that are.
+// sealedToken is the prefix of sealed tokens. No provider's token has it, so
+// rows that are sealed and rows that are not can be told apart.
 const sealedToken = "authsvc.sealed."
 
-// refusedToken stands in the store for a refresh token that the provider
-// refused: one that is presented a spent token time and again may lock the
-// client out. No provider's token begins so.
+// refusedToken replaces a stored refresh token that the provider refused, so
+// that it is not presented again: some providers then block the client. No
+// provider's token begins like it.
 const refusedToken = "authsvc.refused"
 
 // checkTokenStorage reads Config.ProviderTokens.
@@ -43,8 +43,8 @@ func checkTokenStorage(b *builder, s *Service) {
 	}
 }
 
-// keep returns the account as it is stored.
-func (v *tokenStorage) keep(a Account) Account {
+// forStorage returns the account with its tokens as they are stored.
+func (v *tokenStorage) forStorage(a Account) Account {
 	if v.discard {
 		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
 	}
@@ -53,30 +53,30 @@ func (v *tokenStorage) keep(a Account) Account {
 	}
 	for name, token := range tokensOf(&a) {
 		if *token != "" {
-			*token = v.sealed(*token, &a, name)
+			*token = v.sealToken(*token, &a, name)
 		}
 	}
 	return a
 }
 
-// sealed ties a token to its account and field, so that whoever can write rows
-// cannot have one account show the tokens of another.
-func (v *tokenStorage) sealed(token string, a *Account, name string) string {
+// sealToken binds a token to its account and field, so that it cannot be moved
+// to another row.
+func (v *tokenStorage) sealToken(token string, a *Account, name string) string {
 	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
 }
 
-// open returns a stored account with its tokens readable, for telling and
-// revoking. See read; a refresh token that the provider refused is none.
+// open returns a stored account with its tokens opened, for events and
+// revocation. See read; refusedToken is left out.
 func (v *tokenStorage) open(stored Account) (a Account, lost []string) {
 	a, _, lost = v.read(stored)
 	a.withoutRefused()
 	return a, lost
 }
 
-// read returns a stored account with its tokens readable, refusedToken among
-// them. Each is opened by itself: one that cannot be is empty, and lost names
-// it. renewed is the stored account with what an older secret sealed kept as
-// it would be now; what cannot be opened stays, since the secret may come back.
+// read returns a stored account with its tokens opened, refusedToken included. A
+// token that cannot be opened is empty, and its name is in lost. renewed is the
+// stored account with tokens that an older secret sealed in the form they would
+// have now; those that cannot be opened stay, since the secret may come back.
 func (v *tokenStorage) read(stored Account) (a, renewed Account, lost []string) {
 	a, renewed = stored, stored
 	renew := tokensOf(&renewed)
@@ -90,7 +90,7 @@ func (v *tokenStorage) read(stored Account) (a, renewed Account, lost []string) 
 		case err != nil:
 			lost = append(lost, name)
 		case stale && v.seal:
-			*renew[name] = v.sealed(text, &a, name)
+			*renew[name] = v.sealToken(text, &a, name)
 		case stale:
 			*renew[name] = text
 		}
@@ -105,7 +105,7 @@ func (a *Account) withoutRefused() {
 	}
 }
 
-// tokensOf are the fields of an account that are worth stealing.
+// tokensOf returns pointers to the tokens of an account by name.
 func tokensOf(a *Account) map[string]*string {
 	return map[string]*string{"refresh_token": &a.RefreshToken, "access_token": &a.AccessToken, "id_token": &a.IDToken}
 }
@@ -128,10 +128,11 @@ func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error
 	return list, nil
 }
 
-// readAccount is tokenStorage.read. What an older secret sealed is stored anew, if
-// that can be done now and nobody replaced it meanwhile: the secret can be
-// taken away some day. kept is the account as it is stored then.
-func (s *Service) readAccount(ctx context.Context, stored Account) (a, kept Account) {
+// readAccount is tokenStorage.read. Tokens that an older secret sealed are
+// stored sealed under the first one, if that is possible now and they were not
+// replaced meanwhile, so that the old secret can be removed. current is the
+// account as it is stored then.
+func (s *Service) readAccount(ctx context.Context, stored Account) (a, current Account) {
 	a, renewed, lost := s.tokens.read(stored)
 	s.logLost(a, lost)
 	if renewed == stored {
@@ -160,17 +161,17 @@ func (s *Service) logLost(a Account, lost []string) {
 // to use what AccessToken returns.
 const tokenMargin = time.Minute
 
-// Errors of AccessToken that only the person can mend, by signing in again.
+// Errors of AccessToken after which the person has to sign in again.
 var (
 	// ErrNoToken: no usable access token is stored, and no refresh token.
 	ErrNoToken = errors.New("authsvc: no usable token of the provider is stored; the person has to sign in again")
-	// ErrTokenRefused: the provider does not honour the refresh token any more.
+	// ErrTokenRefused: the provider refused the refresh token.
 	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the person has to sign in again")
 )
 
-// A tokenKeeper is a flow whose accounts have tokens that can be renewed and
+// A tokenFlow is a flow whose accounts have tokens that can be refreshed and
 // revoked.
-type tokenKeeper interface {
+type tokenFlow interface {
 	// refresh returns a with new tokens. See oidc.IsInvalidGrant for refusals, which
 	// may be ErrTokenRefused as well.
 	refresh(ctx context.Context, s *Service, a Account) (Account, error)
@@ -178,19 +179,20 @@ type tokenKeeper interface {
 	revoke(ctx context.Context, s *Service, a Account, token, hint string) error
 }
 
-// AccessToken returns an access token of the user's account at a provider that
-// is good for another minute at least, if the provider says how long its tokens
-// are, and refreshes it when it is not. Of any number of callers, in all
-// replicas of one store, one asks the provider; the others get what it got. A
-// new refresh token is stored before the access token is returned.
+// AccessToken returns an access token of the user's account at a provider, and
+// refreshes it if it expires within a minute. A token for which the provider
+// gave no lifetime counts as valid. Of concurrent callers, in all replicas of
+// one store, one asks the provider and the others get its result. A new refresh
+// token is stored before the access token is returned.
 //
-// A stored token that cannot be opened counts as absent: without the access
-// token the refresh token is used, without that one see ErrNoToken.
+// A stored token that cannot be opened counts as absent: without an access token
+// the refresh token is used; without both the error is ErrNoToken.
 //
 // ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
-// the person has to sign in again. ErrBusy: try again. Any other error may pass
-// (the provider or the store is down); for 10 s the provider is not asked
-// again. A user with several accounts at the provider needs [OfAccount].
+// the person has to sign in again. ErrBusy: try again. Other errors are
+// temporary (the provider or the store is down); the provider is not asked
+// again for 10 s. A user with several accounts at the provider needs
+// [OfAccount].
 func (s *Service) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
 	var o accessTokenOptions
 	for _, option := range options {
@@ -204,13 +206,13 @@ func (s *Service) AccessToken(ctx context.Context, userID, provider string, opti
 	if fresh(&a, now.Add(tokenMargin)) {
 		return a.AccessToken, nil
 	}
-	if err := s.renewable(&a); err != nil {
+	if err := s.checkRefreshable(&a); err != nil {
 		if fresh(&a, now) && !errors.Is(err, ErrTokenRefused) {
 			return a.AccessToken, nil
 		}
 		return "", err
 	}
-	token, err := s.refreshed(ctx, a)
+	token, err := s.refreshAccessToken(ctx, a)
 	if err != nil && fresh(&a, s.now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
 		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
@@ -228,18 +230,19 @@ func OfAccount(providerAccountID string) AccessTokenOption {
 	return func(o *accessTokenOptions) { o.providerAccountID = providerAccountID }
 }
 
-// fresh reports whether the access token is good at a time.
+// fresh reports whether the access token is valid at a time.
 func fresh(a *Account, at time.Time) bool {
 	return a.AccessToken != "" && (a.ExpiresAt == 0 || at.Before(time.Unix(a.ExpiresAt, 0)))
 }
 
-// renewable reports why the tokens of an account cannot be refreshed.
-func (s *Service) renewable(a *Account) error {
-	_, able := s.flows[a.Provider].(tokenKeeper)
+// checkRefreshable returns why the tokens of an account cannot be refreshed, nil
+// if they can.
+func (s *Service) checkRefreshable(a *Account) error {
+	_, able := s.flows[a.Provider].(tokenFlow)
 	switch {
 	case a.RefreshToken == refusedToken:
 		return ErrTokenRefused
-	case a.RefreshToken != "" && able && !s.tokens.discard: // what came could not be kept
+	case a.RefreshToken != "" && able && !s.tokens.discard: // else the new ones could not be stored
 		return nil
 	case s.tokens.discard:
 		return fmt.Errorf("%w: Config.ProviderTokens is drop, so none are kept", ErrNoToken)
@@ -247,9 +250,9 @@ func (s *Service) renewable(a *Account) error {
 	return ErrNoToken
 }
 
-// account returns one account of a user with its tokens readable, its refresh
-// token being refusedToken if it was refused, and as it is stored. With no id
-// there must be one.
+// account returns an account of a user at a provider, with its tokens opened
+// (see read) and as it is stored. With an empty id the user must have exactly
+// one there. Errors: ErrNotFound, errNoStorage, errStore.
 func (s *Service) account(ctx context.Context, userID, provider, id string) (a, stored Account, err error) {
 	all, err := s.adapter.ListAccounts(ctx, userID)
 	switch {

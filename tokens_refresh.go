@@ -14,7 +14,7 @@ import (
 const (
 	refreshTimeout = 25 * time.Second // metadata and the token request
 	storeTimeout   = 5 * time.Second  // one call of the store
-	storeTries     = 4                // before callers are told
+	storeTries     = 4                // before callers get errNotStored
 	storePause     = 100 * time.Millisecond
 	storeRetry     = 5 * time.Second // between the tries after that
 	storeGiveUp    = 10 * time.Minute
@@ -25,35 +25,35 @@ var (
 	errReplaced  = errors.New("the tokens were replaced by a sign-in meanwhile")
 )
 
-// A refresh is one renewal of an account's tokens, held by the lease of the
-// account. It goes on when those who wait for it leave: a provider that rotates
-// refresh tokens has spent the old one.
+// A refresh renews the tokens of one account, under a lease of the account. It
+// goes on when its callers leave: a provider that rotates refresh tokens has
+// used up the old one.
 type refresh struct {
 	svc    *Service
 	key    string
 	call   *refreshCall
-	old    Account // as it was when the lease was ours
+	old    Account // as read under the lease
 	stored Account // the same as the store has it
 }
 
-// refreshed joins or starts the refresh of an account.
-func (s *Service) refreshed(ctx context.Context, a Account) (string, error) {
+// refreshAccessToken joins or starts the refresh of an account.
+func (s *Service) refreshAccessToken(ctx context.Context, a Account) (string, error) {
 	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
-	fl, mine := s.refreshes.join(key, time.Now())
+	call, mine := s.refreshes.join(key, time.Now())
 	if mine {
-		r := &refresh{svc: s, key: key, call: fl, old: a}
+		r := &refresh{svc: s, key: key, call: call, old: a}
 		if !s.runTask("refresh of tokens", r.run) {
 			r.finish("", errNoTask, 0)
 		}
 	}
-	return fl.wait(ctx)
+	return call.wait(ctx)
 }
 
 func (r *refresh) finish(token string, err error, pause time.Duration) {
 	r.svc.refreshes.finish(r.key, r.call, token, err, pause)
 }
 
-// run waits for the lease, looks again, and asks the provider.
+// run waits for the lease, reads the account again and asks the provider.
 func (r *refresh) run(life context.Context) {
 	defer r.finish("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
 	release, err := r.svc.lease(life, r.key)
@@ -76,14 +76,14 @@ func (r *refresh) run(life context.Context) {
 		r.finish(r.old.AccessToken, nil, 0)
 		return
 	}
-	if err := r.svc.renewable(&r.old); err != nil {
+	if err := r.svc.checkRefreshable(&r.old); err != nil {
 		r.finish("", err, 0)
 		return
 	}
-	renewed, err := r.svc.flows[r.old.Provider].(tokenKeeper).refresh(ctx, r.svc, r.old)
+	renewed, err := r.svc.flows[r.old.Provider].(tokenFlow).refresh(ctx, r.svc, r.old)
 	switch {
 	case err == nil:
-		r.keep(life, renewed)
+		r.store(life, renewed)
 	case oidc.IsInvalidGrant(err), errors.Is(err, ErrTokenRefused):
 		r.refused(life, err)
 	case errors.Is(err, ErrNoToken):
@@ -102,15 +102,15 @@ func (r *refresh) run(life context.Context) {
 	}
 }
 
-// audit records what came of the refresh.
+// audit records the result of the refresh.
 func (r *refresh) audit(ctx context.Context, name, reason string) {
 	r.svc.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
-// keep stores new tokens. While that fails it goes on trying, with the lease
-// held so that nobody presents the spent refresh token, but callers are told
-// after some tries.
-func (r *refresh) keep(life context.Context, renewed Account) {
+// store stores new tokens. While that fails it retries, with the lease held so
+// that nobody presents the used refresh token; callers get errNotStored after
+// storeTries.
+func (r *refresh) store(life context.Context, renewed Account) {
 	began := time.Now()
 	for try, wait := 1, storePause; ; try++ {
 		err := r.replace(life, renewed)
@@ -144,7 +144,7 @@ func (r *refresh) keep(life context.Context, renewed Account) {
 	}
 }
 
-// ended ends the flight unless the store has to be asked again.
+// ended finishes the call, unless the store has to be tried again.
 func (r *refresh) ended(renewed Account, err error) bool {
 	switch {
 	case err == nil:
@@ -166,7 +166,7 @@ func (r *refresh) ended(renewed Account, err error) bool {
 func (r *refresh) replace(life context.Context, renewed Account) error {
 	ctx, cancel := detached(life, storeTimeout)
 	defer cancel()
-	err := r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.keep(renewed), r.stored)
+	err := r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), r.stored)
 	if !errors.Is(err, ErrStale) {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *refresh) replace(life context.Context, renewed Account) error {
 		return err
 	case now.SameTokens(r.old): // sealed anew meanwhile
 		r.stored = stored
-		return r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.keep(renewed), stored)
+		return r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), stored)
 	case now.SameTokens(renewed):
 		return nil // a write whose answer was lost
 	}
@@ -213,90 +213,92 @@ func (r *refresh) refused(life context.Context, cause error) {
 // refreshPause is how long a provider is not asked again after a failure.
 const refreshPause = 10 * time.Second
 
-// maxFlights bounds the refreshes and failures that are remembered.
-const maxFlights = 10_000
+// maxRefreshCalls bounds the refreshes and failures that are remembered.
+const maxRefreshCalls = 10_000
 
-// A refreshCall is one refresh, under way or failed a moment ago.
+// A refreshCall is a refresh that is under way or failed a moment ago.
 type refreshCall struct {
 	done  chan struct{} // closed when token and err are set
 	token string
 	err   error
-	until time.Time // err stands so long
+	until time.Time // err is returned until then
 }
 
-// refreshCalls are the refreshes of this process by account; one a time each.
+// refreshCalls are the refreshes of this process, at most one at a time for each
+// account.
 type refreshCalls struct {
 	mu  sync.Mutex
 	all map[string]*refreshCall
 }
 
-// join returns the call about an account; mine reports that the caller has to run
-// it.
-func (f *refreshCalls) join(key string, now time.Time) (fl *refreshCall, mine bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if fl := f.all[key]; fl != nil && (!fl.ended() || now.Before(fl.until)) {
-		return fl, false
+// join returns the call for an account; mine reports whether the caller has to
+// run it.
+func (c *refreshCalls) join(key string, now time.Time) (call *refreshCall, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.all[key]; call != nil && (!call.ended() || now.Before(call.until)) {
+		return call, false
 	}
-	if len(f.all) >= maxFlights {
-		f.forget(now)
+	if len(c.all) >= maxRefreshCalls {
+		c.forget(now)
 	}
-	fl = &refreshCall{done: make(chan struct{})}
-	if len(f.all) < maxFlights {
-		f.all[key] = fl
-	} // else it flies alone; the lease still makes it the only one
-	return fl, true
+	call = &refreshCall{done: make(chan struct{})}
+	if len(c.all) < maxRefreshCalls {
+		c.all[key] = call
+	} // else it is not shared; the lease still makes it the only one
+	return call, true
 }
 
-func (f *refreshCalls) forget(now time.Time) {
-	for key, fl := range f.all {
-		if fl.ended() && !now.Before(fl.until) {
-			delete(f.all, key)
+func (c *refreshCalls) forget(now time.Time) {
+	for key, call := range c.all {
+		if call.ended() && !now.Before(call.until) {
+			delete(c.all, key)
 		}
 	}
 }
 
-// finish ends a flight for those who wait; a failure stands for pause.
-func (f *refreshCalls) finish(key string, fl *refreshCall, token string, err error, pause time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if fl.ended() {
+// finish gives the result to those who wait; an error is returned to later
+// callers for pause.
+func (c *refreshCalls) finish(key string, call *refreshCall, token string, err error, pause time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call.ended() {
 		return
 	}
-	fl.token, fl.err, fl.until = token, err, time.Now().Add(pause)
+	call.token, call.err, call.until = token, err, time.Now().Add(pause)
 	if err == nil || pause == 0 {
-		f.drop(key, fl)
+		c.drop(key, call)
 	}
-	close(fl.done)
+	close(call.done)
 }
 
-// clear lets the next caller begin anew.
-func (f *refreshCalls) clear(key string, fl *refreshCall) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.drop(key, fl)
+// clear lets the next caller start a new call.
+func (c *refreshCalls) clear(key string, call *refreshCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(key, call)
 }
 
-func (f *refreshCalls) drop(key string, fl *refreshCall) {
-	if f.all[key] == fl {
-		delete(f.all, key)
+func (c *refreshCalls) drop(key string, call *refreshCall) {
+	if c.all[key] == call {
+		delete(c.all, key)
 	}
 }
 
-func (fl *refreshCall) ended() bool {
+func (c *refreshCall) ended() bool {
 	select {
-	case <-fl.done:
+	case <-c.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// wait returns what came of the flight, or the end of ctx.
-func (fl *refreshCall) wait(ctx context.Context) (string, error) {
+// wait returns the result of the call, or the error of ctx.
+func (c *refreshCall) wait(ctx context.Context) (string, error) {
 	select {
-	case <-fl.done:
-		return fl.token, fl.err
+	case <-c.done:
+		return c.token, c.err
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

@@ -17,7 +17,7 @@ import (
 
 // Of many callers at two replicas one asks the provider, and all get its
 // answer; the new refresh token is what the next refresh uses.
-func TestOneRefreshForAll(t *testing.T) {
+func TestRefreshOnceForAllCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, o := memory.New(), &rotator{delay: 3 * time.Second}
@@ -67,7 +67,7 @@ func (d *dying) Lease(ctx context.Context, name, holder string, now, until time.
 	return d.Adapter.Lease(ctx, name, holder, now, until)
 }
 
-func TestRefreshAfterADeadReplica(t *testing.T) {
+func TestRefreshAfterReplicaDied(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, o := memory.New(), &rotator{}
@@ -123,7 +123,7 @@ func TestRefreshKeepsItsLease(t *testing.T) {
 }
 
 // What happens to the account while the provider is asked.
-func TestRefreshRaces(t *testing.T) {
+func TestAccountChangesDuringRefresh(t *testing.T) {
 	t.Parallel()
 	signIn := func(store authsvc.Adapter) error {
 		return store.RefreshAccount(context.Background(), authsvc.Account{UserID: "ada", Provider: "odd", ProviderAccountID: "7",

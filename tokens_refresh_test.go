@@ -98,7 +98,7 @@ func TestRefreshRefused(t *testing.T) {
 }
 
 // A provider that is down costs nobody a token that is still good.
-func TestRefreshFailsEarly(t *testing.T) {
+func TestRefreshFailureBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, o := memory.New(), &rotator{status: 500}
@@ -117,7 +117,7 @@ func TestRefreshFailsEarly(t *testing.T) {
 
 // A store that fails after the provider rotated its token loses nothing as long
 // as the process lives, and no token is given out before it is stored.
-func TestRefreshIsNotLost(t *testing.T) {
+func TestRefreshedTokensSurviveStoreFailure(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		how   arena.Failure
@@ -168,7 +168,7 @@ func TestRefreshIsNotLost(t *testing.T) {
 }
 
 // The end of the service is the last chance.
-func TestRefreshIsStoredAtTheEnd(t *testing.T) {
+func TestRefreshIsStoredOnClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		led, o := arena.NewLedger(memory.New()), &rotator{}
@@ -200,7 +200,7 @@ func TestRefreshIsStoredAtTheEnd(t *testing.T) {
 }
 
 // A caller that leaves does not stop the refresh.
-func TestRefreshGoesOn(t *testing.T) {
+func TestRefreshOutlivesCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, o := memory.New(), &rotator{delay: 5 * time.Second}
@@ -218,8 +218,8 @@ func TestRefreshGoesOn(t *testing.T) {
 	})
 }
 
-// TestAccessTokenAsStored: what needs no provider.
-func TestAccessTokenAsStored(t *testing.T) {
+// TestStoredAccessToken: what needs no provider.
+func TestStoredAccessToken(t *testing.T) {
 	t.Parallel()
 	hour := time.Now().Add(time.Hour).Unix()
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func secrets(list ...string) func(*authsvc.Config) {
 
 // What an older secret sealed is stored anew, as tokens are kept now, by the
 // first who reads it, and by nobody afterwards.
-func TestStaleTokensAreSealedAnew(t *testing.T) {
+func TestReseal(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*arena.World) (string, error){
 		"AccessToken": func(w *arena.World) (string, error) { return w.AccessToken(t.Context(), "ada", "odd") },
@@ -87,7 +87,7 @@ func TestStaleTokensAreSealedAnew(t *testing.T) {
 
 // What a sign-in stored while tokens are sealed anew stays, also when the
 // provider gives no refresh token by which one could tell.
-func TestSealingAnewOvertakenBySignIn(t *testing.T) {
+func TestResealDuringSignIn(t *testing.T) {
 	t.Parallel()
 	led, o := sealedStore(t, time.Hour), &rotator{n: 1}
 	list, err := led.ListAccounts(t.Context(), "ada")
@@ -117,7 +117,7 @@ func TestSealingAnewOvertakenBySignIn(t *testing.T) {
 
 // Sealing anew is a convenience: a store that takes no writes is read as ever,
 // and what a sign-in stored meanwhile stays.
-func TestStaleTokensThatCannotBeSealedAnew(t *testing.T) {
+func TestResealFails(t *testing.T) {
 	t.Parallel()
 	led, o := sealedStore(t, time.Hour), &rotator{n: 1}
 	w := o.at(t, led, secrets(secondSecret, arena.Secret))
@@ -162,7 +162,7 @@ func (m *beforeReplace) ReplaceTokens(ctx context.Context, a, was authsvc.Accoun
 
 // A reader may seal the tokens anew while they are refreshed: the new ones,
 // which spent the old refresh token, are stored all the same.
-func TestRefreshOfTokensSealedAnewMeanwhile(t *testing.T) {
+func TestResealDuringRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		led, o := sealedStore(t, 0), &rotator{n: 1}

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A TokenRewrite is what RewriteTokens did about an account.
+// A TokenRewrite reports what RewriteTokens did with an account.
 type TokenRewrite struct {
 	UserID            string
 	Provider          string
 	ProviderAccountID string
-	Written           bool  // or would have been
-	Left              error // why tokens are not as the configuration says
+	Written           bool  // or, with dryRun, would have been
+	Left              error // why tokens were left as they are; nil: none was
 }
 
 // rewritePage is how many users are read at a time, and rewriteTries how often
@@ -112,10 +112,10 @@ func (s *Service) storedAccount(ctx context.Context, was Account) (a Account, fo
 }
 
 // conform returns a stored account as it would be stored now. Tokens that cannot
-// be opened stay, unless none are kept, and lost names them.
+// be opened stay, unless none are stored, and lost names them.
 func (v *tokenStorage) conform(stored Account) (a Account, lost []string) {
 	if v.discard {
-		return v.keep(stored), nil
+		return v.forStorage(stored), nil
 	}
 	open, a, lost := v.read(stored)
 	texts := tokensOf(&open)
@@ -125,7 +125,7 @@ func (v *tokenStorage) conform(stored Account) (a Account, lost []string) {
 		case !v.seal:
 			*token = text
 		case !strings.HasPrefix(*token, sealedToken):
-			*token = v.sealed(text, &a, name)
+			*token = v.sealToken(text, &a, name)
 		}
 	}
 	return a, lost

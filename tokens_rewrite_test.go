@@ -125,7 +125,7 @@ func TestRewriteTokens(t *testing.T) {
 	}
 }
 
-// A token that cannot be opened is told and left, and takes no other along;
+// A token that cannot be opened is reported and left, and takes no other along;
 // what is not to be kept need not be opened.
 func TestRewriteUnreadableTokens(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestRewriteUnreadableTokens(t *testing.T) {
 // A sign-in before any call of the store is not overwritten, whether or not the
 // provider gives refresh tokens, and what it stored is rewritten as well if it
 // came in time.
-func TestRewriteOvertakenBySignIn(t *testing.T) {
+func TestRewriteDuringSignIn(t *testing.T) {
 	t.Parallel()
 	for _, refresh := range []string{"", "rt"} {
 		for how, from := range map[string]string{"sealed": "plain", "plain": "sealed", "drop": "plain"} {
@@ -245,7 +245,7 @@ func overtakenRewrite(t *testing.T, call int, from, how, refresh string) (reache
 
 // An account that is replaced before every write is left, and one that goes
 // away is none.
-func TestRewriteWithoutEnd(t *testing.T) {
+func TestRewriteGivesUp(t *testing.T) {
 	t.Parallel()
 	led := threeTokens(t, keeping("plain", arena.Secret))
 	n := 0

@@ -71,7 +71,7 @@ func TestProviderTokensAtRest(t *testing.T) {
 
 // Plain rows are read after sealing was switched on, and the other way round;
 // a sign-in writes anew, under the newest secret.
-func TestProviderTokensChange(t *testing.T) {
+func TestProviderTokensSettingChange(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.ProviderTokens = "plain" })
 	w.Browser().SignIn(w.OP, "ada")
@@ -116,7 +116,7 @@ func TestProviderTokensChange(t *testing.T) {
 }
 
 // Whoever can write rows cannot have one account show the tokens of another.
-func TestProviderTokensStayInPlace(t *testing.T) {
+func TestSealedTokensAreBoundToAccount(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(a *authsvc.Account, b authsvc.Account){
 		"of another account": func(a *authsvc.Account, b authsvc.Account) { a.AccessToken = b.AccessToken },
@@ -153,7 +153,7 @@ func TestProviderTokensStayInPlace(t *testing.T) {
 	}
 }
 
-func TestProviderTokensWord(t *testing.T) {
+func TestProviderTokensValues(t *testing.T) {
 	t.Parallel()
 	_, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, ProviderTokens: "hidden",
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: nobody}}})

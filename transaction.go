@@ -21,10 +21,10 @@ const (
 	cookieBudget = 6 << 10 // of the Cookie header, then the oldest attempts go
 )
 
-// A transaction is one attempt to sign in at an identity provider, or, with no
-// Provider, a sign-out that goes on there. It lives
-// only in a sealed cookie of the browser that started it, one per attempt, so
-// that tabs do not disturb each other and starting costs the server nothing.
+// A transaction is one attempt to sign in at an identity provider or, with no
+// Provider, a sign-out that continues there. It is stored only in a sealed
+// cookie of the browser that started it, one per attempt, so that tabs do not
+// disturb each other and starting costs the server nothing.
 //
 // The state parameter is random.mac: 144 random bits and an HMAC that binds
 // them to the hash of the CSRF token's browser part, the provider and the expiry
@@ -39,7 +39,7 @@ type transaction struct {
 	CallbackURL string `json:"c,omitempty"`
 	CallbackIs  string `json:"d,omitempty"` // its digest, if only its own cookie has room for it
 	LinkTo      string `json:"l,omitempty"` // id of the user who asked to link
-	LinkImplied bool   `json:"m,omitempty"` // nobody asked: being signed in was the wish
+	LinkImplied bool   `json:"m,omitempty"` // not asked for: implied by being signed in
 	Browser     string `json:"b"`           // browserHash of the CSRF token
 	Expires     int64  `json:"e"`           // seconds since 1970
 	State       string `json:"s"`
@@ -99,7 +99,7 @@ func (rq *request) sealTx(tx *transaction) (string, error) {
 var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
 
 // pending opens the attempts that the request carries, oldest first. dead are
-// the names of cookies that do not open or are over.
+// the names of cookies that do not open or have expired.
 func (rq *request) pending() (txs []transaction, dead []string) {
 	for _, p := range rq.jar.pairs {
 		if !strings.HasPrefix(p.name, rq.names.txPrefix) {
@@ -190,7 +190,7 @@ func (rq *request) findTx(state string) (*transaction, *authError) {
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin
-		if kept := rq.keptCallbackURL(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
+		if kept := rq.callbackURLCookie(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
 			tx.CallbackURL = kept
 		}
 	}

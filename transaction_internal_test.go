@@ -66,9 +66,9 @@ func TestStateIsBoundToURL(t *testing.T) {
 	}
 }
 
-// TestAttemptHasState: an attempt whose cookie opens is refused if its state
+// TestAttemptNeedsState: an attempt whose cookie opens is refused if its state
 // does not verify.
-func TestAttemptHasState(t *testing.T) {
+func TestAttemptNeedsState(t *testing.T) {
 	t.Parallel()
 	rq := requestAt(t, "https://app.test")
 	var tx transaction

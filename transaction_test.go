@@ -142,10 +142,10 @@ func TestAttemptOutlivesSession(t *testing.T) {
 	}
 }
 
-// TestAttemptToLinkEndsWithItsUser: somebody else's sign-in and a sign-out end
+// TestLinkAttemptEndsWithUser: somebody else's sign-in and a sign-out end
 // it, the same user's new session does not. A session that is over links
 // nothing.
-func TestAttemptToLinkEndsWithItsUser(t *testing.T) {
+func TestLinkAttemptEndsWithUser(t *testing.T) {
 	t.Parallel()
 	again := meanwhile{"ended elsewhere, the same user signed in", func(t *testing.T, w *arena.World, b *arena.Browser) {
 		endSession(t, w, b)
@@ -264,10 +264,10 @@ func TestPlantedAttempts(t *testing.T) {
 	}
 }
 
-// TestCSRFLineage: the token is new after each sign-in and sign-out, and where
-// it does not verify; its first half is kept as long as the browser is known
-// to be the same.
-func TestCSRFLineage(t *testing.T) {
+// TestCSRFBrowserPart: the token is new after each sign-in and sign-out, and
+// where it does not verify; its first half is kept as long as the browser is
+// known to be the same.
+func TestCSRFBrowserPart(t *testing.T) {
 	t.Parallel()
 	inEveryMode(t, nil, func(t *testing.T, w *arena.World) {
 		b := w.Browser()

@@ -39,10 +39,10 @@ type unlinkOptions struct{ evenLast bool }
 // there is no ErrLastAccount.
 func EvenLast() UnlinkOption { return func(o *unlinkOptions) { o.evenLast = true } }
 
-// unlink removes an account and records what came of it; unlinked does so if
-// it was removed.
+// unlink removes an account and records why that failed; afterUnlink records
+// that it succeeded.
 func (s *Service) unlink(ctx context.Context, userID, provider, id string, last bool) error {
-	err := s.unlinkHeld(ctx, userID, provider, id, last)
+	err := s.unlinkWithLease(ctx, userID, provider, id, last)
 	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: "by the application"}
 	switch {
 	case err == nil:
@@ -56,9 +56,9 @@ func (s *Service) unlink(ctx context.Context, userID, provider, id string, last 
 	return err
 }
 
-// unlinkHeld holds a lease of the user: two requests at once must not remove
-// one another's last account.
-func (s *Service) unlinkHeld(ctx context.Context, userID, provider, id string, last bool) error {
+// unlinkWithLease holds a lease of the user, so that two concurrent requests do
+// not remove the last two accounts.
+func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id string, last bool) error {
 	release, err := s.lease(ctx, nameOf("unlink", userID))
 	if err != nil {
 		return err
@@ -76,13 +76,13 @@ func (s *Service) unlinkHeld(ctx context.Context, userID, provider, id string, l
 	switch {
 	case found == nil:
 		return ErrNotFound
-	case !last && !s.waysIn(u, others):
+	case !last && !s.canSignIn(u, others):
 		return ErrLastAccount
 	}
 	if err := s.adapter.UnlinkAccount(ctx, provider, id, s.revocation(keyAccount+userID, userID, s.now())); err != nil {
 		return err
 	}
-	s.unlinked(ctx, u, *found)
+	s.afterUnlink(ctx, u, *found)
 	return nil
 }
 
@@ -97,8 +97,8 @@ func splitAccount(all []Account, provider, id string) (found *Account, others []
 	return found, others
 }
 
-// waysIn reports whether a user with these accounts can sign in.
-func (s *Service) waysIn(u User, accounts []Account) bool {
+// canSignIn reports whether a user with these accounts can sign in.
+func (s *Service) canSignIn(u User, accounts []Account) bool {
 	for _, a := range accounts {
 		if s.flows[a.Provider] != nil {
 			return true
@@ -115,8 +115,8 @@ func (s *Service) waysIn(u User, accounts []Account) bool {
 	return false
 }
 
-// unlinked tells, and revokes what the account had.
-func (s *Service) unlinked(ctx context.Context, u User, stored Account) {
+// afterUnlink reports that an account was removed and revokes its tokens.
+func (s *Service) afterUnlink(ctx context.Context, u User, stored Account) {
 	a, lost := s.tokens.open(stored)
 	s.logLost(a, lost)
 	s.record(ctx, AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: "by the application"})
@@ -129,11 +129,11 @@ func (s *Service) unlinked(ctx context.Context, u User, stored Account) {
 // revokeWaits are the pauses between the tries to revoke a token.
 var revokeWaits = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
-// revokeTokens revokes the tokens of an account that is gone, as an errand. The
-// refresh token goes first: it makes new access tokens, and for many providers
-// takes the old ones along.
+// revokeTokens revokes the tokens of a removed account in the background, the
+// refresh token first: it gives new access tokens, and many providers revoke the
+// existing ones with it.
 func (s *Service) revokeTokens(a Account) {
-	keeper, able := s.flows[a.Provider].(tokenKeeper)
+	keeper, able := s.flows[a.Provider].(tokenFlow)
 	if !able || a.RefreshToken == "" && a.AccessToken == "" {
 		return
 	}
@@ -152,8 +152,8 @@ func (s *Service) revokeTokens(a Account) {
 	}
 }
 
-// revokeToken tries while the fault may pass.
-func (s *Service) revokeToken(life context.Context, keeper tokenKeeper, a Account, token, hint string) error {
+// revokeToken revokes one token, and retries while the provider is unavailable.
+func (s *Service) revokeToken(life context.Context, keeper tokenFlow, a Account, token, hint string) error {
 	for try := 0; ; try++ {
 		ctx, cancel := detached(life, refreshTimeout)
 		err := keeper.revoke(ctx, s, a, token, hint)

@@ -111,7 +111,7 @@ func (s slowLists) ListAccounts(ctx context.Context, userID string) ([]authsvc.A
 }
 
 // Two requests at once do not remove one another's last account.
-func TestUnlinkBoth(t *testing.T) {
+func TestUnlinkLastAccountsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, o := memory.New(), &rotator{}
@@ -139,7 +139,7 @@ func TestUnlinkBoth(t *testing.T) {
 
 // The provider being down does not keep the account, and revocation is tried
 // again; the end of the service ends that.
-func TestRevocationIsTriedAgain(t *testing.T) {
+func TestTokenRevocationRetries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status  int

@@ -7,28 +7,30 @@ import (
 	"authsvc/internal/emailaddr"
 )
 
-// NormaliseEmail brings an e-mail address into the form in which users are
-// stored and looked up: NFKC, trimmed, lower case. The error says that it
-// cannot be used. Whatever writes users beside the service has to write this.
+// NormaliseEmail returns an e-mail address in the form in which users are
+// stored and looked up: NFKC, trimmed, lower case. The error says why the
+// address cannot be used. Other programs that write users have to store this
+// form.
 func NormaliseEmail(address string) (string, error) { return emailaddr.Normalise(address) }
 
-// An OddAddress is that of a stored user whom a mailed link, or a provider that
-// asserts the address, does not find, since it is not in the form of
-// [NormaliseEmail].
+// An OddAddress reports a stored user whose address is not in the form of
+// [NormaliseEmail], so that neither an e-mailed link nor a provider that asserts
+// the address finds the user.
 type OddAddress struct {
 	UserID string
-	// Normal is what it should be; "" when it cannot be used, or when the normal
-	// form would be somebody else's mailbox.
+	// Normal is the normal form; "" if the address cannot be used, or if the
+	// normal form may be another person's mailbox.
 	Normal string
-	// Other is the id of the user who has Normal already, if there is one.
+	// Other is the id of another user who has Normal; "" if there is none.
 	Other string
 }
 
 // addressPage is how many users are read at a time.
 const addressPage = 500
 
-// OddAddresses calls visit for each such user, in the store's order of ids. It
-// reads all users, in pages, and writes nothing; visit may.
+// OddAddresses reads all users, in pages and in the store's order of ids, and
+// calls visit for each whose address is not in normal form. An error of visit
+// ends it and is returned. visit may write to the store.
 func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) error {
 	for after := ""; ; {
 		page, err := a.ListUsers(ctx, after, addressPage)
@@ -51,7 +53,7 @@ func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) 
 	}
 }
 
-// oddAddress judges one user's, nil if it is as it should be.
+// oddAddress checks one user's address; nil if it is in normal form.
 func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
 	normal, err := emailaddr.Normalise(u.Email)
 	switch {

@@ -52,7 +52,7 @@ func (p *Provider) approve(req *authRequest, person Person) Answer {
 	return p.answer(req, url.Values{"code": {code}})
 }
 
-// deny tells the client why there is no code.
+// deny answers the client with an error instead of a code.
 func (p *Provider) deny(req *authRequest, err *oauthError) Answer {
 	return p.answer(req, url.Values{"error": {err.code}, "error_description": {err.description}})
 }
@@ -114,7 +114,7 @@ func (p *Provider) Approve(authorizationURL, sub string) (Answer, error) {
 	return p.approve(req, person), nil
 }
 
-// splitAuthorizationURL tells which face a URL is for, and its parameters.
+// splitAuthorizationURL returns which face a URL is for, and its parameters.
 func (p *Provider) splitAuthorizationURL(raw string) (face, url.Values, error) {
 	for _, f := range []face{openidFace, plainFace} {
 		query, ok := strings.CutPrefix(raw, p.issuer+f.prefix+"/authorize?")

@@ -139,8 +139,8 @@ func (p *Provider) readAuthRequest(f face, params url.Values) (*authRequest, err
 	return req, req.check()
 }
 
-// check does the checks whose failure is told to the client. First things
-// first: a repeated parameter makes the others ambiguous.
+// check does the checks whose failure is reported to the client. Repeated
+// parameters come first, since they make the others ambiguous.
 func (req *authRequest) check() error {
 	for name, values := range req.params {
 		if len(values) > 1 && name != "resource" { // RFC 8707 §2 lets this one repeat
@@ -184,8 +184,8 @@ func (req *authRequest) checkScope() *oauthError {
 	return nil
 }
 
-// checkPKCE checks the challenge (RFC 7636 §4.3). Plain is refused, and so is
-// a public client without PKCE, which could not prove anything (RFC 9700 §2.1.1).
+// checkPKCE checks the challenge (RFC 7636 §4.3). Plain is refused, and so is a
+// public client without PKCE, which could not prove anything (RFC 9700 §2.1.1).
 func (req *authRequest) checkPKCE() *oauthError {
 	method := req.params.Get("code_challenge_method")
 	switch {

@@ -72,8 +72,8 @@ type Fault struct {
 	User     func(user map[string]any)
 }
 
-// SetFault replaces the fault for requests to come; SetFault(Fault{}) mends
-// the provider. The maps of f must not be changed afterwards.
+// SetFault sets the fault of later requests; SetFault(Fault{}) ends it. The
+// maps of f must not be changed afterwards.
 func (p *Provider) SetFault(f Fault) {
 	p.faultMu.Lock()
 	defer p.faultMu.Unlock()

@@ -69,13 +69,13 @@ type Provider struct {
 	calls   map[Endpoint]*counter
 	origin  *http.CrossOriginProtection
 
-	codes  *vault[*grant]
-	tokens *vault[*grant]
+	codes  *expiringStore[*grant]
+	tokens *expiringStore[*grant]
 
-	temporary, permanent *vault[*credentials] // of OAuth 1.0a
-	nonces               *vault[struct{}]
+	temporary, permanent *expiringStore[*credentials] // of OAuth 1.0a
+	nonces               *expiringStore[struct{}]
 
-	assertions *vault[struct{}] // of private_key_jwt, by their jti
+	assertions *expiringStore[struct{}] // of private_key_jwt, by their jti
 
 	faultMu sync.RWMutex
 	faults  Fault
@@ -105,14 +105,14 @@ func New(opts Options) (*Provider, error) {
 		base:    issuer.Path,
 		clients: clients,
 		origin:  http.NewCrossOriginProtection(),
-		codes:   newVault[*grant](codeLifetime, maxCodes),
-		tokens:  newVault[*grant](tokenLifetime, maxTokens),
+		codes:   newExpiringStore[*grant](codeLifetime, maxCodes),
+		tokens:  newExpiringStore[*grant](tokenLifetime, maxTokens),
 
-		temporary: newVault[*credentials](codeLifetime, maxCodes),
-		permanent: newVault[*credentials](tokenLifetime, maxTokens),
-		nonces:    newVault[struct{}](2*clockSkew, maxTokens),
+		temporary: newExpiringStore[*credentials](codeLifetime, maxCodes),
+		permanent: newExpiringStore[*credentials](tokenLifetime, maxTokens),
+		nonces:    newExpiringStore[struct{}](2*clockSkew, maxTokens),
 
-		assertions: newVault[struct{}](2*maxAssertionLife, maxTokens),
+		assertions: newExpiringStore[struct{}](2*maxAssertionLife, maxTokens),
 
 		store: opts.Store,
 	}

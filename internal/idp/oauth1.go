@@ -96,7 +96,7 @@ func (p *Provider) userOAuth1(w http.ResponseWriter, r *http.Request) {
 
 // signedRequest checks the signature of a request without a form (§3.2). from
 // holds the token; nil if there is none to have.
-func (p *Provider) signedRequest(r *http.Request, from *vault[*credentials]) (client Client, params map[string]string, c *credentials, err error) {
+func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentials]) (client Client, params map[string]string, c *credentials, err error) {
 	if params, err = oauth1Header(r.Header.Values("Authorization")); err != nil {
 		return client, nil, nil, err
 	}

@@ -93,7 +93,7 @@ func (p *Provider) showPicker(w http.ResponseWriter, status int, req *authReques
 	})
 }
 
-// index tells a person who comes without an application what this is.
+// index is the page for a person who comes without an application.
 func (p *Provider) index(w http.ResponseWriter, _ *http.Request) {
 	var rows []row
 	for _, person := range p.People() {

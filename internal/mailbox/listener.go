@@ -55,7 +55,7 @@ func (l *listener) shut() error {
 	return err
 }
 
-// trackedConn tells its listener when it is closed.
+// trackedConn notifies its listener when it is closed.
 type trackedConn struct {
 	net.Conn
 	listener *listener

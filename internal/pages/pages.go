@@ -46,7 +46,7 @@ func pageNames() map[Name]bool {
 	}
 }
 
-// submitsItself tells the pages whose only form is submitted by a script.
+// submitsItself reports whether the page's only form is submitted by a script.
 func (n Name) submitsItself() bool { return n == Repost || n == SignOutProvider }
 
 // submitScript submits the only form of a page. It is allowed by its hash; the

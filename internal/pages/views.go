@@ -120,7 +120,7 @@ type ConfirmView struct {
 	Current     string // who is signed in now, if it is somebody else
 }
 
-// NoticeView tells which sign-ins the first proof of an address removed.
+// NoticeView names the sign-ins that the first proof of an address removed.
 type NoticeView struct {
 	Removed     []string // provider names
 	ContinueURL string

@@ -17,7 +17,7 @@ type pathText struct {
 	whole bool // nothing unless all paths have a value
 }
 
-// A part is text, or paths of which the first with a value counts.
+// A part is text or a list of paths; the first with a value counts.
 type part struct {
 	text  string
 	paths []path

@@ -12,9 +12,10 @@ var ErrOpen = errors.New("seal: token does not open")
 // Sealer turns bytes into tokens that only the holder of the secret can read or
 // make, and back. It is made by a [Ring], for one purpose.
 //
-// IVs are random. With A256GCM one key may therefore seal 2³² tokens, after which
-// the odds of a repeated IV reach 2⁻³² (NIST SP 800-38D §8.3): one hundred tokens
-// a second for over a year. Busier deployments rotate the secret sooner.
+// IVs are random. With A256GCM one key may therefore seal 2³² tokens, after
+// which the odds of a repeated IV reach 2⁻³² (NIST SP 800-38D §8.3): one
+// hundred tokens a second for over a year. Busier deployments rotate the secret
+// sooner.
 type Sealer struct {
 	opaque
 	keys    []key // keys[0] seals
@@ -63,9 +64,9 @@ func (s *Sealer) Open(token string) (plaintext []byte, stale bool, err error) {
 	return nil, false, ErrOpen
 }
 
-// NamesOther reports whether a token names a key that is not one of ours, as one
-// does that was sealed under a secret this process has not been told yet. Nothing
-// vouches for that.
+// NamesOther reports whether the header of a token names a key that this process
+// does not have, such as that of a secret which it does not have yet. The header
+// is not authenticated.
 func (s *Sealer) NamesOther(token string) bool {
 	c, ok := split(token)
 	if !ok {

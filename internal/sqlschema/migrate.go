@@ -235,7 +235,7 @@ func (d *Database) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Status tells which migrations were applied. It writes nothing.
+// Status returns which migrations were applied. It writes nothing.
 func (d *Database) Status(ctx context.Context) (schema.Status, error) {
 	version, err := d.Version(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // MaxDepth bounds the nesting of objects and lists.
 const MaxDepth = 32
 
-// What is wrong with an input, of which they quote nothing.
+// Errors of this package. They quote nothing of the input.
 var (
 	ErrSyntax    = errors.New("not valid JSON in UTF-8")
 	ErrNotObject = errors.New("not a JSON object")

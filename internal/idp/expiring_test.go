@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-func TestVault(t *testing.T) {
+func TestExpiringStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		v := newVault[string](time.Minute, 2)
+		v := newExpiringStore[string](time.Minute, 2)
 		has := func(secret, want string) {
 			t.Helper()
 			if got, ok := v.get(secret); got != want || ok != (want != "") {
