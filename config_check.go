@@ -290,7 +290,7 @@ func checkRateLimit(b *builder, s *Service) {
 		}
 	}
 	if r.Disabled {
-		b.warn("rate limits are off: passwords, links and addresses can be tried without end")
+		b.warn("rate limits are off: passwords, links and addresses can be tried without end", "field", "RateLimit.Disabled")
 	}
 	s.limits, s.repeats = newLimits(r), newRepeats(r.Disabled)
 	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
@@ -328,7 +328,7 @@ func checkEnums(b *builder, s *Service) {
 		b.fail("FirstProof", "is not known", "use strict or keep")
 	}
 	if s.policy.keepFirstProof {
-		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive")
+		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive", "field", "FirstProof")
 	}
 	switch c.StaleRevocations {
 	case "", StaleRevocationsRefuse, StaleRevocationsAccept:

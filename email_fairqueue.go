@@ -266,6 +266,7 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 func (q *mailQueue) warnTotal(now time.Time) {
 	const mark = "mails in all"
 	if q.svc.limits.warned.use(mark, now, now.Add(time.Minute)) == nil {
-		q.svc.log.Warn("more links are requested than the limit of all mails lets go out; mails wait for a turn", "waiting", q.waiting.length())
+		q.svc.log.Warn("more links are requested than the limit of all mails lets go out; mails wait for a turn",
+			"field", "RateLimit.EmailTotal", "waiting", q.waiting.length())
 	}
 }

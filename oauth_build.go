@@ -53,7 +53,8 @@ func (o *OAuth) build(b *builder) flow {
 // warnLinking says what it means that a provider links by address.
 func (b *builder) warnLinking(id string, on bool) {
 	if on {
-		b.warn("a provider links to existing users by e-mail address: it can sign in as any user whose address it vouches for", "provider", id)
+		b.warn("a provider links to existing users by e-mail address: it can sign in as any user whose address it vouches for",
+			"field", "LinkVerifiedEmail", "provider", id)
 	}
 }
 

@@ -120,7 +120,7 @@ func account12(t *T) {
 	w, _ := accountWorld(t, nil)
 	w.Browser().SignInByMail(w, "ada@example.com")
 	accountRefused(t, w, w.Browser(), w.OP, "op", "ada")
-	if strings.Contains(w.Logs.String(), "link_verified_email") {
+	if strings.Contains(w.Logs.String(), "LinkVerifiedEmail") {
 		t.Error("a warning although it is off")
 	}
 	w, _ = accountWorld(t, func(c *authsvc.Config) {
@@ -130,7 +130,7 @@ func account12(t *T) {
 		c.Providers = append(c.Providers, &o)
 	})
 	for _, id := range []string{"op", "second"} {
-		if !strings.Contains(w.Logs.String(), "provider="+id+"\n") || strings.Count(w.Logs.String(), "link_verified_email") != 2 {
+		if !strings.Contains(w.Logs.String(), "provider="+id+"\n") || strings.Count(w.Logs.String(), "LinkVerifiedEmail") != 2 {
 			t.Errorf("no warning about %s: %s", id, w.Logs)
 		}
 	}
