@@ -213,15 +213,18 @@ func abuse02(t *T) {
 		if a := w.Browser().Login("bob"); a.Location() != arena.Origin {
 			t.Errorf("another account: %d %s", a.StatusCode, a.Location())
 		}
-		// Even a browser that is known to nobody gets in by trying again.
+		// Even a browser that is known to nobody gets in by trying again: one in
+		// about a hundred attempts has its turn.
+		const mostTries = 2000
 		tries := 0
-		for fresh := w.Browser(); fresh.Email() == "" && tries < 300; tries++ {
+		for fresh := w.Browser(); fresh.Email() == "" && tries < mostTries; tries++ {
 			fresh.IP = fmt.Sprintf("203.0.113.%d:1", 10+tries%200)
 			fresh.Login("ada")
 		}
 		over.Store(true)
 		all.Wait()
-		if tries == 300 {
+		t.Figure("tries: %d", tries)
+		if tries == mostTries {
 			t.Error("the owner does not get in at a new browser")
 		}
 		time.Sleep(time.Minute)
