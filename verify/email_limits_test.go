@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,13 +81,31 @@ func emailSameAnswers(t *T, w *arena.World) {
 	}
 }
 
+// emailSameTimes compares how long requests for the kinds of address take. A
+// difference has to show in two measurements: other processes make one by
+// chance.
 func emailSameTimes(t *T, w *arena.World, n int) {
+	t.Helper()
+	differ := emailDiffering(t, w, n)
+	if len(differ) > 0 {
+		again := emailDiffering(t, w, n)
+		for name, gap := range differ {
+			if more, both := again[name]; both {
+				t.Errorf("%s: medians %v and %v apart", name, gap, more)
+			}
+		}
+	}
+}
+
+// emailDiffering returns the kinds of address whose requests take another time
+// than those of the first, with the difference of the medians.
+func emailDiffering(t *T, w *arena.World, n int) map[string]time.Duration {
 	t.Helper()
 	b := w.Browser()
 	token := b.CSRF()
 	times := make([][]float64, len(emailKinds)+1) // the last is the first kind again
 	for i := range n + 20 {
-		for j := range times {
+		for _, j := range rand.Perm(len(times)) {
 			c := b.Clone()
 			began := time.Now()
 			a := c.Post("/api/auth/signin/email", "email", emailKinds[j%len(emailKinds)], "csrfToken", token)
@@ -99,20 +118,19 @@ func emailSameTimes(t *T, w *arena.World, n int) {
 			}
 		}
 	}
+	differ := map[string]time.Duration{}
 	known := times[0]
 	for j, other := range times[1:] {
 		gap := math.Abs(emailMedian(known) - emailMedian(other))
 		p := emailSameDistribution(known, other)
 		name := emailKinds[(j+1)%len(emailKinds)]
 		t.Figure("%s: median of known and %s %.0f µs apart, p %.2g", w.T.Name()[strings.LastIndex(w.T.Name(), "/")+1:], name, gap*1e6, p)
-		if gap > 0.005 {
-			t.Errorf("%s: medians %v apart", name, time.Duration(gap*1e9))
-		}
-		// A difference that a network can carry: the test sees microseconds.
-		if p < 0.01 && gap > emailCarried {
-			t.Errorf("%s: p %.2g, medians %v apart", name, p, time.Duration(gap*1e9))
+		// Less than emailCarried no network carries: the test sees microseconds.
+		if gap > 0.005 || p < 0.01 && gap > emailCarried {
+			differ[name] = time.Duration(gap * 1e9)
 		}
 	}
+	return differ
 }
 
 // emailCarried is the least difference of medians that is worth a distribution
