@@ -256,15 +256,17 @@ func (s *Service) trustedProxy(ip netip.Addr) bool {
 	return false
 }
 
-// lastToFirst yields the elements of a comma-separated header from the right.
+// lastToFirst yields the elements of a comma-separated header from the right,
+// empty ones included: what is left of one did not come from a trusted proxy.
+// An empty header has none.
 func lastToFirst(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for s != "" {
+		for more := s != ""; more; {
 			i := strings.LastIndexByte(s, ',')
-			if !yield(strings.TrimSpace(s[i+1:])) || i < 0 {
+			if !yield(strings.TrimSpace(s[i+1:])) {
 				return
 			}
-			s = s[:i]
+			s, more = s[:max(i, 0)], i >= 0
 		}
 	}
 }

@@ -30,6 +30,9 @@ func TestClientAddress(t *testing.T) {
 		"IPv6 with a port":       {"10.0.0.1:1", "[2001:db8::2]:4711", "2001:db8::2", false},
 		"IPv4 in IPv6":           {"[::ffff:10.0.0.1]:1", "::ffff:198.51.100.4", "198.51.100.4", false},
 		"a zone":                 {"10.0.0.1:1", "fe80::1%eth0", "fe80::1", false},
+		"two lines":              {"10.0.0.1:1", "1.2.3.4, 198.51.100.4\n10.0.0.2", "198.51.100.4", false},
+		"an empty hop":           {"10.0.0.1:1", "1.2.3.4,,10.0.0.2", "10.0.0.2", false},
+		"an empty hop first":     {"10.0.0.1:1", "1.2.3.4\n,10.0.0.2", "10.0.0.2", false},
 		"a port without address": {"10.0.0.1:1", "198.51.100.4, :80", "10.0.0.1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +43,7 @@ func TestClientAddress(t *testing.T) {
 			b := w.Browser()
 			b.IP = c.peer
 			if c.forwarded != "" {
-				b.Header = http.Header{"X-Forwarded-For": {c.forwarded}}
+				b.Header = http.Header{"X-Forwarded-For": strings.Split(c.forwarded, "\n")}
 			}
 			b.Post("/api/auth/signout", "csrfToken", "wrong") // audited with the address
 			if !strings.Contains(w.Logs.String(), "client="+c.want+" ") && !strings.Contains(w.Logs.String(), `client="`+c.want+`"`) {
