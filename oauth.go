@@ -50,7 +50,10 @@ func (f *oauthFlow) check(ctx context.Context) error {
 	return nil
 }
 
-func (f *oauthFlow) remote() remote { return remote{f.ID, f.Issuer, f.redirectURI} }
+// remote of a provider without an issuer is where its codes are sent.
+func (f *oauthFlow) remote() remote {
+	return remote{f.ID, cmp.Or(f.Issuer, f.Endpoints.Token), f.redirectURI}
+}
 
 // begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core
 // §3.1.2.1).

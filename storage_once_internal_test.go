@@ -25,14 +25,8 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 	end := func(provider, query string) *httptest.ResponseRecorder {
 		begun := fuzzedRequest(s, "")
 		begun.ensureCSRF()
-		flow := s.flows[provider]
-		tx := transaction{Provider: provider, CallbackURL: "https://app.test"}
-		switch f := flow.(type) {
-		case *oauthFlow:
-			tx.Issuer, tx.RedirectURI = f.Issuer, f.redirectURI
-		case *openID2Flow:
-			tx.Issuer, tx.RedirectURI = f.Endpoint, f.redirectURI
-		}
+		at := s.flows[provider].(interface{ remote() remote }).remote()
+		tx := transaction{Provider: provider, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: "https://app.test"}
 		if err := begun.startTx(&tx); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ var engine = []mutation{
 	{"keys/link-of-another-url", ".", `eachMAC(c.Secrets, "email link "+s.base)`, `eachMAC(c.Secrets, "email link v2")`, "."},
 	{"keys/state-of-another-url", ".", `ring.MAC("state " + s.base)`, `ring.MAC("state v2")`, "."},
 	{"keys/old-ones-end", ".", "return now.Before(s.keys.oldEnd)", "return true", "."},
-	{"email/invisible", "internal/emailaddr", "&& !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&", "&&", "."},
+	{"email/invisible", "internal/emailaddr", "&& !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&", "&&", "./internal/emailaddr"},
 	{"csrf/double-submit", ".", `sameSecret(token, rq.body.get("csrfToken"))`, "true", "."},
 	{"csrf/signature", ".", "ok, _ = c.mac.Verify(raw, token, sid)", "ok = len(raw) > 0", "."},
 	{"csrf/bound-to-session", ".", "ok, _ = c.mac.Verify(raw, token, sid)", "ok, _ = c.mac.Verify(raw, token, sid)\n\tif !ok {\n\t\tok, _ = c.mac.Verify(raw, token, \"\")\n\t}", "."},
