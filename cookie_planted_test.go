@@ -49,3 +49,34 @@ func TestPlantedSessionsAreExpired(t *testing.T) {
 		})
 	}
 }
+
+// TestPlantedCSRFCookie: two different CSRF cookies are none, whichever is
+// first; a sibling host may have planted one of them, with its token.
+func TestPlantedCSRFCookie(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	own, attacker := w.Browser(), w.Browser()
+	ownToken, planted := own.CSRF(), attacker.CSRF()
+	name := w.CSRFCookie()
+	first, second := name+"="+own.Cookies[name], name+"="+attacker.Cookies[name]
+	for _, c := range []struct {
+		what, cookies, token string
+		passes               bool
+	}{
+		{"planted last", first + "; " + second, planted, false},
+		{"planted first", second + "; " + first, planted, false},
+		{"planted last, own token", first + "; " + second, ownToken, false},
+		{"planted first, own token", second + "; " + first, ownToken, false},
+		{"twin: one", first, ownToken, true},
+		{"twin: the same twice", first + "; " + first, ownToken, true},
+	} {
+		r := httptest.NewRequest(http.MethodPost, arena.Origin+"/api/auth/signout", strings.NewReader("csrfToken="+c.token))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Cookie", c.cookies)
+		rec := httptest.NewRecorder()
+		w.ServeHTTP(rec, r)
+		if passes := rec.Header().Get("Location") == arena.Origin; passes != c.passes {
+			t.Errorf("%s: %d, to %q", c.what, rec.Code, rec.Header().Get("Location"))
+		}
+	}
+}
