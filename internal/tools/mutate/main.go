@@ -33,6 +33,10 @@ func main() {
 	limit := flag.Duration("limit", 5*time.Minute, "`time` that the tests of one mutation get")
 	jobs := flag.Int("jobs", 2, "how many `mutations` are tried at a time")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "mutate: there are no arguments; -only TEXT chooses")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	survivors, err := run(ctx, os.Stdout, *only, *limit, *jobs)
