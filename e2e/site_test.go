@@ -17,6 +17,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/chromium"
+	"authsvc/internal/test/logbuffer"
 	"authsvc/mail"
 )
 
@@ -31,7 +32,7 @@ type site struct {
 	mail   *mailbox.Server
 	store  authsvc.Adapter
 	mux    *http.ServeMux // pages of the application
-	logs   *lines
+	logs   *logbuffer.Buffer
 
 	mu   sync.Mutex
 	seen map[string]int // requests by "METHOD /path"
@@ -44,7 +45,7 @@ const clientSecret = "e2e-client-secret-7c1f09d2ab"
 func newSite(t *testing.T, tune func(*site, *authsvc.Config)) *site {
 	t.Helper()
 	requested(t, "Node and Chromium")
-	s := &site{t: t, mux: http.NewServeMux(), store: memory.New(), logs: &lines{}, seen: map[string]int{}}
+	s := &site{t: t, mux: http.NewServeMux(), store: memory.New(), logs: &logbuffer.Buffer{}, seen: map[string]int{}}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -195,24 +196,6 @@ func (s *site) email(b *chromium.Tab) string {
 	v.cookies = b.Cookies(s.base)
 	address, _ := v.user()["email"].(string)
 	return address
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // eventually waits for a condition on this side.

@@ -10,12 +10,12 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/test/logbuffer"
 	"authsvc/provider"
 )
 
@@ -27,7 +27,7 @@ type attempt struct {
 	browser *browser.Browser
 	stored  *outcome // who was signed in
 	kept    string   // the access token of the account
-	log     *journal
+	log     *logbuffer.Buffer
 	secrets []string    // of its options
 	last    string      // address that it came back to
 	header  http.Header // of the requests that follow
@@ -38,7 +38,7 @@ type attempt struct {
 
 func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...authsvc.Provider) *attempt {
 	t.Helper()
-	a := &attempt{emulator: newEmulator(t, rec, origin+"/api/auth/callback/"+entry.ID), id: entry.ID, log: &journal{}, store: memory.New()}
+	a := &attempt{emulator: newEmulator(t, rec, origin+"/api/auth/callback/"+entry.ID), id: entry.ID, log: &logbuffer.Buffer{}, store: memory.New()}
 	client := authsvc.Client{ID: clientID, Secret: clientSecret}
 	if entry.NoSecret {
 		client.Secret = ""
@@ -80,32 +80,8 @@ func (a *attempt) again(t *testing.T, rec *recording) {
 	a.t, a.rec, a.fail = t, rec, nil
 	a.asked, a.called, a.idToken, a.access, a.stored = nil, map[string]int{}, "", "", nil
 	a.issued, a.asserted = nil, nil
-	a.log.reset()
+	a.log.Reset()
 	a.browser = a.browser.Fresh()
-}
-
-// journal keeps the log.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) reset() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.text.Reset()
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }
 
 // start begins the sign-in and checks the authorization request.

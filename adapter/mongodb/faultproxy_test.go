@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc/internal/test/mongowire"
 )
 
 // How a faultProxy disturbs a command.
@@ -88,7 +90,7 @@ func (p *faultProxy) serve(client net.Conn) {
 	}
 	defer server.Close()
 	for {
-		request, err := message(client)
+		request, err := mongowire.ReadMessage(client)
 		if err != nil {
 			return
 		}
@@ -127,7 +129,7 @@ func (p *faultProxy) forward(server net.Conn, request []byte, spoiled bool, how 
 	if !spoiled || how == answerAfter || how == cutAfter {
 		p.one.Lock()
 		if _, err = server.Write(request); err == nil {
-			reply, err = message(server)
+			reply, err = mongowire.ReadMessage(server)
 		}
 		p.one.Unlock()
 	}
@@ -138,18 +140,6 @@ func (p *faultProxy) forward(server net.Conn, request []byte, spoiled bool, how 
 		return nil, io.ErrUnexpectedEOF
 	}
 	return failure(request), nil
-}
-
-// message reads one message of the wire protocol.
-func message(r io.Reader) ([]byte, error) {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, err
-	}
-	m := make([]byte, binary.LittleEndian.Uint32(length[:]))
-	copy(m, length[:])
-	_, err := io.ReadFull(r, m[4:])
-	return m, err
 }
 
 // command returns the name of the command in an OP_MSG, or "".

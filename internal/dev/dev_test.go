@@ -1,7 +1,6 @@
 package dev_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"html"
@@ -12,32 +11,14 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"authsvc/internal/dev"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/logbuffer"
 )
-
-// lines collects what dev prints.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // freePorts finds a port whose successor is free too.
 func freePorts(t *testing.T) int {
@@ -50,10 +31,10 @@ func freePorts(t *testing.T) int {
 }
 
 // run starts dev and returns a stop function that waits for its end.
-func run(t *testing.T, dir string, port int) (out *lines, stop func()) {
+func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	out = &lines{}
+	out = &logbuffer.Buffer{}
 	done := make(chan error, 1)
 	go func() {
 		done <- dev.Run(ctx, dev.Options{Dir: dir, Host: "localhost", Port: port, Out: out, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})

@@ -1,13 +1,14 @@
 package arena
 
 import (
-	"encoding/binary"
 	"io"
 	"net"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"authsvc/internal/test/mongowire"
 )
 
 // A Proxy stands between a service and a server of any kind.
@@ -107,13 +108,13 @@ func inTurn(client net.Conn, upstream string, one *sync.Mutex) {
 	}
 	defer server.Close()
 	for {
-		m, err := mongoMessage(client)
+		m, err := mongowire.ReadMessage(client)
 		if err != nil {
 			return
 		}
 		one.Lock()
 		if _, err = server.Write(m); err == nil {
-			m, err = mongoMessage(server)
+			m, err = mongowire.ReadMessage(server)
 		}
 		one.Unlock()
 		if err != nil {
@@ -123,20 +124,4 @@ func inTurn(client net.Conn, upstream string, one *sync.Mutex) {
 			return
 		}
 	}
-}
-
-// mongoMessage reads one message, whose first four bytes are its length.
-func mongoMessage(r io.Reader) ([]byte, error) {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint32(length[:])
-	if n < 16 || n > 48<<20 {
-		return nil, io.ErrUnexpectedEOF
-	}
-	m := make([]byte, n)
-	copy(m, length[:])
-	_, err := io.ReadFull(r, m[4:])
-	return m, err
 }

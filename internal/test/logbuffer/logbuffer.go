@@ -26,3 +26,10 @@ func (b *Buffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// Reset makes the buffer empty.
+func (b *Buffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
+}

@@ -10,6 +10,8 @@ import (
 	"net/url"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc/internal/test/mongowire"
 )
 
 // Of the MongoDB protocol these tests need three commands: to ping, to list
@@ -22,7 +24,6 @@ const (
 	// messageHead is four int32 (length, request, response to, code), the
 	// flags and the kind of the one section.
 	messageHead = 4*4 + 4 + 1
-	maxMessage  = 48 << 20
 )
 
 // mongoCommand runs one command against a database of the server and returns
@@ -69,18 +70,14 @@ func writeCommand(w io.Writer, command bson.D) error {
 // readAnswer returns the document of the answer, or what the server refuses
 // as an error.
 func readAnswer(r io.Reader) (bson.Raw, error) {
-	head := make([]byte, messageHead)
-	if _, err := io.ReadFull(r, head); err != nil {
+	m, err := mongowire.ReadMessage(r)
+	if err != nil {
 		return nil, err
 	}
-	length, code := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[12:])
-	if code != opMsg || length < messageHead || length > maxMessage {
-		return nil, fmt.Errorf("not an answer of MongoDB: code %d, %d bytes", code, length)
+	if code := binary.LittleEndian.Uint32(m[12:]); code != opMsg || len(m) < messageHead {
+		return nil, fmt.Errorf("not an answer of MongoDB: code %d, %d bytes", code, len(m))
 	}
-	body := make(bson.Raw, length-messageHead)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return nil, err
-	}
+	body := bson.Raw(m[messageHead:])
 	var status struct {
 		OK      float64 `bson:"ok"`
 		Message string  `bson:"errmsg"`
