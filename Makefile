@@ -1,18 +1,29 @@
 # The toolchain of our own builds; embedders need only what go.mod says.
 export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # The C of SQLite, translated to Go, takes five times as long with -race, which
 # finds nothing in it: its locks are C's.
 QUICKER = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: help check fmt vet lint audit vuln modules licences sbom reproducible supply mutate servers test e2e race verify bench figures scale fuzz build release dev clean
+.PHONY: help quick check fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race verify bench bench-check bench-peers bench-docs bench-parts figures scale fuzz build release newcomer routers dev clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-check: fmt vet lint test ## what every commit passes
+# -race needs cgo, which go switches off where there is no C compiler.
+RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+quick: fmt vet lint ## while you work: tests without -race, servers, attacks and size
+	go test -short $$(go list ./... | grep -v -e /verify -e /test/scale)
+	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
+
+check: fmt vet lint ## what every commit passes
+	go test $(RACE) -shuffle=on $(QUICKER) $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+	@$(if $(RACE),,echo "Without -race: there is no C compiler, or CGO_ENABLED is 0.";) \
+	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
 
 fmt: ## fail if gofmt would change anything
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
@@ -38,6 +49,10 @@ modules: ## the modules are as go.mod and go.sum say, and none too many
 licences: ## write THIRD_PARTY_LICENSES.md
 	go run ./internal/tools/inventory licences
 
+marks: ## internal/pages/marks_outlines.go, from the pinned npm package
+	@mkdir -p out
+	go run ./internal/tools/marks "out/$$(npm pack --silent --pack-destination out "$$(go run ./internal/tools/marks -package)")"
+
 sbom: build ## out/authsvc.cdx.json, what the binary is made of (CycloneDX)
 	go run ./internal/tools/inventory sbom authsvc out/authsvc.cdx.json
 
@@ -54,7 +69,7 @@ servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's
 	.ci/servers
 
 test: ## all tests; those of a database server that is not there are skipped
-	go test -race -shuffle=on $(QUICKER) $(TESTFLAGS) ./...
+	go test $(RACE) -shuffle=on $(QUICKER) $(TESTFLAGS) ./...
 
 e2e: ## also those with Node.js and Chromium, but for verify
 	AUTHSVC_E2E=1 go test -race -shuffle=on $(QUICKER) -p 3 -timeout 25m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
@@ -69,12 +84,36 @@ verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes 
 	AUTHSVC_VERIFY=$(AUTHSVC_VERIFY) AUTHSVC_VERIFY_REPORT=$(abspath $(REPORT)) \
 	go test -count 1 -p 1 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
 
-bench: ## ns/op, B/op and allocs/op of the routes that matter
-	go test -run '^$$' -bench . -benchtime 2000x . ./internal/seal ./internal/test/engine
-	go test -run '^$$' -bench . -benchtime 20000x ./adapter/sqlite
+# Of the program in bench/; go run -C bench . -help lists them.
+BENCHFLAGS =
+bench: ## the service beside its floors, into out/bench.json; BENCHFLAGS="-growth -latency"
+	@mkdir -p out
+	go run -C bench . -out $(abspath out/bench.json) $(BENCHFLAGS)
 
-figures: ## hold GET session to its floor (no -race)
-	go test -run TestSessionFloor -v .
+bench-check: ## hold the service to its share of the floors (3 minutes)
+	go -C bench vet ./...
+	go -C bench test ./...
+	go run -C bench . -check $(BENCHFLAGS)
+
+bench-peers: ## next-auth 4, PocketBase and Ory Kratos beside it
+	@mkdir -p out
+	go run -C bench . -peers -out $(abspath out/bench-peers.json) $(BENCHFLAGS)
+
+bench-docs: ## measure everything; the tables and plots of docs/performance.md (an hour)
+	go run -C bench . -all -out $(abspath docs/performance.json) -plots $(abspath docs/images) -page $(abspath docs/performance.md) $(BENCHFLAGS)
+
+# OLD=FILE is a former out/bench-parts.txt; benchstat wants six runs of each.
+COUNT = $(if $(OLD),6,1)
+bench-parts: ## ns/op, B/op and allocs/op of the parts; OLD=FILE compares by benchstat
+	@mkdir -p out
+	@{ go test -run '^$$' -count $(COUNT) -bench . -benchtime 2000x . ./internal/seal ./internal/test/engine && \
+	go test -run '^$$' -count $(COUNT) -bench . -benchtime 20000x ./adapter/sqlite; } >out/bench-parts.new; \
+	status=$$?; cat out/bench-parts.new; exit $$status
+	@mv out/bench-parts.new out/bench-parts.txt
+	$(if $(OLD),go run $(BENCHSTAT) $(OLD) out/bench-parts.txt)
+
+figures: ## hold GET session to its floor, and what is asked most to its allocations (no -race)
+	go test -run 'TestSessionFloor|TestAllocations' -v . ./internal/test/engine
 
 USERS = 100000
 scale: ## GET session, the sweep and the revocation log in stores of USERS=1000000 (default 100000)
@@ -91,6 +130,14 @@ release: supply vuln ## out/: the binary, its SBOM, licences and checksums
 	mkdir -p out
 	cp authsvc THIRD_PARTY_LICENSES.md LICENSE out/
 	cd out && sha256sum authsvc authsvc.cdx.json THIRD_PARTY_LICENSES.md LICENSE >SHA256SUMS
+
+newcomer: ## follow the README word by word, in Chromium too; takes port 3000
+	go vet -tags newcomer ./e2e/newcomer
+	go test -tags newcomer -count 1 -timeout 20m -v ./e2e/newcomer
+
+routers: ## chi, Echo and Gin in front of protected pages, a module of its own
+	go -C examples/routers vet ./...
+	go -C examples/routers test ./...
 
 dev: ## sign in on http://localhost:3000
 	go run ./cmd/authsvc dev

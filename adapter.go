@@ -241,6 +241,8 @@ type Links interface {
 	// step. ErrQueueFull: maxQueued mails wait already. ErrConflict: the token
 	// is taken. Either way nothing is stored.
 	PutToken(ctx context.Context, t VerificationToken, m Mail, maxQueued int) error
+	// GetToken returns the token, expired or not, and changes nothing.
+	GetToken(ctx context.Context, identifier, token string) (VerificationToken, error)
 	// TakeToken deletes and returns the token, expired or not, in one atomic
 	// step: of any number of callers exactly one gets it.
 	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)

@@ -28,8 +28,8 @@ func (s *Service) startWorkers(ctx context.Context) {
 	if s.auditQueue != nil {
 		go s.auditQueue.run()
 	}
-	for range mailWorkers {
-		s.background.workers.Go(func() { s.mails.run(ctx) })
+	for i := range mailWorkers {
+		s.background.workers.Go(func() { s.mails.run(ctx, time.Duration(i)*mailIdle/mailWorkers) })
 	}
 	s.mails.waiting.share(1)
 	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })

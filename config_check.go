@@ -28,7 +28,7 @@ func compile(c *Config) (*Service, *builder) {
 		custom: c.Pages, proxies: c.TrustedProxies, policy: policy{showRefusal: c.ShowRefusal},
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}},
+		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
 		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
@@ -70,7 +70,11 @@ func checkURL(b *builder, s *Service) {
 	}
 	u, err := neturl.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || weburl.Origin(u) == "" {
-		b.fail("URL", fmt.Sprintf("%q is not an address with http or https", printable(raw, 80)), fix)
+		problem := "%q is not an address with http or https"
+		if badPort(u, err) {
+			problem = "%q has a port that is not a number from 1 to 65535"
+		}
+		b.fail("URL", fmt.Sprintf(problem, printable(raw, 80)), fix)
 		return
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
@@ -79,7 +83,8 @@ func checkURL(b *builder, s *Service) {
 	}
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
 		b.fail("URL", "is http beyond loopback, where cookies and links can be read on the way",
-			"use https, or set DangerousInsecureURL: true in a closed network")
+			"use https, or set DangerousInsecureURL: true in a closed network", "DangerousInsecureURL")
+		u.Scheme = "https" // what else is wrong then
 	}
 	s.origin = weburl.Origin(u)
 	s.host = strings.TrimPrefix(strings.TrimPrefix(s.origin, "https://"), "http://")
@@ -89,14 +94,24 @@ func checkURL(b *builder, s *Service) {
 	s.base = s.origin + s.basePath
 }
 
+// badPort reports whether the port is what is wrong with an address.
+func badPort(u *neturl.URL, err error) bool {
+	if err != nil {
+		return strings.Contains(err.Error(), "invalid port")
+	}
+	n, bad := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() != "" && (bad != nil || n == 0)
+}
+
 func checkHSTS(b *builder, s *Service) {
 	d := b.config.HSTS
 	switch {
 	case d == 0:
+	case s.origin == "": // nothing follows from a URL that is a mistake
 	case d < time.Second:
 		b.fail("HSTS", "is under a second", "use a duration such as 8760h")
 	case !strings.HasPrefix(s.origin, "https://"):
-		b.fail("HSTS", "needs a URL with https", "browsers ignore it over http; leave it out")
+		b.fail("HSTS", "needs a URL with https", "browsers ignore it over http; leave it out", "URL")
 	default:
 		s.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
 	}
@@ -122,10 +137,10 @@ func checkSession(b *builder, s *Service) {
 		b.fail("Session.MaxAge", "is under a second", "use a duration such as 720h")
 	}
 	if s.lifetime.absolute < s.lifetime.maxAge {
-		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default")
+		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default", "Session.MaxAge")
 	}
 	if s.lifetime.updateAge > s.lifetime.maxAge {
-		b.fail("Session.UpdateAge", "is longer than Session.MaxAge", "sessions would end before they are extended; 24h is the default")
+		b.fail("Session.UpdateAge", "is longer than Session.MaxAge", "sessions would end before they are extended; 24h is the default", "Session.MaxAge")
 	}
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case StrategyDatabase:
@@ -155,9 +170,10 @@ func checkOrigins(b *builder, s *Service) {
 		switch {
 		case !ok:
 			b.fail(key, fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+		case s.origin == "":
 		case !weburl.SameSite(origin, s.origin):
 			b.fail(key, fmt.Sprintf("%q is another site than URL", origin),
-				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme")
+				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme", "URL")
 		default:
 			s.origins.redirect[origin], s.origins.trusted[origin] = true, true
 		}
@@ -166,7 +182,7 @@ func checkOrigins(b *builder, s *Service) {
 
 func checkCookies(b *builder, s *Service) {
 	o := b.config.Cookies
-	secure := strings.HasPrefix(s.origin, "https://")
+	secure := s.origin == "" || strings.HasPrefix(s.origin, "https://")
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
 	s.names = newCookieNames(s.dialect, secure, o)
@@ -180,25 +196,26 @@ func checkCookies(b *builder, s *Service) {
 		case !validCookieName(c.name):
 			b.fail("Cookies."+c.key, "is not a cookie name", "use letters, digits, - . and _")
 		case prefixed && !secure:
-			b.fail("Cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http")
+			b.fail("Cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http", "URL")
 		case host && o.Domain != "" && c.key != "CSRF":
-			b.fail("Cookies."+c.key, "starts with __Host-, which excludes Cookies.Domain", "use __Secure-")
+			b.fail("Cookies."+c.key, "starts with __Host-, which excludes Cookies.Domain", "use __Secure-", "Cookies.Domain")
 		case secure && !prefixed:
 			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "name", c.name)
 		}
 	}
 	if one, two := s.names.clash(); two != "" {
 		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", printable(one, 80), printable(two, 80)),
-			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.names.txPrefix)
+			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.names.txPrefix,
+			"Compat", "Cookies.Session", "Cookies.CSRF", "Cookies.CallbackURL")
 	}
 }
 
 func checkCookieDomain(b *builder, s *Service, domain string) {
 	host, _, _ := strings.Cut(s.host, ":")
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
-	case domain == "":
+	case domain == "" || host == "":
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
-		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of URL", printable(domain, 80)), "use that host or a parent domain of it, such as example.com")
+		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of URL", printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
 	case suffix == domain:
 		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", printable(domain, 80)),
 			"browsers keep no cookie for it; use a domain of your own, or leave it out")
@@ -220,15 +237,25 @@ func checkPages(b *builder, s *Service) {
 		if c.page == "" {
 			continue
 		}
-		path := strings.HasPrefix(c.page, "/") && !strings.HasPrefix(c.page, "//") && !strings.ContainsAny(c.page, "\\#")
-		_, clean, ok := weburl.Parse(s.absolute(c.page))
+		clean, ok := pageAddress(s.origin, c.page)
 		switch {
-		case !path && (!ok || strings.Contains(c.page, "#")):
+		case !ok:
 			b.fail("Pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
-		case c.route != "" && s.leadsTo(clean, c.route):
-			b.fail("Pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one")
+		case c.route != "" && s.base != "" && s.leadsTo(clean, c.route):
+			b.fail("Pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one", "URL")
 		}
 	}
+}
+
+// pageAddress resolves a configured page against the origin, as absolute does. ok
+// reports whether it is a path or an address.
+func pageAddress(origin, page string) (clean string, ok bool) {
+	path := strings.HasPrefix(page, "/") && !strings.HasPrefix(page, "//") && !strings.ContainsAny(page, "\\#")
+	if strings.HasPrefix(page, "/") {
+		page = origin + page
+	}
+	_, clean, ok = weburl.Parse(page)
+	return clean, path || ok && !strings.Contains(page, "#")
 }
 
 // leadsTo reports whether an address is that of a route, or of the base, which
@@ -258,7 +285,7 @@ func makePages(b *builder, s *Service, order []flow) {
 		if errors.As(err, &m) {
 			field := "Theme." + m.Field
 			if m.Provider != "" {
-				field = fmt.Sprintf("Providers[%d].Style", s.positions[m.Provider])
+				field = fmt.Sprintf("Providers[%d].Style.%s", s.positions[m.Provider], m.Field)
 			}
 			b.fail(field, m.Problem, m.Fix)
 			continue

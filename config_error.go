@@ -13,6 +13,9 @@ type ConfigError struct {
 	Field   string
 	Problem string // what is wrong
 	Fix     string // what to do
+	// With are other fields that the verdict rests on, such as URL with
+	// TrustedOrigins[0]. Where one of them is not what was meant, it may be void.
+	With []string
 }
 
 // Error names the field, the problem and the fix.
@@ -51,10 +54,14 @@ type builder struct {
 	warnings        []func(*Service)
 }
 
-// fail records a mistake at key, relative to the current place.
-func (b *builder) fail(key, problem, fix string) {
-	key = strings.TrimSuffix(b.prefix+key, ".")
-	b.mistakes = append(b.mistakes, &ConfigError{Field: key, Problem: problem, Fix: fix})
+// fail records a mistake at key, relative to the current place. It rests on the
+// fields in with, too.
+func (b *builder) fail(key, problem, fix string, with ...string) {
+	e := &ConfigError{Field: strings.TrimSuffix(b.prefix+key, "."), Problem: problem, Fix: fix}
+	for _, field := range with {
+		e.With = append(e.With, b.prefix+field)
+	}
+	b.mistakes = append(b.mistakes, e)
 }
 
 // warn records something to say at every start.

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
+
+	"authsvc/internal/weburl"
 )
 
 // reservedFields of a POST are the interface's own.
@@ -101,7 +104,18 @@ func (c *Credentials) build(b *builder) flow {
 			b.fail(fmt.Sprintf("Fields[%d].Name", i), "cannot be used", "name it after what people enter, such as username")
 		}
 	}
-	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields,
+	if _, ok := pageAddress(weburl.OriginOf(b.base), f.ForgotURL); f.ForgotURL != "" && !ok {
+		b.fail("ForgotURL", fmt.Sprintf("%q is neither a path nor an address", printable(f.ForgotURL, 80)), "write /path or https://host/path")
+	}
+	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields, forgotURL: f.ForgotURL, namedBy: namedBy(f.Fields),
 		limit: func(l *limits) *limiter { return l.signIn }}
 	return f
+}
+
+// namedBy is the first field, which names the account, unless it is a secret.
+func namedBy(fields []Field) string {
+	if f := fields[0]; f.Type != "password" && f.Autocomplete != "one-time-code" && !strings.HasSuffix(f.Autocomplete, "-password") {
+		return f.Name
+	}
+	return ""
 }

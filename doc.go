@@ -28,6 +28,9 @@
 //	mux.Handle("/api/auth/", auth)
 //	mux.Handle("/app/", auth.Require(app)) // and in app: s, err := auth.Session(r)
 //
+// Package authtest signs in for tests of what is built on it, package devidp on
+// a developer's machine. docs/manual goes through it all with examples.
+//
 // # Words
 //
 // A Provider is one way to sign in. A User is a person; an Account links a

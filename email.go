@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	htmltemplate "html/template"
 	"net/http"
 	"net/mail"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 	"unicode"
 
@@ -39,14 +37,6 @@ type Email struct {
 	InboxURL string
 	// Templates replaces the texts of the mail; nil fields keep the default.
 	Templates MailTemplates
-}
-
-// MailTemplates replaces the texts of the sign-in mail. The data of all three
-// is {URL, Host, Site, Email, Minutes}.
-type MailTemplates struct {
-	Subject *template.Template     // one line
-	Text    *template.Template     // text/plain
-	HTML    *htmltemplate.Template // text/html; values are escaped
 }
 
 // A Message is a mail to one recipient.
@@ -153,7 +143,7 @@ func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]b
 	m := Message{From: f.From, To: address}
 	var err error
 	m.Subject, m.Text, m.HTML, err = f.text.Compose(mailtext.Data{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
-		Minutes: int(f.MaxAge / time.Minute), Language: rq.language()})
+		Minutes: int(f.MaxAge / time.Minute), Language: f.text.Language(rq.locales()), Look: rq.pages.MailLook()})
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +180,9 @@ func (rq *request) limitMail(mailbox string, known bool) (withheld AuditEvent) {
 	return withheld
 }
 
-// complete: GET redeems a link at once only in the browser that asked for it;
-// otherwise it shows a page, and a POST redeems.
+// complete: GET redeems a link at once only in the browser that asked for it.
+// Otherwise it looks whether the link is still valid and shows a page, and a
+// POST redeems.
 func (f *emailFlow) complete(rq *request) outcome {
 	get := rq.query
 	if rq.r.Method == http.MethodPost {
@@ -213,16 +204,24 @@ func (f *emailFlow) complete(rq *request) outcome {
 			return out
 		}
 	}
-	// The confirmation page is not counted.
-	if wait, ok := rq.permit(rq.limits.link, rq.clientKey()); !ok {
-		return rq.limited(wait)
+	if out := rq.countLink(); out != nil {
+		return out
 	}
 	return f.redeem(rq, token, address)
 }
 
-// confirm returns the page that asks for confirmation. It returns nil if the
-// browser has the sealed cookie of this very request, a person navigated here,
-// and no other user is signed in.
+// countLink counts a link that is redeemed or not valid; the page that asks for
+// confirmation is not counted.
+func (rq *request) countLink() outcome {
+	if wait, ok := rq.permit(rq.limits.link, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	return nil
+}
+
+// confirm returns the page that asks for confirmation, or what says that the
+// link is not valid. It returns nil if the browser has the sealed cookie of this
+// very request, a person navigated here, and no other user is signed in.
 func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	s, err := rq.current()
 	if err != nil {
@@ -235,6 +234,16 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	if current == "" && rq.askedFor(token) && isNavigation(rq.r.Header) {
 		return nil
 	}
+	alive, err := rq.lookAtLink(address, token)
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	if !alive {
+		if out := rq.countLink(); out != nil {
+			return out
+		}
+		return f.dead(rq, address, "the link is unknown, was used or has expired")
+	}
 	return page{name: pages.Confirm, view: pages.ConfirmView{Email: address, Token: token, CallbackURL: rq.callbackURL(),
 		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
 }
@@ -244,11 +253,11 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	t, err := rq.takeLink(address, token)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return fail(Verification, fixedReason("the link is unknown or was used"))
+		return f.dead(rq, address, "the link is unknown or was used")
 	case err != nil:
 		return storeFailed(Callback, err)
 	case !rq.now.Before(t.Expires):
-		return fail(Verification, fixedReason("the link has expired"))
+		return f.dead(rq, address, "the link has expired")
 	}
 	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
 		return storeFailed(Callback, err)
@@ -256,6 +265,31 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	rq.forgetLinks(address)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true,
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.deviceKey(address)}
+}
+
+// dead answers a link that signs nobody in. Whoever is signed in with its address
+// needs none; others get the form for the next one, with the address in it.
+func (f *emailFlow) dead(rq *request, address string, why fixedReason) outcome {
+	refused := fail(Verification, why)
+	if s, err := rq.current(); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
+		rq.auditRefusal(refused)
+		return page{name: pages.Used, view: pages.UsedView{Email: address, ContinueURL: rq.callbackURL()}}
+	}
+	rq.keepTyped(f.ID, address)
+	rq.keepCallbackURL()
+	return refused
+}
+
+// lookAtLink reports whether the link is valid, and uses nothing up. Only who
+// has the token can ask: its 256 bits are not guessed.
+func (rq *request) lookAtLink(address, token string) (alive bool, err error) {
+	for _, stored := range rq.linkDigests(token, rq.now) {
+		t, err := rq.adapter.GetToken(rq.ctx, address, stored)
+		if !errors.Is(err, ErrNotFound) {
+			return err == nil && rq.now.Before(t.Expires), err
+		}
+	}
+	return false, nil
 }
 
 // takeLink takes the link's token, whichever secret it was stored under.
@@ -273,7 +307,7 @@ func (e *Email) build(b *builder) flow {
 	f := &emailFlow{Email: *e}
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
-	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
+	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", namedBy: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
 		limit: func(l *limits) *limiter { return l.link }}
 	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
@@ -289,8 +323,11 @@ func (e *Email) build(b *builder) flow {
 		b.fail("Send", "is missing", "say how mail leaves; package mail has senders")
 	}
 	var err error
-	if f.text, err = mailtext.New(mailtext.Templates(e.Templates)); err != nil {
-		b.fail("Templates", err.Error(), "correct the template")
+	var found mailtext.Mistakes
+	if f.text, err = e.Templates.compile(); errors.As(err, &found) {
+		for _, m := range found {
+			b.fail("Templates", strings.TrimSpace(m.File+" "+m.Problem), m.Fix)
+		}
 	}
 	return f
 }
@@ -301,6 +338,7 @@ type emailRequest struct {
 	Token       string `json:"t"` // digest of the link's token
 	CallbackURL string `json:"c"`
 	Expires     int64  `json:"e"`
+	Sent        int    `json:"n,omitempty"` // how many links to the address this browser asked for
 }
 
 // maxEmailRequests is how many links one browser can have open.
@@ -340,7 +378,14 @@ func (rq *request) setEmailRequests(list []emailRequest) {
 }
 
 func (rq *request) rememberLink(e emailRequest) {
-	list := append(rq.emailRequests(), e)
+	e.Sent = 1
+	list := rq.emailRequests()
+	for _, before := range list {
+		if before.Address == e.Address {
+			e.Sent = before.Sent + 1
+		}
+	}
+	list = append(list, e)
 	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
 }
 

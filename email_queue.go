@@ -5,8 +5,51 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	htmltemplate "html/template"
+	"io/fs"
+	"text/template"
 	"time"
+
+	"authsvc/internal/mailtext"
 )
+
+// MailTemplates replaces the texts of the sign-in mail. The data of all three
+// is {URL, Host, Site, Email, Minutes, Lifetime, Language, BrandColor,
+// ButtonText, Logo}: Lifetime is the minutes in words, such as "1 hour"; Logo is
+// Theme.Logo if that is an https URL. Text and HTML have to contain URL.
+type MailTemplates struct {
+	Subject *template.Template     // one line
+	Text    *template.Template     // text/plain
+	HTML    *htmltemplate.Template // text/html; values are escaped
+	// Languages has those of mails in one language, by its BCP 47 tag; nil
+	// fields are as above. Mails have the language that the person asked in.
+	Languages map[string]MailTemplates
+}
+
+// ParseMailTemplates reads templates from the files subject.txt, mail.txt and
+// mail.html, each of which may be missing, and from folders that are named
+// after languages, such as de, and hold the same. The error says of each
+// mistake its file and line, and what to do.
+func ParseMailTemplates(fsys fs.FS) (MailTemplates, error) {
+	t, err := mailtext.Parse(fsys)
+	if err != nil {
+		return MailTemplates{}, err
+	}
+	m := MailTemplates{Subject: t.Subject, Text: t.Text, HTML: t.HTML, Languages: map[string]MailTemplates{}}
+	for lang, l := range t.Languages {
+		m.Languages[lang] = MailTemplates{Subject: l.Subject, Text: l.Text, HTML: l.HTML}
+	}
+	return m, nil
+}
+
+// compile checks the templates.
+func (m MailTemplates) compile() (*mailtext.Composer, error) {
+	t := mailtext.Templates{Subject: m.Subject, Text: m.Text, HTML: m.HTML, Languages: map[string]mailtext.Templates{}}
+	for lang, l := range m.Languages {
+		t.Languages[lang] = mailtext.Templates{Subject: l.Subject, Text: l.Text, HTML: l.HTML}
+	}
+	return mailtext.New(t)
+}
 
 // queuedMail is what a queued mail's payload holds, sealed.
 type queuedMail struct {
@@ -52,16 +95,21 @@ func (q *mailQueue) wake() {
 	}
 }
 
-// run delivers mails until ctx ends; the current one is finished first.
-func (q *mailQueue) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if q.deliver(ctx) {
-			continue
-		}
+// run delivers mails until ctx ends; the current one is finished first. It looks
+// for the first one after wait: workers do not look all at once.
+func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
+	for {
 		select {
 		case <-ctx.Done():
 		case <-q.signal:
-		case <-time.After(mailIdle):
+		case <-time.After(wait):
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		wait = mailIdle
+		if q.deliver(ctx) {
+			wait = 0
 		}
 	}
 }

@@ -39,12 +39,30 @@ func errorPage(rq *request) outcome {
 	code = plainErrorCode(code)
 	id := rq.shownRequestID()
 	if slices.Contains(onSignIn, code) {
-		return redirect{to: weburl.WithQuery(rq.base+"/signin", "error", string(code), "request", id)}
+		to := weburl.WithQuery(rq.base+"/signin", "error", string(code), "request", id)
+		if h, provider := rq.shownHint(); h != "" {
+			to = weburl.WithQuery(to, "provider", provider, "reason", string(h))
+		}
+		return redirect{to: to}
 	}
 	if rq.custom.Error != "" {
 		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
 	}
 	return rq.errorView(rq.spelled(code), id)
+}
+
+// offerLink puts the form for another link on the error page, if its answers are
+// pages of ours: the policy of the page keeps forms from leading elsewhere.
+func (rq *request) offerLink(v *pages.ErrorView) {
+	t := rq.typed()
+	in := rq.linkProvider(t.Provider)
+	if in.linkAge == 0 || rq.custom.SignIn != "" || rq.custom.VerifyRequest != "" {
+		return
+	}
+	v.LinkAction, v.CSRFToken, v.CallbackURL = rq.base+"/signin/"+in.id, rq.ensureCSRF(), rq.callbackURL()
+	if t.Provider == in.id {
+		v.Email = t.Name
+	}
 }
 
 // onPages are all words that a page explains.
@@ -65,8 +83,24 @@ func (rq *request) spelled(code ErrorCode) ErrorCode {
 
 // errorView is the built-in error page for a word.
 func (rq *request) errorView(code ErrorCode, id string) page {
-	return page{name: pages.Error, status: errorStatus(code), view: pages.ErrorView{Code: string(code), RequestID: id,
-		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}}
+	v := pages.ErrorView{Code: string(code), RequestID: id,
+		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}
+	if code == Verification {
+		rq.offerLink(&v)
+	}
+	if h, provider := rq.shownHint(); h != "" {
+		v.Reason, v.Provider = string(h), rq.providerName(provider)
+	}
+	return page{name: pages.Error, status: errorStatus(code), view: v}
+}
+
+// shownHint is what refusal adds to an error word, and the id of the provider.
+func (rq *request) shownHint() (h hint, provider string) {
+	h, provider = hint(rq.query("reason")), rq.query("provider")
+	if rq.flows[provider] == nil || !slices.Contains([]hint{hintCancelled, hintUnavailable, hintStale}, h) {
+		return "", ""
+	}
+	return h, provider
 }
 
 // shownRequestID is the id of the request that failed, carried here by its
@@ -82,10 +116,19 @@ func (rq *request) shownRequestID() string {
 }
 
 // verifyRequestPage: GET verify-request says that a mail is under way. The
-// address is that of this browser's sealed cookie, never the URL's.
+// address is that of this browser's sealed cookie, never the URL's. With
+// opened=true it goes on to the callbackUrl, once a link was opened in this
+// browser.
 func verifyRequestPage(rq *request) outcome {
 	if rq.custom.VerifyRequest != "" {
 		return redirect{to: rq.absolute(rq.custom.VerifyRequest)}
+	}
+	s, err := rq.current()
+	if err != nil {
+		return storeFailed(Callback, err)
+	}
+	if s != nil && len(rq.emailRequests()) == 0 && rq.query("opened") == "true" {
+		return redirect{to: rq.callbackURL()}
 	}
 	in := rq.linkProvider(rq.query("provider"))
 	v := pages.VerifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
@@ -94,7 +137,11 @@ func verifyRequestPage(rq *request) outcome {
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
 		v.ResendAction = rq.base + "/signin/" + in.id
 		v.CSRFToken = rq.ensureCSRF()
-		v.Resent = len(list) > 1 && list[len(list)-2].Address == last.Address
+		v.Sent, v.Resent = last.Sent, len(list) > 1 && list[len(list)-2].Address == last.Address
+		v.NextURL = weburl.WithQuery(rq.base+"/verify-request", "provider", in.id, "type", "email", "opened", "true")
+		if s == nil {
+			v.WaitSeconds = int(last.Expires - rq.now.Unix())
+		}
 	}
 	v.LinksPerHour = rq.linksPerHour
 	return page{name: pages.VerifyRequest, view: v}

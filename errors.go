@@ -3,6 +3,8 @@ package authsvc
 import (
 	"errors"
 	"strings"
+
+	"authsvc/internal/outbound"
 )
 
 // An ErrorCode is the word that a person's browser sees in ?error=. The words
@@ -44,6 +46,33 @@ func (e *authError) Error() string {
 // Unwrap returns the cause.
 func (e *authError) Unwrap() error { return e.Err }
 
+// A hint is what the pages add to an error word, in their address: provider and
+// reason. It is fixed words, and applications that know only NextAuth's do not
+// miss it.
+type hint string
+
+const (
+	hintCancelled   hint = "cancelled"   // nothing was granted at the provider
+	hintUnavailable hint = "unavailable" // the provider does not answer
+	hintStale       hint = "stale"       // the attempt is not pending any more
+)
+
+// hint is empty if there is nothing to add.
+func (e *authError) hint() hint {
+	var stale staleReason
+	switch {
+	case errors.Is(e.Err, errStore):
+		return ""
+	case errors.Is(e.Err, errDenied):
+		return hintCancelled
+	case errors.Is(e.Err, outbound.ErrUnavailable):
+		return hintUnavailable
+	case errors.As(e.Err, &stale):
+		return hintStale
+	}
+	return ""
+}
+
 // fail makes an Error.
 func fail(code ErrorCode, err error) *authError { return &authError{Code: code, Err: err} }
 
@@ -81,6 +110,15 @@ func storeFailed(code ErrorCode, err error) *authError {
 
 // fixedReason is a cause in fixed words of the engine: audit events repeat it.
 type fixedReason string
+
+// staleReason is a fixedReason why an attempt cannot be finished that may have
+// been finished before, or have been left open for too long.
+type staleReason string
+
+func (r staleReason) Error() string { return string(r) }
+
+// Unwrap returns the reason as one that audit events repeat.
+func (r staleReason) Unwrap() error { return fixedReason(r) }
 
 // printable makes foreign text fit for a log line or a message.
 func printable(s string, limit int) string {

@@ -13,6 +13,7 @@ import (
 // Blocking somebody is the application's decision: the callback refuses new
 // sign-ins, EndSessions ends those that are there.
 func ExampleService_EndSessions() {
+	// docs: block
 	var blocked sync.Map // of user ids; a column of your own in real life
 	store := memory.New()
 	auth, err := authsvc.New(authsvc.Config{
@@ -30,6 +31,7 @@ func ExampleService_EndSessions() {
 			return "", nil
 		}},
 	})
+	// docs
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,8 +42,10 @@ func ExampleService_EndSessions() {
 		log.Fatal(err)
 	}
 
+	// docs: end sessions
 	blocked.Store(eve.ID, true)         // first, so that nobody slips in behind
 	err = auth.EndSessions(ctx, eve.ID) // and now what there is
+	// docs
 	fmt.Println(err)
 	// Output: <nil>
 }

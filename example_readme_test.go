@@ -4,15 +4,13 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"strings"
-	"testing"
 
 	"authsvc"
 	"authsvc/mail"
 	"authsvc/provider"
 )
 
-// The example of the README, word for word; TestREADME compares.
+// The example of the README, word for word; TestDocumentedCode compares.
 func Example_readme() {
 	var (
 		mux        = http.NewServeMux()
@@ -21,7 +19,7 @@ func Example_readme() {
 		acme       authsvc.Client
 		id, secret string
 	)
-	// README
+	// docs: embed
 	send, err := mail.SMTP(os.Getenv("SMTP_URL"), mail.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -41,24 +39,5 @@ func Example_readme() {
 	}
 	mux.Handle("/api/auth/", auth)
 	mux.Handle("/app/", auth.Require(app)) // in app: session, err := auth.Session(r)
-	// README
-}
-
-func TestREADME(t *testing.T) {
-	t.Parallel()
-	source, err := os.ReadFile("example_readme_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want strings.Builder
-	for line := range strings.Lines(strings.Split(string(source), "\t// README\n")[1]) {
-		want.WriteString(strings.TrimPrefix(line, "\t"))
-	}
-	if !strings.Contains(string(readme), "```go\n"+want.String()+"```\n") {
-		t.Errorf("the README's example is not this one:\n%s", want.String())
-	}
+	// docs
 }

@@ -45,10 +45,12 @@ func Example() {
 
 // A wrong configuration is refused as a whole.
 func ExampleConfigErrors() {
+	// docs: mistakes
 	_, err := authsvc.New(authsvc.Config{URL: "app.example.com", Secrets: []string{"secret"}})
 	for _, e := range authsvc.ConfigErrors(err) {
 		fmt.Println(e.Field, e.Problem)
 	}
+	// docs
 	// Output:
 	// URL "app.example.com" is not an address with http or https
 	// Secrets has fewer than 32 bytes

@@ -94,7 +94,7 @@ func FuzzPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is under way
-	mux, byPattern := http.NewServeMux(), map[string]*route{base + "/" + s.pages.StylePath: &styleRoute}
+	mux, byPattern := http.NewServeMux(), map[string]*route{base + "/" + s.pages.StylePath: &assetRoute, base + "/" + s.pages.IconPath: &assetRoute}
 	for name, rt := range routes {
 		pattern := strings.TrimSuffix(base+"/"+name, "/")
 		pattern = strings.NewReplacer(":provider", "{provider}", ":code", "{code}").Replace(pattern)

@@ -22,12 +22,15 @@ func TestArrows(t *testing.T) {
 		{"authsvc", "authsvc/mail", "how mail leaves is the caller's choice"},
 		{"authsvc", "authsvc/cmd", "the binary is a caller like any other"},
 		{"authsvc", "authsvc/internal/idp", "test code stays out of programs"},
+		{"authsvc", "authsvc/devidp", "a program asks for it by name"},
 		{"authsvc", "authsvc/internal/sqladapter", "no database in the engine"},
 		{"authsvc", "database/sql", "no database in the engine"},
 		{"authsvc", "github.com/coreos", "go-oidc is what tests compare ours with"},
 		{"authsvc", "golang.org/x/oauth2", "it is what tests compare ours with"},
 		{"authsvc", "modernc.org", "no driver in the engine"},
+		{"authsvc", "zombiezen.com", "no driver in the engine"},
 		{"authsvc", "testing", "test code stays out of programs"},
+		{"authsvc", "authsvc/authtest", "test code stays out of programs"},
 		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
 		{"authsvc/internal/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
 		{"authsvc/internal/openid2", "net/http", "assertions and parameters; calls are the caller's"},
@@ -40,12 +43,33 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/internal/backoff", "authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/emailaddr", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/internal/backoff", "authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)
 			}
 		}
+	}
+}
+
+// TestTestingStaysInTests: only packages for tests, and tools of this
+// repository, import testing, which adds flags and code to a program.
+func TestTestingStaysInTests(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, line := range list(t, "-f", `{{.ImportPath}}{{range .Imports}},{{.}}{{end}}`, "./...") {
+		imports := strings.Split(line, ",")
+		pkg := imports[0]
+		if slices.Contains([]string{"authsvc/authtest", "authsvc/adaptertest"}, pkg) || strings.HasPrefix(pkg, "authsvc/internal/test/") || strings.HasPrefix(pkg, "authsvc/internal/tools/") {
+			seen++
+			continue
+		}
+		if slices.Contains(imports, "testing") || slices.Contains(imports, "net/http/httptest") {
+			t.Errorf("%s imports testing or net/http/httptest", pkg)
+		}
+	}
+	if seen < 3 {
+		t.Errorf("%d packages for tests", seen)
 	}
 }
 
@@ -61,7 +85,7 @@ func list(t *testing.T, args ...string) []string {
 }
 
 // TestEmbeddersModules names the modules that are in the go.sum of a program
-// with the engine and its providers. The go command counts those that their
+// with the engine, its providers, authtest and devidp. The go command counts those that their
 // tests import; internal/test/engine is for tests that need more.
 func TestEmbeddersModules(t *testing.T) {
 	t.Parallel()
@@ -79,7 +103,7 @@ func TestEmbeddersModules(t *testing.T) {
 		"golang.org/x/tools":          "txtar, of transcripts",
 	}
 	unused := maps.Clone(allowed)
-	for _, module := range list(t, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "authsvc", "authsvc/provider") {
+	for _, module := range list(t, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "authsvc", "authsvc/provider", "authsvc/authtest", "authsvc/devidp") {
 		if delete(unused, module); allowed[module] == "" {
 			t.Errorf("tests of the engine or of its providers import %s: whoever embeds them needs that", module)
 			allowed[module] = "said once"
@@ -121,7 +145,7 @@ func checkFile(t *testing.T, set *token.FileSet, path string, f *ast.File) {
 	if lines := set.File(f.Pos()).LineCount(); lines > 420 {
 		t.Errorf("%s has %d lines: it is probably more than one idea", path, lines)
 	}
-	inCmd := strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "examples/") || strings.HasPrefix(path, "internal/test/")
+	inCmd := strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "bench/") || strings.HasPrefix(path, "examples/") || strings.HasPrefix(path, "internal/test/")
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && !inCmd {
 			if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && (s.Sel.Name == "Getenv" || s.Sel.Name == "LookupEnv" || s.Sel.Name == "Environ") {

@@ -16,6 +16,7 @@ type keys struct {
 	transaction *seal.Sealer
 	email       *seal.Sealer
 	device      *seal.Sealer
+	typed       *seal.Sealer
 	mail        *seal.Sealer
 
 	// Of versions that did not bind keys to the URL; accepted until oldEnd.
@@ -46,9 +47,9 @@ func checkSecrets(b *builder, s *Service) {
 		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
 		case short && s.dialect.shortSecrets:
-			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true")
+			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret")
 		case short:
-			b.fail(key, "has fewer than 32 bytes", fix)
+			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret")
 		case distinct(secret) < 10:
 			b.fail(key, "repeats few characters", fix)
 		}
@@ -73,7 +74,7 @@ func (s *Service) deriveKeys(c *Config) {
 	}
 	s.keys.state = ring.MAC("state " + s.base)
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
-	s.keys.device = ring.Sealer("known accounts " + s.base)
+	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	if s.dialect.hashSecrets != nil {

@@ -6,12 +6,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"regexp"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"authsvc/internal/emailaddr"
+	"authsvc/internal/lazyregexp"
 	"authsvc/internal/oidc"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/weburl"
@@ -26,6 +27,7 @@ type mapping struct {
 
 	account      Account // type and provider of what is made
 	linkVerified bool
+	local        bool // the service is on this machine, as in development
 }
 
 // paths are the compiled Fields.
@@ -51,6 +53,7 @@ func (b *builder) mapping(fields Fields, m mapping) mapping {
 	if strings.Contains(fields.EmailVerified, "{") {
 		b.fail("Fields.EmailVerified", "is a template", "name where the boolean is")
 	}
+	m.local = loopbackURL(weburl.OriginOf(b.base))
 	m.paths.id.Whole() // half an id could be somebody else's
 	return m
 }
@@ -92,7 +95,7 @@ func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error
 
 // newIdentity returns the identity of the person with an id at the provider.
 func (m *mapping) newIdentity(u User, id string, verified bool, p Profile) identity {
-	u = cleanUser(u)
+	u = cleanUser(u, m.local)
 	a := m.account
 	a.ProviderAccountID = id
 	return identity{user: u, account: a, profile: p, verified: verified && u.Email != "", linkVerified: m.linkVerified, createCode: OAuthCreateAccount}
@@ -129,8 +132,8 @@ const (
 
 // cleanUser makes a provider's profile safe to keep and show: control and
 // direction characters go, lengths are capped, addresses are normalised,
-// pictures must be https.
-func cleanUser(u User) User {
+// pictures must be https or, with local, of a server on this machine.
+func cleanUser(u User, local bool) User {
 	u.Name = cleanName(u.Name)
 	if u.Email != "" {
 		email, err := emailaddr.Normalise(u.Email)
@@ -139,7 +142,7 @@ func cleanUser(u User) User {
 		}
 		u.Email = email
 	}
-	if origin, clean, ok := weburl.Parse(u.Image); ok && strings.HasPrefix(origin, "https://") && len(clean) <= maxImage {
+	if origin, clean, ok := weburl.Parse(u.Image); ok && len(clean) <= maxImage && (strings.HasPrefix(origin, "https://") || local && loopbackURL(origin)) {
 		u.Image = clean
 	} else if !isPicture(u.Image) {
 		u.Image = ""
@@ -147,8 +150,14 @@ func cleanUser(u User) User {
 	return u
 }
 
+// loopbackURL reports whether an origin is http on this machine, as in development.
+func loopbackURL(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname())
+}
+
 // picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
-var picture = regexp.MustCompile(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
+var picture = lazyregexp.New(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
 
 func isPicture(s string) bool {
 	return len(s) <= base64.StdEncoding.EncodedLen(maxPicture)+32 && picture.MatchString(s)

@@ -30,8 +30,36 @@ func TestUserImage(t *testing.T) {
 		"x" + data(1):                               false,
 		strings.Replace(data(1), "data", "DATA", 1): false,
 	} {
-		if got := cleanUser(User{Image: image}).Image; (got != "") != kept || kept && got != image {
+		if got := cleanUser(User{Image: image}, false).Image; (got != "") != kept || kept && got != image {
 			t.Errorf("%.40q became %.40q", image, got)
+		}
+	}
+}
+
+// TestLocalImage: a service on this machine takes pictures of servers on it, as in
+// development; no other one does, and none takes http from elsewhere.
+func TestLocalImage(t *testing.T) {
+	t.Parallel()
+	for image, kept := range map[string]bool{
+		"http://127.0.0.1:3001/avatar/ada.svg": true,
+		"http://localhost:3001/a.png":          true,
+		"http://[::1]:3001/a.png":              true,
+		"https://example.com/a.png":            true,
+		"http://example.com/a.png":             false,
+		"http://10.0.0.1/a.png":                false,
+		"http://127.0.0.1@evil.example/a.png":  false,
+		"javascript:alert(1)":                  false,
+	} {
+		if got := cleanUser(User{Image: image}, true).Image; (got != "") != kept {
+			t.Errorf("on this machine %q became %q", image, got)
+		}
+		if got := cleanUser(User{Image: image}, false).Image; (got != "") != (kept && strings.HasPrefix(image, "https://")) {
+			t.Errorf("elsewhere %q became %q", image, got)
+		}
+	}
+	for origin, local := range map[string]bool{"http://localhost:3000": true, "http://127.0.0.1": true, "https://localhost": false, "http://app.internal": false, "": false} {
+		if loopbackURL(origin) != local {
+			t.Errorf("%q is local: %v", origin, !local)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (b *builder) tellStale(id string) func(string, error) {
 // oauthFields are the fields behind the names in errors of package oidc.
 var oauthFields = map[string]string{
 	"issuer": "Issuer", "discovery url": "Endpoints.Discovery", "authorization url": "Endpoints.Authorization", "token url": "Endpoints.Token",
-	"authorization url and token url": "Endpoints.Authorization", "userinfo url": "Endpoints.UserInfo", "jwks url": "Endpoints.JWKS",
+	"userinfo url": "Endpoints.UserInfo", "jwks url": "Endpoints.JWKS",
 	"revocation url": "Endpoints.Revocation", "end session url": "Endpoints.EndSession", "client id": "Client.ID", "client secret": "Client.Secret",
 	"client id param": "ClientIDParam", "auth method": "AuthMethod", "hosts": "Hosts", "tenants": "Tenants", "token params": "TokenParams",
 	"token headers": "Headers", "headers": "Headers", "userinfo headers": "UserInfo.Headers", "userinfo method": "UserInfo.Method",
@@ -77,23 +77,53 @@ var oauthFields = map[string]string{
 	"private key": "Client.PrivateKey", "key id": "Client.KeyID", "assertion audience": "AssertionAudience",
 }
 
+// fieldFixes say what to do about fields other than addresses that oidc.New and
+// outbound.New refuse, and what else each verdict rests on.
+var fieldFixes = map[string]struct {
+	fix  string
+	with []string
+}{
+	"SigningAlgs":       {"use an algorithm with a public key that the provider signs with, such as RS256 or ES256; HS256, HS384 and HS512 take a client secret of 32, 48 and 64 bytes", []string{"Client.Secret"}},
+	"AuthMethod":        {"use client_secret_basic, client_secret_post, private_key_jwt or none", nil},
+	"Client.Secret":     {"copy it from the application that you registered at the provider", []string{"AuthMethod"}},
+	"Client.PrivateKey": {"give it as PKCS #8 in PEM or as a JWK", []string{"AuthMethod", "Client.KeyID"}},
+	"AssertionAudience": {"write the issuer identifier of the provider's token endpoint", []string{"Issuer"}},
+	"ClientIDParam":     {"write the name that the provider documents, such as appid, or leave it out", nil},
+	"TokenParams":       {"leave it out; the flow sets it", nil},
+	"Headers":           {"leave it out; the protocol sets it", nil},
+	"Hosts":             {"write names such as api.example.com, with :port if it is not 443, or *.example.com", nil},
+	"UserInfo.Headers":  {"leave it out; the protocol sets it", []string{"UserInfo.Auth"}},
+	"UserInfo.Method":   {"use GET or POST", nil},
+	"UserInfo.Body":     {"set UserInfo.Method: POST, or leave the body out", []string{"UserInfo.Method"}},
+	"UserInfo.Auth":     {"write query:NAME, header:NAME or header:NAME SCHEME, or leave it out", nil},
+}
+
 // failFields records what oidc.New and outbound.New say: joined errors that
 // begin with the name of a field, which names translates. The mistakes from
-// known on may have said the same already.
+// known on may have said the same already, or something from which it follows.
 func (b *builder) failFields(err error, names map[string]string, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join
 		list = many.Unwrap()
 	}
+	before := len(b.mistakes)
 	for _, e := range list {
 		field, problem, _ := strings.Cut(e.Error(), ": ")
 		key := names[field]
-		said := slices.ContainsFunc(b.mistakes[known:], func(m error) bool {
+		f, other := fieldFixes[key]
+		switch {
+		case other:
+		case strings.HasPrefix(problem, "required"):
+			f.fix, f.with = "write the address that the provider documents", []string{"Issuer"}
+		default:
+			f.fix, f.with = "correct it; addresses are https except on loopback", nil
+		}
+		said := slices.ContainsFunc(b.mistakes[known:before], func(m error) bool {
 			var one *ConfigError
-			return errors.As(m, &one) && one.Field == b.prefix+key
+			return errors.As(m, &one) && slices.Contains(append([]string{key}, f.with...), strings.TrimPrefix(one.Field, b.prefix))
 		})
 		if !said {
-			b.fail(key, "is refused: "+problem, "correct it; addresses are https except on loopback")
+			b.fail(key, "is refused: "+problem, f.fix, f.with...)
 		}
 	}
 }
@@ -114,7 +144,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("Client.ID", "is missing", "copy it from the application that you registered at the provider")
 	}
 	if f.Client.Secret == "" && f.Hooks.ClientSecret == nil && f.AuthMethod != AuthMethodNone && f.AuthMethod != PrivateKeyJWT {
-		b.fail("Client.Secret", "is missing", "copy it from the application that you registered, or set AuthMethod: none for a public client")
+		b.fail("Client.Secret", "is missing", "copy it from the application that you registered, or set AuthMethod: none for a public client", "AuthMethod")
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {
 		b.fail("ResponseMode", "is not known", "use query or form_post")

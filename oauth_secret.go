@@ -65,7 +65,7 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 	if f.AuthMethod != PrivateKeyJWT {
 		for _, given := range [][2]string{{"Client.PrivateKey", f.Client.PrivateKey}, {"Client.KeyID", f.Client.KeyID}, {"AssertionAudience", f.AssertionAudience}} {
 			if given[1] != "" {
-				b.fail(given[0], "is given, but AuthMethod is not private_key_jwt", "set AuthMethod: private_key_jwt, or remove it")
+				b.fail(given[0], "is given, but AuthMethod is not private_key_jwt", "set AuthMethod: private_key_jwt, or remove it", "AuthMethod")
 			}
 		}
 		return
@@ -78,14 +78,14 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 		b.fail("Client.Secret", "is given, but AuthMethod private_key_jwt takes none", "remove it, or use another AuthMethod without Client.PrivateKey")
 	}
 	if f.AssertionAudience == "" && (f.Issuer == "" || oidc.MultiTenant(f.Issuer)) {
-		b.fail("AssertionAudience", "is missing", "write the issuer identifier of the provider's token endpoint; without one issuer nothing else says who the signature is for")
+		b.fail("AssertionAudience", "is missing", "write the issuer identifier of the provider's token endpoint; without one issuer nothing else says who the signature is for", "Issuer")
 	}
 	if f.Client.PrivateKey == "" {
-		b.fail("Client.PrivateKey", "is missing", "give the key whose public half you registered at the provider, PKCS #8 in PEM or a JWK")
+		b.fail("Client.PrivateKey", "is missing", "give the key whose public half you registered at the provider, PKCS #8 in PEM or a JWK", "AuthMethod")
 		return
 	}
 	var wrong *oidc.KeyError
 	if _, err := oidc.ParseClientKey(f.Client.PrivateKey, f.Client.KeyID); errors.As(err, &wrong) {
-		b.fail("Client.PrivateKey", wrong.Problem, wrong.Fix)
+		b.fail("Client.PrivateKey", wrong.Problem, wrong.Fix, "Client.KeyID")
 	}
 }

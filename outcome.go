@@ -30,6 +30,8 @@ type page struct {
 	name   pages.Name
 	view   any
 	status int // 200 if zero
+	// pictures is an origin that the page shows a picture from.
+	pictures string
 }
 
 // object is a JSON body; empty means the mode's "no session" ({} or null).
@@ -42,6 +44,7 @@ type object struct {
 // asset is a file that is the same for everyone.
 type asset struct {
 	body        []byte
+	zipped      []byte // body in gzip, if it is sent so; nothing secret is
 	contentType string
 	cache       string
 	etag        string
@@ -56,6 +59,13 @@ type problem struct {
 
 // noContent is an empty answer.
 type noContent struct{ status int }
+
+// json is the outcome object for JSON that is already encoded. It allocates
+// nothing, since nearly all requests end so.
+func (rq *request) json(raw []byte) outcome {
+	rq.answer = object{raw: raw}
+	return &rq.answer
+}
 
 func (redirect) isOutcome()   {}
 func (page) isOutcome()       {}

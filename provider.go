@@ -34,6 +34,8 @@ type info struct {
 	form       string // template of its part of the sign-in page: button, email, fields
 	style      Style
 	fields     []Field
+	forgotURL  string                 // where a forgotten password is replaced; "" is nowhere
+	namedBy    string                 // the field of its form that says who somebody is; "" if it is not to be shown again
 	formPost   bool                   // the callback is a POST from another site
 	forScripts bool                   // the callback is also for scripts, of trusted origins too
 	limit      func(*limits) *limiter // counts POSTs to the callback per client, nil: none does
@@ -262,6 +264,9 @@ type Credentials struct {
 	// must be that of a stored user. Calls are rate limited by the value of the
 	// first field.
 	Authorize func(ctx context.Context, fields map[string]string) (User, error)
+	// ForgotURL is the path or address of your own page for people who forgot
+	// their password. It is linked below the form; empty: no link.
+	ForgotURL string
 }
 
 // A Field is one input of the credentials form.

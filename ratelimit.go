@@ -170,6 +170,7 @@ func (s *Service) permitStored(ctx context.Context, l *limiter, key string, now 
 // limited answers a request that a limiter refused.
 func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
+	rq.keepTypedForm()
 	rq.audit("request.limited", RateLimited, "too many attempts")
 	if !rq.wantsJSON() {
 		p := rq.errorView(RateLimited, rq.requestID())

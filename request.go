@@ -52,6 +52,8 @@ type request struct {
 	auditUser      string // the user that it is about, once that is known
 	signsOut       bool
 	pairBuf        [8]pair
+	answer         object    // see json
+	room           [320]byte // for the body of an answer that is short
 }
 
 // ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
@@ -204,6 +206,8 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 		rq.writeRedirect(w, o)
 	case object:
 		rq.writeObject(w, o)
+	case *object:
+		rq.writeObject(w, *o)
 	case page:
 		rq.writePage(w, o)
 	case problem:
@@ -254,7 +258,7 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 	}
 	h := w.Header()
 	h["Content-Type"] = hHTML
-	h.Set("Content-Security-Policy", rq.pages.Policy(o.name))
+	h.Set("Content-Security-Policy", rq.pages.Policy(o.name, o.pictures))
 	h.Set("X-Frame-Options", "DENY")
 	h["Cross-Origin-Opener-Policy"] = hOwnSite
 	h["Permissions-Policy"] = hNoPowers
@@ -293,13 +297,42 @@ func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 		}
 	}
 	h.Set("Content-Type", a.contentType)
-	w.Write(a.body) //nolint:errcheck
+	body := a.body
+	if a.zipped != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if acceptsGzip(rq.r.Header.Get("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			body = a.zipped
+		}
+	}
+	w.Write(body) //nolint:errcheck
 }
 
-// language is what the person reads: ui_locales, else Accept-Language.
-func (rq *request) language() string {
-	return rq.pages.Language(rq.query("ui_locales"), rq.r.Header.Get("Accept-Language"))
+// acceptsGzip reads an Accept-Encoding header (RFC 9110 section 12.5.3). Weights
+// other than 0 do not matter: gzip is all there is.
+func acceptsGzip(header string) bool {
+	for coding := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			_, q, weighted := strings.Cut(weight, "=")
+			return !weighted || strings.Trim(strings.TrimSpace(q), "0.") != ""
+		}
+	}
+	return false
 }
+
+// locales are what the person asked to read: ui_locales, which forms repeat
+// from the page that they are on, and Accept-Language.
+func (rq *request) locales() (uiLocales, acceptLanguage string) {
+	uiLocales = rq.query("ui_locales")
+	if uiLocales == "" && rq.body != nil {
+		uiLocales = rq.body.get("ui_locales")
+	}
+	return uiLocales, rq.r.Header.Get("Accept-Language")
+}
+
+// language is that of pages.
+func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
 
 // refusal logs e and turns it into the redirect to the error page, which
 // shows the same request id.
@@ -309,6 +342,7 @@ func (rq *request) refusal(e *authError) outcome {
 		level = slog.LevelError
 	}
 	rq.auditRefusal(e)
+	rq.keepTypedForm()
 	if !rq.quiet {
 		rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
 			"provider", rq.providerID(), "cause", e.Err)
@@ -324,7 +358,11 @@ func (rq *request) refusal(e *authError) outcome {
 	case e.Code == AccessDenied && (rq.dialect.forbids || rq.flow == nil || rq.flow.info().forScripts):
 		status = http.StatusForbidden
 	}
-	return redirect{to: rq.errorURL(e.Code), status: status}
+	to := rq.errorURL(e.Code)
+	if h := e.hint(); h != "" && rq.flow != nil {
+		to = weburl.WithQuery(to, "provider", rq.providerID(), "reason", string(h))
+	}
+	return redirect{to: to, status: status}
 }
 
 func (rq *request) errorURL(code ErrorCode) string {

@@ -23,7 +23,8 @@ func (s *Service) Session(r *http.Request) (*Session, error) {
 
 // Require passes requests with a session on to next, which finds it by
 // Session. Others are sent to the sign-in page if a person is navigating, and
-// answered 401 if not. If sessions cannot be read the answer is 503. Live
+// answered 401 if not; requests of htmx (HX-Request) are answered 401 with
+// HX-Redirect, which leads the page that made them there. If sessions cannot be read the answer is 503. Live
 // sessions are renewed as by GET session. Answers are not to be stored by
 // caches unless next sets Cache-Control itself.
 func (s *Service) Require(next http.Handler) http.Handler {
@@ -61,16 +62,7 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 		w.Header().Add("Vary", "Cookie")
 		w.Header().Set("Cache-Control", hNoStore[0]) // next may say otherwise
 		if v == nil || !good(v) {
-			if r.Method != http.MethodGet || !isNavigation(r.Header) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
-				http.Error(w, refusal, http.StatusUnauthorized)
-				return
-			}
-			back := s.origin + weburl.Escape(r.URL.RequestURI())
-			again := ""
-			if v != nil {
-				again = "true"
-			}
-			http.Redirect(w, r, weburl.WithQuery(s.base+"/signin", "callbackUrl", back, "again", again), http.StatusFound) // #nosec G710 -- to our own page, which checks callbackUrl
+			rq.sendToSignIn(w, v != nil, refusal)
 			return
 		}
 		if renewed != nil && rq.setSession(renewed.value, renewed.expires) {
@@ -80,4 +72,44 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{s}, v)))
 	})
+}
+
+// sendToSignIn answers a request that Require refuses: with the way to the
+// sign-in page for people, and with refusal. again: the person is signed in, and
+// has to prove it anew.
+func (rq *request) sendToSignIn(w http.ResponseWriter, again bool, refusal string) {
+	signIn := func(back string) string {
+		flag := ""
+		if again {
+			flag = "true"
+		}
+		return weburl.WithQuery(rq.base+"/signin", "callbackUrl", back, "again", flag)
+	}
+	here := rq.origin + weburl.Escape(rq.r.URL.RequestURI())
+	h := rq.r.Header
+	w.Header().Add("Vary", "HX-Request")
+	switch {
+	case h.Get("HX-Request") == "true":
+		// htmx follows HX-Redirect whatever the status is; a redirect it would
+		// not see, and swap the sign-in page into a part of the page.
+		w.Header().Set("HX-Redirect", signIn(rq.htmxPage(here)))
+	case rq.r.Method == http.MethodGet && isNavigation(h) && strings.Contains(h.Get("Accept"), "text/html"):
+		http.Redirect(w, rq.r, signIn(here), http.StatusFound) // #nosec G710 -- to our own page, which checks callbackUrl
+		return
+	}
+	http.Error(w, refusal, http.StatusUnauthorized)
+}
+
+// htmxPage returns the page to come back to: the one that made the request, or,
+// if a boosted link asked for a page, that page. The sign-in page checks it as
+// any callbackUrl.
+func (rq *request) htmxPage(here string) string {
+	h := rq.r.Header
+	if h.Get("HX-Boosted") == "true" && rq.r.Method == http.MethodGet {
+		return here
+	}
+	if page, ok := rq.allowedURL(h.Get("HX-Current-URL")); ok {
+		return page
+	}
+	return rq.origin
 }

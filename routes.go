@@ -3,8 +3,10 @@ package authsvc
 import (
 	_ "embed" // the browser client
 	"net/http"
+	"net/url"
 	"strings"
 
+	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 )
 
@@ -70,15 +72,17 @@ func (rq *request) find() outcome {
 	} else {
 		rest, ok := strings.CutPrefix(path, rq.basePath+"/")
 		if !ok { // not of the interface, whatever the mode
-			return notFound
+			return rq.outside()
 		}
 		if rest == "" {
+			rq.warnSlash("/")
 			return rq.unknown()
 		}
 		path = rest
 	}
 	rt := rq.match(path)
 	if rt == nil {
+		rq.warnSlash(path)
 		return rq.unknown()
 	}
 	rq.route = rt
@@ -109,8 +113,8 @@ func (rq *request) match(path string) *route {
 			return rt
 		}
 	}
-	if path == rq.pages.StylePath {
-		return &styleRoute
+	if _, _, ok := rq.pages.Asset(path); ok {
+		return &assetRoute
 	}
 	return routes[path]
 }
@@ -136,17 +140,56 @@ func (rq *request) corsAllowed() bool {
 // reposted reports whether a form_post response came from our own page.
 func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }
 
-var styleRoute = route{get: getStyle}
+var assetRoute = route{get: getAsset}
 
 // unknown answers a path that is not in the interface.
 func (rq *request) unknown() outcome {
 	if out := rq.dialect.unsupported(rq.r.Method); out != nil {
 		return out
 	}
+	if rq.r.Method == http.MethodGet && wantsPage(rq.r.Header) {
+		return page{name: pages.NotFound, status: http.StatusNotFound, view: pages.NotFoundView{SignInURL: rq.base + "/signin"}}
+	}
 	return notFound
 }
 
+// wantsPage reports whether a person asks, and not a script: only browsers name
+// the type of a page, and only when they go to one.
+func wantsPage(h http.Header) bool {
+	return strings.Contains(strings.Join(h["Accept"], ","), "text/html") && isNavigation(h)
+}
+
 var notFound = problem{status: http.StatusNotFound, text: "not found"}
+
+// outside answers a path that is not below the base path. If it was when it came,
+// something in the program has changed it: then the log says what to do, once,
+// and the answer where to look.
+func (rq *request) outside() outcome {
+	came, err := url.ParseRequestURI(rq.r.RequestURI)
+	if err != nil || came.EscapedPath() != rq.basePath && !strings.HasPrefix(came.EscapedPath(), rq.basePath+"/") {
+		return notFound
+	}
+	rq.warned.stripped.Do(func() {
+		rq.log.Error("no route can be found: the path was changed on its way to the service; mount it with its whole path, "+
+			"as in mux.Handle(\""+rq.basePath+"/\", auth), without http.StripPrefix or a rewrite",
+			"came", printable(came.EscapedPath(), 80), "path", printable(rq.r.URL.EscapedPath(), 80))
+	})
+	return problem{status: http.StatusNotFound, text: "not found: the path was changed on its way to the service, see its log"}
+}
+
+// warnSlash logs, once, that a route was asked for with a slash at its end.
+func (rq *request) warnSlash(path string) {
+	bare, ok := strings.CutSuffix(path, "/")
+	found := ok && rq.match(bare) != nil
+	rq.flow, rq.code = nil, ""
+	if !found {
+		return
+	}
+	rq.warned.slash.Do(func() {
+		rq.log.Warn("a route was asked for with a slash at the end, and has none: call it without, and if a proxy or a framework adds it "+
+			"(as trailingSlash does), turn that off for "+rq.basePath, "path", printable(rq.r.URL.EscapedPath(), 80))
+	})
+}
 
 // notAllowed answers a method that the route does not have.
 func (rq *request) notAllowed(rt *route) outcome {
@@ -166,10 +209,15 @@ func (rq *request) notAllowed(rt *route) outcome {
 // home: GET {base} leads to the sign-in page.
 func home(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
 
-// getStyle: GET style.<hash>.css.
-func getStyle(rq *request) outcome {
-	b, contentType, _ := rq.pages.Asset(rq.pages.StylePath)
-	return asset{body: b, contentType: contentType, cache: "public, max-age=31536000, immutable"}
+// getAsset: GET style.<hash>.css and icon.<hash>.svg.
+func getAsset(rq *request) outcome {
+	path := strings.TrimPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	b, contentType, _ := rq.pages.Asset(path)
+	a := asset{body: b, contentType: contentType, cache: "public, max-age=31536000, immutable"}
+	if path == rq.pages.StylePath {
+		a.zipped = rq.pages.ZippedStyle()
+	}
+	return a
 }
 
 // clientScript: GET client.js, the framework-free browser client.

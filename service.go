@@ -80,7 +80,7 @@ type origins struct {
 }
 
 // warned are the warnings that are logged once per process.
-type warned struct{ chunks, proxy *sync.Once }
+type warned struct{ chunks, proxy, stripped, slash *sync.Once }
 
 // publicURL is the address of the service, taken apart.
 type publicURL struct {
@@ -230,12 +230,13 @@ func (s *Service) describeProviders(order []flow) {
 		if in.form == "fields" {
 			action = s.base + "/callback/" + in.id
 		}
-		view := pages.Provider{ID: in.id, Name: in.name, Kind: in.kind, Form: in.form, Action: action, Style: pages.Style(in.style)}
+		view := pages.Provider{ID: in.id, Name: in.name, Kind: in.kind, Form: in.form, Action: action, Style: pages.Style(in.style), Forgot: s.absolute(in.forgotURL)}
 		for _, f := range in.fields {
 			view.Fields = append(view.Fields, pages.Field(f))
 		}
 		s.views = append(s.views, view)
 	}
+	s.views = pages.Distinct(s.views)
 	b.WriteByte('}')
 	s.providersJSON = []byte(b.String())
 }
@@ -287,7 +288,7 @@ func (s *Service) inherit(before *Service) {
 	}
 	s.bodies = before.bodies
 	s.keys.oldEnd = before.keys.oldEnd
-	s.warned.chunks, s.warned.proxy = before.warned.chunks, before.warned.proxy
+	s.warned = before.warned
 }
 
 // String names the service without showing its configuration.

@@ -11,6 +11,7 @@ import (
 	"authsvc/adaptertest"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
 )
 
 var requestID = regexp.MustCompile(`request=([0-9a-f]{12})`)
@@ -26,6 +27,9 @@ func TestProviderDown(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.Location())
 	}
 	a = b.Get(b.Get(a.Location()).Location())
+	if !strings.Contains(a.Text, "does not answer at the moment") {
+		t.Errorf("the page does not say why: %s", a.Text)
+	}
 	if a.StatusCode != 200 || !strings.Contains(a.Text, id[1]) || !strings.Contains(a.Text, "Try signing in with a different account.") {
 		t.Errorf("error page: %d %s", a.StatusCode, a.Text)
 	}
@@ -34,6 +38,43 @@ func TestProviderDown(t *testing.T) {
 	}
 	if a := b.Post("/api/auth/signin/email", "email", "ada@app.test"); !strings.Contains(a.Location(), "verify-request") {
 		t.Errorf("another provider: %s", a.Location())
+	}
+}
+
+// TestHints: the pages say which of the reasons behind one word it was. Nothing
+// else in an address adds to them.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	page := func(b *arena.Browser, a *browser.Answer) *browser.Answer {
+		for a.StatusCode == http.StatusFound {
+			a = b.Get(a.Location())
+		}
+		return a
+	}
+	cancelled, stale := w.Browser(), w.Browser()
+	back := stale.Approve(w.OP, stale.Begin("op", "callbackUrl", "/in"), "ada")
+	stale.Get(back)
+	for _, tt := range []struct {
+		name, want, wire string
+		b                *arena.Browser
+		a                *browser.Answer
+	}{
+		{"cancelled", "You did not finish signing in with ", "error=AccessDenied", cancelled, cancelled.Get(cancelled.Approve(w.OP, cancelled.Begin("op"), ""))},
+		{"finished before", "was open for too long, or was finished in another tab", "error=OAuthCallback", stale, stale.Get(back)},
+		{"another browser's", "was open for too long, or was finished in another tab", "error=OAuthCallback", cancelled, cancelled.Get(back)},
+	} {
+		if !strings.Contains(tt.a.Location(), tt.wire+"&request=") {
+			t.Errorf("%s: %s", tt.name, tt.a.Location())
+		}
+		if p := page(tt.b, tt.a); !strings.Contains(p.Text, tt.want) {
+			t.Errorf("%s: %s", tt.name, p.Text)
+		}
+	}
+	for _, query := range []string{"", "&reason=cancelled", "&provider=op", "&reason=cancelled&provider=nosuch", "&reason=cancelled&reason=cancelled&provider=op", "&reason=gone&provider=op"} {
+		if p := w.Browser().Get("/api/auth/error?error=AccessDenied" + query); p.StatusCode != http.StatusForbidden || !strings.Contains(p.Text, "You do not have permission to sign in.") {
+			t.Errorf("%q: %d %s", query, p.StatusCode, p.Text)
+		}
 	}
 }
 

@@ -19,10 +19,26 @@ type Session struct {
 	Expires  time.Time // when it ends if nothing renews it
 	AuthTime time.Time // when the person proved who they are
 	Provider string    // by which provider; empty: unknown
-	Claims   Claims    // strategy jwt, else nil
 	// Object is what the Session callback returned; nil means the default
 	// {user: {name, email, image}, expires}.
 	Object map[string]any
+
+	claims Claims // see Claims
+	token  []byte // JSON of the claims, while nobody asked for them
+}
+
+// Claims returns the claims of the session's token, with numbers as
+// [json.Number]: strategy jwt, else nil. Without a JWT callback they are decoded
+// at every call.
+func (s *Session) Claims() Claims {
+	if s.claims != nil || s.token == nil {
+		return s.claims
+	}
+	claims, err := decodeClaims(s.token)
+	if err != nil {
+		return nil // never: what is no object is no session
+	}
+	return claims
 }
 
 // timeFormat is how JavaScript writes a Date: milliseconds and Z.
@@ -111,7 +127,7 @@ type sessionCookie struct {
 // readOptions says what a read is for.
 type readOptions struct {
 	touch   bool
-	full    bool // Session.Claims and callbacks are wanted
+	full    bool // callbacks take part, if there are any
 	trigger string
 	data    any
 }
@@ -130,6 +146,7 @@ func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error
 	if raw == "" {
 		return nil, nil, nil
 	}
+	how.full = how.full && rq.customSession
 	s, renewed, err := rq.sessions.read(rq.ctx, raw, rq.now, how)
 	if errors.Is(err, errUnknownKey) {
 		rq.unknownKey, err = true, nil
@@ -139,7 +156,7 @@ func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error
 
 // getSession: GET session answers the session object, or an empty one.
 func getSession(rq *request) outcome {
-	return rq.answerSession(readOptions{touch: true, full: rq.customSession})
+	return rq.answerSession(readOptions{touch: true, full: true})
 }
 
 // updateSession: POST session asks the callbacks to take over what the client
@@ -168,7 +185,7 @@ func (rq *request) answerSession(how readOptions) outcome {
 			rq.clearSession()
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
-		return object{raw: rq.dialect.emptySession}
+		return rq.json(rq.dialect.emptySession)
 	}
 	s, renewed, err := rq.readSession(how)
 	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
@@ -189,13 +206,13 @@ func (rq *request) answerSession(how readOptions) outcome {
 		if !rq.unknownKey {
 			rq.clearSession()
 		}
-		return object{raw: rq.dialect.emptySession}
+		return rq.json(rq.dialect.emptySession)
 	}
 	if rq.events.Session != nil {
 		rq.emit("session", func() { rq.events.Session(rq.ctx, s) })
 	}
 	if s.Object == nil {
-		return object{raw: appendSession(make([]byte, 0, 256), s)}
+		return rq.json(appendSession(rq.room[:0], s))
 	}
 	return object{v: s}
 }
@@ -206,7 +223,7 @@ func (s *Service) askSession(ctx context.Context, v *Session, u User, how readOp
 		return nil
 	}
 	defer s.recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Claims, Trigger: how.trigger, Data: how.data})
+	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Claims(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // sessionClaims are the claims that the engine itself reads.
@@ -47,6 +49,16 @@ var errDuplicateClaim = errors.New("a claim is there twice")
 // shared: other programs make tokens under the same key. Of theirs only what
 // NextAuth.js itself writes is read, whatever else they hold.
 func (c *sessionClaims) decode(plain []byte, shared bool) error {
+	if c.scan(string(plain)) {
+		c.dropForeignClaims(shared)
+		return nil
+	}
+	*c = sessionClaims{}
+	return c.decodeAny(plain, shared)
+}
+
+// decodeAny is decode of any JSON.
+func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 	odd, twice := claimNames(plain)
 	switch {
 	case twice:
@@ -163,8 +175,9 @@ func claimNames(object []byte) (odd, twice bool) {
 		case '"':
 			end := stringEnd(object, i+1)
 			if name {
-				bit := claimBit(object[i+1 : end])
-				odd = odd || bit == 0 && ambiguousName(object[i+1:end])
+				own := string(object[i+1 : end])
+				bit := claimBit(own)
+				odd = odd || bit == 0 && ambiguousName(own)
 				twice = twice || seen&bit != 0
 				seen |= bit
 			}
@@ -175,13 +188,8 @@ func claimNames(object []byte) (odd, twice bool) {
 }
 
 // claimBit is the bit of a claim of the engine's, 0 for all other names.
-func claimBit(name []byte) int {
-	for i, own := range engineClaims {
-		if string(name) == own {
-			return 1 << i
-		}
-	}
-	return 0
+func claimBit(name string) int {
+	return 1 << (slices.Index(engineClaims, name) + 1) >> 1
 }
 
 // stringEnd is the index of the quote that ends a JSON string.
@@ -197,18 +205,8 @@ func stringEnd(b []byte, i int) int {
 
 // ambiguousName names are escaped, not ASCII (ſ folds to s), or differ from a
 // claim of ours in case only.
-func ambiguousName(name []byte) bool {
-	for _, c := range name {
-		if c == '\\' || c >= 0x80 {
-			return true
-		}
-	}
-	for _, own := range engineClaims {
-		if len(own) == len(name) && string(name) != own && strings.EqualFold(string(name), own) {
-			return true
-		}
-	}
-	return false
+func ambiguousName(name string) bool {
+	return !isPlainName(name) || strings.Contains(name, `\`) || foldsToClaim(name)
 }
 
 // plausibleTime keeps hostile numbers out of time arithmetic.
@@ -233,4 +231,174 @@ func (c *sessionClaims) sid() string {
 		return c.SID
 	}
 	return c.ID
+}
+
+// scan reads claims as this engine and NextAuth.js write them: an object without
+// spaces, escapes and nested values, with our names in their exact form and at
+// most once. It reports false for every other text, valid or not, which
+// encoding/json then judges at several times the cost. A fuzz test holds both
+// to the same result.
+func (c *sessionClaims) scan(plain string) bool {
+	if len(plain) < 2 || plain[0] != '{' || plain[len(plain)-1] != '}' || !utf8.ValidString(plain) {
+		return false
+	}
+	seen, rest := 0, plain[1:]
+	for {
+		name, after, ok := scanString(rest)
+		if !ok || after == "" || after[0] != ':' || !isPlainName(name) {
+			return false
+		}
+		bit := claimBit(name)
+		if bit == 0 && foldsToClaim(name) || seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+		value, after, ok := scanValue(after[1:])
+		if !ok || after == "" || !c.set(name, value) {
+			return false
+		}
+		switch after[0] {
+		case ',':
+			rest = after[1:]
+		case '}':
+			return after == "}"
+		default:
+			return false
+		}
+	}
+}
+
+// scanString cuts a JSON string without escapes from the beginning of s and
+// returns what is between its quotes.
+func scanString(s string) (text, rest string, ok bool) {
+	if s == "" || s[0] != '"' {
+		return "", "", false
+	}
+	for i := 1; i < len(s); i++ {
+		switch b := s[i]; {
+		case b == '"':
+			return s[1:i], s[i+1:], true
+		case b == '\\' || b < ' ':
+			return "", "", false
+		}
+	}
+	return "", "", false
+}
+
+// scanValue cuts a string, with its quotes, a number, true, false or null.
+func scanValue(s string) (value, rest string, ok bool) {
+	if text, rest, ok := scanString(s); ok {
+		return s[:len(text)+2], rest, true
+	}
+	end := 0
+	for end < len(s) && s[end] != ',' && s[end] != '}' {
+		end++
+	}
+	if end == 0 || end == len(s) {
+		return "", "", false
+	}
+	value = s[:end]
+	ok = value == "null" || value == "true" || value == "false" || isPlainNumber(value)
+	return value, s[end:], ok
+}
+
+// isPlainNumber is about non-negative decimal numbers without exponent.
+func isPlainNumber(s string) bool {
+	whole, fraction, point := strings.Cut(s, ".")
+	digits := func(s string) bool {
+		return s != "" && len(s) <= 15 && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+	}
+	return digits(whole) && (whole == "0" || whole[0] != '0') && (!point || digits(fraction))
+}
+
+// set sets the field of a claim, and leaves claims alone that the engine does
+// not know. It reports false if the value has another type than the claim.
+func (c *sessionClaims) set(name, value string) bool {
+	if value == "null" {
+		return true
+	}
+	if field := c.textField(name); field != nil {
+		if value[0] != '"' {
+			return false
+		}
+		*field = value[1 : len(value)-1]
+		return true
+	}
+	if name == "authsvc_epoch" {
+		n, err := strconv.ParseInt(value, 10, 64)
+		c.Epoch = &n
+		return err == nil
+	}
+	if field := c.timeField(name); field != nil {
+		n, err := parseSeconds(value)
+		*field = n
+		return err == nil
+	}
+	return true
+}
+
+// parseSeconds is [strconv.ParseFloat], and quicker for integers.
+func parseSeconds(s string) (float64, error) {
+	const exactDigits = 15 // are exact in a float64
+	if s == "" || len(s) > exactDigits {
+		return strconv.ParseFloat(s, 64)
+	}
+	n := 0
+	for i := range len(s) {
+		digit := s[i] - '0'
+		if digit > 9 {
+			return strconv.ParseFloat(s, 64)
+		}
+		n = 10*n + int(digit)
+	}
+	return float64(n), nil
+}
+
+func (c *sessionClaims) textField(name string) *string {
+	switch name {
+	case "name":
+		return &c.Name
+	case "email":
+		return &c.Email
+	case "picture":
+		return &c.Picture
+	case "sub":
+		return &c.Subject
+	case "jti":
+		return &c.ID
+	case "sid":
+		return &c.SID
+	case "provider":
+		return &c.Provider
+	case "authsvc_sid":
+		return &c.AdoptedSID
+	}
+	return nil
+}
+
+func (c *sessionClaims) timeField(name string) *float64 {
+	switch name {
+	case "auth_time":
+		return &c.AuthTime
+	case "authsvc_auth_time":
+		return &c.AdoptedTime
+	case "iat":
+		return &c.Issued
+	case "exp":
+		return &c.Expires
+	case "nbf":
+		return &c.NotYet
+	}
+	return nil
+}
+
+// isPlainName is about names that encoding/json reads as they are written.
+func isPlainName(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// foldsToClaim is about names that differ from a claim of the engine's in case
+// only.
+func foldsToClaim(name string) bool {
+	return slices.ContainsFunc(engineClaims, func(own string) bool { return len(own) == len(name) && strings.EqualFold(own, name) })
 }

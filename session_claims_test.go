@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"reflect"
 	"testing"
 )
 
@@ -39,9 +40,22 @@ func FuzzClaims(f *testing.F) {
 	for _, s := range []string{`{"sub":"7","SUB":"8"}`, `{"a":"\\"}`, `{`, `"`, `{"sub":"\`} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(_ *testing.T, plain []byte) {
-		var c sessionClaims
-		_ = c.decode(plain, false) // must not panic
+	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, plain []byte) {
+		for _, shared := range []bool{true, false} {
+			var quick, any sessionClaims
+			_ = quick.decode(plain, shared) // must not panic
+			quick = sessionClaims{}
+			if !quick.scan(string(plain)) {
+				continue
+			}
+			quick.dropForeignClaims(shared)
+			if err := any.decodeAny(plain, shared); err != nil || !reflect.DeepEqual(quick, any) {
+				t.Errorf("%s: %+v, encoding/json: %+v, %v", plain, quick, any, err)
+			}
+		}
 	})
 }
 

@@ -118,7 +118,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	}
 	authTime := fromSeconds(c.AuthTime)
 	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
-		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
+		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain}
 	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now)
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
@@ -129,11 +129,8 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 // refresh decodes all claims, asks the callbacks and re-issues the token if it
 // is due or its content changed.
 func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims, plain []byte, now time.Time, how readOptions, due bool) (*Session, *sessionCookie, error) {
-	var err error
-	var claims Claims
-	dec := json.NewDecoder(bytes.NewReader(plain))
-	dec.UseNumber() // other programs' large numbers survive a re-issue
-	if err := dec.Decode(&claims); err != nil {
+	claims, err := decodeClaims(plain)
+	if err != nil {
 		return nil, nil, nil //nolint:nilerr // not an object, so not a session
 	}
 	changed := false
@@ -157,7 +154,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
 	}
-	s.Claims = claims
+	s.claims = claims
 	if how.trigger == "update" {
 		due = due || changed
 	}
@@ -179,6 +176,15 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		return nil, nil, err
 	}
 	return s, renewed, nil
+}
+
+// decodeClaims keeps numbers as they are written: other programs' large ones
+// survive a re-issue.
+func decodeClaims(plain []byte) (claims Claims, err error) {
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	err = dec.Decode(&claims)
+	return claims, err
 }
 
 // end revokes the session until its absolute end, if there is a store; without

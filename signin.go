@@ -2,7 +2,9 @@ package authsvc
 
 import (
 	"cmp"
-	"slices"
+	"encoding/json"
+	"strings"
+	"time"
 
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/pages"
@@ -30,31 +32,106 @@ func signInPage(rq *request) outcome {
 		RequestID: rq.shownRequestID(),
 		Email:     rq.query("email"),
 	}
+	if h, provider := rq.shownHint(); h != "" {
+		v.Reason, v.Provider = string(h), rq.providerName(provider)
+	}
 	if len(v.Email) > emailaddr.MaxLength {
 		v.Email = ""
 	}
+	pictures := ""
 	if s, err := rq.current(); err == nil && s != nil {
 		if who := cmp.Or(s.Email, s.Name, s.UserID); again != "" {
 			v.Again = who
 		} else {
-			v.SignedIn = who
+			v.SignedIn, v.Name = who, s.Name
+			v.Picture, pictures = shownPicture(s.Image)
 		}
+	}
+	if v.UILocales = rq.query("ui_locales"); len(v.UILocales) > 100 { // a hundred bytes name a dozen languages
+		v.UILocales = ""
 	}
 	v.CSRFToken = rq.ensureCSRF()
 	v.CallbackURL = rq.callbackURL()
+	v.Home = rq.leadsTo(v.CallbackURL, "/signin")
+	if rq.custom.SignOut != "" {
+		v.SignOutPage = rq.base + "/signout"
+	}
 	rq.keepCallbackURL()
 	v.Providers = rq.providerViews()
-	return page{name: pages.SignIn, view: v}
+	v.Fill(rq.typed().Provider, rq.typed().Name)
+	return page{name: pages.SignIn, view: v, pictures: pictures}
 }
 
-// providerViews lists the providers with the one used last marked.
-func (rq *request) providerViews() []pages.Provider {
-	views := slices.Clone(rq.views)
-	last, _ := rq.jar.get(rq.names.lastProvider)
-	for i := range views {
-		views[i].LastUsed = views[i].ID == last
+// shownPicture returns the address of a person's picture and its origin, if a
+// page of ours may show it: it is the provider's or the person's choice.
+func shownPicture(image string) (address, origin string) {
+	origin, clean, ok := weburl.Parse(image)
+	if !ok || !strings.HasPrefix(origin, "https://") || len(clean) > 2048 {
+		return "", ""
 	}
-	return views
+	return clean, origin
+}
+
+// providerViews lists the providers, first the one used last.
+func (rq *request) providerViews() []pages.Provider {
+	last, _ := rq.jar.get(rq.names.lastProvider)
+	return pages.LastUsedFirst(rq.views, last)
+}
+
+// typedLifetime is how long a page still shows what was typed into a form that
+// was refused.
+const typedLifetime = 5 * time.Minute
+
+// typed is the name or address that somebody typed into the form of a provider,
+// as its cookie has it. Of what else was typed nothing is kept.
+type typed struct {
+	Provider string `json:"p"`
+	Name     string `json:"n"`
+}
+
+// keepTyped remembers who somebody said they were, for the built-in page that
+// shows the form again.
+func (rq *request) keepTyped(provider, name string) {
+	if name == "" || len(name) > emailaddr.MaxLength || rq.custom.SignIn != "" || rq.wantsJSON() {
+		return
+	}
+	raw, err := json.Marshal(typed{provider, name})
+	if err != nil {
+		return
+	}
+	if value, err := rq.keys.typed.Seal(raw); err == nil {
+		rq.setCookie(cookie{name: rq.names.typed, value: value, expires: rq.now.Add(typedLifetime)})
+	}
+}
+
+// keepTypedForm is keepTyped for the form that this request posts.
+func (rq *request) keepTypedForm() {
+	if rq.flow == nil || rq.body == nil {
+		return
+	}
+	if in := rq.flow.info(); in.namedBy != "" {
+		rq.keepTyped(in.id, rq.body.get(in.namedBy))
+	}
+}
+
+// typed reads what keepTyped kept, the zero value if there is nothing.
+func (rq *request) typed() (t typed) {
+	value, ok := rq.jar.get(rq.names.typed)
+	if !ok || len(value) > maxCookie {
+		return typed{}
+	}
+	raw, _, err := rq.keys.typed.Open(value)
+	if err != nil || json.Unmarshal(raw, &t) != nil {
+		return typed{}
+	}
+	return t
+}
+
+// forgetTyped: somebody signed in.
+func (rq *request) forgetTyped() {
+	if _, ok := rq.jar.get(rq.names.typed); ok {
+		rq.expireCookie(rq.names.typed, "")
+	}
 }
 
 // signIn: POST signin/:provider starts the flow of a provider.
@@ -73,9 +150,10 @@ func signIn(rq *request) outcome {
 func (rq *request) csrfRefused(path string) outcome {
 	rq.ensureCSRF()
 	rq.keepRequestedCallbackURL()
+	rq.keepTypedForm()
 	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
 	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
 }
 
 // getProviders: GET providers lists {id, name, type, signinUrl, callbackUrl}.
-func getProviders(rq *request) outcome { return object{raw: rq.providersJSON} }
+func getProviders(rq *request) outcome { return rq.json(rq.providersJSON) }

@@ -2,9 +2,12 @@ package authsvc_test
 
 import (
 	"context"
+	"html"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/internal/test/arena"
@@ -94,8 +97,10 @@ func TestEmailSignIn(t *testing.T) {
 			t.Errorf("mail to %q: %s", m.To, m.HTML)
 		}
 		other := w.Browser()
-		if a := other.Get(arena.Link(t, m)); !strings.Contains(a.Text, "ada@app.test") || other.Email() != "" {
-			t.Errorf("a used link in another browser: %d %s", a.StatusCode, a.Text)
+		if a := other.Get(arena.Link(t, m)); !strings.Contains(a.Location(), "error=Verification") || other.Email() != "" {
+			t.Errorf("a used link in another browser: %d %s", a.StatusCode, a.Location())
+		} else if a := other.Get(a.Location()); a.StatusCode != http.StatusForbidden || !strings.Contains(a.Text, `value="ada@app.test"`) {
+			t.Errorf("the page after it: %d %s", a.StatusCode, a.Text)
 		}
 		if a := other.Post("/api/auth/callback/email", formOf(t, arena.Link(t, m))...); !strings.Contains(a.Location(), "error=Verification") {
 			t.Errorf("a used link: %d %s", a.StatusCode, a.Location())
@@ -146,6 +151,161 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("signed in as %q", got)
 		}
 	})
+}
+
+// TestSignedInPage: the page shows who is signed in, and goes on to no page that
+// leads back to it.
+func TestSignedInPage(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	b := w.Browser()
+	b.SignInByMail(w, "ada@app.test")
+	me := currentUser(t, w, b)
+	const page, plain = "/api/auth/signin", "img-src 'self' data:;"
+	for image, origin := range map[string]string{
+		"https://cdn.example:8443/a%20b.png?s=1": "https://cdn.example:8443",
+		"":                                       "", "http://cdn.example/a.png": "", "data:image/png;base64,AAAA": "", "javascript:alert(1)": "", "/me.png": "",
+		"https://cdn.example;script-src *": "", "https://a@cdn.example/": "", "https://cdn.example, https://evil.example/": "",
+	} {
+		if _, err := w.Store.UpdateUser(t.Context(), me, authsvc.UserUpdate{Image: &image}); err != nil {
+			t.Fatal(err)
+		}
+		a := b.Get(page)
+		policy := a.Header.Get("Content-Security-Policy")
+		if !strings.Contains(a.Text, "You are signed in") || !strings.Contains(a.Text, `data-letter="A"`) || strings.Contains(a.Text, "<img") != (origin != "") ||
+			origin == "" && !strings.Contains(policy, plain) || origin != "" && !strings.Contains(policy, "img-src 'self' data: "+origin+";") {
+			t.Errorf("%q: %s\n%s", image, policy, a.Text)
+		}
+	}
+	for to, goesOn := range map[string]bool{
+		"": true, "/": true, "/in": true, "/api/auth/session": true, "/api/auth/signinx": true,
+		"/api/auth": false, page: false, page + "?a=b": false, page + "#x": false, page + "/op": false, arena.Origin + page + "/": false,
+	} {
+		b := b.Clone()
+		delete(b.Cookies, "__Secure-authsvc.callback-url")
+		delete(b.Cookies, "__Host-authsvc.callback-url")
+		if a := b.Get(page + "?callbackUrl=" + url.QueryEscape(to)); strings.Contains(a.Text, ">Continue</a>") != goesOn || !strings.Contains(a.Text, ">Sign out</button>") {
+			t.Errorf("callbackUrl %q: %s", to, a.Text)
+		}
+	}
+	if a := w.Browser().Get(page); strings.Contains(a.Text, "Sign out") || !strings.Contains(a.Header.Get("Content-Security-Policy"), plain) {
+		t.Errorf("nobody is signed in: %s", a.Text)
+	}
+}
+
+// TestVerifyRequestGoesOn: the page goes on once its link was opened in this
+// browser, and no sooner.
+func TestVerifyRequestGoesOn(t *testing.T) {
+	t.Parallel()
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		b, other := w.Browser(), w.Browser()
+		page := b.Post("/api/auth/signin/email", "email", "ada@app.test", "callbackUrl", "/in").Location()
+		link := arena.Link(t, w.Mail.Next(t))
+		const next = arena.Origin + "/api/auth/verify-request?provider=email&type=email&opened=true"
+		a := b.Get(page)
+		if !strings.Contains(a.Text, `data-session="`+arena.Origin+`/api/auth/session" data-next="`+html.EscapeString(next)+`" data-seconds="600"`) && !strings.Contains(a.Text, `data-seconds="599"`) {
+			t.Errorf("the page does not wait: %s", a.Text)
+		}
+		other.Get(link)
+		if a := b.Get(next); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "I have opened the link") {
+			t.Errorf("not opened yet: %d %s", a.StatusCode, a.Location())
+		}
+		b.Get(link)
+		if a := b.Get(next); a.Location() != arena.Origin+"/in" {
+			t.Errorf("opened: %d %s", a.StatusCode, a.Location())
+		}
+		if a := b.Get(page); a.StatusCode != http.StatusOK {
+			t.Errorf("the page itself: %d %s", a.StatusCode, a.Location())
+		}
+		if a := other.Get(next); a.StatusCode != http.StatusOK {
+			t.Errorf("in another browser: %d %s", a.StatusCode, a.Location())
+		}
+		// A session that is there already says nothing about the next link.
+		b.Post("/api/auth/signin/email", "email", "bob@app.test")
+		if a := b.Get(next); a.StatusCode != http.StatusOK || strings.Contains(a.Text, "<script") {
+			t.Errorf("signed in before: %d %s %s", a.StatusCode, a.Location(), a.Text)
+		}
+	})
+}
+
+// TestLinkLimitIsSaid: this browser's own requests tell it when no more come.
+func TestLinkLimitIsSaid(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.EmailPerAddress = authsvc.Rate{N: 3, Per: time.Hour} })
+	b := w.Browser()
+	for i := 1; i <= 4; i++ {
+		a := b.Get(b.Post("/api/auth/signin/email", "email", "ada@app.test").Location())
+		if said, again := strings.Contains(a.Text, "3 an hour is the limit"), strings.Contains(a.Text, "Send another link"); said != (i >= 3) || again != (i < 3) {
+			t.Errorf("after %d: said %v, another %v", i, said, again)
+		}
+	}
+	if a := b.Get(b.Post("/api/auth/signin/email", "email", "bob@app.test").Location()); strings.Contains(a.Text, "the limit") {
+		t.Error("another address has the count of the first")
+	}
+}
+
+func TestForgotURL(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{"": "", "/forgot": arena.Origin + "/forgot", "https://id.example/reset?a=b": "https://id.example/reset?a=b"} {
+		w := arena.Start(t, func(c *authsvc.Config) {
+			c.Providers = []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize, ForgotURL: to}}
+		})
+		if a := w.Browser().Get("/api/auth/signin"); strings.Contains(a.Text, "Forgot password?") != (want != "") || want != "" && !strings.Contains(a.Text, `<a href="`+want+`">`) {
+			t.Errorf("%q: %s", to, a.Text)
+		}
+	}
+	for _, to := range []string{"forgot", "javascript:alert(1)", "/a#b", `/\evil.example`, "https://a@b.example/"} {
+		c := authsvc.Config{URL: arena.Origin, Secrets: []string{strings.Repeat("0123456789abcdef", 3)},
+			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize, ForgotURL: to}}}
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), "Providers[0].ForgotURL") {
+			t.Errorf("%q: %v", to, err)
+		}
+	}
+}
+
+// TestTypedStays: the page after a refusal shows the form as it was sent, but for
+// the password.
+func TestTypedStays(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Providers = append(c.Providers, &authsvc.Credentials{ID: "pin", Fields: []authsvc.Field{{Name: "pin", Type: "password"}}, Authorize: arena.Authorize})
+	})
+	const password, page = "secret-that-must-not-come-back", "/api/auth/signin"
+	for _, tt := range []struct {
+		name, path string
+		fields     []string
+		want       string
+	}{
+		{"address", "/api/auth/signin/email", []string{"email", "ada@localhost"}, `type="email" name="email" value="ada@localhost"`},
+		{"user name", "/api/auth/callback/credentials", []string{"username", `ada"><b>`, "password", password}, `name="username" value="ada&#34;&gt;&lt;b&gt;"`},
+		{"old token", "/api/auth/signin/email", []string{"email", "ada@app.test", "csrfToken", "stale"}, `type="email" name="email" value="ada@app.test"`},
+		{"secret", "/api/auth/callback/pin", []string{"pin", password}, ""},
+		{"nothing", "/api/auth/callback/credentials", []string{"password", password}, ""},
+		{"too much", "/api/auth/callback/credentials", []string{"username", strings.Repeat("a", 255)}, ""},
+		{"a script", "/api/auth/callback/credentials", []string{"username", "ada", "json", "true"}, ""},
+	} {
+		b := w.Browser()
+		if a := b.Post(tt.path, tt.fields...); a.StatusCode == http.StatusFound && !strings.Contains(a.Location(), "/api/auth/error?") && !strings.Contains(a.Location(), "csrf=true") {
+			t.Errorf("%s: not refused: %s", tt.name, a.Location())
+		}
+		a := b.Get(page)
+		if strings.Contains(a.Text, password) || tt.want != "" && !strings.Contains(a.Text, tt.want) || tt.want == "" && (strings.Contains(a.Text, `name="username" value`) || b.Cookies["__Host-authsvc.typed"] != "") {
+			t.Errorf("%s: %s", tt.name, a.Text)
+		}
+		if tt.want == "" {
+			continue
+		}
+		planted := w.Browser()
+		planted.Cookies["__Host-authsvc.typed"] = b.Cookies["__Host-authsvc.typed"] + "x"
+		if a := planted.Get(page); strings.Contains(a.Text, tt.want) {
+			t.Errorf("%s: a cookie that is not ours counts", tt.name)
+		}
+		b.SignInByMail(w, "ada@app.test")
+		b.Post("/api/auth/signout")
+		if a := b.Get(page); strings.Contains(a.Text, tt.want) {
+			t.Errorf("%s: it outlives a sign-in", tt.name)
+		}
+	}
 }
 
 func TestLinking(t *testing.T) {

@@ -118,6 +118,9 @@ func (*noAdapter) EndSessions(context.Context, string, *Revocation) (int, error)
 func (*noAdapter) PutToken(context.Context, VerificationToken, Mail, int) error {
 	return errNothingStored
 }
+func (*noAdapter) GetToken(context.Context, string, string) (VerificationToken, error) {
+	return VerificationToken{}, errNothingStored
+}
 func (*noAdapter) TakeToken(context.Context, string, string) (VerificationToken, error) {
 	return VerificationToken{}, errNothingStored
 }

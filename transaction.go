@@ -160,7 +160,7 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *authEr
 	err := rq.useOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, ErrConflict):
-		return nil, fail(OAuthCallback, fixedReason("this attempt was finished before"))
+		return nil, fail(OAuthCallback, staleReason("this attempt was finished before"))
 	case err != nil:
 		return nil, storeFailed(OAuthCallback, err)
 	}
@@ -176,17 +176,17 @@ func (rq *request) findTx(state string) (*transaction, *authError) {
 	name := rq.txName(state)
 	value, ok := rq.jar.get(name)
 	if !ok {
-		return nil, fail(OAuthCallback, fixedReason("state is not one of this browser's pending attempts"))
+		return nil, fail(OAuthCallback, staleReason("state is not one of this browser's pending attempts"))
 	}
 	tx, ok := rq.openTx(pair{name, value})
 	if !ok || !rq.verifyState(&tx, state) {
-		return nil, fail(OAuthCallback, fixedReason("state does not verify or has expired"))
+		return nil, fail(OAuthCallback, staleReason("state does not verify or has expired"))
 	}
 	if tx.Provider != rq.providerID() {
 		return nil, fail(OAuthCallback, fixedReason("state belongs to an attempt at another provider"))
 	}
 	if !rq.began(&tx) {
-		return nil, fail(OAuthCallback, fixedReason("the CSRF token is not that of the start"))
+		return nil, fail(OAuthCallback, staleReason("the CSRF token is not that of the start"))
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin

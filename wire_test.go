@@ -50,7 +50,11 @@ func playEmbedded(t *testing.T, config, transcript string) {
 	t.Helper()
 	const origin, trusted = wireOrigin, "http://localhost:1"
 	config = strings.ReplaceAll(config, "{trusted}", trusted)
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}})
+	people := idp.DefaultPeople()
+	for i := range people { // of another machine without https, so it is left out; those of this one are taken here
+		people[i].Picture = "http://pictures.example/" + people[i].Sub + ".png"
+	}
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}, People: people})
 	if err != nil {
 		t.Fatal(err)
 	}

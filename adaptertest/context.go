@@ -81,6 +81,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 			return a.PutToken(ctx, authsvc.VerificationToken{Identifier: "new@example.com", Token: "new", Expires: at(1)},
 				authsvc.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
 		},
+		"GetToken":    func() error { _, err := a.GetToken(ctx, ann.user.Email, "link"); return err },
 		"TakeToken":   func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
 		"VoidTokens":  func() error { return a.VoidTokens(ctx, ann.user.Email) },
 		"ClaimMail":   func() error { _, err := a.ClaimMail(ctx, at(0), at(100)); return err },

@@ -192,6 +192,11 @@ func (f *Fault) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 	return f.do("PutToken", func() error { return f.next.PutToken(ctx, t, m, maxQueued) })
 }
 
+// GetToken implements [authsvc.Adapter].
+func (f *Fault) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return ask(f, "GetToken", func() (authsvc.VerificationToken, error) { return f.next.GetToken(ctx, identifier, token) })
+}
+
 // TakeToken implements [authsvc.Adapter].
 func (f *Fault) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
 	return ask(f, "TakeToken", func() (authsvc.VerificationToken, error) { return f.next.TakeToken(ctx, identifier, token) })

@@ -12,6 +12,7 @@ func tokenTests() []test {
 	return []test{
 		{"Token/every field", tokenEveryField},
 		{"Token/unknown", tokenUnknown},
+		{"Token/looking at one takes nothing", tokenLook},
 		{"Token/unique", tokenUnique},
 		{"Token/byte for byte", tokenExact},
 		{"Token/taken once", tokenOnce},
@@ -41,10 +42,43 @@ func tokenUnknown(t *testing.T, a authsvc.Adapter) {
 	for _, pair := range [][2]string{{"bob@example.com", "t1"}, {"ann@example.com", "t2"}, {"t1", "ann@example.com"}, {"", "t1"}, {"ann@example.com", ""}} {
 		_, err := a.TakeToken(t.Context(), pair[0], pair[1])
 		is(t, err, authsvc.ErrNotFound)
+		_, err = a.GetToken(t.Context(), pair[0], pair[1])
+		is(t, err, authsvc.ErrNotFound)
 	}
 	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // and the failures spent nothing
 	ok(t, err)
 	same(t, got, link)
+}
+
+// tokenLook: the token is read as it would be taken, until it is taken or void.
+func tokenLook(t *testing.T, a authsvc.Adapter) {
+	expired := authsvc.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
+	ok(t, a.PutToken(t.Context(), expired, authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
+	ok(t, a.DeleteMail(t.Context(), "t1")) // sent
+	putLink(t, a, "ann@example.com", "t2")
+	putLink(t, a, "bob@example.com", "t3")
+	look := func(email, token string) (authsvc.VerificationToken, error) {
+		return a.GetToken(t.Context(), email, token)
+	}
+	seen, err := look("ann@example.com", "t1")
+	ok(t, err)
+	if seen.Expires.Location() != time.UTC {
+		t.Error("time is not in UTC")
+	}
+	nWin(t, race(workers, func(int) error { _, err := look("ann@example.com", "t1"); return err }), workers, nil)
+	taken, err := a.TakeToken(t.Context(), "ann@example.com", "t1") // looking spent nothing
+	ok(t, err)
+	same(t, seen, taken)
+	_, err = look("ann@example.com", "t1")
+	is(t, err, authsvc.ErrNotFound)
+	_, err = look("ann@example.com", "t2")
+	ok(t, err)
+	ok(t, a.VoidTokens(t.Context(), "ann@example.com"))
+	_, err = look("ann@example.com", "t2")
+	is(t, err, authsvc.ErrNotFound)
+	_, err = look("bob@example.com", "t3")
+	ok(t, err)
+	same(t, queued(t, a), []string{"t3"})
 }
 
 func tokenUnique(t *testing.T, a authsvc.Adapter) {

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"authsvc/internal/dev"
+	"authsvc/internal/test/chromium"
 	"authsvc/internal/test/freeport"
 )
 
@@ -104,4 +106,43 @@ func TestDevPages(t *testing.T) {
 	b.Click("form button")
 	b.Wait(`document.body.innerText.includes("The inbox is empty")`)
 	b.Quiet()
+}
+
+// TestDevScripts: what dev's pages do by themselves. The inbox shows a mail when it
+// comes, the mail's own link opens in the whole window, and snippets are copied.
+func TestDevScripts(t *testing.T) {
+	t.Parallel()
+	origin, _ := startDev(t)
+	b := newTab(t)
+	b.Open(origin + "/inbox")
+	b.Shows("The inbox is empty")
+	other := b.Sibling()
+	other.Open(origin + "/api/auth/signin?callbackUrl=%2F")
+	other.Fill("input[name=email]", "grace@example.com")
+	other.Click("#submitButton")
+	other.At(origin + "/api/auth/verify-request")
+	b.Wait(`document.readyState === "complete" && document.querySelector("iframe.mail")?.getBoundingClientRect().height > 100`)
+	openByKeyboard(b)
+	b.Shows("Signed in", "grace@example.com")
+	b.Click("pre[aria-label='Session object'] ~ .copy")
+	b.Wait(`["Copied", "Selected"].includes(document.querySelector("pre[aria-label='Session object'] ~ .copy").textContent)`)
+	b.Quiet()
+}
+
+// openByKeyboard opens the link in the frame of a mail. Keys that come before the
+// frame has painted are lost, so they are pressed until they have worked.
+func openByKeyboard(b *chromium.Tab) {
+	b.T.Helper()
+	for range 20 {
+		b.Script(`document.querySelector("a.primary").focus() ?? true`, new(bool))
+		b.Key("\t")
+		b.Key("\r")
+		for range 20 {
+			if time.Sleep(100 * time.Millisecond); !strings.Contains(b.URL(), "/inbox") {
+				b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
+				return
+			}
+		}
+	}
+	b.T.Fatal("the link in the mail does not open in the whole window")
 }

@@ -9,6 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/chromium"
+	"authsvc/provider"
 )
 
 // A state is a page of the engine as somebody meets it. reach brings a fresh
@@ -35,12 +36,30 @@ func states() []state {
 	return append(plainStates(),
 		state{name: "signin-marks", shows: []string{"Sign in with GitHub", "Sign in with Google"}, tune: wellKnown,
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
+		state{name: "signin-many", shows: []string{"Sign in with Email", "GitHub", "Microsoft Entra ID", "Amazon", "X"}, tune: many,
+			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
 		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
 		state{name: "signin-bad-address", shows: []string{"could not be sent"}, focus: banner, reach: badAddress},
+		state{name: "link-used", shows: []string{"You are signed in already", "grace@acme.test"},
+			reach: func(s *site, b *chromium.Tab) {
+				askForLink(s, b)
+				link := s.mailTo("grace@acme.test")
+				b.Open(link)
+				b.Open(link)
+			}},
+		state{name: "link-dead", shows: []string{"no longer valid", "Email me a new link"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				other := newTab(s.t)
+				askForLink(s, other)
+				link := s.mailTo("grace@acme.test")
+				other.Open(link)
+				b.Open(link)
+				b.At(s.base + "/error?error=Verification")
+			}},
 		state{name: "signin-not-linked", shows: []string{"same account you used originally"}, focus: banner, reach: notLinked},
-		state{name: "signin-denied-there", shows: []string{"You do not have permission"}, focus: banner, reach: cancelled},
+		state{name: "signin-denied-there", shows: []string{"You did not finish signing in", "Try again"}, reach: cancelled},
 		state{name: "signout", shows: []string{"Sign out of Acme", "ada@example.com", "Are you sure"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout") }},
 		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
@@ -52,7 +71,7 @@ func states() []state {
 				b.Click(".card form button")
 				b.Wait(`document.querySelector("[role=status]")`)
 			}},
-		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "outside the browser"}, reach: linkElsewhere},
+		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "go on in this browser"}, reach: linkElsewhere},
 		state{name: "confirm-signed-in", shows: []string{"grace@acme.test", "You are signed in here as ada@example.com"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); linkElsewhere(s, b) }},
 		state{name: "notice", shows: []string{"Your address is confirmed", "Removed", "Example ID"}, reach: firstProof},
@@ -83,7 +102,7 @@ func plainStates() []state {
 	list := []state{
 		at("signin", "/signin", "", "Sign in to Acme", "Sign in with Example ID", "Email me a link"),
 		at("signin-csrf", "/signin?csrf=true", banner, "open for too long"),
-		at("signin-required", "/signin?error=SessionRequired&callbackUrl=%2Fprivate", banner, "Please sign in to access this page"),
+		at("signin-required", "/signin?error=SessionRequired&callbackUrl=%2Fprivate", "", "Please sign in to access this page"),
 		at("signin-unknown-word", "/signin?error=NoSuchWord", banner, "Unable to sign in"),
 		at("verify-request-unknown", "/verify-request", "", "Check your email", "Enter your address again"),
 		at("error", "/error", banner, "Something went wrong", "Unable to sign in"),
@@ -106,7 +125,7 @@ func wrongPassword(s *site, b *chromium.Tab) {
 	b.Open(s.base + "/signin")
 	b.Fill("input[name=username]", "ada")
 	b.Fill("input[name=password]", "wrong")
-	b.Click("form[action$='/callback/credentials'] button")
+	b.Click("form[action$='/callback/credentials'] button:not(.reveal)")
 	b.At(s.base + "/signin?error=CredentialsSignin")
 }
 
@@ -198,6 +217,17 @@ func wellKnown(s *site, c *authsvc.Config) {
 	c.Providers = providers
 }
 
+// many adds the built-in providers that need nothing but a client, with their
+// marks.
+func many(_ *site, c *authsvc.Config) {
+	for _, e := range provider.All() {
+		p, err := e.New(authsvc.Client{ID: "app", Secret: clientSecret}, nil)
+		if err == nil && e.Protocol == "oauth2" && !e.NoClient && len(c.Providers) < 44 || e.ID == "microsoft-entra-id" || e.ID == "twitter" {
+			c.Providers = append(c.Providers, p)
+		}
+	}
+}
+
 // TestEveryPage meets every page in every state: axe, policies, origins, the
 // narrow screen, the focus.
 func TestEveryPage(t *testing.T) {
@@ -220,6 +250,52 @@ func TestEveryPage(t *testing.T) {
 			own := []string{s.origin, s.op.Issuer()}
 			inspect(t, b, st.name, own...)
 		})
+	}
+}
+
+// TestWaiting: the page after a request goes on by itself, or by a link without
+// scripts.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	requested(t, "Chromium")
+	for name, scripts := range map[string]bool{"scripts": true, "no scripts": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, b := newSite(t, nil), newTab(t)
+			b.Scripts(scripts)
+			walkWaiting(s, b, scripts)
+			b.Quiet()
+		})
+	}
+}
+
+// TestShowPassword: the button shows what is typed and is only there with
+// scripts; what is sent is a password field again.
+func TestShowPassword(t *testing.T) {
+	t.Parallel()
+	requested(t, "Chromium")
+	s, b := newSite(t, nil), newTab(t)
+	const field, kind = "input[name=password]", `document.querySelector("input[name=password]").type`
+	b.Open(s.base + "/signin")
+	b.Fill("input[name=username]", "ada")
+	b.Fill(field, "right")
+	for _, want := range []string{"text", "password", "text"} {
+		b.Click(".reveal")
+		if got := chromium.Eval[string](b, kind); got != want {
+			t.Errorf("the field is %s, want %s", got, want)
+		}
+	}
+	b.Shows("Hide password")
+	inspect(t, b, "signin-password-shown", s.origin)
+	if got := chromium.Eval[string](b, `(() => { const f = document.querySelector("input[name=password]").form;
+		f.addEventListener("submit", e => e.preventDefault()); f.requestSubmit(); return `+kind+` })()`); got != "password" {
+		t.Errorf("while it is sent the field is %s", got)
+	}
+	plain := newTab(t)
+	plain.Scripts(false)
+	plain.Open(s.base + "/signin")
+	if n := chromium.Eval[int](plain, `document.querySelectorAll(".reveal").length`); n != 0 {
+		t.Errorf("%d buttons without scripts", n)
 	}
 }
 

@@ -154,14 +154,36 @@ func walkConfirm(s *site, b *chromium.Tab, h hand) {
 	walkSignOut(s, b, h)
 }
 
+// walkWaiting leaves the page that says that a mail is under way open; it goes
+// on once the link was opened in another tab.
+func walkWaiting(s *site, b *chromium.Tab, scripts bool) {
+	s.t.Helper()
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dwaiting")
+	b.Fill("input[name=email]", "edith@acme.test")
+	b.Click("#submitButton")
+	b.At(s.base + "/verify-request")
+	b.Click(".links a") // too early
+	b.At(s.base + "/verify-request?provider=email&type=email&opened=true")
+	tab := b.Sibling()
+	tab.Open(s.mailTo("edith@acme.test"))
+	tab.At(s.origin + "/?from=waiting")
+	if !scripts {
+		b.Click(".links a")
+	}
+	b.At(s.origin + "/?from=waiting")
+	s.signedInAs(b, "edith@acme.test")
+}
+
 func walkPassword(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dpassword")
 	form := "form[action$='/callback/credentials'] "
 	for _, password := range []string{"wrong", "right"} {
-		h.enter(b, "input[name=username]", "ada")
+		if password == "wrong" {
+			h.enter(b, "input[name=username]", "ada")
+		} // it stays
 		h.enter(b, "input[name=password]", password)
-		h.press(b, form+"button")
+		h.press(b, form+"button:not(.reveal)")
 		if password == "wrong" {
 			b.At(s.base + "/signin?error=CredentialsSignin")
 			focused(s.t, b, banner)

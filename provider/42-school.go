@@ -30,6 +30,6 @@ func FortyTwo(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "image.link|image_url",
 		},
-		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "42", Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -66,7 +67,7 @@ func TestAllAtOnce(t *testing.T) {
 		}
 		for _, e := range provider.All() {
 			v := listed[e.ID]
-			if v["id"] != e.ID || v["name"] != e.Name || v["signinUrl"] != origin+"/api/auth/signin/"+e.ID || v["callbackUrl"] != origin+"/api/auth/callback/"+e.ID {
+			if v["id"] != e.ID || v["name"] != cmp.Or(e.Button, e.Name) || v["signinUrl"] != origin+"/api/auth/signin/"+e.ID || v["callbackUrl"] != origin+"/api/auth/callback/"+e.ID {
 				t.Errorf("%s: %v", e.ID, v)
 			}
 		}

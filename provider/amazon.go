@@ -4,7 +4,7 @@ import "authsvc"
 
 func amazonEntry() Entry {
 	return Entry{
-		ID: "amazon", Name: "Login with Amazon", Protocol: "oauth2", Email: EmailUnverified,
+		ID: "amazon", Name: "Login with Amazon", Button: "Amazon", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html",
 		New:  plain(Amazon),
 	}
@@ -16,7 +16,7 @@ func amazonEntry() Entry {
 // https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html
 func Amazon(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
-		ID: "amazon", Name: "Login with Amazon", Client: c,
+		ID: "amazon", Name: "Amazon", Client: c,
 		Endpoints: authsvc.Endpoints{
 			Authorization: "https://www.amazon.com/ap/oa",
 			Token:         "https://api.amazon.com/auth/o2/token",

@@ -66,7 +66,7 @@ func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
 			ClientSecret: secrets.sign,
 			UserInfo:     appleProfile,
 		},
-		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "apple", Background: "#000000", Text: "#ffffff"},
 	}, nil
 }
 

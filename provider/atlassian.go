@@ -29,6 +29,6 @@ func Atlassian(c authsvc.Client) *authsvc.OAuth {
 		Scope:               "read:me",
 		AuthorizationParams: map[string]string{"audience": "api.atlassian.com", "prompt": "consent"},
 		Fields:              authsvc.Fields{ID: "account_id", EmailVerified: never},
-		Style:               authsvc.Style{Background: "#ffffff", Text: "#0052cc"},
+		Style:               authsvc.Style{Logo: "atlassian", Background: "#ffffff", Text: "#0052cc"},
 	}
 }

@@ -24,6 +24,6 @@ func Auth0(c authsvc.Client, issuer string) *authsvc.OAuth {
 		ID: "auth0", Name: "Auth0", Client: c,
 		OpenID: true,
 		Issuer: withoutSlash(issuer) + "/",
-		Style:  authsvc.Style{Background: "#eb5424", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "auth0", Background: "#eb5424", Text: "#000000"},
 	}
 }

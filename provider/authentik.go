@@ -26,6 +26,6 @@ func Authentik(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: withoutSlash(issuer) + "/",
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#fd4b2d", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "authentik", Background: "#fd4b2d", Text: "#000000"},
 	}
 }

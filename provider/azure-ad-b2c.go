@@ -50,7 +50,7 @@ func AzureADB2C(c authsvc.Client, issuer, tenantID string) (*authsvc.OAuth, erro
 		},
 		Scope:  "openid offline_access " + c.ID,
 		Fields: authsvc.Fields{Name: "name|preferred_username", Email: "emails[0]", EmailVerified: never},
-		Style:  authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "microsoft", Background: "#0072c6", Text: "#ffffff"},
 	}, nil
 }
 

@@ -29,6 +29,6 @@ func BattleNet(c authsvc.Client, issuer string) *authsvc.OAuth {
 		Issuer: cmp.Or(issuer, "https://oauth.battle.net"),
 		Scope:  "openid",
 		Fields: authsvc.Fields{Name: "battle_tag|battletag", Email: never},
-		Style:  authsvc.Style{Background: "#148eff", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "battlenet", Background: "#148eff", Text: "#000000"},
 	}
 }

@@ -41,7 +41,7 @@ func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "emails.values[is_primary=true&is_confirmed=true].is_confirmed",
 			Image:         "links.avatar.href",
 		},
-		Style: authsvc.Style{Background: "#205081", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "bitbucket", Background: "#205081", Text: "#ffffff"},
 	}
 	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		profile, err := x.UserInfo(ctx)

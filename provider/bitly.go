@@ -27,6 +27,6 @@ func Bitly(c authsvc.Client) *authsvc.OAuth {
 			Email:         "emails[is_primary=true].email",
 			EmailVerified: "emails[is_primary=true].is_verified",
 		},
-		Style: authsvc.Style{Background: "#ee6123", Text: "#000000"},
+		Style: authsvc.Style{Logo: "bitly", Background: "#ee6123", Text: "#000000"},
 	}
 }

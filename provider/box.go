@@ -29,6 +29,6 @@ func Box(c authsvc.Client) *authsvc.OAuth {
 		Hooks: authsvc.Hooks{
 			UserInfo: activeUser("box", "status", "active"),
 		},
-		Style: authsvc.Style{Background: "#0075c9", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "box", Background: "#0075c9", Text: "#ffffff"},
 	}
 }

@@ -30,6 +30,6 @@ func ClickUp(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "user.profilePicture",
 		},
-		Style: authsvc.Style{Background: "#24292f", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "clickup", Background: "#24292f", Text: "#ffffff"},
 	}
 }

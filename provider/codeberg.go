@@ -18,6 +18,6 @@ func Codeberg(c authsvc.Client) *authsvc.OAuth {
 	o := Gitea(c, "https://codeberg.org")
 	o.ID, o.Name = "codeberg", "Codeberg"
 	o.Fields.EmailVerified = giteaVerified
-	o.Style = authsvc.Style{Background: "#2185d0", Text: "#000000"}
+	o.Style = authsvc.Style{Logo: "codeberg", Background: "#2185d0", Text: "#000000"}
 	return o
 }

@@ -43,7 +43,7 @@ func Deezer(c authsvc.Client) *authsvc.OAuth {
 			Auth: "query:access_token",
 		},
 		Fields: authsvc.Fields{ID: "id", Name: "name|{firstname} {lastname}", EmailVerified: never, Image: "picture"},
-		Style:  authsvc.Style{Background: "#a238ff", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "deezer", Background: "#a238ff", Text: "#ffffff"},
 	}
 	redeem := withCode("deezer", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return object(ctx, x, "deezer", authsvc.APIRequest{URL: o.Endpoints.Token, Form: url.Values{

@@ -34,6 +34,6 @@ func DigitalOcean(c authsvc.Client) *authsvc.OAuth {
 		Hooks: authsvc.Hooks{
 			UserInfo: activeUser("digitalocean", "account.status", "active"),
 		},
-		Style: authsvc.Style{Background: "#0080ff", Text: "#000000"},
+		Style: authsvc.Style{Logo: "digitalocean", Background: "#0080ff", Text: "#000000"},
 	}
 }

@@ -41,7 +41,7 @@ func Discord(c authsvc.Client) *authsvc.OAuth {
 		Hooks: authsvc.Hooks{
 			UserInfo: discordProfile,
 		},
-		Style: authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "discord", Background: "#5865f2", Text: "#ffffff"},
 	}
 }
 

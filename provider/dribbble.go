@@ -24,6 +24,6 @@ func Dribbble(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "public",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Name: "name|login", Email: never, Image: "avatar_url"},
-		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "dribbble", Background: "#000000", Text: "#ffffff"},
 	}
 }

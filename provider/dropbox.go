@@ -31,6 +31,6 @@ func Dropbox(c authsvc.Client) *authsvc.OAuth {
 			Method: "POST",
 		},
 		Fields: authsvc.Fields{ID: "account_id", Name: "name.display_name", Image: "profile_photo_url"},
-		Style:  authsvc.Style{Background: "#0061fe", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "dropbox", Background: "#0061fe", Text: "#ffffff"},
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/url"
-	"regexp"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 func facebookEntry() Entry {
@@ -53,7 +53,7 @@ func Facebook(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "picture.data.url",
 		},
-		Style: authsvc.Style{Background: "#006aff", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "facebook", Background: "#006aff", Text: "#ffffff"},
 	}
 	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return facebookProfile(ctx, x, o.Endpoints.UserInfo)
@@ -84,7 +84,7 @@ func facebookProfile(ctx context.Context, x *authsvc.Exchange, address string) (
 	return profile, nil
 }
 
-var graphVersion = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
+var graphVersion = lazyregexp.New(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
 
 func facebook(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	version := options["api_version"]

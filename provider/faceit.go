@@ -24,6 +24,6 @@ func FACEIT(c authsvc.Client) *authsvc.OAuth {
 		},
 		AuthorizationParams: map[string]string{"redirect_popup": "true"},
 		Fields:              authsvc.Fields{ID: "guid", Name: "name|nickname", EmailVerified: never},
-		Style:               authsvc.Style{Background: "#ff5500", Text: "#000000"},
+		Style:               authsvc.Style{Logo: "faceit", Background: "#ff5500", Text: "#000000"},
 	}
 }

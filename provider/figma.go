@@ -26,6 +26,6 @@ func Figma(c authsvc.Client) *authsvc.OAuth {
 		},
 		Scope:  "current_user:read",
 		Fields: authsvc.Fields{ID: "id", Name: "handle", EmailVerified: never, Image: "img_url"},
-		Style:  authsvc.Style{Background: "#ff7237", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "figma", Background: "#ff7237", Text: "#000000"},
 	}
 }

@@ -25,6 +25,6 @@ func Fly(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "read",
 		Fields:     authsvc.Fields{ID: "user_id|resource_owner_id", Name: "user_name"},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#8b5cf6", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "flyio", Background: "#8b5cf6", Text: "#000000"},
 	}
 }

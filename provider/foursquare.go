@@ -44,6 +44,6 @@ func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "{response.user.photo.prefix}original{response.user.photo.suffix}",
 		},
-		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "foursquare", Background: "#000000", Text: "#ffffff"},
 	}
 }

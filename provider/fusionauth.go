@@ -35,7 +35,7 @@ func FusionAuth(c authsvc.Client, issuer, tenantID string) *authsvc.OAuth {
 		Issuer: issuer,
 		Scope:  "openid offline_access email profile",
 		Fields: authsvc.Fields{Name: "name|preferred_username|{given_name} {middle_name} {family_name}", EmailVerified: never},
-		Style:  authsvc.Style{Background: "#f58320", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "fusionauth", Background: "#f58320", Text: "#000000"},
 	}
 	if tenantID != "" {
 		o.AuthorizationParams = map[string]string{"tenantId": tenantID}

@@ -9,7 +9,7 @@ import (
 
 func giteaEntry() Entry {
 	return Entry{
-		ID: "gitea", Name: "Gitea / Forgejo", Aliases: []string{"forgejo"}, Protocol: "oauth2", Email: EmailFiltered,
+		ID: "gitea", Name: "Gitea / Forgejo", Button: "Gitea", Aliases: []string{"forgejo"}, Protocol: "oauth2", Email: EmailFiltered,
 		Docs: "https://docs.gitea.com/development/oauth2-provider",
 		Options: []Option{
 			{Key: "base_url", Doc: "the address of the server, https://gitea.com if it is not given", Example: "https://git.example.com"},
@@ -31,7 +31,7 @@ func giteaEntry() Entry {
 func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
 	base := withoutSlash(cmp.Or(baseURL, giteaCom))
 	o := &authsvc.OAuth{
-		ID: "gitea", Name: "Gitea / Forgejo", Client: c,
+		ID: "gitea", Name: "Gitea", Client: c,
 		Endpoints: authsvc.Endpoints{
 			Authorization: base + "/login/oauth/authorize",
 			Token:         base + "/login/oauth/access_token",
@@ -45,7 +45,7 @@ func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "avatar_url",
 		},
-		Style: authsvc.Style{Background: "#609926", Text: "#000000"},
+		Style: authsvc.Style{Logo: "gitea", Background: "#609926", Text: "#000000"},
 	}
 	if base == giteaCom {
 		o.Fields.EmailVerified = giteaVerified

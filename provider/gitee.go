@@ -31,7 +31,7 @@ func Gitee(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "user_info emails",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Name: "name|login", Image: "avatar_url"},
-		Style:      authsvc.Style{Background: "#c71d23", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "gitee", Background: "#c71d23", Text: "#ffffff"},
 	}
 	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		profile, err := x.UserInfo(ctx)

@@ -46,7 +46,7 @@ func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
 			UserInfo: gitlabProfile,
 		},
 		Fields: authsvc.Fields{ID: "id", Name: "name|username", Image: "avatar_url"},
-		Style:  authsvc.Style{Background: "#fc6d26", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "gitlab", Background: "#fc6d26", Text: "#000000"},
 	}
 	if base != gitlabCom {
 		o.Fields.EmailVerified = never

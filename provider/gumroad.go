@@ -29,6 +29,6 @@ func Gumroad(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "user.profile_url",
 		},
-		Style: authsvc.Style{Background: "#ff90e8", Text: "#000000"},
+		Style: authsvc.Style{Logo: "gumroad", Background: "#ff90e8", Text: "#000000"},
 	}
 }

@@ -35,7 +35,7 @@ func HubSpot(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "oauth",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "user_id", Name: "user", Email: "user", EmailVerified: never, Image: never},
-		Style:      authsvc.Style{Background: "#ff7a59", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "hubspot", Background: "#ff7a59", Text: "#000000"},
 	}
 	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return hubSpotToken(ctx, o.Endpoints.UserInfo, x)

@@ -21,6 +21,6 @@ func HuggingFace(c authsvc.Client) *authsvc.OAuth {
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},
-		Style: authsvc.Style{Background: "#ffd21e", Text: "#000000"},
+		Style: authsvc.Style{Logo: "huggingface", Background: "#ffd21e", Text: "#000000"},
 	}
 }

@@ -28,6 +28,6 @@ func Hydra(c authsvc.Client, issuer string) *authsvc.OAuth {
 			AddClaims: true,
 		},
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#ffffff", Text: "#0f172a"},
+		Style:  authsvc.Style{Logo: "ory", Background: "#ffffff", Text: "#0f172a"},
 	}
 }

@@ -28,6 +28,6 @@ func Instagram(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "instagram_business_basic",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "user_id", Name: "name|username", Email: never, Image: "profile_picture_url"},
-		Style:      authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "instagram", Background: "#ff0069", Text: "#000000"},
 	}
 }

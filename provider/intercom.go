@@ -24,6 +24,6 @@ func Intercom(c authsvc.Client) *authsvc.OAuth {
 		},
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Image: "avatar.image_url"},
-		Style:      authsvc.Style{Background: "#286efa", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "intercom", Background: "#286efa", Text: "#000000"},
 	}
 }

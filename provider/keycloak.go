@@ -26,6 +26,6 @@ func Keycloak(c authsvc.Client, issuer string) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: withoutSlash(issuer),
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		Style:  authsvc.Style{Background: "#4d4d4d", Text: "#ffffff"},
 	}
 }

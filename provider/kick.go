@@ -31,6 +31,6 @@ func Kick(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "data[0].profile_picture",
 		},
-		Style: authsvc.Style{Background: "#53fc18", Text: "#000000"},
+		Style: authsvc.Style{Logo: "kick", Background: "#53fc18", Text: "#000000"},
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func larkEntry() Entry {
 	return Entry{
-		ID: "lark", Name: "Lark / Feishu", Aliases: []string{"feishu"}, Protocol: "oauth2", Email: EmailUnverified,
+		ID: "lark", Name: "Lark / Feishu", Button: "Lark", Aliases: []string{"feishu"}, Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info",
 		Options: []Option{
 			{Key: "domain", Doc: "feishu.cn (default) or larksuite.com", Example: "larksuite.com"},
@@ -31,7 +31,7 @@ func larkEntry() Entry {
 func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
 	domain = cmp.Or(domain, "feishu.cn")
 	o := &authsvc.OAuth{
-		ID: "lark", Name: "Lark / Feishu", Client: c,
+		ID: "lark", Name: "Lark", Client: c,
 		Endpoints: authsvc.Endpoints{
 			Authorization: "https://accounts." + domain + "/open-apis/authen/v1/authorize",
 			Token:         "https://open." + domain + "/open-apis/authen/v2/oauth/token",

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 func lastFMEntry() Entry {
@@ -49,7 +49,7 @@ func LastFM(c authsvc.Client) *authsvc.OAuth {
 			Email: never,
 			Image: `user.image[size=extralarge]."#text"`,
 		},
-		Style: authsvc.Style{Background: "#d51007", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "lastfm", Background: "#d51007", Text: "#ffffff"},
 	}
 	o.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return lastFMSession(ctx, o.Endpoints.Token, x)
@@ -67,7 +67,7 @@ func lastFMCallback(q url.Values) {
 	q.Del("response_type")
 }
 
-var lastFMToken = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+var lastFMToken = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 
 // lastFMSession redeems the token that came back. A session has no end.
 func lastFMSession(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {

@@ -28,6 +28,6 @@ func Line(c authsvc.Client) *authsvc.OAuth {
 		AuthMethod:  "client_secret_post",
 		SigningAlgs: []string{"HS256"},
 		Fields:      authsvc.Fields{EmailVerified: never},
-		Style:       authsvc.Style{Background: "#00c300", Text: "#000000"},
+		Style:       authsvc.Style{Logo: "line", Background: "#00c300", Text: "#000000"},
 	}
 }

@@ -49,7 +49,7 @@ func Linear(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "data.viewer.avatarUrl",
 		},
-		Style: authsvc.Style{Background: "#5e6ad2", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "linear", Background: "#5e6ad2", Text: "#ffffff"},
 	}
 }
 

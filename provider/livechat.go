@@ -23,6 +23,6 @@ func LiveChat(c authsvc.Client) *authsvc.OAuth {
 			UserInfo:      "https://accounts.livechat.com/v2/accounts/me",
 		},
 		Fields: authsvc.Fields{ID: "account_id", Image: "avatar_url"},
-		Style:  authsvc.Style{Background: "#ff5100", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "livechat", Background: "#ff5100", Text: "#000000"},
 	}
 }

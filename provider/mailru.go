@@ -30,6 +30,6 @@ func MailRu(c authsvc.Client) *authsvc.OAuth {
 		},
 		Fields:     authsvc.Fields{ID: "id", Name: "name|nickname", Image: "image"},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#005ff9", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "mailru", Background: "#005ff9", Text: "#ffffff"},
 	}
 }

@@ -28,6 +28,6 @@ func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {
 		},
 		Scope:  "read",
 		Fields: authsvc.Fields{ID: "id", Name: "display_name|username", Email: never, Image: "avatar_static|avatar"},
-		Style:  authsvc.Style{Background: "#6364ff", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "mastodon", Background: "#6364ff", Text: "#000000"},
 	}
 }

@@ -30,6 +30,6 @@ func Mattermost(c authsvc.Client, issuer string) *authsvc.OAuth {
 		},
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Name: "username|{first_name} {last_name}", EmailVerified: never},
-		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "mattermost", Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -60,7 +60,7 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 		Scope:           "openid profile email",
 		Fields:          authsvc.Fields{Name: "name", EmailVerified: never},
 		VerifiedText:    true, // xms_edov may be a text
-		Style:           authsvc.Style{Background: "#0072c6", Text: "#ffffff"},
+		Style:           authsvc.Style{Logo: "microsoft", Background: "#0072c6", Text: "#ffffff"},
 	}
 	authority := withoutSlash(cmp.Or(options.Authority, "https://login.microsoftonline.com"))
 	switch tenant := strings.ToLower(cmp.Or(options.TenantID, "common")); {

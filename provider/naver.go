@@ -41,7 +41,7 @@ func Naver(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "response.profile_image",
 		},
-		Style: authsvc.Style{Background: "#03c75a", Text: "#000000"},
+		Style: authsvc.Style{Logo: "naver", Background: "#03c75a", Text: "#000000"},
 	}
 	o.Hooks.ExchangeCode = withCode("naver", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return object(ctx, x, "naver", authsvc.APIRequest{URL: o.Endpoints.Token, Form: withState(x)})

@@ -24,6 +24,6 @@ func Netlify(c authsvc.Client) *authsvc.OAuth {
 		},
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_url"},
-		Style:      authsvc.Style{Background: "#32e6e2", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "netlify", Background: "#32e6e2", Text: "#000000"},
 	}
 }

@@ -35,6 +35,6 @@ func Nextcloud(c authsvc.Client, issuer string) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         base + "/avatar/{ocs.data.id}/512",
 		},
-		Style: authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		Style: authsvc.Style{Logo: "nextcloud", Background: "#ffffff", Text: "#000000"},
 	}
 }

@@ -37,6 +37,6 @@ func Notion(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "bot.owner.user.avatar_url",
 		},
-		Style: authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		Style: authsvc.Style{Logo: "notion", Background: "#ffffff", Text: "#000000"},
 	}
 }

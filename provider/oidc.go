@@ -4,7 +4,7 @@ import "authsvc"
 
 func oidcEntry() Entry {
 	return Entry{
-		ID: "oidc", Name: "Generic OpenID Connect", Protocol: "oidc", Email: EmailIssuer,
+		ID: "oidc", Name: "Generic OpenID Connect", Button: "OpenID Connect", Protocol: "oidc", Email: EmailIssuer,
 		Docs:    "https://openid.net/specs/openid-connect-core-1_0.html",
 		Options: issuerOption("https://id.example.com"),
 		Notes: []string{
@@ -23,10 +23,10 @@ func oidcEntry() Entry {
 // https://openid.net/specs/openid-connect-core-1_0.html
 func OIDC(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
-		ID: "oidc", Name: "Generic OpenID Connect", Client: c,
+		ID: "oidc", Name: "OpenID Connect", Client: c,
 		OpenID: true,
 		Issuer: issuer,
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#f78c40", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "openid", Background: "#f78c40", Text: "#000000"},
 	}
 }

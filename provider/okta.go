@@ -29,6 +29,6 @@ func Okta(c authsvc.Client, issuer string) *authsvc.OAuth {
 			AddClaims: true,
 		},
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "okta", Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -30,6 +30,6 @@ func Patreon(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: "data.attributes.is_email_verified",
 			Image:         "data.attributes.image_url",
 		},
-		Style: authsvc.Style{Background: "#e85b46", Text: "#000000"},
+		Style: authsvc.Style{Logo: "patreon", Background: "#e85b46", Text: "#000000"},
 	}
 }

@@ -33,6 +33,6 @@ func PayPal(c authsvc.Client) *authsvc.OAuth {
 			Email:         "emails[primary=true].value",
 			EmailVerified: "emails[primary=true].confirmed",
 		},
-		Style: authsvc.Style{Background: "#003087", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "paypal", Background: "#003087", Text: "#ffffff"},
 	}
 }

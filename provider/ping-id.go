@@ -4,7 +4,7 @@ import "authsvc"
 
 func pingIDEntry() Entry {
 	return Entry{
-		ID: "ping-id", Name: "Ping Identity (PingOne)", Protocol: "oidc", Email: EmailIssuer,
+		ID: "ping-id", Name: "Ping Identity (PingOne)", Button: "PingOne", Protocol: "oidc", Email: EmailIssuer,
 		Docs:    "https://docs.pingidentity.com/pingone/",
 		Options: issuerOption("https://auth.pingone.eu/30663132-6464-6665-3032-326466613934/as"),
 		Notes: []string{
@@ -22,7 +22,7 @@ func pingIDEntry() Entry {
 // https://docs.pingidentity.com/pingone/
 func PingID(c authsvc.Client, issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{
-		ID: "ping-id", Name: "Ping Identity (PingOne)", Client: c,
+		ID: "ping-id", Name: "PingOne", Client: c,
 		OpenID: true,
 		Issuer: withoutSlash(issuer),
 		UserInfo: authsvc.UserInfo{

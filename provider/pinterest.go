@@ -28,6 +28,6 @@ func Pinterest(c authsvc.Client) *authsvc.OAuth {
 		},
 		Scope:  "user_accounts:read",
 		Fields: authsvc.Fields{ID: "id", Name: "username", Email: never, Image: "profile_image"},
-		Style:  authsvc.Style{Background: "#bd081c", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "pinterest", Background: "#bd081c", Text: "#ffffff"},
 	}
 }

@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 type Entry struct {
 	ID       string   // default id, part of routes and stored accounts
 	Name     string   // for people
+	Button   string   // what the constructor calls it, to follow "Sign in with"; empty: Name
 	Aliases  []string // other ids that Lookup understands
 	Protocol string   // oidc, oauth2, oauth1, openid2 or custom, the provider's own
 	Email    string   // what an address is worth: see the Email constants
@@ -63,9 +65,27 @@ func (e *OptionError) Error() string { return e.Key + " " + e.Problem + "; " + e
 func All() []Entry {
 	var all []Entry
 	for _, entry := range entries() {
-		all = append(all, entry())
+		e := entry()
+		e.New = e.explain(e.New)
+		all = append(all, e)
 	}
 	return all
+}
+
+// explain adds to New what a missing option is.
+func (e Entry) explain(made func(authsvc.Client, map[string]string) (authsvc.Provider, error)) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
+	return func(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
+		p, err := made(c, options)
+		var wrong *OptionError
+		if errors.As(err, &wrong) && wrong.Fix == required {
+			for _, o := range e.Options {
+				if o.Key == wrong.Key {
+					return nil, &OptionError{Key: o.Key, Problem: wrong.Problem, Fix: "give " + o.Doc}
+				}
+			}
+		}
+		return p, err
+	}
 }
 
 // Lookup returns the entry of an id or alias, and whether there is one.
@@ -97,8 +117,11 @@ func withOption(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(
 	}
 }
 
+// required is how to mend an option that is missing, where nobody says what it is.
+const required = "give it, as there is no default"
+
 func missing(key string) error {
-	return &OptionError{Key: key, Problem: "is missing", Fix: "`authsvc providers --json` says what it is"}
+	return &OptionError{Key: key, Problem: "is missing", Fix: required}
 }
 
 // withDefault adapts a constructor that takes one option, "" for its default.

@@ -23,6 +23,6 @@ func Railway(c authsvc.Client) *authsvc.OAuth {
 			AddClaims: true,
 		},
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#0b0d0e", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "railway", Background: "#0b0d0e", Text: "#ffffff"},
 	}
 }

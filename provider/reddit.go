@@ -45,7 +45,7 @@ func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
 			UserInfo: redditMe,
 		},
 		Fields: authsvc.Fields{ID: "id", Name: "name", Email: never, Image: "icon_img|snoovatar_img"},
-		Style:  authsvc.Style{Background: "#ff4500", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "reddit", Background: "#ff4500", Text: "#000000"},
 	}
 }
 

@@ -24,6 +24,6 @@ func Roblox(c authsvc.Client) *authsvc.OAuth {
 			AddClaims: true,
 		},
 		Fields: authsvc.Fields{Email: never},
-		Style:  authsvc.Style{Background: "#5865f2", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "roblox", Background: "#5865f2", Text: "#ffffff"},
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 func shopifyEntry() Entry {
@@ -56,7 +56,7 @@ func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
 			ConformTokens: shopifyAnswer,
 		},
 		Fields: authsvc.Fields{ID: "shop.id", Name: "shop.name", Email: "shop.email", EmailVerified: never, Image: never},
-		Style:  authsvc.Style{Background: "#95bf47", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "shopify", Background: "#95bf47", Text: "#000000"},
 	}
 	o.Hooks.ExchangeCode = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		if err := shopifyCallback(host, x); err != nil {
@@ -112,8 +112,8 @@ func shopifyAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
 
 var (
 	// shopName is the form of a shop's name, which becomes part of a host name.
-	shopName    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-	shopVersion = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}|unstable)$`)
+	shopName    = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	shopVersion = lazyregexp.New(`^([0-9]{4}-[0-9]{2}|unstable)$`)
 )
 
 func shopify(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {

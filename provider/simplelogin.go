@@ -23,6 +23,6 @@ func SimpleLogin(c authsvc.Client) *authsvc.OAuth {
 			AddClaims: true,
 		},
 		Fields: authsvc.Fields{Image: "avatar_url"},
-		Style:  authsvc.Style{Background: "#e3156a", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "simplelogin", Background: "#e3156a", Text: "#ffffff"},
 	}
 }

@@ -30,6 +30,6 @@ func Snapchat(c authsvc.Client) *authsvc.OAuth {
 			Image: "data.me.bitmoji.avatar",
 		},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#fffc00", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "snapchat", Background: "#fffc00", Text: "#000000"},
 	}
 }

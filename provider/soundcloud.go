@@ -26,6 +26,6 @@ func SoundCloud(c authsvc.Client) *authsvc.OAuth {
 			Auth: "header:Authorization OAuth",
 		},
 		Fields: authsvc.Fields{ID: "id", Name: "full_name|username", Email: never, Image: "avatar_url"},
-		Style:  authsvc.Style{Background: "#ff5500", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "soundcloud", Background: "#ff5500", Text: "#000000"},
 	}
 }

@@ -28,6 +28,6 @@ func Spotify(c authsvc.Client) *authsvc.OAuth {
 		},
 		Scope:  "user-read-email",
 		Fields: authsvc.Fields{ID: "id", Name: "display_name|id", EmailVerified: never, Image: "images[0].url"},
-		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "spotify", Background: "#000000", Text: "#ffffff"},
 	}
 }

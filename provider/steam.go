@@ -51,7 +51,7 @@ func Steam(apiKey string) *authsvc.OpenID2 {
 			Email: never,
 			Image: "response.players[0].avatarfull",
 		},
-		Style: authsvc.Style{Background: "#171a21", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "steam", Background: "#171a21", Text: "#ffffff"},
 	}
 }
 

@@ -25,6 +25,6 @@ func Strava(c authsvc.Client) *authsvc.OAuth {
 		AuthorizationParams: map[string]string{"approval_prompt": "auto"},
 		AuthMethod:          "client_secret_post",
 		Fields:              authsvc.Fields{ID: "id", Name: "{firstname} {lastname}|username", Email: never, Image: "profile"},
-		Style:               authsvc.Style{Background: "#fc4c02", Text: "#000000"},
+		Style:               authsvc.Style{Logo: "strava", Background: "#fc4c02", Text: "#000000"},
 	}
 }

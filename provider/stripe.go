@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 func stripeEntry() Entry {
 	return Entry{
-		ID: "stripe", Name: "Stripe Connect", Protocol: "oauth2", Email: EmailUnverified,
+		ID: "stripe", Name: "Stripe Connect", Button: "Stripe", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://docs.stripe.com/connect/oauth-reference",
 		Notes: []string{
 			"The client secret is the secret API key of the platform.",
@@ -29,7 +29,7 @@ func stripeEntry() Entry {
 // https://docs.stripe.com/connect/oauth-reference
 func Stripe(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
-		ID: "stripe", Name: "Stripe Connect", Client: c,
+		ID: "stripe", Name: "Stripe", Client: c,
 		Endpoints: authsvc.Endpoints{
 			Authorization: "https://connect.stripe.com/oauth/authorize",
 			Token:         "https://connect.stripe.com/oauth/token",
@@ -45,7 +45,7 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "business_logo",
 		},
-		Style: authsvc.Style{Background: "#635bff", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "stripe", Background: "#635bff", Text: "#ffffff"},
 	}
 	o.Hooks.UserInfo = func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return stripeAccount(ctx, o.Endpoints.UserInfo, x)
@@ -54,7 +54,7 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 }
 
 // stripeID is the form of an account id, which becomes part of a path.
-var stripeID = regexp.MustCompile(`^acct_[A-Za-z0-9]+$`)
+var stripeID = lazyregexp.New(`^acct_[A-Za-z0-9]+$`)
 
 // stripeAccount fetches the account that the token is for.
 func stripeAccount(ctx context.Context, accounts string, x *authsvc.Exchange) (authsvc.Profile, error) {

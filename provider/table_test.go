@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/url"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"authsvc"
 	"authsvc/provider"
@@ -30,7 +31,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("an id is twice in the table: %v", table)
 	}
 	for _, pattern := range []string{"*.go", "testdata/*.json"} {
-		if diff := cmp.Diff(table, names(t, pattern)); diff != "" {
+		if diff := gocmp.Diff(table, names(t, pattern)); diff != "" {
 			t.Errorf("table and %s (-table +files):\n%s", pattern, diff)
 		}
 	}
@@ -76,10 +77,10 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		if o, ok := p.(*authsvc.OAuth); ok {
-			if o.ID != e.ID || o.Name != e.Name || o.Client.ID != "client" || o.Client.Secret != "secret" && !e.NoSecret || o.OpenID != (e.Protocol == "oidc") {
+			if o.ID != e.ID || o.Name != cmp.Or(e.Button, e.Name) || o.Client.ID != "client" || o.Client.Secret != "secret" && !e.NoSecret || o.OpenID != (e.Protocol == "oidc") {
 				t.Errorf("%s: the constructor and the table disagree", e.ID)
 			}
-			if !colour.MatchString(o.Style.Background) || !colour.MatchString(o.Style.Text) || o.Style.Logo != "" && o.Style.Logo != e.ID {
+			if !colour.MatchString(o.Style.Background) || !colour.MatchString(o.Style.Text) || o.Style.Logo != "" && o.Style.Logo != cmp.Or(otherMarks[e.ID], e.ID) {
 				t.Errorf("%s: style %+v", e.ID, o.Style)
 			}
 		}
@@ -96,6 +97,12 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// otherMarks are marks whose name is not the provider's id.
+var otherMarks = map[string]string{
+	"42-school": "42", "azure-ad": "microsoft", "azure-ad-b2c": "microsoft", "click-up": "clickup", "fly": "flyio", "hydra": "ory",
+	"microsoft-entra-id": "microsoft", "oidc": "openid", "twitter": "x", "vercel-marketplace": "vercel",
 }
 
 // checkOther is TestTable for what is no OAuth 2.0.
@@ -120,7 +127,7 @@ func checkOther(t *testing.T, e provider.Entry, p authsvc.Provider) {
 			t.Errorf("%s: protocol %s", e.ID, e.Protocol)
 		}
 	}
-	if id != e.ID || name != e.Name || !colour.MatchString(style.Background) || !colour.MatchString(style.Text) {
+	if id != e.ID || name != cmp.Or(e.Button, e.Name) || !colour.MatchString(style.Background) || !colour.MatchString(style.Text) {
 		t.Errorf("%s: the constructor and the table disagree", e.ID)
 	}
 }
@@ -145,6 +152,9 @@ func TestOptions(t *testing.T) {
 			var wrong *provider.OptionError
 			if o.Required && (!errors.As(err, &wrong) || wrong.Key != o.Key || wrong.Problem == "" || wrong.Fix == "") {
 				t.Errorf("%s without %s: %v", e.ID, o.Key, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "authsvc ") || wrong != nil && wrong.Problem == "is missing" && !strings.Contains(wrong.Fix, o.Doc) && e.ID != "workos") {
+				t.Errorf("%s without %s: %q does not say what it is, or names a command that embedders lack", e.ID, o.Key, err)
 			}
 		}
 		if _, err := e.New(client, examples(e, true)); err != nil {

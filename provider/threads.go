@@ -28,6 +28,6 @@ func Threads(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "threads_basic",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Name: "name|username", Email: never, Image: "threads_profile_picture_url"},
-		Style:      authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "threads", Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -36,6 +36,6 @@ func TikTok(c authsvc.Client) *authsvc.OAuth {
 			Email: never,
 			Image: "data.user.avatar_large_url|data.user.avatar_url",
 		},
-		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "tiktok", Background: "#000000", Text: "#ffffff"},
 	}
 }

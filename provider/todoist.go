@@ -25,6 +25,6 @@ func Todoist(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "data:read",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "id", Name: "full_name", EmailVerified: never, Image: "avatar_big"},
-		Style:      authsvc.Style{Background: "#e44332", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "todoist", Background: "#e44332", Text: "#000000"},
 	}
 }

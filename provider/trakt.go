@@ -38,6 +38,6 @@ func Trakt(c authsvc.Client) *authsvc.OAuth {
 			Email: never,
 			Image: "user.images.avatar.full",
 		},
-		Style: authsvc.Style{Background: "#ed2224", Text: "#000000"},
+		Style: authsvc.Style{Logo: "trakt", Background: "#ed2224", Text: "#000000"},
 	}
 }

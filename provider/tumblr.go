@@ -29,6 +29,6 @@ func Tumblr(c authsvc.Client) *authsvc.OAuth {
 			Email: never,
 			Image: "response.user.blogs[primary=true].avatar[0].url",
 		},
-		Style: authsvc.Style{Background: "#36465d", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "tumblr", Background: "#36465d", Text: "#ffffff"},
 	}
 }

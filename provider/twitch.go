@@ -26,6 +26,6 @@ func Twitch(c authsvc.Client) *authsvc.OAuth {
 		AuthMethod: "client_secret_post",
 		NoPKCE:     true,
 		Fields:     authsvc.Fields{Name: "preferred_username"},
-		Style:      authsvc.Style{Background: "#65459b", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "twitch", Background: "#65459b", Text: "#ffffff"},
 	}
 }

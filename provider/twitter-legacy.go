@@ -2,17 +2,17 @@ package provider
 
 import (
 	"context"
-	"regexp"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 // smallImage ends the address of the 48 pixel variant of a picture.
-var smallImage = regexp.MustCompile(`_normal(\.[a-z]+)$`)
+var smallImage = lazyregexp.New(`_normal(\.[a-z]+)$`)
 
 func twitterLegacyEntry() Entry {
 	return Entry{
-		ID: "twitter-legacy", Name: "X (Twitter) OAuth 1.0a", Aliases: []string{"twitterv2"}, Protocol: "oauth1", Email: EmailImplied,
+		ID: "twitter-legacy", Name: "X (Twitter) OAuth 1.0a", Button: "X", Aliases: []string{"twitterv2"}, Protocol: "oauth1", Email: EmailImplied,
 		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens",
 		Notes: []string{
 			"This is what NextAuth.js v4 calls twitter: to keep its accounts, write {id: twitter, type: twitter-legacy}.",
@@ -30,7 +30,7 @@ func twitterLegacyEntry() Entry {
 // https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens
 func TwitterLegacy(c authsvc.Client) *authsvc.OAuth1 {
 	return &authsvc.OAuth1{
-		ID: "twitter-legacy", Name: "X (Twitter) OAuth 1.0a", Client: c,
+		ID: "twitter-legacy", Name: "X", Client: c,
 		RequestTokenURL:  "https://api.twitter.com/oauth/request_token",
 		AuthorizationURL: "https://api.twitter.com/oauth/authenticate",
 		AccessTokenURL:   "https://api.twitter.com/oauth/access_token",
@@ -44,6 +44,6 @@ func TwitterLegacy(c authsvc.Client) *authsvc.OAuth1 {
 		},
 		Fields:     authsvc.Fields{ID: "id_str", Name: "name|screen_name", Image: "profile_image_url_https"},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#1da1f2", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "x", Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -4,7 +4,7 @@ import "authsvc"
 
 func twitterEntry() Entry {
 	return Entry{
-		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Aliases: []string{"x"}, Protocol: "oauth2", Email: EmailImplied,
+		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Button: "X", Aliases: []string{"x"}, Protocol: "oauth2", Email: EmailImplied,
 		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token",
 		Notes: []string{
 			"For the address, switch on \"Request email from users\" in the app.",
@@ -20,7 +20,7 @@ func twitterEntry() Entry {
 // https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token
 func Twitter(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
-		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Client: c,
+		ID: "twitter", Name: "X", Client: c,
 		Endpoints: authsvc.Endpoints{
 			Authorization: "https://x.com/i/oauth2/authorize",
 			Token:         "https://api.x.com/2/oauth2/token",
@@ -35,6 +35,6 @@ func Twitter(c authsvc.Client) *authsvc.OAuth {
 			Image: "data.profile_image_url",
 		},
 		TrustEmail: true,
-		Style:      authsvc.Style{Background: "#1da1f2", Text: "#000000"},
+		Style:      authsvc.Style{Logo: "x", Background: "#000000", Text: "#ffffff"},
 	}
 }

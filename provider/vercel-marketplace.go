@@ -27,6 +27,6 @@ func VercelMarketplace(c authsvc.Client) *authsvc.OAuth {
 			Token:         "https://api.vercel.com/oauth/v2/accessToken",
 		},
 		Fields: authsvc.Fields{EmailVerified: never},
-		Style:  authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style:  authsvc.Style{Logo: "vercel", Background: "#000000", Text: "#ffffff"},
 	}
 }

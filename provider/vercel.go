@@ -22,6 +22,6 @@ func Vercel(c authsvc.Client) *authsvc.OAuth {
 		UserInfo: authsvc.UserInfo{
 			AddClaims: true,
 		},
-		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "vercel", Background: "#000000", Text: "#ffffff"},
 	}
 }

@@ -43,7 +43,7 @@ func VK(c authsvc.Client) *authsvc.OAuth {
 			EmailVerified: never,
 			Image:         "user.avatar",
 		},
-		Style: authsvc.Style{Background: "#0077ff", Text: "#000000"},
+		Style: authsvc.Style{Logo: "vk", Background: "#0077ff", Text: "#000000"},
 	}
 	o.Hooks.ExchangeCode = withCode("vk", func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		return vkTokens(ctx, o.Endpoints.Token, x)

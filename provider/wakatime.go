@@ -39,7 +39,7 @@ func WakaTime(c authsvc.Client) *authsvc.OAuth {
 		Hooks: authsvc.Hooks{
 			UserInfo: wakatimeProfile,
 		},
-		Style: authsvc.Style{Background: "#000000", Text: "#ffffff"},
+		Style: authsvc.Style{Logo: "wakatime", Background: "#000000", Text: "#ffffff"},
 	}
 }
 

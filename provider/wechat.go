@@ -48,7 +48,7 @@ func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
 			ConformTokens: weChatAnswer,
 		},
 		Fields: authsvc.Fields{ID: "unionid", Name: "nickname", Email: never, Image: "headimgurl"},
-		Style:  authsvc.Style{Background: "#ffffff", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "wechat", Background: "#07c160", Text: "#000000"},
 	}
 	if platform == "official_account" {
 		o.Endpoints.Authorization, o.Scope = "https://open.weixin.qq.com/connect/oauth2/authorize", "snsapi_userinfo"

@@ -25,6 +25,6 @@ func WordPress(c authsvc.Client) *authsvc.OAuth {
 		Scope:      "auth",
 		AuthMethod: "client_secret_post",
 		Fields:     authsvc.Fields{ID: "ID", Name: "display_name|username", Image: "avatar_URL"},
-		Style:      authsvc.Style{Background: "#21759b", Text: "#ffffff"},
+		Style:      authsvc.Style{Logo: "wordpress", Background: "#21759b", Text: "#ffffff"},
 	}
 }

@@ -20,6 +20,6 @@ func Xero(c authsvc.Client) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: "https://identity.xero.com",
 		Fields: authsvc.Fields{ID: "xero_userid", Name: "name|{given_name} {family_name}", EmailVerified: never},
-		Style:  authsvc.Style{Background: "#13b5ea", Text: "#000000"},
+		Style:  authsvc.Style{Logo: "xero", Background: "#13b5ea", Text: "#000000"},
 	}
 }

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/idp"
+	"authsvc/internal/pages"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
 )
@@ -20,9 +23,13 @@ const polyglot = "jaVasCript:/*-/*`/*\\`/*'/*\"/**/(/* */oNcliCk=window.hit=1 )/
 // clean fails if the page holds anything of an injection that is not text.
 func clean(t *T, b *chromium.Tab, where string) {
 	t.Helper()
+	own, err := json.Marshal(slices.Collect(maps.Values(pages.Scripts())))
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := chromium.Eval[[]string](b, `document.contentType !== "text/html" ? [] : [
 		...[window.hit].filter(Boolean).map(() => "it ran"),
-		...[...document.querySelectorAll("*")].filter((e) => e.tagName === "SCRIPT" || e.tagName === "STYLE" ||
+		...[...document.querySelectorAll("*")].filter((e) => e.tagName === "SCRIPT" && (e.src || !`+string(own)+`.includes(e.textContent)) || e.tagName === "STYLE" ||
 			(e.tagName === "IMG" && e.getAttribute("src") === "x") ||
 			[...e.attributes].some((a) => a.name.startsWith("on") || a.name === "style" ||
 				["href", "src", "action", "formaction"].includes(a.name) && !/^(https?:|\/|data:image|#)/i.test(a.value)))

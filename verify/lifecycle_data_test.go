@@ -35,7 +35,7 @@ func lifecycle08(t *T) {
 		}
 		s := storeAt(t, env)
 		p := process.Prepare(t, near.YAML(""), env...)
-		if out, code := p.Command("migrate", "down"); code != 0 {
+		if out, code := p.Command("migrate", "down", "--yes"); code != 0 {
 			t.Fatalf("migrate down: %d %s", code, out)
 		}
 		before := lifecycleSum(t, storage)

@@ -90,7 +90,7 @@ func lifecycle05(t *T) {
 		env := kind.Env(t, t.TempDir())
 		for _, from := range []string{"empty", "N-1"} {
 			if from == "N-1" {
-				if out, code := process.Prepare(t, near.YAML(""), env...).Command("migrate", "down"); code != 0 {
+				if out, code := process.Prepare(t, near.YAML(""), env...).Command("migrate", "down", "--yes"); code != 0 {
 					t.Fatalf("migrate down: %d %s", code, out)
 				}
 			}
@@ -278,7 +278,7 @@ func lifecycle07(t *T) {
 		twin := process.Serve(t, near.YAML(""), env...)
 		twin.Kill()
 		lifecycleNewer(t, env)
-		for _, args := range [][]string{{"serve"}, {"migrate", "up"}, {"migrate", "down"}} {
+		for _, args := range [][]string{{"serve"}, {"migrate", "up"}, {"migrate", "down", "--yes"}} {
 			p := process.Prepare(t, near.YAML(""), env...)
 			var out string
 			code := 1

@@ -10,5 +10,7 @@ import (
 
 func TestAdapter(t *testing.T) {
 	t.Parallel()
+	// docs: a store
 	adaptertest.Run(t, func(*testing.T) authsvc.Adapter { return memory.New() })
+	// docs
 }

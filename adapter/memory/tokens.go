@@ -36,15 +36,30 @@ func (a *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 	})
 }
 
+// GetToken implements [authsvc.Adapter].
+func (a *Store) GetToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
+	err = a.do(ctx, func() error {
+		t, err = a.token(identifier, token)
+		return err
+	})
+	return t, err
+}
+
+func (a *Store) token(identifier, token string) (authsvc.VerificationToken, error) {
+	t, ok := a.tokens[token]
+	if !ok || t.Identifier != identifier {
+		return authsvc.VerificationToken{}, authsvc.ErrNotFound
+	}
+	return t, nil
+}
+
 // TakeToken implements [authsvc.Adapter].
 func (a *Store) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
 	err = a.do(ctx, func() error {
-		found, ok := a.tokens[token]
-		if !ok || found.Identifier != identifier {
-			return authsvc.ErrNotFound
+		if t, err = a.token(identifier, token); err != nil {
+			return err
 		}
 		delete(a.tokens, token)
-		t = found
 		return nil
 	})
 	return t, err

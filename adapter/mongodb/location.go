@@ -46,6 +46,15 @@ func connect(location string) (_ *mongo.Client, database string, limit time.Dura
 	return client, database, limit, nil
 }
 
+// CheckURL says what Open would not accept in a URL, but for its parameters. It
+// makes no connection and looks up no name.
+func CheckURL(url string) error {
+	if _, _, err := parse(url); err != nil {
+		return fmt.Errorf("mongodb: %w", err)
+	}
+	return nil
+}
+
 // parse takes the database out of a URL, and what must not be shown. The
 // driver's own parser is not asked first: its errors quote the URL.
 func parse(location string) (database string, secrets []string, err error) {

@@ -17,12 +17,14 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
+	"authsvc/internal/test/servertest"
 )
 
 // server is the URL of a server to test with, without a database. A server
 // that was named must answer.
 func server(t testing.TB) string {
 	t.Helper()
+	servertest.NotShort(t)
 	for _, name := range []string{"AUTHSVC_TEST_MONGODB_URL", "AUTHSVC_TEST_FERRETDB_URL"} {
 		location := os.Getenv(name)
 		if location == "" {

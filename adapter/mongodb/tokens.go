@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
@@ -121,10 +122,19 @@ func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
 	return free[rand.IntN(len(free))], nil
 }
 
+// GetToken implements [authsvc.Adapter].
+func (s *Store) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return s.readLink(ctx, "get token", s.first, identifier, token)
+}
+
 // TakeToken implements [authsvc.Adapter].
-func (s *Store) TakeToken(ctx context.Context, identifier, token string) (t authsvc.VerificationToken, err error) {
-	err = s.do(ctx, "take token", func(ctx context.Context) error {
-		d, err := s.take(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
+func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return s.readLink(ctx, "take token", s.take, identifier, token)
+}
+
+func (s *Store) readLink(ctx context.Context, what string, read func(context.Context, *mongo.Collection, bson.D) (document, error), identifier, token string) (t authsvc.VerificationToken, err error) {
+	err = s.do(ctx, what, func(ctx context.Context) error {
+		d, err := read(ctx, s.links(), by(s.names.of("VerificationToken.identifier"), identifier,
 			bson.E{Key: s.names.of("VerificationToken.token"), Value: token}))
 		if err == nil {
 			t = authsvc.VerificationToken{Identifier: identifier, Token: token, Expires: d.instant(s.names.of("VerificationToken.expires"))}

@@ -23,6 +23,7 @@ const (
 	errShutdown            = 1053
 	errKeyName             = 1061
 	errDuplicate           = 1062
+	errNoSuchTable         = 1146
 	errSnapshot            = 1020 // MariaDB: changed since the snapshot
 	errTooManyOfUser       = 1203
 	errLockWait            = 1205

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { sqltest.Main(m, testDatabase) }
 func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
 	fresh := template(t, Options{}, "")
-	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-		return opened(t, fresh(t), Options{}, sqladapter.TestHooks{Connector: wrap})
+	sqlfault.Run(t, func(t *testing.T, fault *sqlfault.Switch) sqlfault.Store {
+		return opened(t, fresh(t), Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
 	})
 }
 

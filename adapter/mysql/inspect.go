@@ -60,7 +60,7 @@ var catalog = sqlschema.Catalog{
 		AND r.CONSTRAINT_SCHEMA = DATABASE() AND r.TABLE_NAME = ?`,
 }
 
-func scanColumn(rows *sql.Rows) (sqlschema.Column, error) {
+func scanColumn(rows sqlschema.Row) (sqlschema.Column, error) {
 	var c sqlschema.Column
 	var kind, charset, collation string
 	var length uint64

@@ -37,7 +37,7 @@ func (s *Store) tables() *sqlschema.Database {
 		KeyType: func(context.Context, sqlschema.Querier) (string, error) { return s.server.keyType(), nil },
 		Inspect: inspect, FoldNames: true, FoldText: true, Dialect: database.DialectMySQL, PingTimeout: sqlschema.PingTimeout,
 		Versions: func(base database.Store) database.Store { return versions{base} },
-		NewLock:  lock.NewMySQLTableLocker, LostRace: lostRace,
+		NewLock:  lock.NewMySQLTableLocker, LostRace: lostRace, NoSuchTable: is(errNoSuchTable), Commits: true,
 	}
 }
 
@@ -45,6 +45,12 @@ func (s *Store) tables() *sqlschema.Database {
 // finished the statement of a process that was killed.
 func lostRace(err error) bool {
 	return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err)
+}
+
+// Statements calls show with every statement that Migrate would execute to bring
+// the schema up to date, and changes nothing.
+func (s *Store) Statements(ctx context.Context, show func(m Migration, statement string)) error {
+	return s.schema.Statements(ctx, show)
 }
 
 // Status reports which migrations were applied. It writes nothing.

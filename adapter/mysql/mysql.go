@@ -70,7 +70,7 @@ var (
 //	                         is the default for 127.0.0.0/8, ::1 and localhost
 //	tls_ca                   file with the authorities in PEM form; default: the system's
 //	timeout                  of connecting; default 5s
-//	pool_max_conns           connections at once; default 20
+//	pool_max_conns           connections at once; default 10
 //	pool_max_conn_idle_time  after which an idle one is closed; default 5m
 //	pool_max_conn_lifetime   after which any is closed; default 1h
 //
@@ -101,14 +101,12 @@ func open(ctx context.Context, url string, o Options, hooks sqladapter.TestHooks
 		return nil, s.target.explain(err)
 	}
 	s.schema = s.tables()
-	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
+	found, err := s.schema.Prepare(ctx, o.Migrate)
+	if err != nil {
 		return nil, s.target.explain(err)
 	}
-	traits, err := s.schema.Traits(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("mysql: %w", err)
-	}
-	if s.Adapter, err = sqladapter.New(s.db, s.db, hooks.Adjust(dialect(s.server)), o.Naming, traits); err != nil {
+	db := sqladapter.SQL(s.db, sql.LevelDefault)
+	if s.Adapter, err = sqladapter.New(db, db, hooks.Adjust(dialect(s.server)), o.Naming, s.schema.Traits(found)); err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
 	}
 	return s, nil

@@ -57,7 +57,7 @@ func opened(t testing.TB, url string, o Options, hooks sqladapter.TestHooks) sha
 		t.Fatal(err)
 	}
 	sqltest.CloseAtEnd(t, s)
-	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.db, Names: s.names, Traits: s.schema.Traits}, url, o}
+	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.db, Names: s.names, Traits: sqltest.Traits(s.schema)}, url, o}
 }
 
 func withParameters(url, parameters string) string {

@@ -33,6 +33,12 @@ func parameters() []string {
 	return []string{"socket", "tls", "tls_ca", "timeout", "pool_max_conns", "pool_max_conn_idle_time", "pool_max_conn_lifetime"}
 }
 
+// CheckURL says what Open would not accept in a URL. It makes no connection.
+func CheckURL(url string) error {
+	_, err := parseURL(url)
+	return err
+}
+
 // parseURL reads a URL. Its errors never repeat it, since it has a password.
 func parseURL(location string) (*target, error) {
 	u, err := url.Parse(location)

@@ -65,7 +65,7 @@ func TestParameters(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = parseURL("mysql://localhost/db")
-	if err != nil || got.timeout != 5*time.Second || got.pool != (sqladapter.Pool{Size: 20, IdleTime: 5 * time.Minute, Lifetime: time.Hour}) {
+	if err != nil || got.timeout != 5*time.Second || got.pool != (sqladapter.Pool{Size: 10, IdleTime: 5 * time.Minute, Lifetime: time.Hour}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

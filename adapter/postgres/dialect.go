@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"database/sql"
 	"strconv"
 	"strings"
 
@@ -21,10 +20,6 @@ func dialect() sqladapter.Dialect {
 		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
 		Now:                 `SELECT clock_timestamp()`,
 		InSubquery:          func(query string) string { return "= ANY (ARRAY(" + query + "))" },
-		// Steps lock the rows that they rely on and then have to see what was
-		// committed before, whatever the default of the database is.
-		Isolation: sql.LevelReadCommitted,
-
 		// EncodeTime and DecodeTime are nil: the driver sends times in binary,
 		// the wall clock of UTC to TIMESTAMP, the moment to TIMESTAMPTZ. The
 		// time zone of the session plays no part.
@@ -34,6 +29,7 @@ func dialect() sqladapter.Dialect {
 		Retryable:   retryable,
 		Interrupted: interrupted,
 		NoSuchID:    is(invalidText, numberOutOfRange),
+		NoSuchTable: is(noSuchTable, noSuchColumn),
 	}
 }
 

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { sqltest.Main(m, testDatabase) }
 func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
 	fresh := schemas(t)
-	sqlfault.Run(t, func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-		return opened(t, fresh(t), Options{Migrate: true}, other{}, sqladapter.TestHooks{Connector: wrap})
+	sqlfault.Run(t, func(t *testing.T, fault *sqlfault.Switch) sqlfault.Store {
+		return opened(t, fresh(t), Options{Migrate: true}, other{}, sqladapter.TestHooks{Database: fault.WrapDatabase})
 	})
 }
 
@@ -52,7 +52,7 @@ func TestRetry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
-				return newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
+				return newShared(t, Options{}, sqladapter.TestHooks{Database: fault.WrapDatabase})
 			}, c.err, c.steps, c.commits)
 		})
 	}
@@ -63,7 +63,7 @@ func TestRetry(t *testing.T) {
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
 	fault := sqlfault.Switch{Err: &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "injected"}}
-	s := newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap})
+	s := newShared(t, Options{}, sqladapter.TestHooks{Database: fault.WrapDatabase})
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +112,18 @@ func TestStaleStatements(t *testing.T) {
 func TestDemoted(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
-	s.db.SetMaxOpenConns(1)
 	if _, err := s.CreateUser(t.Context(), authsvc.User{ID: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Exec(t.Context(), `SET default_transaction_read_only = on`); err != nil {
-		t.Fatal(err)
+	all := s.pool.AcquireAllIdle(t.Context())
+	for _, conn := range all {
+		if _, err := conn.Exec(t.Context(), `SET default_transaction_read_only = on`); err != nil {
+			t.Fatal(err)
+		}
+		conn.Release()
+	}
+	if len(all) == 0 {
+		t.Fatal("there is no connection")
 	}
 	if err := sqltest.SignUp(t.Context(), s, "bob"); err != nil {
 		t.Error(err)

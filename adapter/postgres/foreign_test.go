@@ -184,7 +184,7 @@ func TestTraits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := opened(t, testDatabase.With(t, c.schema), Options{Migrate: true, Naming: c.naming}, other{}, sqladapter.TestHooks{})
-			traits, err := s.schema.Traits(t.Context())
+			traits, err := sqltest.Traits(s.schema)(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

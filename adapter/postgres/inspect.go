@@ -7,13 +7,13 @@ import (
 	"authsvc/internal/sqlschema"
 )
 
-// named restricts a query to the table that a name without a schema means.
-const named = ` c.relname = $1 AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
+// named restricts a query to the tables that names without a schema mean.
+const named = ` c.relname = ANY ($1::text[]) AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
 
 // catalog describes the table that the search_path finds; case counts.
 var catalog = sqlschema.Catalog{
 	// b is the base type of a domain. CHAR(n) ignores trailing blanks.
-	Columns: `SELECT a.attname,
+	Columns: `SELECT c.relname, a.attname,
 			format_type(a.atttypid, a.atttypmod) || CASE WHEN co.oid IS NULL OR a.attcollation = t.typcollation THEN ''
 				ELSE ' COLLATE ' || quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END,
 			b.typname IN ('int2', 'int4', 'int8'),
@@ -29,10 +29,10 @@ var catalog = sqlschema.Catalog{
 		JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
 		LEFT JOIN pg_collation co ON co.oid = a.attcollation
 		LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace
-		WHERE` + named + `ORDER BY a.attnum`,
+		WHERE` + named + `ORDER BY c.relname, a.attnum`,
 	// Those that are partial, or not valid after they were made concurrently,
 	// are left out.
-	Indexes: `SELECT ic.relname, i.indisunique, COALESCE(a.attname, ''),
+	Indexes: `SELECT c.relname, ic.relname, i.indisunique, COALESCE(a.attname, ''),
 			COALESCE(at.typname IN ('citext', 'bpchar'), false) OR NOT COALESCE(co.collisdeterministic, true)
 		FROM pg_class c
 		JOIN pg_index i ON i.indrelid = c.oid
@@ -42,13 +42,14 @@ var catalog = sqlschema.Catalog{
 		LEFT JOIN pg_type at ON at.oid = a.atttypid
 		LEFT JOIN pg_collation co ON co.oid = k.attcollation
 		WHERE` + named + `AND i.indisvalid AND i.indpred IS NULL
-		ORDER BY ic.relname, k.attnum`,
-	References: `SELECT r.relname, a.attname, f.confdeltype = 'c'
+		ORDER BY c.relname, ic.relname, k.attnum`,
+	References: `SELECT c.relname, r.relname, a.attname, f.confdeltype = 'c'
 		FROM pg_class c
 		JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f' AND array_length(f.conkey, 1) = 1
 		JOIN pg_class r ON r.oid = f.confrelid
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.conkey[1]
 		WHERE` + named,
+	Several: true,
 }
 
 // keyType is the type of text that is compared byte for byte. CockroachDB does

@@ -33,13 +33,19 @@ var files embed.FS
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: files, KeyType: keyType,
-		Inspect: catalog.Describe, FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
+		Inspect: catalog.Describe, InspectAll: catalog.DescribeAll, NoSuchTable: is(noSuchTable), FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
 		// A table and not an advisory lock, which CockroachDB does not have and
 		// a pooler may not keep.
 		NewLock: lock.NewPostgresTableLocker,
 		// Two that make the same table at once collide in the catalog.
 		LostRace: is(uniqueViolation, duplicateTable, duplicateObject, serialization, deadlock),
 	}
+}
+
+// Statements calls show with every statement that Migrate would execute to bring
+// the schema up to date, and changes nothing.
+func (s *Store) Statements(ctx context.Context, show func(m Migration, statement string)) error {
+	return s.schema.Statements(ctx, show)
 }
 
 // Status reports which migrations were applied. It writes nothing.

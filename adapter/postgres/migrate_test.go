@@ -67,6 +67,8 @@ func TestAddsIndexes(t *testing.T) {
 
 func TestOpenDoesNotMigrate(t *testing.T) { sqltest.OpenDoesNotMigrate(t, testDatabase) }
 
+func TestStatements(t *testing.T) { sqltest.Statements(t, testDatabase) }
+
 func TestDownKeepsPeople(t *testing.T) { sqltest.DownKeepsUsers(t, testDatabase) }
 
 func TestRefusesNewerSchema(t *testing.T) { sqltest.RefusesNewerSchema(t, testDatabase) }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"authsvc"
@@ -45,7 +46,8 @@ type Store struct {
 	where  string
 	names  sqladapter.Names
 	schema *sqlschema.Database
-	db     *sql.DB
+	pool   *pgxpool.Pool
+	db     *sql.DB // over pool, for the schema
 }
 
 var (
@@ -67,7 +69,7 @@ var (
 //	                         (HOST1:PORT,HOST2:PORT), so that the one that is
 //	                         the primary is found again after a failover
 //	connect_timeout          of one host, in seconds; default: 2
-//	pool_max_conns           connections at once; default: 20, at least 4
+//	pool_max_conns           connections at once; default: 10, at least 4
 //	pool_max_conn_idle_time  default: 5m
 //	pool_max_conn_lifetime   default: 1h
 //
@@ -86,7 +88,11 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{where: t.where(), names: names, db: t.pool.Open(stdlib.GetConnector(*t.config), hooks)}
+	s := &Store{where: t.where(), names: names}
+	if s.pool, err = t.newPool(ctx); err != nil {
+		return nil, explain(s.where, err)
+	}
+	s.db = stdlib.OpenDBFromPool(s.pool)
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -96,14 +102,12 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 		return nil, explain(s.where, err)
 	}
 	s.schema = s.tables()
-	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
+	found, err := s.schema.Prepare(ctx, o.Migrate)
+	if err != nil {
 		return nil, err
 	}
-	traits, err := s.schema.Traits(ctx)
-	if err != nil {
-		return nil, explain(s.where, err)
-	}
-	s.Adapter, err = sqladapter.New(s.db, s.db, hooks.Adjust(dialect()), o.Naming, traits)
+	db := hooks.Wrap(pgxDatabase{s.pool})
+	s.Adapter, err = sqladapter.New(db, db, hooks.Adjust(dialect()), o.Naming, s.schema.Traits(found))
 	return s, err
 }
 
@@ -119,8 +123,13 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all connections. Calls in flight fail.
-func (s *Store) Close() error { return s.db.Close() }
+// Close waits for calls in flight, which end within 5 s, and ends all
+// connections.
+func (s *Store) Close() error {
+	err := s.db.Close()
+	s.pool.Close()
+	return err
+}
 
 // Now implements [authsvc.Clock].
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.Clock(ctx) }

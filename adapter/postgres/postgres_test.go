@@ -80,7 +80,7 @@ func opened(t testing.TB, location string, o Options, by other, hooks sqladapter
 		t.Fatal(err)
 	}
 	sqltest.CloseAtEnd(t, s)
-	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.db, Names: s.names, Traits: s.schema.Traits,
+	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.db, Names: s.names, Traits: sqltest.Traits(s.schema),
 		Time: by.writes, Limit: by.limits}, location, o, by}
 }
 

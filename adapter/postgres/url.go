@@ -56,6 +56,12 @@ func local(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
+// CheckURL says what Open would not accept in a URL. It makes no connection.
+func CheckURL(url string) error {
+	_, err := parse(url)
+	return err
+}
+
 // parse reads a URL. What it leaves open is set here, so that the
 // environment (PGSSLMODE, PGTARGETSESSIONATTRS) cannot weaken it.
 func parse(location string) (*target, error) {

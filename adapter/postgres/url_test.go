@@ -93,7 +93,7 @@ func TestParseRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if target.config.ValidateConnect != nil || target.config.ConnectTimeout != 9*time.Second || target.pool.Size != 20 {
+	if target.config.ValidateConnect != nil || target.config.ConnectTimeout != 9*time.Second || target.pool.Size != 10 {
 		t.Errorf("got %+v", target)
 	}
 }
@@ -124,5 +124,25 @@ func TestLocal(t *testing.T) {
 		if local(host) != want {
 			t.Errorf("%s: got %v", host, !want)
 		}
+	}
+}
+
+// TestPoolOverVariables: a variable of libpq that the URL overrides is not looked
+// at.
+func TestPoolOverVariables(t *testing.T) {
+	target, err := parse("postgres://u@h1.example.com:99/db?sslmode=disable&connect_timeout=9&target_session_attrs=any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"PGSSLMODE": "nonsense", "PGPORT": "nonsense", "PGCONNECT_TIMEOUT": "nonsense", "PGTARGETSESSIONATTRS": "nonsense"} {
+		t.Setenv(name, value)
+	}
+	pool, err := target.newPool(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if is := pool.Config().ConnConfig; is.Host != "h1.example.com" || is.Port != 99 || is.User != "u" {
+		t.Errorf("%s@%s:%d", is.User, is.Host, is.Port)
 	}
 }

@@ -24,6 +24,11 @@ func (b *beside) PutToken(ctx context.Context, t authsvc.VerificationToken, m au
 	return b.store.PutToken(ctx, t, m, maxQueued)
 }
 
+// GetToken implements [authsvc.Adapter].
+func (b *beside) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return b.store.GetToken(ctx, identifier, token)
+}
+
 // TakeToken implements [authsvc.Adapter].
 func (b *beside) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
 	return b.store.TakeToken(ctx, identifier, token)

@@ -19,6 +19,12 @@ const (
 var errURL = errors.New("redis: the URL cannot be used: want redis://user:password@host:port/database, rediss://… or " +
 	"unix:///path?db=number, special characters of the password as %XX, and no other parameters")
 
+// CheckURL says what Open would not accept in a URL. It makes no connection.
+func CheckURL(url string) error {
+	_, err := parseURL(url)
+	return err
+}
+
 // parseURL parses a URL. It accepts no options of the client in it.
 func parseURL(text string) (*goredis.Options, error) {
 	u, err := url.Parse(text)

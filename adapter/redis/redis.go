@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 // Options of Open.
@@ -46,7 +46,7 @@ var (
 	_ authsvc.Clock    = (*Store)(nil)
 )
 
-var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
+var prefixes = lazyregexp.New(`^[A-Za-z0-9._:-]+$`)
 
 // Open connects to a server: redis://user:password@host:port/database,
 // rediss:// for TLS, or unix:///path?db=number. It refuses a server that is

@@ -17,6 +17,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/test/servertest"
 )
 
 // open opens a store that is closed, and its keys deleted, at the end.
@@ -88,6 +89,7 @@ func miniURL(t testing.TB) string {
 // realURL is AUTHSVC_TEST_REDIS_URL, or what answers on the usual port.
 func realURL(t testing.TB) string {
 	t.Helper()
+	servertest.NotShort(t)
 	if url := os.Getenv("AUTHSVC_TEST_REDIS_URL"); url != "" {
 		return url // which has to work
 	}
@@ -153,6 +155,7 @@ func start(t *testing.T, args ...string) *process {
 
 func (p *process) run() {
 	p.t.Helper()
+	servertest.NotShort(p.t)
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		program, err = exec.LookPath("valkey-server")

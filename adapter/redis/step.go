@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -15,25 +16,32 @@ import (
 //go:embed script/*.lua
 var scripts embed.FS
 
-// A step is a script that Redis runs whole and alone.
+// A step is a script that Redis runs whole and alone. It is read when it is
+// first run.
 type step struct {
 	name   string
-	text   string
-	sum    string // the SHA-1 by which Redis knows the script
-	repeat bool   // running it twice leaves and returns what running it once does
+	repeat bool // running it twice leaves and returns what running it once does
+
+	load sync.Once
+	text string
+	sum  string // the SHA-1 by which Redis knows the script
 }
 
 // nonIdempotent returns a step that is not repeated when its answer was lost: it may
 // have run, and a repetition would report a conflict with itself.
-func nonIdempotent(name string) *step { return load(name, false) }
+func nonIdempotent(name string) *step { return &step{name: name} }
 
 // idempotent returns a step that may be repeated.
-func idempotent(name string) *step { return load(name, true) }
+func idempotent(name string) *step { return &step{name: name, repeat: true} }
 
-func load(name string, repeat bool) *step {
-	text := source("records") + source(name)
-	sum := sha1.Sum([]byte(text)) // #nosec G401 -- not for security: Redis names scripts so
-	return &step{name, text, hex.EncodeToString(sum[:]), repeat}
+// script returns the text of a step, and the SHA-1 of that.
+func (st *step) script() (text, sum string) {
+	st.load.Do(func() {
+		st.text = source("records") + source(st.name)
+		digest := sha1.Sum([]byte(st.text)) // #nosec G401 -- not for security: Redis names scripts so
+		st.sum = hex.EncodeToString(digest[:])
+	})
+	return st.text, st.sum
 }
 
 func source(name string) string {
@@ -48,14 +56,15 @@ func source(name string) string {
 // answer stands for.
 func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (any, error) {
 	line := make([]any, 0, 4+len(keys)+len(args))
-	line = append(line, "evalsha", st.sum, len(keys))
+	text, sum := st.script()
+	line = append(line, "evalsha", sum, len(keys))
 	for _, key := range keys {
 		line = append(line, key)
 	}
 	line = append(append(line, s.tag), args...)
 	answer, err := s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, line...) })
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") { // new or restarted
-		whole := append([]any{"eval", st.text}, line[2:]...)
+		whole := append([]any{"eval", text}, line[2:]...)
 		answer, err = s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, whole...) })
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ var errPayload = errors.New("redis: mail payload exceeds 64 KiB")
 
 var (
 	tokenPut   = nonIdempotent("token_put")
+	tokenGet   = idempotent("token_get")
 	tokenTake  = nonIdempotent("token_take")
 	tokenVoid  = idempotent("token_void")
 	mailClaim  = nonIdempotent("mail_claim")
@@ -32,9 +33,18 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 		m.ID, string(m.Payload), millis(m.Due), millis(m.Expires), m.Attempts, maxQueued)
 }
 
+// GetToken implements [authsvc.Adapter].
+func (s *Store) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return s.link(ctx, tokenGet, identifier, token)
+}
+
 // TakeToken implements [authsvc.Adapter].
 func (s *Store) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
-	list, err := s.list(ctx, tokenTake, []string{s.key("link", token)}, identifier)
+	return s.link(ctx, tokenTake, identifier, token)
+}
+
+func (s *Store) link(ctx context.Context, step *step, identifier, token string) (authsvc.VerificationToken, error) {
+	list, err := s.list(ctx, step, []string{s.key("link", token)}, identifier)
 	if err != nil {
 		return authsvc.VerificationToken{}, err
 	}

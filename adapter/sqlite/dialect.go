@@ -9,6 +9,7 @@ import (
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+	direct "zombiezen.com/go/sqlite"
 
 	"authsvc/internal/sqladapter"
 )
@@ -21,12 +22,14 @@ func dialect() sqladapter.Dialect {
 		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT)` },
 		Returning:           true,
 		OneWriter:           true,
+		LocalReads:          true,
 		OnConflictDoNothing: " ON CONFLICT DO NOTHING",
 		EncodeTime:          func(t time.Time) any { return t.UnixMilli() },
 		DecodeTime:          decodeTime,
 		TimeExpr:            timeExpr,
 		Unique:              is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
 		ForeignKey:          is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
+		NoSuchTable:         noSuchTable,
 		// busy_timeout does the ordinary waiting, but not for these two.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
 	}
@@ -39,27 +42,33 @@ func timeExpr(column string) string {
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// is recognises extended result codes.
+// is recognises extended result codes, those of the schema's driver too.
 func is(codes ...int) func(error) bool {
 	return func(err error) bool {
 		var e *sqlite.Error
-		return errors.As(err, &e) && slices.Contains(codes, e.Code())
+		if errors.As(err, &e) {
+			return slices.Contains(codes, e.Code())
+		}
+		return err != nil && slices.Contains(codes, int(direct.ErrCode(err)))
 	}
 }
 
+// noSuchTable goes by the message: the code is that of all errors in statements.
+func noSuchTable(err error) bool {
+	return is(lib.SQLITE_ERROR)(err) && strings.Contains(err.Error(), ": no such ")
+}
+
 // decodeTime reads what Prisma writes into DATETIME columns: integer
-// milliseconds, or ISO 8601 text in newer versions; the driver has made times
-// of most texts already. Text without a zone is UTC.
+// milliseconds, or ISO 8601 text in newer versions, and what other drivers write.
+// Text without a zone is UTC.
 func decodeTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case int64:
 		return time.UnixMilli(v), nil
 	case float64:
 		return time.UnixMilli(int64(v)), nil
-	case time.Time:
-		return v, nil
 	case string:
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime} {
+		for _, layout := range timeLayouts {
 			if t, err := time.Parse(layout, v); err == nil {
 				return t, nil
 			}
@@ -68,3 +77,9 @@ func decodeTime(v any) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("time column holds a %T", v)
 }
+
+// timeLayouts are what is found in time columns. Parsing takes fractions of a
+// second by itself.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime,
+	"2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
+	"2006-01-02 15:04:05 -0700 MST"} // the last is what Go's String writes

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -48,16 +49,31 @@ func parsePath(location string) (string, error) {
 // the process, instead of failing a request.
 const mapped = 1<<31 - 1
 
-// dsn returns the driver's name of the database, with the settings of every
-// connection. With synchronous=FULL, acknowledged writes survive a power loss.
+// cacheSize is how many bytes of a file one reader keeps in memory of its own: as
+// much as the inner pages of its trees take, for what is past the mapped part.
+// The price is up to 64 MiB each for files of 4 GiB and more.
+func cacheSize(path string) int64 {
+	const least, most, share = 2 << 20, 64 << 20, 64
+	info, err := os.Stat(path)
+	if err != nil {
+		return least
+	}
+	return min(max(info.Size()/share, least), most)
+}
+
+// busyTimeout is how long a connection waits for those of other processes.
+const busyTimeout = 5 * time.Second
+
+// dsn returns the name of the database for the driver of database/sql, with the
+// settings of a connection that writes. With synchronous=FULL, acknowledged writes survive a power loss.
 // Defensive mode and no double-quoted strings guard against our own mistakes.
-func dsn(path string, reader bool) string {
+func dsn(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive letter
 	}
 	q := url.Values{
-		"_busy_timeout": {"5000"},
+		"_busy_timeout": {strconv.FormatInt(busyTimeout.Milliseconds(), 10)},
 		"_foreign_keys": {"1"},
 		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
@@ -65,10 +81,6 @@ func dsn(path string, reader bool) string {
 		"_defensive":    {"1"},
 		"_dqs":          {"0"},
 		"_error_rc":     {"1"},
-	}
-	if reader {
-		q.Set("_query_only", "1")
-		q.Set("_pragma", fmt.Sprintf("mmap_size(%d)", mapped))
 	}
 	return (&url.URL{Scheme: "file", OmitHost: false, Path: path, RawQuery: q.Encode()}).String()
 }
@@ -97,6 +109,15 @@ func ensureFile(ctx context.Context, path string) error {
 	return nil
 }
 
+// ErrDamaged is what errors of Open are about a file that holds no database, or one
+// that cannot be read. It was left as it is.
+var ErrDamaged = errors.New("sqlite: the database is damaged")
+
+type damagedError struct{ error }
+
+func (e damagedError) Unwrap() error        { return e.error }
+func (e damagedError) Is(target error) bool { return target == ErrDamaged }
+
 // creationTime is how long another process may take between creating the
 // file and writing its first page.
 const creationTime = 2 * time.Second
@@ -110,9 +131,9 @@ func checkFile(ctx context.Context, path string) error {
 		case string(head) == magic:
 			return nil
 		case len(head) > 0:
-			return fmt.Errorf("sqlite: %s is not a SQLite database; left untouched", path)
+			return damagedError{fmt.Errorf("sqlite: %s is not a SQLite database; left untouched", path)}
 		case time.Now().After(deadline):
-			return fmt.Errorf("sqlite: %s is empty, perhaps cut off: restore it, or remove it to start anew", path)
+			return damagedError{fmt.Errorf("sqlite: %s is empty, perhaps cut off: restore it, or remove it to start anew", path)}
 		}
 		select {
 		case <-ctx.Done():

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"zombiezen.com/go/sqlite/sqlitex"
+
 	"authsvc"
 	"authsvc/internal/sqladapter"
 	"authsvc/internal/test/sqltest"
@@ -68,15 +70,37 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	sqltest.CloseAtEnd(t, s)
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"} {
-		if got := sqltest.Query(t, s.writer, "PRAGMA "+pragma); got[0] != want {
-			t.Errorf("%s is %s, want %s", pragma, got, want)
+	durable := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"}
+	for pragma, want := range durable {
+		if got := sqltest.Query(t, s.db, "PRAGMA "+pragma); got[0] != want {
+			t.Errorf("for the schema, %s is %s, want %s", pragma, got, want)
 		}
 	}
-	if _, err := s.reader.ExecContext(t.Context(), `DELETE FROM authsvc_meta`); err == nil {
+	for pool, settings := range map[*pool]map[string]string{
+		s.writer: durable,
+		s.reader: {"journal_mode": "wal", "query_only": "1", "busy_timeout": "5000", "mmap_size": "2147418112", "cache_size": "-2048"},
+	} {
+		conn, err := pool.take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pragma, want := range settings {
+			got, err := sqlitex.ResultText(conn.Prep("PRAGMA " + pragma))
+			if err != nil || got != want {
+				t.Errorf("of %d connections, %s is %s, want %s (%v)", pool.size, pragma, got, want, err)
+			}
+		}
+		pool.give(conn)
+	}
+	rows, err := s.reader.Query(t.Context(), &sqladapter.Statement{Text: `DELETE FROM authsvc_meta`}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if rows.Next() || rows.Err() == nil {
 		t.Error("a reader can write")
 	}
-	if n := s.writer.Stats().MaxOpenConnections; n != 1 {
+	if n := s.db.Stats().MaxOpenConnections; n != 1 {
 		t.Errorf("%d writers", n)
 	}
 }
@@ -133,6 +157,9 @@ func TestRefusesFile(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("unclear: %v", err)
 			}
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("not known as damaged: %v", err)
+			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, bad) {
 				t.Errorf("the file was changed (%v)", err)
 			}
@@ -165,7 +192,7 @@ func filled(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+	if _, err := s.db.ExecContext(t.Context(), `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.ReadFile(s.location)

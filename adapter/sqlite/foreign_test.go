@@ -89,7 +89,7 @@ func TestTimesOfOthers(t *testing.T) {
 			if _, err := s.SignUp(t.Context(), authsvc.User{ID: "new", EmailVerified: at}, nil, &authsvc.SessionRecord{SessionToken: "t", Digest: "d", Expires: at}); err != nil {
 				t.Fatal(err)
 			}
-			got := sqltest.Query(t, s.writer, `SELECT typeof(expires), typeof(emailVerified) FROM "Session", "User" WHERE "User".id = 'new'`)
+			got := sqltest.Query(t, s.db, `SELECT typeof(expires), typeof(emailVerified) FROM "Session", "User" WHERE "User".id = 'new'`)
 			if want := c.want + " " + c.want; len(got) != 1 || got[0] != want {
 				t.Errorf("got %v, want %s", got, want)
 			}

@@ -23,45 +23,40 @@ var catalog = sqlschema.Catalog{
 // textTimes reports whether the program that shares the file writes times as
 // text. The latest row decides; without any, the type of the column does: text
 // suits all but DATETIME, where older Prisma has numbers and newer reads both.
-func (s *Store) textTimes(ctx context.Context) (bool, error) {
+func (s *Store) textTimes(ctx context.Context, found sqlschema.Tables) (bool, error) {
 	for _, logical := range []string{"Session.expires", "VerificationToken.expires", "User.emailVerified"} {
+		if table, _, _ := strings.Cut(logical, "."); found[table] == nil {
+			continue
+		}
 		kind, err := s.kind(ctx, logical)
 		if err != nil || kind != "" {
 			return kind == "text", err
 		}
 	}
-	t, err := catalog.Describe(ctx, s.reader, s.names["Session"])
-	if err != nil || t == nil {
-		return false, err
-	}
-	for _, c := range t.Columns {
-		if strings.EqualFold(c.Name, s.names["Session.expires"]) {
-			return !strings.EqualFold(c.Type, "DATETIME") && !c.Number, nil
+	if t := found["Session"]; t != nil {
+		for _, c := range t.Columns {
+			if strings.EqualFold(c.Name, s.names["Session.expires"]) {
+				return !strings.EqualFold(c.Type, "DATETIME") && !c.Number, nil
+			}
 		}
 	}
 	return false, nil
 }
 
-// kind is the type of the latest value in a column, or "" without any.
+// kind is the type of the latest value in a column, or "" without any. In a table
+// WITHOUT ROWID any row has to do.
 func (s *Store) kind(ctx context.Context, logical string) (kind string, err error) {
 	table, _, _ := strings.Cut(logical, ".")
-	if t, err := catalog.Describe(ctx, s.reader, s.names[table]); t == nil || err != nil {
-		return "", err
+	for _, order := range []string{` ORDER BY rowid DESC`, ``} {
+		var query string
+		query, err = s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL`+order+` LIMIT 1`, quote)
+		if err != nil {
+			return "", err
+		}
+		if err = s.db.QueryRowContext(ctx, query).Scan(&kind); !noSuchTable(err) {
+			break
+		}
 	}
-	latest := ` ORDER BY rowid DESC`
-	var without bool // WITHOUT ROWID: any row has to do
-	err = s.reader.QueryRowContext(ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)`, s.names[table]).Scan(&without)
-	if err != nil {
-		return "", err
-	}
-	if without {
-		latest = ""
-	}
-	query, err := s.names.Expand(`SELECT typeof({`+logical+`}) FROM {`+table+`} WHERE {`+logical+`} IS NOT NULL`+latest+` LIMIT 1`, quote)
-	if err != nil {
-		return "", err
-	}
-	err = s.reader.QueryRowContext(ctx, query).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

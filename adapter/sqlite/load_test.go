@@ -25,7 +25,7 @@ func TestWritersBesideLongReader(t *testing.T) {
 	t.Parallel()
 	a := newShared(t, Options{}, sqladapter.TestHooks{})
 	b := a.Reopen(t)
-	rows, err := a.reader.QueryContext(t.Context(), `SELECT name FROM sqlite_schema`)
+	rows, err := a.reader.Query(t.Context(), &sqladapter.Statement{Text: `SELECT name FROM sqlite_schema`}, nil)
 	if err != nil || !rows.Next() {
 		t.Fatal("cannot read", err)
 	}

@@ -31,10 +31,16 @@ var files embed.FS
 // tables describes the file for the package that keeps its tables.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "sqlite", Where: s.path, DB: s.writer, Names: s.names, Quote: quote, Files: files,
-		Inspect: catalog.Describe, FoldNames: true, TimeIndex: timeExpr, Dialect: database.DialectSQLite3,
+		Scheme: "sqlite", Where: s.path, DB: s.db, Names: s.names, Quote: quote, Files: files,
+		Inspect: catalog.Describe, NoSuchTable: noSuchTable, FoldNames: true, TimeIndex: timeExpr, Dialect: database.DialectSQLite3,
 		Versions: func(base database.Store) database.Store { return versions{base} }, LostRace: dialect().Unique,
 	}
+}
+
+// Statements calls show with every statement that Migrate would execute to bring
+// the schema up to date, and changes nothing.
+func (s *Store) Statements(ctx context.Context, show func(m Migration, statement string)) error {
+	return s.schema.Statements(ctx, show)
 }
 
 // Status reports which migrations were applied. It writes nothing.

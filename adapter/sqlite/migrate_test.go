@@ -72,7 +72,7 @@ func TestKeepsTablesWithRowIDs(t *testing.T) {
 	t.Parallel()
 	s := opened(t, testDatabase.With(t, prisma+rowid), Options{Migrate: true}, sqladapter.TestHooks{})
 	const tables = `SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'`
-	if got := sqltest.Query(t, s.writer, tables); len(got) > 0 {
+	if got := sqltest.Query(t, s.db, tables); len(got) > 0 {
 		t.Errorf("made anew: %s", got)
 	}
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -128,6 +128,8 @@ func TestAddsIndexes(t *testing.T) {
 }
 
 func TestOpenDoesNotMigrate(t *testing.T) { sqltest.OpenDoesNotMigrate(t, testDatabase) }
+
+func TestStatements(t *testing.T) { sqltest.Statements(t, testDatabase) }
 
 func TestDownKeepsPeople(t *testing.T) { sqltest.DownKeepsUsers(t, testDatabase) }
 

@@ -14,7 +14,7 @@ func TestQueryPlans(t *testing.T) {
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	scans := func(text string) (list []string) {
 		args := slices.Repeat([]any{1}, strings.Count(text, "?"))
-		for _, line := range sqltest.Query(t, s.writer, "EXPLAIN QUERY PLAN "+text, args...) {
+		for _, line := range sqltest.Query(t, s.db, "EXPLAIN QUERY PLAN "+text, args...) {
 			scan := strings.Contains(line, "SCAN ") && !strings.Contains(line, "SCAN x") && !strings.Contains(line, "CONSTANT ROW")
 			if scan || strings.Contains(line, "AUTOMATIC") {
 				list = append(list, line)
@@ -36,7 +36,7 @@ func TestSessionIsReadByKeys(t *testing.T) {
 			continue
 		}
 		read++
-		plan := sqltest.Query(t, s.writer, "EXPLAIN QUERY PLAN "+text, 1, 1)
+		plan := sqltest.Query(t, s.db, "EXPLAIN QUERY PLAN "+text, 1, 1)
 		if len(plan) != 3 {
 			t.Errorf("the plan has %d steps", len(plan))
 		}
@@ -60,7 +60,13 @@ func TestDecodeTime(t *testing.T) {
 			t.Errorf("%v: got %v, %v", v, got, err)
 		}
 	}
-	for _, v := range []any{"", "soon", "2030-01-01", []byte("2030"), true} {
+	for v, want := range map[string]int64{"2030-01-01": 1893456000000, "2030-01-01 00:01": 1893456060000, "2030-01-01T00:01Z": 1893456060000,
+		"2030-01-01 01:00:00.5 +0100 CET": 1893456000500} {
+		if got, err := decodeTime(v); err != nil || got.UnixMilli() != want {
+			t.Errorf("%v: got %v, %v", v, got, err)
+		}
+	}
+	for _, v := range []any{"", "soon", "2030", "2030-01-01x", []byte("2030"), true} {
 		if got, err := decodeTime(v); err == nil {
 			t.Errorf("%v: got %v", v, got)
 		}

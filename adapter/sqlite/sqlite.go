@@ -11,14 +11,12 @@ import (
 	"os"
 
 	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 
 	"authsvc"
 	"authsvc/internal/sqladapter"
 	"authsvc/internal/sqlschema"
 )
-
-// readers is how many connections read at once.
-const readers = 4
 
 // checkedWhole is the size of a file, in bytes, up to which Open checks every
 // page. It takes about a second at that size. Damage inside a value cannot be
@@ -47,10 +45,12 @@ type Options struct {
 // acknowledged survives a crash and a power loss.
 type Store struct {
 	*sqladapter.Adapter
-	path           string
-	names          sqladapter.Names
-	schema         *sqlschema.Database
-	reader, writer *sql.DB
+	path   string
+	names  sqladapter.Names
+	schema *sqlschema.Database
+	db     *sql.DB // for the schema
+	reader *pool
+	writer *pool
 }
 
 var _ authsvc.Adapter = (*Store)(nil)
@@ -87,44 +87,34 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 			s.Close()
 		}
 	}()
-	if err := s.connect(hooks); err != nil {
+	if err := s.connect(); err != nil {
 		return nil, err
 	}
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	s.schema = s.tables()
-	if err := s.schema.Prepare(ctx, o.Migrate); err != nil {
+	found, err := s.schema.Prepare(ctx, o.Migrate)
+	if err != nil {
 		return nil, err
 	}
-	traits, err := s.schema.Traits(ctx)
-	if err == nil {
-		traits.TextTimes, err = s.textTimes(ctx)
-	}
-	if err != nil {
+	traits := s.schema.Traits(found)
+	if traits.TextTimes, err = s.textTimes(ctx, found); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	s.Adapter, err = sqladapter.New(s.reader, s.writer, hooks.Adjust(dialect()), o.Naming, traits)
+	s.Adapter, err = sqladapter.New(hooks.Wrap(s.reader), hooks.Wrap(s.writer), hooks.Adjust(dialect()), o.Naming, traits)
 	return s, err
 }
 
-// connect makes the two pools: one connection that writes, since SQLite has
-// one writer anyway and a queue in the process is fairer than its lock, and a
-// few that only read.
-func (s *Store) connect(hooks sqladapter.TestHooks) error {
-	pool := func(reader bool, size int) (*sql.DB, error) {
-		c, err := sqlite.NewConnector(dsn(s.path, reader))
-		if err != nil {
-			return nil, fmt.Errorf("sqlite: %w", err)
-		}
-		return sqladapter.Pool{Size: size}.Open(c, hooks), nil
+// connect makes the pools. None connects yet.
+func (s *Store) connect() error {
+	c, err := sqlite.NewConnector(dsn(s.path))
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
 	}
-	var err error
-	if s.writer, err = pool(false, 1); err != nil {
-		return err
-	}
-	s.reader, err = pool(true, readers)
-	return err
+	s.db = sqladapter.Pool{Size: 1}.Open(c, sqladapter.TestHooks{})
+	s.reader, s.writer = newReaders(s.path), newWriter(s.path)
+	return nil
 }
 
 // check reads as much of the file as is affordable.
@@ -138,11 +128,15 @@ func (s *Store) check(ctx context.Context) error {
 		query = `SELECT CASE WHEN COUNT(*) >= 0 THEN 'ok' END FROM sqlite_schema`
 	}
 	var verdict string
-	if err := s.writer.QueryRowContext(ctx, query).Scan(&verdict); err != nil {
-		return fmt.Errorf("sqlite: %s cannot be read: %w", s.path, err)
+	if err := s.db.QueryRowContext(ctx, query).Scan(&verdict); err != nil {
+		err = fmt.Errorf("sqlite: %s cannot be read: %w", s.path, err)
+		if is(lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB)(err) {
+			err = damagedError{err}
+		}
+		return err
 	}
 	if verdict != "ok" {
-		return fmt.Errorf("sqlite: %s is damaged (%s): restore it from a backup", s.path, verdict)
+		return damagedError{fmt.Errorf("sqlite: %s is damaged (%s): restore it from a backup", s.path, verdict)}
 	}
 	return nil
 }
@@ -157,13 +151,10 @@ func (s *Store) Warnings(context.Context) ([]string, error) {
 	return []string{"others than its owner can read or write the database: chmod go-rwx " + names}, nil
 }
 
-// Close ends all connections. Calls in flight fail.
+// Close ends all connections, after the calls in flight.
 func (s *Store) Close() error {
-	var errs []error
-	for _, db := range []*sql.DB{s.reader, s.writer} { // the last one writes the log back
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
+	if s.db == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	return errors.Join(s.reader.Close(), s.db.Close(), s.writer.Close()) // the last one writes the log back
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -52,12 +51,18 @@ func opened(t testing.TB, location string, o Options, hooks sqladapter.TestHooks
 	}
 	sqltest.CloseAtEnd(t, s)
 	// No power is lost here, and waiting for the disk takes most of the time.
-	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA synchronous = OFF`); err != nil {
-		t.Fatal(err)
+	quick := &sqladapter.Statement{Text: `PRAGMA synchronous = OFF`}
+	for _, db := range []sqladapter.Database{s.writer, sqladapter.SQL(s.db, sql.LevelDefault)} {
+		if err := db.Prepare(t.Context(), quick); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(t.Context(), quick, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// Newer versions of Prisma, and Kysely, write times as text.
 	iso := func(at time.Time) any { return at.Format("2006-01-02T15:04:05.000Z07:00") }
-	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.writer, Names: s.names, Traits: s.schema.Traits, Time: iso}, location, o}
+	return shared{s, &sqltest.Application{Database: testDatabase, DB: s.db, Names: s.names, Traits: sqltest.Traits(s.schema), Time: iso}, location, o}
 }
 
 // newShared opens a new file with all tables.
@@ -130,7 +135,7 @@ func TestAdapterWithoutReturning(t *testing.T) {
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
-		return newShared(t, Options{}, sqladapter.TestHooks{Connector: fault.Wrap, Dialect: func(d *sqladapter.Dialect) {
+		return newShared(t, Options{}, sqladapter.TestHooks{Database: fault.WrapDatabase, Dialect: func(d *sqladapter.Dialect) {
 			d.Retryable = func(err error) bool { return errors.Is(err, sqlfault.ErrFault) }
 		}})
 	}, sqlfault.ErrFault, true, true)
@@ -138,9 +143,9 @@ func TestRetry(t *testing.T) {
 
 func TestEveryStatementFailing(t *testing.T) {
 	t.Parallel()
-	open := func(returning bool) func(*testing.T, func(driver.Connector) driver.Connector) sqlfault.Store {
-		return func(t *testing.T, wrap func(driver.Connector) driver.Connector) sqlfault.Store {
-			return newShared(t, Options{}, sqladapter.TestHooks{Connector: wrap, Dialect: func(d *sqladapter.Dialect) { d.Returning = returning }})
+	open := func(returning bool) func(*testing.T, *sqlfault.Switch) sqlfault.Store {
+		return func(t *testing.T, fault *sqlfault.Switch) sqlfault.Store {
+			return newShared(t, Options{}, sqladapter.TestHooks{Database: fault.WrapDatabase, Dialect: func(d *sqladapter.Dialect) { d.Returning = returning }})
 		}
 	}
 	sqlfault.Run(t, open(true))

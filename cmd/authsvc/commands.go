@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"authsvc/internal/dev"
 	"authsvc/internal/seal"
 )
@@ -21,7 +23,7 @@ type commands struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml."`
 
 	Serve       serveCommand       `cmd:"" help:"Run the service."`
-	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration."`
+	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration, or with -c your own."`
 	Check       checkCommand       `cmd:"" help:"Check configuration, storage, providers and mail."`
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
@@ -29,16 +31,51 @@ type commands struct {
 	Providers   providersCommand   `cmd:"" help:"List the built-in identity providers."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask the running service whether it is alive; for containers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
+	Help        helpCommand        `cmd:"" help:"Print this help, or that of a command."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
+}
+
+// helpCommand is --help as a word.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"Whose help to print."`
+}
+
+// Run prints the help.
+func (c helpCommand) Run(p *program) error {
+	if code := run(p.ctx, append(c.Command, "--help"), nil, p.stdin, p.stdout, p.stderr); code != exitOK {
+		return errFindings // it has been printed
+	}
+	return nil
+}
+
+// versionFlag is the command version as a flag.
+type versionFlag bool
+
+// BeforeReset prints the version and ends the program, whatever else is given.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	err := versionCommand{}.Run(&program{stdout: app.Stdout})
+	app.Exit(exitOK)
+	return err
 }
 
 type devCommand struct {
-	Listen string `placeholder:"HOST:PORT" default:"localhost:3000" help:"Where to listen; a loopback address. The identity provider takes the next port."`
-	URL    string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on."`
+	Listen string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider takes the next port. Default: localhost:3000, or as -c says."`
+	Host   string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
+	URL    string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on or a code space a port."`
 	Dir    string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`
 }
 
-// Run starts the development mode. No configuration of serve reaches it.
+// Run starts the development mode. No configuration of serve reaches it unless
+// it is named.
 func (c *devCommand) Run(p *program) error {
+	switch {
+	case p.configPath != "" && c.Host != "":
+		return fmt.Errorf("--host goes with dev's own pages, not with a configuration; leave -c or --host out: %w", errUsage)
+	case p.configPath != "":
+		return c.serve(p)
+	}
+	c.Listen = cmp.Or(c.Listen, "localhost:3000")
 	host, port, err := net.SplitHostPort(c.Listen)
 	number, numErr := strconv.Atoi(port)
 	if err != nil || numErr != nil {
@@ -46,7 +83,7 @@ func (c *devCommand) Run(p *program) error {
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: host, Port: number, URL: c.URL, Out: p.stdout,
+	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: cmp.Or(c.Host, host), Port: number, URL: c.URL, Shared: c.Host != "", Out: p.stdout,
 		Log: slog.New(slog.NewTextHandler(p.stderr, nil))})
 }
 

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"database/sql"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/servertest"
 )
 
 var update = flag.Bool("update", false, "write the tables into docs/stores")
@@ -18,10 +24,13 @@ var update = flag.Bool("update", false, "write the tables into docs/stores")
 // migrations make, with the names of preset prisma.
 func TestDocumentedTables(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ store, page, text, id string }{
-		{"sqlite", "sqlite.md", "TEXT", "TEXT"},
-		{"postgres", "postgresql.md", `TEXT COLLATE "C"`, "TEXT"},
-		{"mysql", "mysql.md", "VARCHAR(255) COLLATE utf8mb4_nopad_bin", "VARCHAR(255) COLLATE utf8mb4_nopad_bin"},
+	for _, c := range []struct {
+		store, page, text, id string
+		quote                 func(name string) string
+	}{
+		{"sqlite", "sqlite.md", "TEXT", "TEXT", plainName},
+		{"postgres", "postgresql.md", `TEXT COLLATE "C"`, "TEXT", quoteMixedCase},
+		{"mysql", "mysql.md", "VARCHAR(255) COLLATE utf8mb4_nopad_bin", "VARCHAR(255) COLLATE utf8mb4_nopad_bin", plainName},
 	} {
 		page := filepath.Join("..", "..", "docs", "stores", c.page)
 		raw, err := os.ReadFile(page)
@@ -33,7 +42,7 @@ func TestDocumentedTables(t *testing.T) {
 		if !found || !closed {
 			t.Fatalf("%s has no place for the tables", c.page)
 		}
-		want := before + "<!-- tables -->\n```sql\n" + schemaStatements(t, c.store, c.text, c.id) + "```\n<!-- end of tables -->\n" + after
+		want := before + "<!-- tables -->\n```sql\n" + schemaStatements(t, c.store, c.text, c.id, c.quote) + "```\n<!-- end of tables -->\n" + after
 		if *update {
 			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
@@ -66,8 +75,18 @@ func TestCIKillsByID(t *testing.T) {
 	}
 }
 
-// schemaStatements are those of a store, without quotes.
-func schemaStatements(t *testing.T, store, text, id string) string {
+func plainName(name string) string { return name }
+
+// quoteMixedCase quotes what PostgreSQL would fold to lower case.
+func quoteMixedCase(name string) string {
+	if strings.ToLower(name) == name {
+		return name
+	}
+	return `"` + name + `"`
+}
+
+// schemaStatements are those of a store.
+func schemaStatements(t *testing.T, store, text, id string, quote func(name string) string) string {
 	t.Helper()
 	names, err := sqladapter.Naming{}.Resolve()
 	if err != nil {
@@ -79,17 +98,77 @@ func schemaStatements(t *testing.T, store, text, id string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sql := strings.ReplaceAll(strings.ReplaceAll(string(raw), "{text}", text), "IF NOT EXISTS ", "")
+		statement := strings.ReplaceAll(strings.ReplaceAll(string(raw), "{text}", text), "IF NOT EXISTS ", "")
 		for _, column := range []string{"User.id", "Session.sessionToken", "VerificationToken.token"} {
-			sql = strings.ReplaceAll(sql, "{type "+column+"}", id)
+			statement = strings.ReplaceAll(statement, "{type "+column+"}", id)
 		}
-		if sql, err = names.Expand(sql, func(name string) string { return name }); err != nil {
+		if statement, err = names.Expand(statement, quote); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		if all.Len() > 0 {
 			all.WriteString("\n")
 		}
-		all.WriteString(sql)
+		all.WriteString(statement)
 	}
 	return all.String()
+}
+
+// TestDocumentedTablesRun: the tables of a page can be created from it as they stand,
+// and are then those that the service wants.
+func TestDocumentedTablesRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		page   string
+		create func(t *testing.T, sql string) (storage string)
+	}{
+		{"sqlite.md", func(t *testing.T, statements string) string {
+			file := filepath.Join(t.TempDir(), "authsvc.db")
+			db, err := sql.Open("sqlite", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.ExecContext(t.Context(), statements); err != nil {
+				t.Fatal(err)
+			}
+			return "sqlite:" + file
+		}},
+		{"postgresql.md", func(t *testing.T, statements string) string {
+			url := servertest.Postgres(t)
+			db, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close(context.Background())
+			if _, err := db.Exec(t.Context(), statements, pgx.QueryExecModeSimpleProtocol); err != nil {
+				t.Fatal(err)
+			}
+			return url
+		}},
+	} {
+		t.Run(c.page, func(t *testing.T) {
+			t.Parallel()
+			raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", c.page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(string(raw), "<!-- tables -->\n```sql\n")
+			statements, _, found := strings.Cut(rest, "```\n<!-- end of tables -->\n")
+			if !found {
+				t.Fatal("the page has no tables")
+			}
+			config := filepath.Join(t.TempDir(), "authsvc.yaml")
+			yaml := fmt.Sprintf("url: https://app.example.com\nsecret: %s\nstorage: {url: %q}\nproviders: [{id: github, client_id: a, client_secret: b}]\n",
+				testSecret, c.create(t, statements))
+			if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range [][]string{{"migrate", "up"}, {"check", "--offline"}} {
+				var out bytes.Buffer
+				if code := run(t.Context(), append(command, "--config", config), nil, strings.NewReader(""), &out, &out); code != 0 {
+					t.Errorf("%s: exit code %d\n%s", strings.Join(command, " "), code, out.String())
+				}
+			}
+		})
+	}
 }

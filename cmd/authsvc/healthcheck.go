@@ -17,7 +17,7 @@ type healthcheckCommand struct {
 	Listen string `placeholder:"HOST:PORT" help:"Where the service listens; overrides the configuration."`
 }
 
-// Run asks the service on this machine and fails unless it answers 200.
+// Run asks the service on this machine and says ok, or fails unless it answers 200.
 func (c *healthcheckCommand) Run(p *program) error {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: nonEmpty(map[string]string{"listen": c.Listen})})
 	if err != nil {
@@ -46,7 +46,8 @@ func (c *healthcheckCommand) Run(p *program) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s", path, resp.Status)
 	}
-	return nil
+	_, err = fmt.Fprintln(p.stdout, "ok")
+	return err
 }
 
 // localAddress turns an address to listen on into one to connect to.

@@ -2,17 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
 
+	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/mailtext"
 	"authsvc/mail"
 )
 
-// configureMail sets the Send function of every e-mail provider. It connects to no
-// server.
+// configureMail sets the Send function and the templates of every e-mail provider.
+// It connects to no server.
 func configureMail(s *config.Settings) error {
-	var mistakes config.Mistakes
+	templates, mistakes := mailTemplates(s)
 	for _, m := range s.Mail {
+		m.Provider.Templates = templates
 		if m.Server == "" { // the engine reports it
 			continue
 		}
@@ -27,6 +33,30 @@ func configureMail(s *config.Settings) error {
 		return mistakes
 	}
 	return nil
+}
+
+// mailTemplates reads the folder mail.templates.
+func mailTemplates(s *config.Settings) (authsvc.MailTemplates, config.Mistakes) {
+	if s.MailTemplates == "" {
+		return authsvc.MailTemplates{}, nil
+	}
+	t, err := authsvc.ParseMailTemplates(os.DirFS(s.MailTemplates))
+	if err == nil {
+		return t, nil
+	}
+	var found mailtext.Mistakes
+	if !errors.As(err, &found) {
+		found = mailtext.Mistakes{{Problem: oneLine(err), Fix: "correct the templates"}}
+	}
+	var mistakes config.Mistakes
+	for _, m := range found {
+		if m.File == "" {
+			mistakes = append(mistakes, s.Mistake("mail.templates", "cannot be used: "+s.MailTemplates+" "+m.Problem, m.Fix))
+			continue
+		}
+		mistakes = append(mistakes, config.Mistake{Place: filepath.Join(s.MailTemplates, filepath.FromSlash(m.File)), Problem: m.Problem, Fix: m.Fix})
+	}
+	return authsvc.MailTemplates{}, mistakes
 }
 
 // checkMail talks to the mail server without sending anything.

@@ -33,11 +33,16 @@ type program struct {
 	configPath     string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	sink           *logSink // of serve, across reloads; else nil
+	sink           *logSink                     // of serve, across reloads; else nil
+	banner         string                       // of dev
+	adapt          func(*config.Settings) error // of dev: changes settings that were read; else nil
 }
 
 // errFindings ends the program with exitFailed when everything was printed already.
 var errFindings = errors.New("found something")
+
+// errUsage is in errors about the command line.
+var errUsage = errors.New("see --help")
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
@@ -57,6 +62,10 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	if err != nil {
 		panic(err) // the struct commands is malformed
 	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	setRedisLogger(newLogger(stderr, config.Log{})) // serve has a better one
 	chosen, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "authsvc: %v; see authsvc --help\n", err)
@@ -80,6 +89,9 @@ func (p *program) finish(err error) int {
 		return exitOK
 	case errors.Is(err, errFindings):
 		return exitFailed
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(p.stderr, "authsvc: %v\n", err)
+		return exitUsage
 	case errors.As(err, &mistakes):
 		fmt.Fprintln(p.stderr, mistakes)
 		return exitUsage

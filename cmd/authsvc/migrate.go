@@ -1,8 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
@@ -23,13 +30,16 @@ type (
 	migrateStatus struct{}
 	migrateUp     struct {
 		DryRun bool `help:"Only say what would be done."`
+		SQL    bool `name:"sql" help:"With --dry-run: print the statements, of a SQL store."`
 	}
 	migrateDown struct {
 		DryRun bool `help:"Only say what would be done."`
+		Yes    bool `help:"Do it without asking."`
 	}
 	migrateCompat struct {
 		Mode   string `arg:"" enum:"none,next-auth-v4,authjs-v5" help:"none, next-auth-v4 or authjs-v5."`
 		DryRun bool   `help:"Only say what would be done."`
+		Yes    bool   `help:"Do it without asking."`
 	}
 	migrateIssuer struct {
 		Provider string `arg:"" help:"The id of the provider in the configuration."`
@@ -47,7 +57,7 @@ func (p *program) withStore(create bool, do func(*config.Settings, *store) error
 	if missing, err := storeIsMissing(s); err != nil {
 		return err
 	} else if missing && !create {
-		return fmt.Errorf("storage %s does not exist yet", describeStorage(s))
+		return fmt.Errorf("storage %s does not exist yet: `authsvc migrate up` creates it, as `authsvc serve` does; if it should exist, correct storage.url or the folder that this runs in", describeStorage(s))
 	}
 	st, err := openStore(p.ctx, s, false)
 	if err != nil {
@@ -89,26 +99,136 @@ func (p *program) status(sc schema) error {
 }
 
 // Run brings the schema up to date.
-func (c migrateUp) Run(p *program) error { return p.migrate(tables.Up, c.DryRun) }
+func (c migrateUp) Run(p *program) error {
+	switch {
+	case c.SQL && !c.DryRun:
+		return fmt.Errorf("--sql goes with --dry-run: %w", errUsage)
+	case c.SQL:
+		return p.statements()
+	case c.DryRun:
+		return p.plan(tables.Up)
+	}
+	return p.withSchema(true, func(_ *config.Settings, sc schema) error { return p.migrate(sc, tables.Up) })
+}
 
 // Run takes back the last migration.
-func (c migrateDown) Run(p *program) error { return p.migrate(tables.Down, c.DryRun) }
-
-func (p *program) migrate(d tables.Direction, dryRun bool) error {
-	if dryRun {
-		return p.plan(d)
+func (c migrateDown) Run(p *program) error {
+	if c.DryRun {
+		return p.plan(tables.Down)
 	}
-	return p.withSchema(d == tables.Up, func(_ *config.Settings, sc schema) error {
-		if err := sc.Migrate(p.ctx, d); err != nil {
+	return p.withSchema(false, func(s *config.Settings, sc schema) error {
+		status, err := sc.Status(p.ctx)
+		if err != nil {
 			return err
 		}
-		return p.status(sc)
+		for _, m := range status.Migrations {
+			if m.Version != status.Current {
+				continue
+			}
+			question := fmt.Sprintf("Take back change %d, %s, in %s, with the data in authsvc's own tables?", m.Version, m.Name, describeStorage(s))
+			if err := p.confirm(question, c.Yes); err != nil {
+				return err
+			}
+		}
+		return p.migrate(sc, tables.Down)
 	})
+}
+
+func (p *program) migrate(sc schema, d tables.Direction) error {
+	if err := sc.Migrate(p.ctx, d); err != nil {
+		return err
+	}
+	return p.status(sc)
+}
+
+// confirm asks whether to go on, and returns an error unless the answer is yes.
+// Where nobody can be asked, only the flag --yes is.
+func (p *program) confirm(question string, yes bool) error {
+	if yes {
+		return nil
+	}
+	if !isTerminal(p.stdin) {
+		return fmt.Errorf("this cannot be undone: try it with --dry-run, then give --yes: %w", errUsage)
+	}
+	fmt.Fprint(p.stderr, question+" [y/N] ")
+	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("not confirmed; nothing was changed")
+}
+
+// isTerminal reports whether somebody can answer. /dev/null looks like it, but
+// answers nothing.
+func isTerminal(in io.Reader) bool {
+	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&fs.ModeCharDevice != 0
+}
+
+// statements prints the SQL that migrate up would execute.
+func (p *program) statements() error {
+	return p.withPlanned("-- creates", func(s *config.Settings, sc schema) error {
+		planner, ok := sc.(interface {
+			Statements(ctx context.Context, show func(m tables.Migration, statement string)) error
+		})
+		if !ok {
+			return fmt.Errorf("storage %s is not a SQL store; leave --sql out", describeStorage(s))
+		}
+		var latest int64
+		err := planner.Statements(p.ctx, func(m tables.Migration, statement string) {
+			if m.Version != latest {
+				latest = m.Version
+				fmt.Fprintf(p.stdout, "-- %d, %s\n", m.Version, m.Name)
+			}
+			fmt.Fprintln(p.stdout, statement)
+		})
+		if err == nil && latest == 0 {
+			fmt.Fprintln(p.stdout, "-- nothing to do")
+		}
+		return err
+	})
+}
+
+// withPlanned is withSchema for what changes nothing: in place of a file that is
+// not there yet, it takes an empty one that it removes again.
+func (p *program) withPlanned(creates string, do func(*config.Settings, schema) error) error {
+	s, err := p.load(nil)
+	if err != nil {
+		return err
+	}
+	missing, err := storeIsMissing(s)
+	if err != nil || !missing {
+		return errors.Join(err, p.withSchema(false, do))
+	}
+	dir, err := os.MkdirTemp("", "authsvc-plan-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintln(p.stdout, creates, describeStorage(s))
+	s.Storage.URL = storageScheme(s) + ":" + filepath.Join(dir, "empty.db")
+	st, err := openStore(p.ctx, s, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s, st.schema), st.close())
 }
 
 // plan prints what migrate would do.
 func (p *program) plan(d tables.Direction) error {
-	return p.withSchema(false, func(_ *config.Settings, sc schema) error {
+	with := func(do func(*config.Settings, schema) error) error { return p.withSchema(false, do) }
+	if d == tables.Up {
+		with = func(do func(*config.Settings, schema) error) error { return p.withPlanned("would create", do) }
+	}
+	return with(func(_ *config.Settings, sc schema) error {
 		status, err := sc.Status(p.ctx)
 		if err != nil {
 			return err
@@ -132,6 +252,12 @@ func (p *program) plan(d tables.Direction) error {
 // when they expire.
 func (c migrateCompat) Run(p *program) error {
 	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
+		if !c.DryRun {
+			question := fmt.Sprintf("Change %s to compat %s? All sessions and links of the other mode end.", describeStorage(s), c.Mode)
+			if err := p.confirm(question, c.Yes); err != nil {
+				return "", err
+			}
+		}
 		s.Engine.Compat = authsvc.Compat(c.Mode)
 		service, err := prepareEngine(s, a)
 		if err != nil {

@@ -54,15 +54,24 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case r.URL.Path == "/" && isRead(r):
 		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, r, h.base+"/signin", http.StatusFound) // #nosec G710 -- the configured address
+		http.Redirect(w, r, h.home(), http.StatusFound) // #nosec G710 -- the configured address
 	default:
 		h.service.ServeHTTP(w, r)
 	}
 }
 
+// home is the sign-in page. Whoever comes here is at an origin without a front
+// end, so that there is nothing else to go on to afterwards.
+func (h *originHandler) home() string {
+	return weburl.WithQuery(h.base+"/signin", "callbackUrl", h.base+"/signin")
+}
+
 // matchesHost reports whether the host of a request is that of the origin.
 func (h *originHandler) matchesHost(host string) bool {
-	scheme, _, _ := strings.Cut(h.origin, "://")
+	scheme, own, _ := strings.Cut(h.origin, "://")
+	if host == own {
+		return true
+	}
 	origin, ok := weburl.ExactOrigin(scheme + "://" + host)
 	return ok && origin == h.origin
 }

@@ -106,7 +106,7 @@ func (l *process) waitForExit(within time.Duration) int {
 func (l *process) terminate() {
 	l.t.Helper()
 	l.signal(syscall.SIGTERM)
-	if code := l.waitForExit(20 * time.Second); code != 0 {
+	if code := l.waitForExit(patience); code != 0 {
 		l.t.Errorf("exit code %d after SIGTERM\n%s", code, l.out)
 	}
 }
@@ -160,9 +160,9 @@ func getStatus(t *testing.T, url string) (int, string) {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not %s after 30 s", what)
+			t.Fatalf("not %s after %v", what, patience)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestProviderPages(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "providers")
 	want := map[string]string{}
 	var index strings.Builder
-	index.WriteString("# Identity providers\n\nMade from the table of package `provider`. `authsvc providers` prints it, `authsvc check` says which callback URLs to register and whether discovery answers. A service that is not here is set up with `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
+	index.WriteString("# Identity providers\n\nMade from the table of package `provider`. `authsvc providers` prints it, `authsvc check` says which callback URLs to register and whether discovery answers. A service that is not here is set up with `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\nWhat the column E-mail says of an address, which counts only if it is verified when accounts are linked by it:\n\n" + emailLegend() + "\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
 	for _, e := range provider.All() {
 		l, err := describeProvider(e)
 		if err != nil {
@@ -69,6 +69,15 @@ var emailDocs = map[string]string{
 	provider.EmailIssuer:     "Whoever runs the server decides about addresses, so none counts as verified unless the configuration says so.",
 	provider.EmailUnverified: "Nothing vouches for the address, so it never counts as verified.",
 	provider.EmailAbsent:     "There is no address.",
+}
+
+// emailLegend explains the words of the index.
+func emailLegend() string {
+	var b strings.Builder
+	for _, word := range []string{provider.EmailClaim, provider.EmailFiltered, provider.EmailImplied, provider.EmailIssuer, provider.EmailUnverified, provider.EmailAbsent} {
+		fmt.Fprintf(&b, "- **%s**: %s\n", word, emailDocs[word])
+	}
+	return b.String()
 }
 
 func providerPage(l listedProvider) string {

@@ -37,6 +37,7 @@ type reloader struct {
 // one.
 func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 	defer r.withdraw(ctx)
+	r.heartbeat(ctx)
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
@@ -129,6 +130,7 @@ func checkUnchangeable(old, next *config.Settings) error {
 		same bool
 	}{
 		{"listen", old.Listen == next.Listen},
+		{"debug.listen", old.Debug == next.Debug},
 		{"compat", sameCompat(old.Engine.Compat, next.Engine.Compat)},
 		{"storage.url", old.Storage.URL == next.Storage.URL},
 		{"storage.prefix", old.Storage.Prefix == next.Storage.Prefix},
@@ -166,7 +168,6 @@ func (p *program) startReloading(st *store, srv *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
 	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st,
 		flags: srv.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
-	all.heartbeat(ctx)
 	go func() {
 		defer close(all.done)
 		all.run(ctx, srv.reloadSignals)

@@ -78,7 +78,7 @@ func TestReloadRefused(t *testing.T) {
 		config string
 		want   []string
 	}{
-		{"urll: x\nsecret: short\nproviders: []", []string{`is not known`, "secret ", "providers is empty", "url is missing"}},
+		{"urll: x\nsecret: short\nproviders: []", []string{`is not known`, "secret ", "providers is empty", "did you mean url?"}},
 		{strings.Replace(good, "a.db", "b.db", 1) + "compat: next-auth-v4\n", []string{"storage.url was changed, which requires a restart", "compat was changed, which requires a restart"}},
 		{good + "session: {store: 'redis://:hunter2@127.0.0.1:1/0'}\n", []string{"session.store was changed, which requires a restart"}},
 		{strings.Replace(good, "'sqlite:a.db'", "'sqlite:a.db', naming: snake", 1), []string{"storage.naming was changed, which requires a restart"}},

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"authsvc": main,
 		"get":     runGet,
+		"until":   runUntil,
 		"idp":     runProvider,
 		"account": runAccount,
 	})
@@ -38,8 +41,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:      "testdata/script",
-		Deadline: time.Now().Add(5 * time.Minute), // for all of them, beside whatever else runs
+		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			// terminate sends SIGTERM, and hangup SIGHUP, to what runs in the
 			// background.
@@ -82,6 +84,9 @@ func signalAll(s syscall.Signal) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
+// patience is how long something that will surely happen may take on a busy machine.
+const patience = time.Minute
+
 // runGet prints the status, the Location and the body of an address. It waits for
 // the server to listen. A second argument is the Host to name. After -until it
 // takes a word that the body has to hold, and asks again until it does.
@@ -99,7 +104,7 @@ func runGet() {
 		req.Host = os.Args[2]
 	}
 	resp, err := client.Do(req)
-	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(deadline); resp, err = client.Do(req) {
+	for deadline := time.Now().Add(patience); errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(deadline); resp, err = client.Do(req) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if err != nil {
@@ -112,9 +117,9 @@ func runGet() {
 	fmt.Printf("%d %s\n%s\n", resp.StatusCode, resp.Header.Get("Location"), body)
 }
 
-// getUntil repeats a GET until the body holds a word, for 10 s at most.
+// getUntil repeats a GET until the body holds a word, for patience at most.
 func getUntil(word, url string) {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		res, err := http.Get(url)
 		if err != nil {
 			exitWith(err)
@@ -129,6 +134,20 @@ func getUntil(word, url string) {
 	exitWith(fmt.Errorf("%s never says %s", url, word))
 }
 
+// runUntil repeats a command until a line of its output begins so, and prints it.
+func runUntil() {
+	var out []byte
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		out, _ = exec.Command(os.Args[2], os.Args[3:]...).CombinedOutput() // #nosec G204 -- what a script says
+		begins := func(line string) bool { return strings.HasPrefix(line, os.Args[1]) }
+		if slices.ContainsFunc(strings.Split(string(out), "\n"), begins) {
+			os.Stdout.Write(out)
+			return
+		}
+	}
+	exitWith(fmt.Errorf("%s never says %q:\n%s", os.Args[2], os.Args[1], out))
+}
+
 // runProvider runs an OpenID provider on the port IDP.
 func runProvider() {
 	p, err := idp.New(idp.Options{Issuer: "http://127.0.0.1:" + os.Getenv("IDP"), Alg: "ES256", Clients: []idp.Client{{ID: "app", Secret: "app-secret"}}})
@@ -136,7 +155,7 @@ func runProvider() {
 		exitWith(err)
 	}
 	server := &http.Server{Addr: "127.0.0.1:" + os.Getenv("IDP"), Handler: p, ReadHeaderTimeout: time.Second}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	context.AfterFunc(ctx, func() { server.Close() })
 	exitWith(server.ListenAndServe())

@@ -25,11 +25,16 @@ type serveCommand struct {
 
 // Run starts the service and returns when it has stopped.
 func (c *serveCommand) Run(p *program) error {
-	flags := nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL})
+	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
+}
+
+// start runs the service with these flags over its settings.
+func (p *program) start(flags map[string]string) error {
 	s, err := p.load(flags)
 	if err != nil {
 		return err
 	}
+	fmt.Fprint(p.stdout, p.banner)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
 	p.sink = newLogSink(p.stderr)
 	p.stderr = p.sink // for errors at the end, too
@@ -38,7 +43,7 @@ func (c *serveCommand) Run(p *program) error {
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
-	listener, err := listen(p.ctx, s.Listen)
+	listener, err := listen(p.ctx, s.Listen, "listen (AUTHSVC_LISTEN, --listen)")
 	if err != nil {
 		return err
 	}
@@ -56,13 +61,16 @@ func nonEmpty(flags map[string]string) map[string]string {
 	return flags
 }
 
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+// listen listens on an address; setting says in errors where it comes from.
+func listen(ctx context.Context, addr, setting string) (net.Listener, error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // takes no filter, see refuseSYN
+	l, err := lc.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop it, or set listen (AUTHSVC_LISTEN, --listen)", addr)
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or set %s", addr, setting)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listening on %s is not permitted: ports under 1024 need privileges; set listen (AUTHSVC_LISTEN, --listen)", addr)
+		return nil, fmt.Errorf("listening on %s is not permitted: ports under 1024 need privileges; set %s", addr, setting)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
@@ -106,6 +114,11 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 	signal.Notify(srv.reloadSignals, syscall.SIGHUP)
 	defer signal.Stop(srv.reloadSignals)
 	defer time.AfterFunc(acceptDelay, srv.startAccepting).Stop()
+	closeDebug, err := srv.serveDebug(p.ctx, s.Debug)
+	if err != nil {
+		return err
+	}
+	defer closeDebug() //nolint:errcheck // the process ends
 
 	st, err := p.awaitStore(s, srv)
 	if st != nil {

@@ -94,7 +94,7 @@ func TestSecondSignal(t *testing.T) {
 // TestListen: the errors of listening, with a message of its own for a port in use.
 func TestListen(t *testing.T) {
 	t.Parallel()
-	l, err := listen(t.Context(), "127.0.0.1:0")
+	l, err := listen(t.Context(), "127.0.0.1:0", "listen")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestListen(t *testing.T) {
 		l.Addr().String(): "is in use by another program",
 		"127.0.0.1":       "cannot listen",
 	} {
-		if _, err := listen(t.Context(), addr); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := listen(t.Context(), addr, "listen"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", addr, err, want)
 		}
 	}

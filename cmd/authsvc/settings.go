@@ -30,20 +30,25 @@ func (p *program) load(flags map[string]string) (*config.Settings, error) {
 // their warnings.
 func (p *program) loadSettings(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
-	var found, later config.Mistakes
-	if errors.As(err, &found); s == nil {
+	var all config.Mistakes
+	if errors.As(err, &all); s == nil {
 		return nil, err
 	}
-	for _, err := range []error{checkScheme(s), configureMail(s), validate(s)} {
+	if p.adapt != nil {
+		if err := p.adapt(s); err != nil && len(all) == 0 {
+			return s, err
+		}
+	}
+	for _, check := range []func(*config.Settings) error{checkStorage, configureMail, validate} {
 		var more config.Mistakes
-		switch {
+		switch err := check(s); {
 		case errors.As(err, &more):
-			later = append(later, more...)
-		case err != nil && len(found) == 0:
+			all = s.Add(all, more)
+		case err != nil && len(all) == 0:
 			return nil, err
 		}
 	}
-	if all := found.Merge(later); len(all) > 0 {
+	if len(all) > 0 {
 		return s, all
 	}
 	return s, nil

@@ -41,6 +41,9 @@ type driver struct {
 	name string // of the kind of store, for people; "" means the URL, which is then not a secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
 	fix  string // what to do when it cannot be opened
+	// checkURL says what open would not accept in a URL. Nil: nothing.
+	checkURL func(url string) error
+	renames  bool // storage.naming, tables and columns count
 	// exists reports whether the store exists. Nil: opening never creates it.
 	exists func(url string) (bool, error)
 	// unreachable reports whether a later attempt may succeed. Nil: never.
@@ -50,16 +53,16 @@ type driver struct {
 // drivers returns the table of schemes.
 func drivers() map[string]driver {
 	const database = "check host, port, user, password and database in storage.url"
-	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, fix: database}
-	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, fix: database}
-	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, fix: database}
-	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, fix: database}
+	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, fix: database, checkURL: postgres.CheckURL, renames: true}
+	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, fix: database, checkURL: mysql.CheckURL, renames: true}
+	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, fix: database, checkURL: mongodb.CheckURL, renames: true}
+	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, fix: database, checkURL: redis.CheckURL}
 	return map[string]driver{
 		"postgres": postgres, "postgresql": postgres,
 		"mysql": mysql, "mariadb": mysql,
 		"mongodb": mongodb, "mongodb+srv": mongodb,
 		"redis": redis, "rediss": redis, "unix": redis,
-		"sqlite": {open: openSQLite, exists: sqliteExists,
+		"sqlite": {open: openSQLite, exists: sqliteExists, renames: true,
 			fix: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
 		"memory": {name: "memory", open: openMemory},
 		"none":   {name: "none", open: openNone},
@@ -71,10 +74,46 @@ func storageScheme(s *config.Settings) string {
 	return scheme
 }
 
-// checkScheme makes sure that there is a driver for storage.url.
-func checkScheme(s *config.Settings) error {
-	if _, ok := drivers()[storageScheme(s)]; !ok {
+// checkStorage finds the mistakes in the settings of stores that can be found without
+// opening them.
+func checkStorage(s *config.Settings) error {
+	d, ok := drivers()[storageScheme(s)]
+	if !ok {
 		return config.Mistakes{s.Mistake("storage.url", "does not begin with a known scheme", "use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none")}
+	}
+	var found config.Mistakes
+	if d.checkURL != nil {
+		if err := d.checkURL(s.Storage.URL); err != nil {
+			found = append(found, s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.fix))
+		}
+	}
+	if s.Storage.Sessions != "" {
+		if err := redis.CheckURL(s.Storage.Sessions); err != nil {
+			found = append(found, s.Mistake("session.store", "cannot be used: "+oneLine(err), redisFix))
+		}
+	}
+	if d.renames {
+		found = append(found, checkNames(s)...)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+// checkNames finds renames of what there is not, and names that no database takes.
+func checkNames(s *config.Settings) config.Mistakes {
+	all := naming(s.Storage)
+	for _, part := range []struct {
+		key, fix string
+		names    sqlite.Naming
+	}{
+		{"storage.tables", "name a table after one of the preset prisma, as in {User: users}", sqlite.Naming{Preset: all.Preset, Tables: all.Tables}},
+		{"storage.columns", "name a column after one of the preset prisma, as in {User.emailVerified: verified_at}", all},
+	} {
+		if _, err := part.names.Resolve(); err != nil {
+			return config.Mistakes{s.Mistake(part.key, "cannot be used: "+strings.TrimPrefix(oneLine(err), "naming: "), part.fix)}
+		}
 	}
 	return nil
 }
@@ -86,7 +125,11 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	d := drivers()[storageScheme(s)]
 	st, err := d.open(ctx, c)
 	if err != nil {
-		return nil, openError{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.fix)},
+		fix := d.fix
+		if errors.Is(err, sqlite.ErrDamaged) {
+			fix = "put a backup of the database in its place, or move it away to start with an empty one"
+		}
+		return nil, openError{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), fix)},
 			d.unreachable != nil && d.unreachable(err)}
 	}
 	if c.Sessions == "" {

@@ -4,22 +4,13 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 )
 
-// refuseSYN has the kernel drop SYN segments, and reports whether it does.
-// Connections whose handshake has begun can then be accepted before the listener
-// closes, which would reset them. Other clients send SYN again after a second and
-// find nobody listening.
-func refuseSYN(l net.Listener) bool {
-	return attachSYNFilter(l, syscall.AttachLsf) //lint:ignore SA1019 its replacement takes two more packages
-}
-
-// attachAttempts is how often attaching the filter is tried: on a busy machine the
-// kernel's filter compiler sometimes gives up (ENOTSUPP).
-const attachAttempts = 8
-
-func attachSYNFilter(l net.Listener, attach func(fd int, filter []syscall.SockFilter) error) (done bool) {
+// refuseSYN has the kernel drop SYN segments, and reports whether it does: it has
+// no filters for Multipath TCP. Connections whose handshake has begun can then be
+// accepted before the listener closes, which would reset them. Other clients send
+// SYN again after a second and find nobody listening.
+func refuseSYN(l net.Listener) (done bool) {
 	const flags, synAck, syn = 13, 0x12, 0x02 // RFC 9293 §3.1
 	filter := []syscall.SockFilter{           // sees segments from the TCP header on
 		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
@@ -28,10 +19,9 @@ func attachSYNFilter(l net.Listener, attach func(fd int, filter []syscall.SockFi
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 18},
 	}
-	for try := 0; try < attachAttempts && !done; try++ {
-		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
-		controlFD(l, func(fd int) { done = attach(fd, filter) == nil })
-	}
+	controlFD(l, func(fd int) {
+		done = syscall.AttachLsf(fd, filter) == nil //lint:ignore SA1019 its replacement takes two more packages
+	})
 	return done
 }
 

@@ -94,7 +94,11 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	for _, f := range ar.Files {
 		parts[f.Name] = string(f.Data)
 	}
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}})
+	people := idp.DefaultPeople()
+	for i := range people { // of another machine without https, so it is left out; those of this one are taken here
+		people[i].Picture = "http://pictures.example/" + people[i].Sub + ".png"
+	}
+	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}, People: people})
 	if err != nil {
 		t.Fatal(err)
 	}

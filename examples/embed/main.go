@@ -61,6 +61,7 @@ func run(ctx context.Context) error {
 			html.EscapeString(session.Name))
 	})))
 
+	// docs: stop
 	server := &http.Server{Addr: "localhost:8080", Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		<-ctx.Done()
@@ -74,5 +75,6 @@ func run(ctx context.Context) error {
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	// docs
 	return nil
 }

@@ -38,11 +38,17 @@ type Options struct {
 	// Port of the application; the identity provider listens on the next one.
 	Port int
 	// Host to listen on: localhost or a loopback address. Anything else is
-	// refused, because everybody who can connect can sign in as anybody.
+	// refused unless Shared, because everybody who can connect can sign in as
+	// anybody.
 	Host string
 	// URL is the origin that the browser sees when a development server, such
 	// as Vite's, passes /api/auth on; a loopback one. Default: Host and Port.
+	// With Shared it may be one with https, and the default is localhost.
 	URL string
+	// Shared: other machines may connect, as the host of a container does. All
+	// pages, those of the identity provider too, are then at one origin and behind
+	// a token that is in the address which is printed.
+	Shared bool
 	// Providers are added to those of dev.
 	Providers []authsvc.Provider
 	// Out gets the few lines that a person reads.
@@ -55,6 +61,8 @@ const (
 	providerID   = "dev"
 	providerName = "Dev ID"
 	clientID     = "authsvc-dev"
+	// programOrigin is that of the program in Go that the home page shows.
+	programOrigin = "http://localhost:8080"
 )
 
 // stopTimeout is how long requests in flight may take when it ends.
@@ -63,6 +71,7 @@ const stopTimeout = 2 * time.Second
 // Run serves until ctx ends, then finishes what is in flight.
 func Run(ctx context.Context, o Options) (err error) {
 	w := &world{Options: o}
+	w.Log = slog.New(quiet{o.Log.Handler()})
 	defer func() { err = errors.Join(err, w.close()) }()
 	for _, step := range []func(context.Context) error{w.prepare, w.openStore, w.openMailbox, w.openProvider, w.openService, w.listen} {
 		if err := step(ctx); err != nil {
@@ -90,6 +99,7 @@ type world struct {
 	idp     *idp.Provider
 	client  idp.Client
 	service *authsvc.Service
+	gate    *gate // nil unless Shared
 	secret  string
 	servers []*http.Server
 	failed  chan error
@@ -97,17 +107,15 @@ type world struct {
 
 // prepare checks the address and makes the folder.
 func (w *world) prepare(context.Context) error {
-	if !listenable(w.Host) {
-		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use `authsvc serve` to be reached from elsewhere", w.Host)
+	if !w.Shared && !Listenable(w.Host) {
+		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use --host in a container or a code space, and `authsvc serve` to be reached from elsewhere", w.Host)
 	}
 	if w.Port < 1 || w.Port > 65534 {
 		return fmt.Errorf("port %d cannot be used; choose one from 1 to 65534", w.Port)
 	}
-	w.local = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
-	if w.origin = strings.TrimSuffix(cmp.Or(w.URL, w.local), "/"); !loopbackOrigin(w.origin) {
-		return fmt.Errorf("dev is for loopback only, and %q is not an origin there, such as http://localhost:5173; use `authsvc serve` for anything else", w.URL)
+	if err := w.setAddresses(); err != nil {
+		return err
 	}
-	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port+1))
 	w.failed = make(chan error, 8)
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return fmt.Errorf("folder for dev: %w", err)
@@ -118,12 +126,25 @@ func (w *world) prepare(context.Context) error {
 	}
 	client, err := w.keep("client-secret")
 	w.client = idp.Client{ID: clientID, Name: "your application", Secret: client,
-		RedirectURIs: []string{w.origin + "/api/auth/callback/" + providerID}}
+		RedirectURIs: []string{w.origin + "/api/auth/callback/" + providerID, programOrigin + "/api/auth/callback/" + providerID}}
 	return err
 }
 
-// listenable accepts what cannot resolve to an address beyond this machine.
-func listenable(host string) bool {
+// setAddresses says what the pages are called in a browser.
+func (w *world) setAddresses() error {
+	w.local = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
+	if w.Shared {
+		return w.setSharedAddresses()
+	}
+	if w.origin = strings.TrimSuffix(cmp.Or(w.URL, w.local), "/"); !loopbackOrigin(w.origin) {
+		return fmt.Errorf("dev is for loopback only, and %q is not an origin there, such as http://localhost:5173; use `authsvc serve` for anything else", w.URL)
+	}
+	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port+1))
+	return nil
+}
+
+// Listenable accepts what cannot resolve to an address beyond this machine.
+func Listenable(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -186,25 +207,37 @@ func (w *world) openService(context.Context) error {
 			Client: authsvc.Client{ID: w.client.ID, Secret: w.client.Secret}},
 		&authsvc.Email{From: "Your application <no-reply@app.example>", Send: send, InboxURL: w.local + "/inbox"},
 	}
-	w.service, err = authsvc.New(authsvc.Config{
+	config := authsvc.Config{
 		URL: w.origin, Secrets: []string{w.secret}, Adapter: w.store, Logger: w.Log,
 		Providers: append(providers, w.Providers...),
 		Theme:     authsvc.Theme{SiteName: "Your application"},
-	})
+		Events:    authsvc.Events{Audit: w.tell},
+	}
+	if w.Shared {
+		config.Outbound.DangerousTransport = inProcess{w.issuer, w.idp}
+		config.Logger = slog.New(slog.DiscardHandler) // which warns of that at the start
+	}
+	w.service, err = authsvc.New(config)
 	return err
 }
 
 // listen opens the two ports. localhost is both 127.0.0.1 and ::1 to browsers.
 func (w *world) listen(ctx context.Context) error {
 	hosts := []string{w.Host}
-	if w.Host == "localhost" {
+	if w.Host == "localhost" && !w.Shared {
 		hosts = []string{"127.0.0.1", "::1"}
 	}
-	handler := w.handler()
+	handler, err := w.handler()
+	if err != nil {
+		return err
+	}
 	for i, host := range hosts {
 		if err := w.serve(ctx, host, w.Port, handler); err != nil && i == 0 {
 			return err
 		}
+	}
+	if w.Shared {
+		return nil
 	}
 	return w.serve(ctx, "127.0.0.1", w.Port+1, w.idp)
 }
@@ -228,6 +261,10 @@ func (w *world) serve(ctx context.Context, host string, port int, h http.Handler
 }
 
 func (w *world) welcome() {
+	if w.Shared {
+		w.welcomeShared()
+		return
+	}
 	fmt.Fprintf(w.Out, `authsvc dev — for development, on this machine only
 
   Open            %s

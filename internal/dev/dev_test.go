@@ -39,6 +39,19 @@ func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()
 	go func() {
 		done <- dev.Run(ctx, dev.Options{Dir: dir, Host: "localhost", Port: port, Out: out, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	}()
+	awaitWelcome(t, out, done)
+	return out, func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("dev ended with %v", err)
+		}
+	}
+}
+
+// awaitWelcome waits until dev says that it runs.
+func awaitWelcome(t *testing.T, out *logbuffer.Buffer, done <-chan error) {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), "Ctrl-C"); time.Sleep(20 * time.Millisecond) {
 		select {
 		case err := <-done:
@@ -47,13 +60,6 @@ func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("dev did not start")
-		}
-	}
-	return out, func() {
-		t.Helper()
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("dev ended with %v", err)
 		}
 	}
 }

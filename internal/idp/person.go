@@ -57,7 +57,7 @@ func (p *Provider) AddPerson(person Person) (Person, error) {
 		return Person{}, errPeopleFull
 	}
 	if slices.ContainsFunc(p.people, func(q Person) bool { return q.Sub == person.Sub }) {
-		return Person{}, fmt.Errorf("sub %q is taken", person.Sub)
+		return Person{}, fmt.Errorf("sub %q: %w", person.Sub, ErrTaken)
 	}
 	people := append(slices.Clone(p.people), person)
 	if err := p.save(people, p.keys); err != nil {
@@ -66,6 +66,9 @@ func (p *Provider) AddPerson(person Person) (Person, error) {
 	p.people = people
 	return person, nil
 }
+
+// ErrTaken is what AddPerson returns for a Sub that somebody has.
+var ErrTaken = errors.New("sub is taken")
 
 // personBySub finds a person by exact subject.
 func (p *Provider) personBySub(sub string) (Person, bool) {

@@ -19,6 +19,8 @@ import (
 
 	"github.com/emersion/go-smtp"
 	"golang.org/x/net/netutil"
+
+	"authsvc/internal/inbox"
 )
 
 const (
@@ -55,13 +57,19 @@ type Options struct {
 	AuthMechanisms []string
 }
 
+// A Message is a received mail; see [inbox.Message].
+type Message = inbox.Message
+
+// ErrClosed is what Wait returns once the server is closed.
+var ErrClosed = inbox.ErrClosed
+
 // A Server is a listening mailbox. Its methods may be called concurrently.
 type Server struct {
 	options  Options
 	smtp     *smtp.Server
 	listener *listener
-	store    *store
 	faults   faults
+	*inbox.Box
 
 	done    chan struct{} // closed by Close
 	served  chan struct{} // closed when no connection is accepted any more
@@ -74,19 +82,19 @@ func Listen(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	st, err := openStore(o.Dir, o.MaxMessage)
+	box, err := inbox.Open(o.Dir, o.MaxMessage)
 	if err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", o.Addr)
 	if err != nil {
-		st.close()
+		box.Close()
 		return nil, fmt.Errorf("mailbox: %w", err)
 	}
 	s := &Server{
 		options:  o,
 		listener: &listener{Listener: netutil.LimitListener(l, maxConnections), open: make(map[net.Conn]bool)},
-		store:    st,
+		Box:      box,
 		done:     make(chan struct{}),
 		served:   make(chan struct{}),
 	}
@@ -173,7 +181,7 @@ func (s *Server) Close() error {
 		// No connection is left to shut down gently: this only waits for the
 		// goroutines that served them.
 		_ = s.smtp.Shutdown(context.Background())
-		s.store.close()
+		s.Box.Close()
 	})
 	return nil
 }

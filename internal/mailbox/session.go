@@ -70,7 +70,7 @@ func (c *session) Data(r io.Reader) error {
 	c.mu.Lock()
 	from, to := c.from, slices.Clone(c.to)
 	c.mu.Unlock()
-	if err := c.server.store.add(from, to, string(raw)); err != nil {
+	if err := c.server.Add(from, to, string(raw)); err != nil {
 		// The client keeps the mail, and may try again.
 		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "Cannot store the mail"}
 	}

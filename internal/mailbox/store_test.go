@@ -2,10 +2,8 @@ package mailbox
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +23,7 @@ func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mail")
 	s := listen(t, Options{Dir: dir})
 	mustPost(t, s, simple, "ann@example.com", `"odd, one"@example.com`)
-	mustPost(t, s, envelopeHeader+"{}\r\nSubject: imitation\r\n\r\nx\r\n")
+	mustPost(t, s, "X-Mailbox-Envelope: {}\r\nSubject: imitation\r\n\r\nx\r\n")
 	before := s.Messages()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -61,44 +59,5 @@ func TestRestart(t *testing.T) {
 	mustPost(t, s, simple)
 	if got := s.Messages(); len(got) != 3 || got[0].ID <= before[0].ID {
 		t.Errorf("new mail is not the newest: %v", got)
-	}
-}
-
-func TestNewestAreKept(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	st, err := openStore(dir, defaultMaxMessage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range maxKept + 5 {
-		if err := st.add("a@x", []string{"b@x"}, fmt.Sprintf("Subject: %d\r\n\r\nx", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	list := st.list()
-	if len(list) != maxKept || list[0].Subject != "5" || list[maxKept-1].Subject != fmt.Sprint(maxKept+4) {
-		t.Errorf("kept %d, from %q", len(list), list[0].Subject)
-	}
-	if n := len(emlFiles(t, dir)); n != maxKept {
-		t.Errorf("%d files", n)
-	}
-	st.close()
-	if err := st.add("a@x", nil, "late"); !errors.Is(err, ErrClosed) {
-		t.Errorf("add after close: %v", err)
-	}
-}
-
-func TestBytesAreBounded(t *testing.T) {
-	t.Parallel()
-	st, err := openStore("", defaultMaxMessage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		st.keep(Message{Raw: strings.Repeat("x", maxKeptBytes/2)})
-	}
-	if err := st.trim(); err != nil || len(st.messages) != 2 || st.bytes != maxKeptBytes {
-		t.Errorf("%d mails of %d bytes: %v", len(st.messages), st.bytes, err)
 	}
 }

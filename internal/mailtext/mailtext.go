@@ -6,8 +6,13 @@ import (
 	_ "embed" // the default templates
 	"errors"
 	htmltemplate "html/template"
+	"io"
+	"slices"
 	"strings"
+	"sync"
 	"text/template"
+
+	"authsvc/internal/pages"
 )
 
 // Templates are those of a mail; nil stands for the default.
@@ -15,6 +20,9 @@ type Templates struct {
 	Subject *template.Template     // one line
 	Text    *template.Template     // text/plain
 	HTML    *htmltemplate.Template // text/html; values are escaped
+	// Languages has those of mails in one language, by its tag. What is nil
+	// there is as above.
+	Languages map[string]Templates
 }
 
 // Data is what a mail is made from.
@@ -23,9 +31,17 @@ type Data struct {
 	Host     string // of the service
 	Site     string // its name
 	Email    string
-	Minutes  int // how long the link lives
-	Language string
+	Minutes  int    // how long the link lives
+	Lifetime string // the same in words of the language, such as "10 minutes"
+	Language string // BCP 47
+	// The theme. BrandColor and ButtonText are Look.Colours.Brand and OnBrand,
+	// Logo is Look.Logo.
+	BrandColor, ButtonText, Logo string
+	Look                         pages.MailLook
 }
+
+//go:embed subject.txt
+var defaultSubject string
 
 //go:embed mail.txt
 var defaultText string
@@ -33,34 +49,113 @@ var defaultText string
 //go:embed mail.html
 var defaultHTML string
 
-const defaultSubject = "Sign in to {{.Site}}"
+// defaults are the built-in templates in one language, parsed when they are
+// first needed.
+func defaults(lang string) (Templates, error) {
+	translate := func(key string, args ...any) (string, error) { return pages.Text(lang, key, args...) }
+	var t Templates
+	var errs [3]error
+	t.Subject, errs[0] = template.New("subject").Funcs(template.FuncMap{"T": translate}).Parse(defaultSubject)
+	t.Text, errs[1] = template.New("text").Funcs(template.FuncMap{"T": translate}).Parse(defaultText)
+	t.HTML, errs[2] = htmltemplate.New("html").Funcs(htmltemplate.FuncMap{"T": translate}).Parse(defaultHTML)
+	return t, errors.Join(errs[:]...)
+}
 
 // A Composer fills the templates of one provider.
-type Composer struct{ t Templates }
+type Composer struct {
+	custom    Templates
+	languages *pages.Chooser
+	mu        sync.Mutex
+	defaults  map[string]Templates // by language
+}
 
-// New fails if one of the templates does not take a Data.
+// New fails with Mistakes if one of the templates cannot be filled, or would
+// make a mail without the link.
 func New(t Templates) (*Composer, error) {
-	var errs [4]error
-	if t.Subject == nil {
-		t.Subject, errs[0] = template.New("subject").Parse(defaultSubject)
+	c := &Composer{custom: t, defaults: map[string]Templates{}}
+	var tags []string
+	for lang := range t.Languages {
+		tags = append(tags, lang)
 	}
-	if t.Text == nil {
-		t.Text, errs[1] = template.New("text").Parse(defaultText)
+	slices.Sort(tags)
+	var err error
+	if c.languages, err = pages.NewChooser(tags...); err != nil {
+		return nil, Mistakes{{File: "", Problem: err.Error(), Fix: languageFix}}
 	}
-	if t.HTML == nil {
-		t.HTML, errs[2] = htmltemplate.New("html").Parse(defaultHTML)
+	found := check(t)
+	for _, lang := range tags {
+		found = append(found, check(t.Languages[lang])...)
 	}
-	c := &Composer{t}
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
+	if len(found) > 0 {
+		return nil, found
 	}
-	_, _, _, err := c.Compose(Data{URL: "https://host.example/", Host: "host.example", Site: "Site", Email: "a@b.example", Minutes: 10})
-	return c, err
+	return c, nil
 }
 
-// Compose writes a mail: its subject, in one line, and both its forms.
-func (c *Composer) Compose(d Data) (subject, text, html string, err error) {
-	var s, t, h bytes.Buffer
-	err = errors.Join(c.t.Subject.Execute(&s, d), c.t.Text.Execute(&t, d), c.t.HTML.Execute(&h, d))
-	return strings.Join(strings.Fields(s.String()), " "), t.String(), h.String(), err
+// Language chooses the language of a mail, as that of a page is chosen.
+func (c *Composer) Language(uiLocales, acceptLanguage string) string {
+	return c.languages.Choose(uiLocales, acceptLanguage)
 }
+
+// Compose writes a mail: its subject, in one line, and both its forms. It fills
+// in Lifetime and the parts of Look.
+func (c *Composer) Compose(d Data) (subject, text, html string, err error) {
+	if d.Lifetime, err = pages.Minutes(d.Language, d.Minutes); err != nil {
+		return "", "", "", err
+	}
+	d.BrandColor, d.ButtonText, d.Logo = d.Look.Colours.Brand, d.Look.Colours.OnBrand, d.Look.Logo
+	t, err := c.templates(d.Language)
+	if err != nil {
+		return "", "", "", err
+	}
+	if subject, err = fill(t.Subject, d); err != nil {
+		return "", "", "", err
+	}
+	text, err = fill(t.Text, d)
+	html, htmlErr := fill(t.HTML, d)
+	return oneLine(subject), text, html, errors.Join(err, htmlErr)
+}
+
+// templates are those of a language, none of them nil.
+func (c *Composer) templates(lang string) (Templates, error) {
+	t := merged(c.custom.Languages[lang], c.custom)
+	if t.Subject != nil && t.Text != nil && t.HTML != nil {
+		return t, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, ok := c.defaults[lang]
+	if !ok {
+		var err error
+		if d, err = defaults(lang); err != nil {
+			return t, err
+		}
+		c.defaults[lang] = d
+	}
+	return merged(t, d), nil
+}
+
+// merged has the templates of first and, where it has none, those of second.
+func merged(first, second Templates) Templates {
+	if first.Subject == nil {
+		first.Subject = second.Subject
+	}
+	if first.Text == nil {
+		first.Text = second.Text
+	}
+	if first.HTML == nil {
+		first.HTML = second.HTML
+	}
+	return first
+}
+
+// fill executes a template of either kind.
+func fill(t interface {
+	Execute(w io.Writer, data any) error
+}, d Data) (string, error) {
+	var b bytes.Buffer
+	err := t.Execute(&b, d)
+	return b.String(), err
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

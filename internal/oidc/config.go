@@ -127,7 +127,11 @@ func (c *Config) check() error {
 	case c.Issuer == "" && c.OpenID:
 		errs = append(errs, errors.New("issuer: required for OpenID Connect"))
 	case c.Issuer == "" && (c.AuthorizationURL == "" || c.TokenURL == ""):
-		errs = append(errs, errors.New("authorization url and token url: both required without issuer"))
+		for _, one := range []struct{ name, url string }{{"authorization url", c.AuthorizationURL}, {"token url", c.TokenURL}} {
+			if one.url == "" {
+				errs = append(errs, errors.New(one.name+": required without issuer"))
+			}
+		}
 	case c.Issuer == "" && c.DiscoveryURL != "":
 		errs = append(errs, errors.New("discovery url: needs an issuer to compare with"))
 	case c.multiTenant() && c.DiscoveryURL == "" && c.needsDiscovery():
@@ -136,7 +140,8 @@ func (c *Config) check() error {
 	if strings.Count(c.Issuer, tenantPlaceholder) > 1 {
 		errs = append(errs, errors.New("issuer: more than one tenant mark"))
 	}
-	errs = append(errs, c.checkClient(), c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkUserInfo(), c.checkHosts())
+	errs = append(errs, slices.Concat(c.checkClient(), c.checkUserInfo())...)
+	errs = append(errs, c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkHosts())
 	errs = append(errs, outbound.CheckHeaders("token headers", c.TokenHeaders), outbound.CheckHeaders("userinfo headers", c.UserInfoHeaders))
 	if m, err := outbound.ParseBearerMethod(c.UserInfoAuth); err == nil && m.Collides(c.UserInfoHeaders) {
 		errs = append(errs, errors.New("userinfo headers: set the one that holds the access token"))
@@ -144,23 +149,24 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) checkClient() error {
+func (c *Config) checkClient() []error {
+	var errs []error
 	if c.ClientID == "" {
-		return errors.New("client id: required")
+		errs = append(errs, errors.New("client id: required"))
 	}
 	if name := c.ClientIDParam; strings.ContainsFunc(name, notCode) || name != "client_id" && (ReservedParam(name) || ReservedTokenParam(name)) {
-		return errors.New("client id param: is not plain or has another meaning")
+		errs = append(errs, errors.New("client id param: is not plain or has another meaning"))
 	}
 	switch c.AuthMethod {
 	case "", AuthNone, PrivateKeyJWT:
 	case ClientSecretBasic, ClientSecretPost:
 		if c.ClientSecret == "" && !c.SecretPerGrant {
-			return fmt.Errorf("client secret: required for %s", c.AuthMethod)
+			errs = append(errs, fmt.Errorf("client secret: required for %s", c.AuthMethod))
 		}
 	default:
-		return fmt.Errorf("auth method: %q is not supported", c.AuthMethod)
+		errs = append(errs, fmt.Errorf("auth method: %q is not supported", c.AuthMethod))
 	}
-	return nil
+	return errs
 }
 
 func (c *Config) checkHosts() error {
@@ -180,15 +186,16 @@ func (c *Config) checkTokenParams() error {
 	return nil
 }
 
-func (c *Config) checkUserInfo() error {
+func (c *Config) checkUserInfo() []error {
+	var errs []error
 	switch {
 	case c.UserInfoMethod != "" && c.UserInfoMethod != http.MethodGet && c.UserInfoMethod != http.MethodPost:
-		return errors.New("userinfo method: use GET or POST")
+		errs = append(errs, errors.New("userinfo method: is neither GET nor POST"))
 	case c.UserInfoBody != "" && c.UserInfoMethod != http.MethodPost:
-		return errors.New("userinfo body: needs the method POST")
+		errs = append(errs, errors.New("userinfo body: needs the method POST"))
 	}
 	if _, err := outbound.ParseBearerMethod(c.UserInfoAuth); err != nil {
-		return fmt.Errorf("userinfo auth: %w", err)
+		errs = append(errs, fmt.Errorf("userinfo auth: %w", err))
 	}
-	return nil
+	return errs
 }

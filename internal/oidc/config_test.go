@@ -22,7 +22,7 @@ func TestNew(t *testing.T) {
 		{"issuer query", func(c *Config) { c.Issuer = "https://idp.example/?x=1" }, "must not have a query"},
 		{"garbage", func(c *Config) { c.Issuer = "https://idp example/%zz" }, "issuer: not a url"},
 		{"no issuer", func(c *Config) { c.Issuer = "" }, "issuer: required"},
-		{"plain without endpoints", func(c *Config) { c.Issuer, c.OpenID = "", false }, "both required"},
+		{"plain without endpoints", func(c *Config) { c.Issuer, c.OpenID = "", false }, "authorization url: required without issuer\ntoken url: required without issuer"},
 		{"no client", func(c *Config) { c.ClientID = "" }, "client id: required"},
 		{"basic without secret", func(c *Config) { c.ClientSecret, c.AuthMethod = "", ClientSecretBasic }, "client secret: required"},
 		{"none without secret", func(c *Config) { c.ClientSecret, c.AuthMethod = "", AuthNone }, ""},

@@ -36,7 +36,7 @@ func emailForm() Provider {
 }
 
 func passwordForm() Provider {
-	return Provider{ID: "credentials", Name: "Credentials", Kind: "credentials", Form: "fields", Action: testBase + "/callback/credentials",
+	return Provider{ID: "credentials", Name: "Credentials", Forgot: testOrigin + "/forgot", Kind: "credentials", Form: "fields", Action: testBase + "/callback/credentials",
 		Fields: []Field{{Name: "username", Label: "Username", Autocomplete: "username"}, {Name: "password", Label: "Password", Type: "password"}}}
 }
 
@@ -49,8 +49,8 @@ func eightProviders() []Provider {
 
 // styles are the providers of the gallery as newPages sees them.
 func styles() []ProviderStyle {
-	return []ProviderStyle{{ID: "github"}, {ID: "google"},
-		{ID: "acme", Style: Style{Background: "#5b21b6"}}, {ID: "bolt", Style: Style{Background: "#ffd400"}}, {ID: "orbit", Style: Style{Background: "#0f766e", Text: "#ffffff"}}}
+	return append(popularStyles(), []ProviderStyle{
+		{ID: "acme", Style: Style{Background: "#5b21b6"}}, {ID: "bolt", Style: Style{Background: "#ffd400"}}, {ID: "orbit", Style: Style{Background: "#0f766e", Text: "#ffffff"}}}...)
 }
 
 func gallery() []state {
@@ -67,7 +67,9 @@ func gallery() []state {
 	wrong := failed("EmailSignin", github, emailForm())
 	wrong.Email = "ada@example"
 	verify := VerifyRequestView{Email: "ada@example.com", CSRFToken: testToken, ResendAction: testBase + "/signin/email", CallbackURL: testOrigin, MaxAgeMinutes: 10, SignInURL: testBase + "/signin"}
-	resent, unknown, long := verify, verify, verify
+	verify.NextURL, verify.WaitSeconds, verify.Sent = testBase+"/verify-request?provider=email&type=email", 600, 1
+	resent, unknown, long, last := verify, verify, verify, verify
+	last.Sent = 5
 	resent.Resent, unknown.Email, long.Email = true, "", longEmail
 	confirm := ConfirmView{Email: "ada@example.com", Token: testToken, CallbackURL: testOrigin, CSRFToken: testToken, Action: testBase + "/callback/email"}
 	other, longConfirm := confirm, confirm
@@ -77,6 +79,15 @@ func gallery() []state {
 	}
 	slow := problem("RateLimited")
 	slow.RetryAfter = 600
+
+	renew := problem("Verification")
+	renew.LinkAction, renew.Email, renew.CSRFToken, renew.CallbackURL = testBase+"/signin/email", "ada@example.com", testToken, testOrigin
+	typed := failed("CredentialsSignin", passwordForm())
+	typed.Fill("credentials", "ada")
+	cancelled := problem("AccessDenied")
+	cancelled.Reason, cancelled.Provider = "cancelled", "GitHub"
+	down, stale := failed("OAuthSignin", github, emailForm()), failed("OAuthCallback", github, emailForm())
+	down.Reason, down.Provider, stale.Reason, stale.Provider = "unavailable", "GitHub", "stale", "GitHub"
 
 	return []state{
 		{"signin", SignIn, signIn(SignInView{Providers: []Provider{github, google, emailForm()}})},
@@ -93,20 +104,32 @@ func gallery() []state {
 		{"signin-signed-in", SignIn, signIn(SignInView{SignedIn: "ada@example.com", Providers: []Provider{github, google, button("acme", "Acme", ""), emailForm()}})},
 		{"signin-again", SignIn, signIn(SignInView{Again: "ada@example.com", Providers: []Provider{github, google, emailForm()}})},
 		{"signin-signed-in-8", SignIn, signIn(SignInView{SignedIn: longEmail, Providers: eightProviders()})},
+		{"signin-popular-2", SignIn, signIn(SignInView{Providers: popularProviders(2)})},
+		{"signin-popular-8", SignIn, signIn(SignInView{Providers: LastUsedFirst(popularProviders(8), "gitlab")})},
+		{"signin-popular-20", SignIn, signIn(SignInView{Providers: LastUsedFirst(popularProviders(20), "spotify")})},
+		{"signin-popular-40", SignIn, signIn(SignInView{Providers: LastUsedFirst(popularProviders(40), "spotify")})},
 		{"signout", SignOut, SignOutView{CSRFToken: testToken, CallbackURL: testOrigin, Who: "ada@example.com"}},
 		{"signout-failed", SignOut, SignOutView{CSRFToken: testToken, Error: true, RequestID: "k3v9x2m7"}},
 		{"error", Error, problem("")},
 		{"error-configuration", Error, problem("Configuration")},
 		{"error-access-denied", Error, problem("AccessDenied")},
 		{"error-verification", Error, problem("Verification")},
+		{"error-cancelled", Error, cancelled},
+		{"signin-unavailable", SignIn, down},
+		{"signin-stale", SignIn, stale},
 		{"error-limited", Error, slow},
 		{"verify", VerifyRequest, verify},
 		{"verify-resent", VerifyRequest, resent},
+		{"verify-limit", VerifyRequest, last},
 		{"verify-unknown", VerifyRequest, unknown},
 		{"verify-long", VerifyRequest, long},
 		{"confirm", Confirm, confirm},
 		{"confirm-other", Confirm, other},
 		{"confirm-long", Confirm, longConfirm},
+		{"used", Used, UsedView{Email: "ada@example.com", ContinueURL: testOrigin}},
+		{"error-link", Error, renew},
+		{"signin-typed", SignIn, typed},
+		{"notfound", NotFound, NotFoundView{SignInURL: testBase + "/signin"}},
 		{"notice", Notice, NoticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
 		{"repost", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
 		{"signout-provider", SignOutProvider, SignOutProviderView{Action: "https://op.example.com/end?x=1", Fields: url.Values{"state": {"s"}, "id_token_hint": {"a.b.c"}}}},

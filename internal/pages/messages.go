@@ -22,15 +22,34 @@ type words struct {
 // catalogues are all languages. The first one is the default.
 func catalogues() []words { return []words{english(), german()} }
 
-// newMatcher prepares the choice of a language.
-func newMatcher() ([]string, language.Matcher) {
-	var names []string
-	var tags []language.Tag
-	for _, c := range catalogues() {
-		names = append(names, c.Lang)
-		tags = append(tags, language.MustParse(c.Lang))
+// A Chooser chooses between languages.
+type Chooser struct {
+	langs   []string // index of matcher
+	matcher language.Matcher
+}
+
+// NewChooser has the languages of the pages, whose first is the default, and
+// more of them: BCP 47 tags.
+func NewChooser(more ...string) (*Chooser, error) {
+	c := &Chooser{}
+	for _, w := range catalogues() {
+		c.langs = append(c.langs, w.Lang)
 	}
-	return names, language.NewMatcher(tags)
+	for _, lang := range more {
+		if !slices.Contains(c.langs, lang) {
+			c.langs = append(c.langs, lang)
+		}
+	}
+	var tags []language.Tag
+	for _, lang := range c.langs {
+		tag, err := language.Parse(lang)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a language: %w", lang, err)
+		}
+		tags = append(tags, tag)
+	}
+	c.matcher = language.NewMatcher(tags)
+	return c, nil
 }
 
 // wordsOf are the words of a language, or English.
@@ -40,11 +59,16 @@ func wordsOf(lang string) words {
 	return all[max(i, 0)]
 }
 
-// language chooses the language of a page. uiLocales (OpenID Connect Core
+// Language chooses the language of a page. uiLocales (OpenID Connect Core
 // section 3.1.2.1: tags separated by spaces, best first) goes before the
 // Accept-Language header. Either may be empty, malformed or too long; it is
 // then ignored.
 func (p *Pages) Language(uiLocales, acceptLanguage string) string {
+	return p.langs.Choose(uiLocales, acceptLanguage)
+}
+
+// Choose is [Pages.Language].
+func (c *Chooser) Choose(uiLocales, acceptLanguage string) string {
 	var wishes []string
 	if len(uiLocales) <= maxLocales {
 		wishes = strings.Fields(uiLocales)
@@ -52,9 +76,16 @@ func (p *Pages) Language(uiLocales, acceptLanguage string) string {
 	if len(acceptLanguage) <= maxLocales {
 		wishes = append(wishes, acceptLanguage)
 	}
-	_, i := language.MatchStrings(p.matcher, wishes...)
-	return p.langs[i]
+	_, i := language.MatchStrings(c.matcher, wishes...)
+	return c.langs[i]
 }
+
+// Text is a text for what is not a page. A language without a catalogue has
+// the texts of the default.
+func Text(lang, key string, args ...any) (string, error) { return wordsOf(lang).T(key, args...) }
+
+// Minutes is a time in words, for what is not a page.
+func Minutes(lang string, n int) (string, error) { return wordsOf(lang).Minutes(n) }
 
 // T is the text of a key, with the arguments in place of its verbs. An unknown
 // key is an error of ours, not an empty page.
@@ -110,6 +141,31 @@ func (w words) ErrorText(code string) (string, error) { return w.byCode("error",
 
 // ErrorHelp says what to do about it.
 func (w words) ErrorHelp(code string) (string, error) { return w.byCode("help", code) }
+
+// helpFirst are the codes whose sentence of NextAuth.js says less than the help
+// does.
+var helpFirst = []string{"Signin", "OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked"}
+
+// ErrorLines are the sentences about an error in the order in which they help.
+// reason, if there is a text for it, says more than the code; provider is the
+// name in it.
+func (w words) ErrorLines(code, reason, provider string) (lines []string, err error) {
+	text, err := w.ErrorText(code)
+	if err != nil {
+		return nil, err
+	}
+	help, err := w.ErrorHelp(code)
+	if _, known := w.text["reason."+reason]; known && err == nil {
+		help, err = w.T("reason."+reason, provider)
+	}
+	switch {
+	case help == "":
+		return []string{text}, err
+	case slices.Contains(helpFirst, code):
+		return []string{help, text}, err
+	}
+	return []string{text, help}, err
+}
 
 func (w words) byCode(prefix string, code string) (string, error) {
 	if s, ok := w.text[prefix+"."+string(code)]; ok {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,7 +68,19 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for _, code := range []string{"default", "Configuration", "AccessDenied", "Verification", "RateLimited"} {
 		used["heading."+code] = true
 	}
-	key := regexp.MustCompile(`\.(?:T|Rich) "([^"]+)"`)
+	for _, reason := range []string{"unavailable", "stale"} {
+		used["reason."+reason] = true
+	}
+	key := regexp.MustCompile(`[.{ (](?:T|Rich|Beside) "([^"]+)"`)
+	for _, file := range []string{"mail.html", "mail.txt", "subject.txt"} {
+		text, err := os.ReadFile("../mailtext/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range key.FindAllStringSubmatch(string(text), -1) {
+			used[m[1]] = true
+		}
+	}
 	files, err := fs.Glob(pageFiles, "templates/*.html")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("templates: %v, %v", files, err)
@@ -126,6 +139,23 @@ func TestLanguage(t *testing.T) {
 				t.Errorf("language(%.40q, %.40q) = %q; want %q", tt.uiLocales, tt.accept, got, tt.want)
 			}
 		})
+	}
+}
+
+// TestChooserWithMore: mails can be in languages that the pages do not have.
+func TestChooserWithMore(t *testing.T) {
+	t.Parallel()
+	c, err := NewChooser("fr", "de")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for accept, want := range map[string]string{"": "en", "fr-CA, de": "fr", "de": "de", "ja": "en"} {
+		if got := c.Choose("", accept); got != want {
+			t.Errorf("%q: %s; want %s", accept, got, want)
+		}
+	}
+	if _, err := NewChooser("not a language"); err == nil {
+		t.Error("a language of no sense was taken")
 	}
 }
 

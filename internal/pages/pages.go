@@ -12,9 +12,9 @@ import (
 	"html"
 	"html/template"
 	"net/url"
+	"slices"
 	"strings"
-
-	"golang.org/x/text/language"
+	"sync"
 )
 
 //go:embed templates/*.html templates/style.css
@@ -30,9 +30,11 @@ const (
 	Error           Name = "error"
 	VerifyRequest   Name = "verify-request"
 	Confirm         Name = "confirm"
+	Used            Name = "used"
 	Notice          Name = "notice"
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
+	NotFound        Name = "notfound"
 )
 
 // pageNames lists every page and says whether its policy has form-action.
@@ -42,16 +44,34 @@ const (
 func pageNames() map[Name]bool {
 	return map[Name]bool{
 		SignIn: false, SignOut: false, Confirm: false, Repost: false, SignOutProvider: false,
-		Error: true, VerifyRequest: true, Notice: true,
+		Error: true, VerifyRequest: true, Used: true, Notice: true, NotFound: true,
 	}
 }
 
-// submitsItself reports whether the page's only form is submitted by a script.
-func (n Name) submitsItself() bool { return n == Repost || n == SignOutProvider }
+// Scripts are what the pages run. Each page works without; its policy allows
+// exactly that text.
+func Scripts() map[Name]string {
+	return map[Name]string{Repost: submitScript, SignOutProvider: submitScript, SignIn: revealScript, VerifyRequest: waitScript}
+}
 
-// submitScript submits the only form of a page. It is allowed by its hash; the
-// prototype's method works whatever the fields are called.
-const submitScript = `HTMLFormElement.prototype.submit.call(document.forms[0])`
+const (
+	// submitScript submits the only form of a page; the prototype's method works
+	// whatever the fields are called.
+	submitScript = `HTMLFormElement.prototype.submit.call(document.forms[0])`
+
+	// revealScript adds to each password a button that shows it, until the form
+	// is sent.
+	revealScript = `for(const i of document.querySelectorAll("[type=password]")){const d=i.parentNode.dataset,b=document.createElement("button"),` +
+		`set=s=>{i.type=s?"text":"password";b.textContent=s?d.hide:d.show};b.type="button";b.className="reveal";set(false);` +
+		`b.addEventListener("click",()=>set(i.type=="password"));i.form.addEventListener("submit",()=>set(false));i.after(b)}`
+
+	// waitScript asks for the session of this browser while the page is looked
+	// at, until the link has expired, and goes on once there is one.
+	waitScript = `{const d=document.currentScript.dataset,end=Date.now()+d.seconds*1e3;let last=0;` +
+		`const ask=async()=>{const now=Date.now();if(document.hidden||now>end||now-last<4900)return;last=now;` +
+		`try{const r=await fetch(d.session,{cache:"no-store"}),s=r.ok&&await r.json();if(s&&Object.keys(s).length)location.replace(d.next)}catch{}};` +
+		`setInterval(ask,5e3);document.addEventListener("visibilitychange",ask)}`
+)
 
 // A Theme adapts the pages; see authsvc.Theme.
 type Theme struct {
@@ -86,24 +106,31 @@ type ProviderStyle struct {
 
 // A Mistake is one of the operator's, in a theme or a style.
 type Mistake struct {
-	Field    string // of Theme
+	Field    string // of Theme, or of the Style of Provider
 	Provider string // whose Style it is, else empty
 	Problem  string // what is wrong
 	Fix      string // what to do
 }
 
 // Error implements error.
-func (m *Mistake) Error() string { return m.Field + m.Provider + " " + m.Problem + "; " + m.Fix }
+func (m *Mistake) Error() string {
+	return strings.TrimSpace(m.Provider + " " + m.Field + " " + m.Problem + "; " + m.Fix)
+}
 
 // Pages renders the built-in pages. It is immutable.
 type Pages struct {
-	templates map[Name]*template.Template
 	policies  map[Name]string
-	langs     []string // index of matcher
-	matcher   language.Matcher
+	langs     *Chooser
+	look      look
 	site      site
 	style     []byte
+	icon      []byte
 	StylePath string // style.<hash>.css, relative to the base URL
+	IconPath  string // icon.<hash>.svg, likewise
+	// ZippedStyle returns the asset at StylePath in gzip, made when it is first asked
+	// for. Pages are never compressed: they hold CSRF tokens beside what others chose
+	// (BREACH).
+	ZippedStyle func() []byte
 }
 
 // site is what all pages of a service share.
@@ -114,6 +141,7 @@ type site struct {
 	Logo        template.URL
 	ColorScheme string
 	StyleURL    string
+	IconURL     string
 }
 
 // newPages builds the pages of a service. base is its absolute base URL, such
@@ -122,29 +150,39 @@ type site struct {
 // operator in theme and styles, all at once; the pages are then unusable.
 func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, []error) {
 	l, errs := newLook(theme)
-	css, err := pageFiles.ReadFile("templates/style.css")
+	css, err := embeddedStyle()
 	if err != nil {
 		return nil, append(errs, fmt.Errorf("pages: %w", err))
 	}
-	p := &Pages{templates: map[Name]*template.Template{}, policies: map[Name]string{}}
+	p := &Pages{policies: map[Name]string{}}
 	var styleErrs []error
-	p.style, p.StylePath, styleErrs = styleSheet(l, string(css), providers)
+	p.style, p.StylePath, styleErrs = styleSheet(l, css, providers)
 	errs = append(errs, styleErrs...)
+	p.ZippedStyle = sync.OnceValue(func() []byte { return zipped(p.style) })
+	markOrigins, markErrs := checkMarks(providers)
+	errs = append(errs, markErrs...)
 
 	base = strings.TrimSuffix(base, "/")
+	name := shownName(theme, origin)
+	p.icon = l.icon(name)
+	p.IconPath = hashed("icon", p.icon, "svg")
 	p.site = site{
-		Site: shownName(theme, origin), Origin: origin, Base: base,
+		Site: name, Origin: origin, Base: base, IconURL: base + "/" + p.IconPath,
 		Logo: template.URL(l.logo), ColorScheme: l.metaScheme(), StyleURL: base + "/" + p.StylePath, // #nosec G203 -- the operator's
 	}
-	p.langs, p.matcher = newMatcher()
-	for name, formAction := range pageNames() {
-		t, err := template.New("layout.html").Funcs(pageFuncs()).ParseFS(pageFiles, "templates/layout.html", "templates/"+string(name)+".html")
-		if err != nil {
-			return nil, append(errs, fmt.Errorf("pages: %w", err))
-		}
-		p.templates[name] = t
-		p.policies[name] = policy(l.logoOrigin, formAction, name.submitsItself())
+	p.look = l
+	if p.langs, err = NewChooser(); err != nil {
+		return nil, append(errs, fmt.Errorf("pages: %w", err))
 	}
+	script := Scripts()
+	for name, formAction := range pageNames() {
+		origins := []string{l.logoOrigin}
+		if name == SignIn { // the one page with marks of providers
+			origins = append(origins, markOrigins...)
+		}
+		p.policies[name] = policy(origins, formAction, script[name])
+	}
+	p.policies[VerifyRequest] += "; connect-src 'self'"
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -162,29 +200,45 @@ func shownName(t Theme, origin string) string {
 	return origin
 }
 
+const ownPictures = "img-src 'self' data:"
+
 // policy is a Content-Security-Policy (CSP level 3).
-func policy(logoOrigin string, formAction, script bool) string {
-	img := "img-src 'self' data:"
-	if logoOrigin != "" {
-		img += " " + logoOrigin
+func policy(logoOrigins []string, formAction bool, script string) string {
+	img := ownPictures
+	for i, origin := range logoOrigins {
+		if origin != "" && !slices.Contains(logoOrigins[:i], origin) {
+			img += " " + origin
+		}
 	}
 	parts := []string{"default-src 'none'", "style-src 'self'", img, "base-uri 'none'", "frame-ancestors 'none'"}
 	if formAction {
 		parts = append(parts, "form-action 'self'")
 	}
-	if script {
-		sum := sha256.Sum256([]byte(submitScript))
+	if script != "" {
+		sum := sha256.Sum256([]byte(script))
 		parts = append(parts, "script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
 	return strings.Join(parts, "; ")
 }
 
+// templates are the pages of all services. One is parsed when it is first shown:
+// most processes that start show few of them.
+var templates = func() map[Name]func() (*template.Template, error) {
+	all := map[Name]func() (*template.Template, error){}
+	for name := range pageNames() {
+		all[name] = sync.OnceValues(func() (*template.Template, error) {
+			return template.New("layout.html").Funcs(pageFuncs()).ParseFS(pageFiles, "templates/layout.html", "templates/"+string(name)+".html")
+		})
+	}
+	return all
+}()
+
 // pageFuncs are the functions of the templates.
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
-		"mark": mark, "known": knownMark, "letter": letter,
+		"mark": mark, "known": knownMark, "coloured": colouredMark, "markURL": markURL, "letter": letter, "initials": initials,
 		"address": address, "inputType": inputType, "autocomplete": autocomplete,
-		"submitScript": func() template.JS { return submitScript },
+		"script": func(name Name) template.JS { return template.JS(Scripts()[name]) }, // #nosec G203 -- compiled in
 	}
 }
 
@@ -208,9 +262,13 @@ func autocomplete(f Field) string {
 // render makes a whole document. lang is a result of language; anything else
 // means English. v is the view of the page, such as SignInView for SignIn.
 func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
-	t, ok := p.templates[name]
+	parsed, ok := templates[name]
 	if !ok {
 		return nil, fmt.Errorf("pages: no page %q", name)
+	}
+	t, err := parsed()
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
 	}
 	d := document{site: p.site, Name: name, words: wordsOf(lang), V: v}
 	var b bytes.Buffer
@@ -220,10 +278,14 @@ func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// csp is the Content-Security-Policy of a page; of one that does not exist, a
-// policy that allows nothing.
-func (p *Pages) Policy(name Name) string {
+// Policy is the Content-Security-Policy of a page; of one that does not exist, a
+// policy that allows nothing. Its pictures may be those of the site and from the
+// origin pictures, if that is not empty: scheme://host[:port].
+func (p *Pages) Policy(name Name, pictures string) string {
 	if c, ok := p.policies[name]; ok {
+		if pictures != "" {
+			c = strings.Replace(c, ownPictures, ownPictures+" "+pictures, 1)
+		}
 		return c
 	}
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -232,10 +294,13 @@ func (p *Pages) Policy(name Name) string {
 // asset is the file behind {base}/name. Its name holds a hash of its content,
 // so it may be cached for ever.
 func (p *Pages) Asset(name string) (body []byte, contentType string, ok bool) {
-	if name != p.StylePath {
-		return nil, "", false
+	switch name {
+	case p.StylePath:
+		return p.style, "text/css; charset=utf-8", true
+	case p.IconPath:
+		return p.icon, "image/svg+xml", true
 	}
-	return p.style, "text/css; charset=utf-8", true
+	return nil, "", false
 }
 
 // document is what a template sees: the site, the words of one language, and
@@ -262,6 +327,34 @@ func (d document) Rich(key string, args ...string) (template.HTML, error) {
 	}
 	s, err := d.format(html.EscapeString, key, marked...)
 	return template.HTML(s), err // #nosec G203 -- format escapes every argument
+}
+
+// Beside is T as HTML with one argument, which alone is seen; screen readers get
+// all of it.
+func (d document) Beside(key, arg string) (template.HTML, error) {
+	const seen = "\x00"
+	s, err := d.T(key, seen)
+	before, after, _ := strings.Cut(s, seen)
+	hidden := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return `<span class="vh">` + html.EscapeString(s) + `</span>`
+	}
+	return template.HTML(hidden(before) + html.EscapeString(arg) + hidden(after)), err // #nosec G203 -- escaped
+}
+
+// initials are the first letters of the first and the last word of a name, or
+// that of who.
+func initials(name, who string) string {
+	words := strings.Fields(name)
+	switch {
+	case len(words) == 0:
+		return letter(who)
+	case len(words) == 1:
+		return letter(words[0])
+	}
+	return letter(words[0]) + letter(words[len(words)-1])
 }
 
 // address shows a name or an address: isolated from the text around it (bdi),

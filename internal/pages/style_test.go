@@ -1,7 +1,12 @@
 package pages
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,16 +33,26 @@ func TestStyleSheet(t *testing.T) {
 	if !ok || contentType != "text/css; charset=utf-8" || !regexp.MustCompile(`^style\.[0-9a-f]{16}\.css$`).MatchString(p.StylePath) {
 		t.Fatalf("asset(%q) = %v, %q", p.StylePath, ok, contentType)
 	}
+	if z, err := gzip.NewReader(bytes.NewReader(p.ZippedStyle())); err != nil {
+		t.Error(err)
+	} else if plain, err := io.ReadAll(z); err != nil || !bytes.Equal(plain, body) {
+		t.Errorf("the compressed style sheet is another: %v", err)
+	}
 	css := string(body)
 	if strings.Count(css, "{") != strings.Count(css, "}") || strings.Contains(css, "/*") || strings.Contains(css, "url(") || strings.Contains(css, "@import") {
 		t.Error("style sheet is unbalanced, has comments or loads something")
 	}
-	for _, rule := range []string{".p-acme .mark{background:#5b21b6;color:#ffffff}", ".p-bolt .mark{background:#ffd400;color:#000000}", "prefers-reduced-motion", "forced-colors"} {
+	for _, rule := range []string{".p-acme .mark{background:#5b21b6;color:#ffffff;--m:1rem}", ".p-bolt .mark{background:#ffd400;color:#000000;--m:1rem}", "prefers-reduced-motion", "forced-colors"} {
 		if !strings.Contains(css, rule) {
 			t.Errorf("no %q", rule)
 		}
 	}
-	for _, name := range []string{"", "style.css", "/" + p.StylePath, "../" + p.StylePath, strings.ToUpper(p.StylePath), "layout.html", "templates/style.css"} {
+	icon, contentType, ok := p.Asset(p.IconPath)
+	if !ok || contentType != "image/svg+xml" || !regexp.MustCompile(`^icon\.[0-9a-f]{16}\.svg$`).MatchString(p.IconPath) ||
+		!strings.HasPrefix(string(icon), "<svg ") || len(icon) > 600 {
+		t.Fatalf("asset(%q) = %v, %q, %s", p.IconPath, ok, contentType, icon)
+	}
+	for _, name := range []string{"", "icon.svg", "style.css", "/" + p.StylePath, "../" + p.StylePath, strings.ToUpper(p.StylePath), "layout.html", "templates/style.css"} {
 		if _, _, ok := p.Asset(name); ok {
 			t.Errorf("asset(%q) exists", name)
 		}
@@ -68,9 +83,16 @@ func TestProviderStyles(t *testing.T) {
 		{"none", ProviderStyle{ID: "a"}, ""},
 		{"both", ProviderStyle{ID: "a-1", Style: Style{Background: "#123456", Text: "#ffffff"}}, ""},
 		{"text only", ProviderStyle{ID: "a", Style: Style{Text: "#123456"}}, ""},
-		{"background", ProviderStyle{ID: "a", Style: Style{Background: "url(//evil)"}}, "style background"},
-		{"text", ProviderStyle{ID: "a", Style: Style{Text: "#000;}*{"}}, "style text"},
-		{"id", ProviderStyle{ID: "a{}", Style: Style{Text: "#000000"}}, "id may hold"},
+		{"background", ProviderStyle{ID: "a", Style: Style{Background: "url(//evil)"}}, "a Background cannot be used"},
+		{"text", ProviderStyle{ID: "a", Style: Style{Text: "#000;}*{"}}, "a Text cannot be used"},
+		{"id", ProviderStyle{ID: "a{}", Style: Style{Text: "#000000"}}, "may hold only"},
+		{"mark", ProviderStyle{ID: "a", Style: Style{Logo: "gitlab"}}, ""},
+		{"unknown mark", ProviderStyle{ID: "a", Style: Style{Logo: "GitLabs"}}, "no built-in mark; use the name of one, such as gitlab,"},
+		{"https logo", ProviderStyle{ID: "a", Style: Style{Logo: "https://cdn.example.com/a.png"}}, ""},
+		{"data logo", ProviderStyle{ID: "a", Style: Style{Logo: svgLogo}}, ""},
+		{"http logo", ProviderStyle{ID: "a", Style: Style{Logo: "http://cdn.example.com/a.png"}}, "a Logo cannot be used: only https:"},
+		{"script logo", ProviderStyle{ID: "a", Style: Style{Logo: "javascript:alert(1)"}}, "a Logo cannot be used: only https:"},
+		{"empty data logo", ProviderStyle{ID: "a", Style: Style{Logo: "data:image/png;base64,"}}, "does not hold such an image"},
 	}
 	for _, tt := range tests {
 		_, errs := New(Theme{}, testBase, testOrigin, tt.provider)
@@ -85,7 +107,7 @@ func TestProviderStyles(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	for name := range symbols {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(symbols)), slices.Collect(maps.Keys(outlines))) {
 		if s, err := mark(name, 20); err != nil || !strings.HasPrefix(string(s), "<svg") || !strings.Contains(string(s), `width="20" height="20"`) {
 			t.Errorf("mark(%q) = %s, %v", name, s, err)
 		}

@@ -1,11 +1,9 @@
 package pages
 
 import (
-	"errors"
 	"fmt"
+	"html"
 	"math"
-	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -14,10 +12,6 @@ const (
 	textContrast    = 4.5
 	controlContrast = 3.0
 )
-
-// maxLogo bounds a data: logo, which is repeated in every page. Bigger ones
-// belong behind an https URL.
-const maxLogo = 8 << 10
 
 // defaultBrand is the colour of the primary button without Theme.BrandColor.
 var defaultBrand = rgb{0x3b, 0x5b, 0xdb}
@@ -191,50 +185,42 @@ func newLook(t Theme) (look, []error) {
 	if t.Logo != "" {
 		var err error
 		if l.logoOrigin, err = logoOrigin(t.Logo); err != nil {
-			report("Logo", err)
+			errs = append(errs, &Mistake{Field: "Logo", Problem: "cannot be used: " + err.Error(), Fix: logoFix})
 		}
 		l.logo = t.Logo
 	}
 	return l, errs
 }
 
-var (
-	dataImage = regexp.MustCompile(`^data:image/[a-z0-9.+-]+(;[a-zA-Z0-9=-]+)*,`)
-	// plainHost keeps everything that means something in a policy (space, comma, semicolon,
-	// star) out of it; net/url alone does not.
-	plainHost = regexp.MustCompile(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-)
-
-// logoOrigin checks a logo and returns the origin that the policy has to
-// allow: none for a data: URL.
-func logoOrigin(logo string) (string, error) {
-	if strings.HasPrefix(logo, "data:") {
-		switch {
-		case !dataImage.MatchString(logo):
-			return "", errors.New("a data: URL must hold an image")
-		case len(logo) > maxLogo:
-			return "", fmt.Errorf("a data: URL of %d bytes is more than %d; use an https URL", len(logo), maxLogo)
-		}
-		return "", nil
+// icon is the monogram of a site as a picture, for the browser's tab.
+func (l look) icon(site string) []byte {
+	text := readable(l.brand)
+	if l.text != nil {
+		text = *l.text
 	}
-	u, err := url.Parse(logo)
-	if err != nil || u.Scheme != "https" || u.User != nil || !plainHost.MatchString(u.Host) {
-		return "", errors.New("only https: and data:image/ URLs can be shown")
-	}
-	return "https://" + strings.ToLower(u.Host), nil
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="%s"/>`+
+		`<text x="16" y="22.5" font-family="system-ui,sans-serif" font-size="19" font-weight="600" text-anchor="middle" fill="%s">%s</text></svg>`,
+		l.brand, text, html.EscapeString(letter(site)))
 }
 
-// properties are the custom properties of one scheme.
-func (l look) properties(p palette) string {
-	brand := l.brand
+// brandColours are those of a primary button in one scheme: background and
+// text.
+func (l look) brandColours(p palette) (brand, text rgb) {
+	brand = l.brand
 	if p.towards == white {
 		// A dark brand colour would sink into a dark card.
 		brand = brand.against(controlContrast, white, p.card, p.page)
 	}
-	text := readable(brand)
+	text = readable(brand)
 	if l.text != nil && contrast(*l.text, brand) >= textContrast {
 		text = *l.text
 	}
+	return brand, text
+}
+
+// properties are the custom properties of one scheme.
+func (l look) properties(p palette) string {
+	brand, text := l.brandColours(p)
 	// The hover colour moves away from the text, so that contrast only grows.
 	away := black
 	if text.luminance() < brand.luminance() {
@@ -242,6 +228,49 @@ func (l look) properties(p palette) string {
 	}
 	return fmt.Sprintf("--page:%v;--card:%v;--brand:%v;--brand-hover:%v;--on-brand:%v;--accent:%v;%s",
 		p.page, p.card, brand, brand.mix(away, 0.12), text, l.brand.against(textContrast, p.towards, p.page, p.card), p.neutral)
+}
+
+// MailColours are those of a mail in one scheme, as #rrggbb.
+type MailColours struct{ Page, Card, Text, Muted, Line, Brand, OnBrand string }
+
+// A MailLook is the theme of mails.
+type MailLook struct {
+	Logo        string // https URL; empty: none
+	ColorScheme string // as in <meta name=color-scheme>
+	Colours     MailColours
+	// Dark is nil if there is only one scheme.
+	Dark *MailColours
+}
+
+// MailLook is the theme for mails. It has no data: logo, which mail programs do
+// not show.
+func (p *Pages) MailLook() MailLook {
+	l := p.look
+	m := MailLook{ColorScheme: l.metaScheme()}
+	if l.logoOrigin != "" {
+		m.Logo = l.logo
+	}
+	switch l.scheme {
+	case "light":
+		m.Colours = l.mailColours(lightPalette())
+	case "dark":
+		m.Colours = l.mailColours(darkPalette())
+	default:
+		dark := l.mailColours(darkPalette())
+		m.Colours, m.Dark = l.mailColours(lightPalette()), &dark
+	}
+	return m
+}
+
+func (l look) mailColours(p palette) MailColours {
+	brand, text := l.brandColours(p)
+	neutral := func(name string) string {
+		_, value, _ := strings.Cut(p.neutral, "--"+name+":")
+		value, _, _ = strings.Cut(value, ";")
+		return value
+	}
+	return MailColours{Page: p.page.String(), Card: p.card.String(), Text: neutral("text"), Muted: neutral("muted"), Line: neutral("line"),
+		Brand: brand.String(), OnBrand: text.String()}
 }
 
 // css is the theme's part of the style sheet.

@@ -97,7 +97,7 @@ func TestNewLook(t *testing.T) {
 	}{
 		{"zero", Theme{}, nil},
 		{"all", Theme{ColorScheme: "dark", BrandColor: "#635bff", ButtonText: "#ffffff", Logo: "https://cdn.example.com/logo.svg", SiteName: "Acme"}, nil},
-		{"data logo", Theme{Logo: "data:image/png;base64,iVBORw0KGgo="}, nil},
+		{"data logo", Theme{Logo: pngLogo}, nil},
 		{"ip logo", Theme{Logo: "https://[2001:db8::1]:8443/logo.png"}, nil},
 		{"scheme", Theme{ColorScheme: "dim"}, []string{"ColorScheme"}},
 		{"colour", Theme{BrandColor: "red"}, []string{"BrandColor"}},

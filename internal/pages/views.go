@@ -1,6 +1,11 @@
 package pages
 
-import "net/url"
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+)
 
 // The views below are what actions hand to pages.render. Their strings are
 // escaped by the templates; URLs in them have been checked by the caller.
@@ -10,16 +15,26 @@ type SignInView struct {
 	CSRFToken   string
 	CallbackURL string
 	Error       string // empty: no banner
+	Reason      string // adds to Error: cancelled, unavailable, stale
+	Provider    string // the name of the one that Reason is about
 	RequestID   string // shown in the banner
 	Providers   []Provider
 	Email       string // what the e-mail field starts with
 	// SignedIn names the person of the live session. Each provider can then be
 	// added to that account or be used to sign in as somebody else.
 	SignedIn string
+	Name     string // the person's, as far as it is known
+	Picture  string // https address of the person's; see Policy
+	Home     bool   // CallbackURL leads back to this page: there is nothing to go on to
+	// SignOutPage is the application's own page for signing out, if it has one.
+	SignOutPage string
 	// Again names, in place of SignedIn, the person whose session does not
 	// suffice: the page offers the ways to sign in, and none to go on without.
 	Again      string
 	RetryAfter int // seconds, with RateLimited
+	// UILocales are the languages that the page was asked in, if not by the
+	// browser's header: the form for a link repeats them, for the mail.
+	UILocales string
 }
 
 // Provider is one way to sign in.
@@ -30,6 +45,8 @@ type Provider struct {
 	Action   string // URL that its form posts to
 	Style    Style
 	Fields   []Field // of Form "fields"; a form without any is not shown
+	Typed    string  // what the first of them starts with, if that is no password
+	Forgot   string  // where a forgotten password is replaced; empty: nowhere
 	LastUsed bool
 }
 
@@ -55,6 +72,57 @@ func (v SignInView) Forms() []Provider {
 	return list
 }
 
+// Above these numbers of buttons, forms stand above them, where a telephone
+// shows them without scrolling, and the buttons stand side by side.
+const (
+	maxButtonsAboveForms = 6
+	maxButtonsInColumn   = 10
+)
+
+// FormsFirst says whether the forms stand above the buttons.
+func (v SignInView) FormsFirst() bool {
+	return v.SignedIn == "" && len(v.Buttons()) > maxButtonsAboveForms && len(v.Forms()) > 0
+}
+
+// Tiles says whether the buttons stand side by side.
+func (v SignInView) Tiles() bool { return v.SignedIn == "" && len(v.Buttons()) > maxButtonsInColumn }
+
+// Distinct returns the providers with names that can be told apart: where
+// several have one name, their ids follow it.
+func Distinct(providers []Provider) []Provider {
+	list := slices.Clone(providers)
+	for i := range list {
+		same := func(p Provider) bool { return p.ID != list[i].ID && strings.EqualFold(p.Name, providers[i].Name) }
+		if slices.ContainsFunc(providers, same) {
+			list[i].Name += " (" + list[i].ID + ")"
+		}
+	}
+	return list
+}
+
+// LastUsedFirst marks the provider with this id, if there is one, and puts it
+// in front. The rest keeps its order.
+func LastUsedFirst(providers []Provider, id string) []Provider {
+	i := slices.IndexFunc(providers, func(p Provider) bool { return p.ID == id })
+	if i < 0 {
+		return slices.Clone(providers)
+	}
+	last := providers[i]
+	last.LastUsed = true
+	return append(append([]Provider{last}, providers[:i]...), providers[i+1:]...)
+}
+
+// HasPassword says whether a form asks for one.
+func (v SignInView) HasPassword() bool {
+	return slices.ContainsFunc(v.Forms(), func(p Provider) bool {
+		return slices.ContainsFunc(p.Fields, func(f Field) bool { return f.Type == "password" })
+	})
+}
+
+// Required says whether the page is only shown because something needs a
+// session, which is no error.
+func (v SignInView) Required() bool { return v.Error == "SessionRequired" }
+
 // FirstForm says whether p's button carries the id that NextAuth gives to the
 // e-mail button; ids are unique, so only the first does.
 func (v SignInView) FirstForm(p Provider) bool {
@@ -71,6 +139,20 @@ func (v SignInView) Blames(form string) bool {
 	return v.Error == "EmailSignin" && form == "email" || v.Error == "CredentialsSignin" && form == "fields"
 }
 
+// Fill puts the name or address that was typed before into the form of a
+// provider.
+func (v *SignInView) Fill(provider, name string) {
+	for i, p := range v.Providers {
+		switch {
+		case p.ID != provider:
+		case p.Form == "email":
+			v.Email = cmp.Or(v.Email, name)
+		case p.Form == "fields":
+			v.Providers[i].Typed = name
+		}
+	}
+}
+
 // SignOutView asks whether to sign out.
 type SignOutView struct {
 	CSRFToken   string
@@ -83,11 +165,21 @@ type SignOutView struct {
 // ErrorView fills the error page. Its status is errorStatus(Code).
 type ErrorView struct {
 	Code       string
+	Reason     string // adds to Code: cancelled, unavailable, stale
+	Provider   string // the name of the one that Reason is about
 	RequestID  string
 	BackURL    string
 	SignInURL  string
 	RetryAfter int // seconds, with RateLimited
+	// The form for another link; without LinkAction there is none.
+	LinkAction  string // POST signin/email
+	Email       string // what its field starts with
+	CSRFToken   string
+	CallbackURL string
 }
+
+// Cancelled says whether the person turned back at the provider.
+func (v ErrorView) Cancelled() bool { return v.Code == "AccessDenied" && v.Reason == "cancelled" }
 
 // VerifyRequestView follows the request for an e-mail link.
 type VerifyRequestView struct {
@@ -100,7 +192,13 @@ type VerifyRequestView struct {
 	Resent        bool   // this is the answer to "send again"
 	InboxURL      string // where the mailbox can be read; empty: not known
 	LinksPerHour  int    // to one address; 0: the default of 5; negative: no limit
+	Sent          int    // how many links this browser asked for
+	NextURL       string // goes on once the link was opened in this browser; empty: not waited for
+	WaitSeconds   int    // how long the page looks for that by itself; 0: it does not
 }
+
+// LimitReached says whether no more links go to the address for now.
+func (v VerifyRequestView) LimitReached() bool { return v.Limit() > 0 && v.Sent >= v.Limit() }
 
 // Limit is the number of links an hour that the page names; 0 for none.
 func (v VerifyRequestView) Limit() int {
@@ -120,11 +218,23 @@ type ConfirmView struct {
 	Current     string // who is signed in now, if it is somebody else
 }
 
+// UsedView answers a link that was used or has expired, opened by somebody who
+// is signed in with its address.
+type UsedView struct {
+	Email       string
+	ContinueURL string
+}
+
 // NoticeView names the sign-ins that the first proof of an address removed.
 type NoticeView struct {
 	Removed     []string // provider names
 	ContinueURL string
 	SignInURL   string
+}
+
+// NotFoundView answers an address that has no page.
+type NotFoundView struct {
+	SignInURL string
 }
 
 // RepostView repeats a form_post answer as a same-origin POST. The field

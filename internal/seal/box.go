@@ -54,5 +54,5 @@ func (b *Box) Open(sealed string, place ...string) (text string, stale bool, err
 
 // bound is what is authenticated beside the text.
 func (b *Box) bound(key int, place []string) []byte {
-	return frame(append([]string{b.kids[key]}, place...))
+	return appendFrame(nil, append([]string{b.kids[key]}, place...))
 }

@@ -18,6 +18,7 @@ type encryption struct {
 	keySize int
 	ivSize  int
 	tagSize int
+	inPlace bool // Open can write where the ciphertext is
 	aead    func(key []byte) (cipher.AEAD, error)
 }
 
@@ -27,6 +28,7 @@ var a256gcm = &encryption{
 	keySize: 32,
 	ivSize:  12,
 	tagSize: 16,
+	inPlace: true,
 	aead: func(key []byte) (cipher.AEAD, error) {
 		block, err := aes.NewCipher(key)
 		if err != nil {

@@ -4,13 +4,15 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
+	"sync"
 )
 
 // MAC authenticates lists of strings with HMAC-SHA256, under a key that serves
 // one purpose. It is made by [Ring.MAC].
 type MAC struct {
 	opaque
-	keys [][]byte
+	keys []*macKey
 }
 
 // MAC returns the authenticator for a purpose. Its keys have nothing to do with
@@ -18,7 +20,7 @@ type MAC struct {
 func (r *Ring) MAC(purpose string) *MAC {
 	m := new(MAC)
 	for _, secret := range r.secrets {
-		m.keys = append(m.keys, derive(secret, "", infoMAC+purpose, sha256.Size))
+		m.keys = append(m.keys, newMACKey(derive(secret, "", infoMAC+purpose, sha256.Size)))
 	}
 	return m
 }
@@ -26,39 +28,51 @@ func (r *Ring) MAC(purpose string) *MAC {
 // Sum returns the 32 bytes that authenticate parts, in this order and cut up in
 // this way: Sum("ab", "c") and Sum("a", "bc") differ.
 func (m *MAC) Sum(parts ...string) []byte {
-	return hmacSHA256(m.keys[0], frame(parts))
+	return m.keys[0].appendSum(nil, parts)
 }
 
 // Verify reports whether sum authenticates parts under any secret of the ring,
 // in constant time for a given ring and length of parts, except that it stops at
 // the secret that matches. stale is true if that is not the first.
 func (m *MAC) Verify(sum []byte, parts ...string) (ok, stale bool) {
-	message := frame(parts)
+	var room [sha256.Size]byte
 	for i, key := range m.keys {
-		if hmac.Equal(sum, hmacSHA256(key, message)) {
+		if hmac.Equal(sum, key.appendSum(room[:0], parts)) {
 			return true, i > 0
 		}
 	}
 	return false, false
 }
 
-// frame puts the length in front of every part, so that the list can be read
-// back from the message and no two lists share one.
-func frame(parts []string) []byte {
-	size := 0
-	for _, part := range parts {
-		size += 8 + len(part)
-	}
-	message := make([]byte, 0, size)
-	for _, part := range parts {
-		message = binary.BigEndian.AppendUint64(message, uint64(len(part)))
-		message = append(message, part...)
-	}
-	return message
+// A macKey has the states of HMAC under one key, each of which is used by one
+// goroutine at a time: to make one costs more than a sum.
+type macKey struct{ states sync.Pool }
+
+type macState struct {
+	hash hash.Hash
+	buf  []byte
 }
 
-func hmacSHA256(key, message []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write(message)
-	return h.Sum(nil)
+func newMACKey(key []byte) *macKey {
+	return &macKey{sync.Pool{New: func() any { return &macState{hash: hmac.New(sha256.New, key)} }}}
+}
+
+// appendSum appends the sum of parts, framed, to to.
+func (k *macKey) appendSum(to []byte, parts []string) []byte {
+	s := k.states.Get().(*macState)
+	defer k.states.Put(s)
+	s.buf = appendFrame(s.buf[:0], parts)
+	s.hash.Reset()
+	s.hash.Write(s.buf)
+	return s.hash.Sum(to)
+}
+
+// appendFrame puts the length in front of every part, so that the list can be
+// read back from the message and no two lists share one.
+func appendFrame(to []byte, parts []string) []byte {
+	for _, part := range parts {
+		to = binary.BigEndian.AppendUint64(to, uint64(len(part)))
+		to = append(to, part...)
+	}
+	return to
 }

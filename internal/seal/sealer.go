@@ -57,7 +57,12 @@ func (s *Sealer) Open(token string) (plaintext []byte, stale bool, err error) {
 		if !h.selects(k) {
 			continue
 		}
-		if plaintext, err := k.aead.Open(nil, nil, sealed, aad); err == nil {
+		// A failure overwrites what it writes to, which other keys still need.
+		var to []byte
+		if h.enc.inPlace && i == len(s.keys)-1 {
+			to = sealed[:0]
+		}
+		if plaintext, err := k.aead.Open(to, nil, sealed, aad); err == nil {
 			return plaintext, k.stale, nil
 		}
 	}

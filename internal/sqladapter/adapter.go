@@ -1,6 +1,6 @@
 // Package sqladapter is the [authsvc.Adapter] for SQL databases, written once
-// over database/sql. A database adds a [Dialect] and its own migrations, and
-// Ping, which is about them.
+// over [Database]. A database adds that, which may be [SQL], a [Dialect], its own
+// migrations, and Ping, which is about them.
 //
 // The records of the interface live in four tables that a NextAuth.js
 // application may share, called as [Naming] says. What only authsvc needs
@@ -39,13 +39,13 @@ const maxTries = 8
 
 // An Adapter keeps the records in a SQL database.
 type Adapter struct {
-	reader, writer *sql.DB
-	dialect        Dialect
-	traits         Traits
-	queue          *writeQueue
+	writer  Database
+	dialect Dialect
+	traits  Traits
+	group   *group // nil: every step is a transaction of its own
 
 	statements
-	all       []*statement
+	all       []*Statement
 	preparing sync.Mutex
 	prepared  atomic.Bool
 }
@@ -56,16 +56,19 @@ var _ authsvc.AuditLog = (*Adapter)(nil)
 // go to writer, all others to reader; they may be one pool. New does not
 // touch the database: statements are prepared at the first call. The caller
 // keeps the pools and closes them.
-func New(reader, writer *sql.DB, d Dialect, n Naming, t Traits) (*Adapter, error) {
+func New(reader, writer Database, d Dialect, n Naming, t Traits) (*Adapter, error) {
 	names, err := n.Resolve()
 	if err != nil {
 		return nil, err
 	}
 	d.setDefaults()
-	a := &Adapter{reader: reader, writer: writer, dialect: d, traits: t, queue: newWriteQueue(&d)}
+	a := &Adapter{writer: writer, dialect: d, traits: t}
 	b := &builder{reader: reader, writer: writer, dialect: &a.dialect, names: names, traits: t}
 	a.statements = build(b)
 	a.all = b.all
+	if d.OneWriter {
+		a.group = &group{adapter: a}
+	}
 	return a, b.err
 }
 
@@ -76,12 +79,29 @@ const callTimeout = 5 * time.Second
 // A queryFunc runs statements. Its context has the deadline of the call.
 type queryFunc func(ctx context.Context, r runner) error
 
-// run runs f without a transaction. op names it in errors.
+// read runs f, which runs statements that only read, each for itself. op names
+// it in errors.
+func (a *Adapter) read(ctx context.Context, op string, f queryFunc) error {
+	try := func(ctx context.Context) error {
+		if err := f(ctx, runner{}); err != nil {
+			return uncommitted{err}
+		}
+		return nil
+	}
+	if a.dialect.LocalReads {
+		if err := ctx.Err(); err != nil {
+			return a.contractError(op, err)
+		}
+		return a.repeat(ctx, op, try)
+	}
+	return a.retry(ctx, op, try)
+}
+
+// run runs f without a transaction.
 func (a *Adapter) run(ctx context.Context, op string, f queryFunc) error {
 	return a.retry(ctx, op, func(ctx context.Context) error {
-		changed, slot := false, a.queue.slot()
-		defer slot.release()
-		err := f(ctx, runner{changed: &changed, slot: slot})
+		changed := false
+		err := f(ctx, runner{changed: &changed})
 		if err != nil && !changed {
 			return uncommitted{err}
 		}
@@ -89,16 +109,34 @@ func (a *Adapter) run(ctx context.Context, op string, f queryFunc) error {
 	})
 }
 
+// write runs f, which runs one statement that changes something, without a
+// transaction, unless others may commit with it.
+func (a *Adapter) write(ctx context.Context, op string, f queryFunc) error {
+	if a.group != nil {
+		return a.transact(ctx, op, f)
+	}
+	return a.run(ctx, op, f)
+}
+
 // transact runs f in one transaction, all or nothing.
 func (a *Adapter) transact(ctx context.Context, op string, f queryFunc) error {
 	return a.retry(ctx, op, func(ctx context.Context) error { return a.transactOnce(ctx, f) })
 }
 
-// retry calls f, and again after errors that mean that nothing was done. f must
-// not keep anything from an earlier call.
+// retry is repeat within callTimeout. The call goes on when the client of the
+// request hangs up: to cancel a statement costs its connection.
 func (a *Adapter) retry(ctx context.Context, op string, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	if err := ctx.Err(); err != nil {
+		return a.contractError(op, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
+	return a.repeat(ctx, op, f)
+}
+
+// repeat calls f, and again after errors that mean that nothing was done. f must
+// not keep anything from an earlier call.
+func (a *Adapter) repeat(ctx context.Context, op string, f func(context.Context) error) error {
 	for try := 1; ; try++ {
 		err := a.prepare(ctx)
 		if err == nil {
@@ -128,18 +166,24 @@ func (a *Adapter) canRetry(err error) bool {
 }
 
 func (a *Adapter) transactOnce(ctx context.Context, f queryFunc) error {
-	slot := a.queue.slot()
-	slot.acquire(ctx)
-	defer slot.release()
-	tx, err := a.writer.BeginTx(ctx, &sql.TxOptions{Isolation: a.dialect.Isolation})
+	if a.group != nil {
+		return a.group.run(ctx, f)
+	}
+	return a.transactAlone(ctx, f)
+}
+
+// transactAlone runs f in a transaction of its own. Where there is one writer
+// the caller has its place.
+func (a *Adapter) transactAlone(ctx context.Context, f queryFunc) error {
+	tx, err := a.writer.Begin(ctx)
 	if err != nil {
 		return uncommitted{fmt.Errorf("begin: %w", err)}
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback(ctx) // after a commit it does nothing
 	if err := f(ctx, runner{tx: tx}); err != nil {
 		return uncommitted{err}
 	}
-	if err := tx.Commit(); err != nil {
+	if err := tx.Commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
@@ -154,6 +198,8 @@ func (a *Adapter) contractError(op string, err error) error {
 		err = authsvc.ErrNotFound
 	case a.dialect.Unique(err):
 		err = authsvc.ErrConflict
+	case a.dialect.NoSuchTable != nil && a.dialect.NoSuchTable(err):
+		err = fmt.Errorf("is the schema migrated? %w", err)
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }

@@ -2,14 +2,13 @@ package sqladapter
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"authsvc"
 )
 
 type auditStatements struct {
-	insertAudit, listAudit, sweepAudit *statement
+	insertAudit, listAudit, sweepAudit *Statement
 }
 
 const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_id, client, agent, request`
@@ -44,9 +43,9 @@ func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) erro
 
 // ListAudit implements [authsvc.AuditLog].
 func (a *Adapter) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
-	err = a.run(ctx, "list audit", func(ctx context.Context, r runner) error {
+	err = a.read(ctx, "list audit", func(ctx context.Context, r runner) error {
 		list = nil
-		return r.rows(ctx, a.listAudit, []any{ms(since), ms(since), after, limit}, func(rows *sql.Rows) error {
+		return r.rows(ctx, a.listAudit, []any{ms(since), ms(since), after, limit}, func(rows Rows) error {
 			var e authsvc.AuditRecord
 			if err := rows.Scan(scanAudit(&e)...); err != nil {
 				return err

@@ -37,13 +37,13 @@ func (a *Adapter) explain(ctx context.Context, err error, v uniqueValues) error 
 // A candidate is a value that has to be unique.
 type candidate struct {
 	what    string
-	find    *statement // by columns, compared as the database does
+	find    *Statement // by columns, compared as the database does
 	columns []string
 	values  []string
 }
 
 func (a *Adapter) candidates(v uniqueValues) (list []candidate) {
-	add := func(what string, find *statement, columns []string, values ...string) {
+	add := func(what string, find *Statement, columns []string, values ...string) {
 		list = append(list, candidate{what, find, columns, values})
 	}
 	if v.user != nil && v.user.Email != "" {

@@ -101,7 +101,7 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 		return nil, err
 	}
 	for _, remove := range []struct {
-		s   *statement
+		s   *Statement
 		arg string
 	}{
 		{a.deleteAccountsOf, p.UserID},

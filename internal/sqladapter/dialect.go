@@ -1,7 +1,6 @@
 package sqladapter
 
 import (
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -41,11 +40,12 @@ type Dialect struct {
 	// DeleteJoin: DELETE joins tables, and would read the whole table when it
 	// had a subquery instead.
 	DeleteJoin bool
-	// OneWriter: the pool that writes has one connection, for which callers
-	// queue.
+	// OneWriter: the pool that writes has one connection, which callers get in
+	// the order in which they came.
 	OneWriter bool
-	// Isolation of transactions; the zero value is the database's default.
-	Isolation sql.IsolationLevel
+	// LocalReads: a read waits for nothing but this process and its disk, and
+	// needs no timeout.
+	LocalReads bool
 	// SkipLocked ends a SELECT that picks one row of a queue, such as
 	// " FOR UPDATE SKIP LOCKED". Empty as above.
 	SkipLocked string
@@ -71,6 +71,9 @@ type Dialect struct {
 	// NoSuchID reports that a parameter cannot be an id of the column that it
 	// was compared with, such as a word with a number. Nil: it never does.
 	NoSuchID func(error) bool
+	// NoSuchTable reports that a table or a column is missing. Nil: preparing the
+	// statements finds that.
+	NoSuchTable func(error) bool
 }
 
 // setDefaults is for a driver that speaks of times in [time.Time].

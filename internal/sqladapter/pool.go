@@ -12,8 +12,9 @@ type Pool struct {
 	IdleTime, Lifetime time.Duration // 0: for ever
 }
 
-// DefaultPool is that of a database server.
-func DefaultPool() Pool { return Pool{Size: 20, IdleTime: 5 * time.Minute, Lifetime: time.Hour} }
+// DefaultPool is that of a database server. More connections than these make a
+// small server slower and bring a large one little.
+func DefaultPool() Pool { return Pool{Size: 10, IdleTime: 5 * time.Minute, Lifetime: time.Hour} }
 
 // Open makes the pool. It does not connect.
 func (p Pool) Open(c driver.Connector, hooks TestHooks) *sql.DB {
@@ -31,7 +32,8 @@ func (p Pool) Open(c driver.Connector, hooks TestHooks) *sql.DB {
 // TestHooks let the tests of a database put something between its store and
 // its driver. The zero value puts nothing there.
 type TestHooks struct {
-	Connector func(driver.Connector) driver.Connector
+	Connector func(driver.Connector) driver.Connector // of database/sql
+	Database  func(Database) Database                 // of others
 	Dialect   func(*Dialect)
 }
 
@@ -39,6 +41,14 @@ type TestHooks struct {
 func (h TestHooks) Adjust(d Dialect) Dialect {
 	if h.Dialect != nil {
 		h.Dialect(&d)
+	}
+	return d
+}
+
+// Wrap is a database that does not go through database/sql as the tests want it.
+func (h TestHooks) Wrap(d Database) Database {
+	if h.Database != nil {
+		return h.Database(d)
 	}
 	return d
 }

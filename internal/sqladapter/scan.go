@@ -9,6 +9,14 @@ import (
 	"authsvc"
 )
 
+// A Target takes the value of a column. The two kinds that are frequent come
+// without an allocation from databases that can do so.
+type Target interface {
+	sql.Scanner
+	TakeString(string) error
+	TakeInt64(int64) error
+}
+
 // text scans a column into a string; NULL is the empty string. Ids may be
 // numbers in tables that others made.
 type text struct{ to *string }
@@ -27,6 +35,18 @@ func (t text) Scan(v any) error {
 	default:
 		return fmt.Errorf("text column holds a %T", v)
 	}
+	return nil
+}
+
+// TakeString implements Target.
+func (t text) TakeString(v string) error {
+	*t.to = v
+	return nil
+}
+
+// TakeInt64 implements Target.
+func (t text) TakeInt64(v int64) error {
+	*t.to = strconv.FormatInt(v, 10)
 	return nil
 }
 
@@ -52,6 +72,15 @@ func (n number) Scan(v any) error {
 	return nil
 }
 
+// TakeString implements Target.
+func (n number) TakeString(v string) error { return n.Scan(v) }
+
+// TakeInt64 implements Target.
+func (n number) TakeInt64(v int64) error {
+	*n.to = v
+	return nil
+}
+
 // instant scans a time column of a shared table; NULL is the zero time.
 type instant struct {
 	to     *time.Time
@@ -72,6 +101,12 @@ func (i instant) Scan(v any) error {
 	return nil
 }
 
+// TakeString implements Target.
+func (i instant) TakeString(v string) error { return i.Scan(v) }
+
+// TakeInt64 implements Target.
+func (i instant) TakeInt64(v int64) error { return i.Scan(v) }
+
 // millis scans a time column of an own table.
 type millis struct{ to *time.Time }
 
@@ -89,17 +124,34 @@ func (m millis) Scan(v any) error {
 	return nil
 }
 
+// TakeString implements Target.
+func (m millis) TakeString(v string) error { return m.Scan(v) }
+
+// TakeInt64 implements Target.
+func (m millis) TakeInt64(v int64) error {
+	*m.to = time.UnixMilli(v).UTC()
+	return nil
+}
+
 // orEnded scans a time of a session. If it cannot be read, which SQLite lets
 // other programs bring about, the session has ended: it is removed when it is
 // asked for, where an error would make every request with it fail.
 type orEnded struct {
-	sql.Scanner
+	Target
 	s *authsvc.SessionRecord
 }
 
 // Scan implements sql.Scanner. Expires has to come before AuthTime.
-func (o orEnded) Scan(v any) error {
-	if o.Scanner.Scan(v) != nil {
+func (o orEnded) Scan(v any) error { return o.read(o.Target.Scan(v)) }
+
+// TakeString implements Target.
+func (o orEnded) TakeString(v string) error { return o.read(o.Target.TakeString(v)) }
+
+// TakeInt64 implements Target.
+func (o orEnded) TakeInt64(v int64) error { return o.read(o.Target.TakeInt64(v)) }
+
+func (o orEnded) read(err error) error {
+	if err != nil {
 		o.s.Expires = time.Time{}
 	}
 	return nil

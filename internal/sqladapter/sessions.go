@@ -2,7 +2,6 @@ package sqladapter
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"authsvc"
@@ -56,13 +55,15 @@ func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (a
 func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
 	var s authsvc.SessionRecord
 	var u authsvc.User
-	err := a.run(ctx, "get session", func(ctx context.Context, r runner) error {
-		return r.row(ctx, a.getSession, digest, token).Scan(append(a.scanSession(&s), a.scanUser(&u)...)...)
+	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
+		return r.row(ctx, a.getSession, digest, token).Scan(
+			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider},
+			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image})
 	})
 	if err != nil {
 		return authsvc.SessionRecord{}, authsvc.User{}, err
 	}
-	s.Digest = digest
+	s.SessionToken, s.Digest, s.UserID = token, digest, u.ID
 	return s, u, nil
 }
 
@@ -107,8 +108,8 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.Sess
 
 // ListSessions implements [authsvc.Adapter].
 func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
-	err = a.run(ctx, "list sessions", func(ctx context.Context, r runner) error {
-		return r.rows(ctx, a.listSessions, []any{userID}, func(rows *sql.Rows) error {
+	err = a.read(ctx, "list sessions", func(ctx context.Context, r runner) error {
+		return r.rows(ctx, a.listSessions, []any{userID}, func(rows Rows) error {
 			var s authsvc.SessionRecord
 			if err := rows.Scan(a.scanSession(&s)...); err != nil {
 				return err

@@ -5,19 +5,19 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"authsvc/internal/lazyregexp"
 	"authsvc/internal/uuid"
 )
 
-// A statement is built once, in New, and prepared once per connection.
-type statement struct {
-	text       string
+// A Statement is built once, in New, and prepared once per connection.
+type Statement struct {
+	Text string
+
 	order      []int // which argument each parameter takes; nil: as they are
 	numbers    []int // which arguments are ids that the database makes
 	generated  bool  // an INSERT without the id, which the database makes
@@ -26,37 +26,37 @@ type statement struct {
 	timestamps int   // how many times of writing end an INSERT
 	now        func() any
 	changes    bool // not only reads
-	db         *sql.DB
-	prepared   atomic.Pointer[sql.Stmt]
+	on         Database
+	prepared   prepared // of database/sql
 }
 
 // A builder writes statements in the dialect of a database.
 type builder struct {
-	reader, writer *sql.DB
+	reader, writer Database
 	dialect        *Dialect
 	names          Names
 	traits         Traits
-	all            []*statement
+	all            []*Statement
 	err            error
 }
 
 // read makes a statement that runs on its own and changes nothing.
-func (b *builder) read(text string) *statement { return b.add(b.reader, text) }
+func (b *builder) read(text string) *Statement { return b.add(b.reader, text) }
 
 // write makes a statement that changes something or belongs to a step that
 // does.
-func (b *builder) write(text string) *statement {
+func (b *builder) write(text string) *Statement {
 	s := b.add(b.writer, text)
 	s.changes = true
 	return s
 }
 
-func (b *builder) add(db *sql.DB, text string) *statement {
-	s := &statement{db: db}
+func (b *builder) add(on Database, text string) *Statement {
+	s := &Statement{on: on}
 	text = b.comparisons(s, b.absent(text))
 	expanded, err := b.names.Expand(b.dialect.Rebind(text), b.dialect.Quote)
 	b.err = errors.Join(b.err, err)
-	s.text = expanded
+	s.Text = expanded
 	b.all = append(b.all, s)
 	return s
 }
@@ -74,7 +74,7 @@ func (b *builder) absent(text string) string {
 
 // insert makes an INSERT into a shared table. The first column is the id,
 // which is left out when the database makes it or has none.
-func (b *builder) insert(table, columns string) *statement {
+func (b *builder) insert(table, columns string) *Statement {
 	generated, none, suffix := b.traits.GeneratedIDs[table], b.traits.NoIDs[table], ""
 	if generated || none {
 		_, columns, _ = strings.Cut(columns, ", ")
@@ -97,7 +97,7 @@ func (b *builder) insert(table, columns string) *statement {
 // comparison with one parameter that holds byte for byte. It notes in s which
 // argument each parameter of the text takes, since a column that the database
 // compares loosely needs its argument twice, and which arguments are numbers.
-func (b *builder) comparisons(s *statement, text string) string {
+func (b *builder) comparisons(s *Statement, text string) string {
 	var out strings.Builder
 	var order []int
 	args, twice := 0, false
@@ -151,7 +151,7 @@ func (b *builder) number(logical string) bool {
 // arguments puts arguments in the order of the parameters. An argument that is
 // compared with numbers but is not one becomes NULL, which equals nothing: some
 // databases would take "7x" for 7.
-func (s *statement) arguments(args []any) []any {
+func (s *Statement) arguments(args []any) []any {
 	for _, n := range s.numbers {
 		if id, _ := args[n].(string); !isNumber(id) {
 			args = slices.Clone(args)
@@ -182,14 +182,9 @@ func (a *Adapter) prepare(ctx context.Context) error {
 	a.preparing.Lock()
 	defer a.preparing.Unlock()
 	for _, s := range a.all {
-		if s.prepared.Load() != nil {
-			continue
-		}
-		p, err := s.db.PrepareContext(ctx, s.text)
-		if err != nil {
+		if err := s.on.Prepare(ctx, s); err != nil {
 			return uncommitted{fmt.Errorf("prepare statements (is the schema migrated?): %w", err)}
 		}
-		s.prepared.Store(p)
 	}
 	a.prepared.Store(true)
 	return nil
@@ -198,26 +193,23 @@ func (a *Adapter) prepare(ctx context.Context) error {
 // A runner runs statements in one transaction, or in none when tx is nil; then
 // it notes in changed that one may have changed something.
 type runner struct {
-	tx      *sql.Tx
+	tx      Tx
 	changed *bool
-	slot    *slot // of a runner without a transaction, taken by the first change
 }
 
-func (r runner) on(ctx context.Context, s *statement) *sql.Stmt {
-	p := s.prepared.Load()
-	if r.tx == nil {
-		if s.changes {
-			*r.changed = true
-			r.slot.acquire(ctx)
-		}
-		return p
+func (r runner) on(s *Statement) Querier {
+	if r.tx != nil {
+		return r.tx
 	}
-	return r.tx.StmtContext(ctx, p)
+	if s.changes {
+		*r.changed = true
+	}
+	return s.on
 }
 
 // exec returns how many rows were affected.
-func (r runner) exec(ctx context.Context, s *statement, args ...any) (int, error) {
-	result, err := r.on(ctx, s).ExecContext(ctx, s.arguments(args)...)
+func (r runner) exec(ctx context.Context, s *Statement, args ...any) (int, error) {
+	result, err := r.on(s).Exec(ctx, s, s.arguments(args))
 	if err != nil {
 		return 0, err
 	}
@@ -226,7 +218,7 @@ func (r runner) exec(ctx context.Context, s *statement, args ...any) (int, error
 }
 
 // execFound is exec for a change that is not found when it affects no row.
-func (r runner) execFound(ctx context.Context, s *statement, args ...any) error {
+func (r runner) execFound(ctx context.Context, s *Statement, args ...any) error {
 	n, err := r.exec(ctx, s, args...)
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
@@ -236,7 +228,7 @@ func (r runner) execFound(ctx context.Context, s *statement, args ...any) error 
 
 // insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
 // the one that counts, which is empty in a table without ids.
-func (r runner) insert(ctx context.Context, s *statement, id *string, args ...any) error {
+func (r runner) insert(ctx context.Context, s *Statement, id *string, args ...any) error {
 	for range s.timestamps {
 		args = append(args, s.now())
 	}
@@ -252,10 +244,10 @@ func (r runner) insert(ctx context.Context, s *statement, id *string, args ...an
 		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
 		return err
 	}
-	if strings.Contains(s.text, " RETURNING ") {
+	if strings.Contains(s.Text, " RETURNING ") {
 		return r.row(ctx, s, args...).Scan(text{id})
 	}
-	result, err := r.on(ctx, s).ExecContext(ctx, args...)
+	result, err := r.on(s).Exec(ctx, s, args)
 	if err != nil {
 		return err
 	}
@@ -264,13 +256,14 @@ func (r runner) insert(ctx context.Context, s *statement, id *string, args ...an
 	return err
 }
 
-func (r runner) row(ctx context.Context, s *statement, args ...any) *sql.Row {
-	return r.on(ctx, s).QueryRowContext(ctx, s.arguments(args)...)
+func (r runner) row(ctx context.Context, s *Statement, args ...any) row {
+	rows, err := r.on(s).Query(ctx, s, s.arguments(args))
+	return row{rows, err}
 }
 
 // rows calls scan for each row.
-func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*sql.Rows) error) (err error) {
-	rows, err := r.on(ctx, s).QueryContext(ctx, s.arguments(args)...)
+func (r runner) rows(ctx context.Context, s *Statement, args []any, scan func(Rows) error) (err error) {
+	rows, err := r.on(s).Query(ctx, s, s.arguments(args))
 	if err != nil {
 		return err
 	}
@@ -284,7 +277,7 @@ func (r runner) rows(ctx context.Context, s *statement, args []any, scan func(*s
 }
 
 // canonical is a UUID as databases return it, RFC 9562 §4.
-var canonical = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var canonical = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func isUUID(id string) bool { return canonical.MatchString(id) }
 
@@ -292,7 +285,7 @@ func isUUID(id string) bool { return canonical.MatchString(id) }
 // their plans.
 func Statements(a *Adapter) (texts []string) {
 	for _, s := range a.all {
-		texts = append(texts, s.text)
+		texts = append(texts, s.Text)
 	}
 	return texts
 }

@@ -24,7 +24,8 @@ type statements struct {
 	tokenStatements
 	ownStatements
 	auditStatements
-	sweeps []*statement // each: now, now, limit
+	groupStatements
+	sweeps []*Statement // each: now, now, limit
 }
 
 func build(b *builder) statements {
@@ -34,19 +35,34 @@ func build(b *builder) statements {
 		tokenStatements:   buildTokens(b),
 		ownStatements:     buildOwn(b),
 		auditStatements:   buildAudit(b),
+		groupStatements:   buildGroup(b),
 		sweeps:            buildSweeps(b),
 	}
 }
 
+// groupStatements are of a step within a transaction of several.
+type groupStatements struct{ savepoint, rollbackTo, releaseSavepoint *Statement }
+
+func buildGroup(b *builder) groupStatements {
+	if !b.dialect.OneWriter {
+		return groupStatements{}
+	}
+	return groupStatements{
+		savepoint:        b.write(`SAVEPOINT step`),
+		rollbackTo:       b.write(`ROLLBACK TO step`),
+		releaseSavepoint: b.write(`RELEASE step`),
+	}
+}
+
 type userStatements struct {
-	insertUser, getUser, getUserByEmail, getUserByAccount *statement
-	getEpoch, epochOf, epochsOf                           *statement
-	listUsers, listUsersAfter                             *statement
-	lockUser, updateUser, deleteUser                      *statement
-	insertAccount, refreshAccount, deleteAccount          *statement
-	lockAccount, replaceTokens                            *statement
-	listAccounts, accountsOf, deleteAccountsOf            *statement
-	looseEmail, looseIdentity                             *statement
+	insertUser, getUser, getUserByEmail, getUserByAccount *Statement
+	getEpoch, epochOf, epochsOf                           *Statement
+	listUsers, listUsersAfter                             *Statement
+	lockUser, updateUser, deleteUser                      *Statement
+	insertAccount, refreshAccount, deleteAccount          *Statement
+	lockAccount, replaceTokens                            *Statement
+	listAccounts, accountsOf, deleteAccountsOf            *Statement
+	looseEmail, looseIdentity                             *Statement
 }
 
 func buildUsers(b *builder) userStatements {
@@ -99,10 +115,10 @@ func epochColumns(d *Dialect) string {
 }
 
 type sessionStatements struct {
-	insertSession, insertOwnSession, getSession   *statement
-	updateSession, updateOwnSession, sessionOwner *statement
-	lookSession, deleteSession, deleteSessionsOf  *statement
-	listSessions, looseSession                    *statement
+	insertSession, insertOwnSession, getSession   *Statement
+	updateSession, updateOwnSession, sessionOwner *Statement
+	lookSession, deleteSession, deleteSessionsOf  *Statement
+	listSessions, looseSession                    *Statement
 }
 
 func buildSessions(b *builder) sessionStatements {
@@ -114,7 +130,7 @@ func buildSessions(b *builder) sessionStatements {
 		// be one, from lending its authentication time. It is not an equation,
 		// so that SQLite looks the row up by its key, not by the longer index over
 		// session_token and from there by the key.
-		getSession: b.read(`SELECT ` + sessionColumns + `, ` + userColumns + ` FROM {Session} s ` +
+		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.provider, ` + userColumns + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
 			`WHERE {=s.Session.sessionToken}`),
@@ -135,16 +151,18 @@ func buildSessions(b *builder) sessionStatements {
 }
 
 type tokenStatements struct {
-	insertToken, lookToken, deleteToken, takeToken *statement
-	deleteTokensFor, deleteMailsFor, looseToken    *statement
-	countMail, insertMail, nextMail, markMail      *statement
-	claimMail, delayMail, deleteMail               *statement
+	getToken                                       *Statement
+	insertToken, lookToken, deleteToken, takeToken *Statement
+	deleteTokensFor, deleteMailsFor, looseToken    *Statement
+	countMail, insertMail, nextMail, markMail      *Statement
+	claimMail, delayMail, deleteMail               *Statement
 }
 
 func buildTokens(b *builder) tokenStatements {
 	const byToken = ` FROM {VerificationToken} WHERE {=VerificationToken.identifier} AND {=VerificationToken.token}`
 	const due = ` FROM authsvc_mail WHERE due <= ? ORDER BY due, id LIMIT 1`
 	t := tokenStatements{
+		getToken: b.read(`SELECT {VerificationToken.expires}` + byToken),
 		insertToken: b.write(`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, ` +
 			`{VerificationToken.token}, {VerificationToken.expires}) VALUES (?, ?, ?)`),
 		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`),
@@ -178,12 +196,12 @@ func deleteMailsFor(d *Dialect) string {
 }
 
 type ownStatements struct {
-	insertOnce                                     *statement
+	insertOnce                                     *Statement
 	revocation, permit, lease, meta                lockable
-	updateRevocation, updatePermit                 *statement
-	raiseSequence, lookSequence, latestNumber, now *statement
-	updateLease, deleteLease                       *statement
-	listRevocations, getMeta, insertMeta, setMeta  *statement
+	updateRevocation, updatePermit                 *Statement
+	raiseSequence, lookSequence, latestNumber, now *Statement
+	updateLease, deleteLease                       *Statement
+	listRevocations, getMeta, insertMeta, setMeta  *Statement
 }
 
 func buildOwn(b *builder) ownStatements {
@@ -222,8 +240,8 @@ func buildOwn(b *builder) ownStatements {
 const sharedSweeps = 2
 
 // buildSweeps makes one bounded DELETE per kind of record.
-func buildSweeps(b *builder) []*statement {
-	return []*statement{
+func buildSweeps(b *builder) []*Statement {
+	return []*Statement{
 		b.sweep(`{Session}`, `{Session.sessionToken}`, b.dialect.timeExpr(`{Session.expires}`)),
 		b.sweep(`{VerificationToken}`, `{VerificationToken.token}`, b.dialect.timeExpr(`{VerificationToken.expires}`)),
 		b.sweep(`authsvc_mail`, `id`, `expires`),
@@ -241,7 +259,7 @@ func buildSweeps(b *builder) []*statement {
 // sweep deletes rows that expired, the oldest first. Where DELETE takes no
 // limit they are chosen inside; the condition is repeated outside, so that a
 // record that was renewed in between is spared.
-func (b *builder) sweep(table, key, expires string, more ...string) *statement {
+func (b *builder) sweep(table, key, expires string, more ...string) *Statement {
 	condition := expires + ` < ?` + strings.Join(more, "")
 	if b.dialect.DeleteLimit {
 		s := b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` ORDER BY ` + expires + ` LIMIT ?`)

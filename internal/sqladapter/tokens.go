@@ -54,13 +54,25 @@ func (a *Adapter) lockQueue(ctx context.Context, r runner) error {
 	return r.lock(ctx, a.meta, []any{queueRow, ""}, text{&nothing})
 }
 
+// GetToken implements [authsvc.Adapter].
+func (a *Adapter) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	t := authsvc.VerificationToken{Identifier: identifier, Token: token}
+	err := a.read(ctx, "get token", func(ctx context.Context, r runner) error {
+		return r.row(ctx, a.getToken, identifier, token).Scan(instant{&t.Expires, a.dialect.DecodeTime})
+	})
+	if err != nil {
+		return authsvc.VerificationToken{}, err
+	}
+	return t, nil
+}
+
 // TakeToken implements [authsvc.Adapter].
 func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
 	t := authsvc.VerificationToken{Identifier: identifier, Token: token}
 	expires := instant{&t.Expires, a.dialect.DecodeTime}
 	var err error
 	if a.dialect.Returning {
-		err = a.run(ctx, "take token", func(ctx context.Context, r runner) error {
+		err = a.write(ctx, "take token", func(ctx context.Context, r runner) error {
 			return r.row(ctx, a.takeToken, identifier, token).Scan(expires)
 		})
 	} else {
@@ -101,7 +113,7 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 	var m authsvc.Mail
 	var err error
 	if a.dialect.Returning {
-		err = a.run(ctx, "claim mail", func(ctx context.Context, r runner) error {
+		err = a.write(ctx, "claim mail", func(ctx context.Context, r runner) error {
 			return r.row(ctx, a.claimMail, ms(retry), ms(now)).Scan(scanMail(&m)...)
 		})
 	} else {
@@ -121,12 +133,12 @@ func (a *Adapter) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.
 
 // DelayMail implements [authsvc.Adapter].
 func (a *Adapter) DelayMail(ctx context.Context, id string, due time.Time) error {
-	return a.run(ctx, "delay mail", func(ctx context.Context, r runner) error { return r.execFound(ctx, a.delayMail, ms(due), id) })
+	return a.write(ctx, "delay mail", func(ctx context.Context, r runner) error { return r.execFound(ctx, a.delayMail, ms(due), id) })
 }
 
 // DeleteMail implements [authsvc.Adapter].
 func (a *Adapter) DeleteMail(ctx context.Context, id string) error {
-	return a.run(ctx, "delete mail", func(ctx context.Context, r runner) error {
+	return a.write(ctx, "delete mail", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.deleteMail, id)
 		return err
 	})

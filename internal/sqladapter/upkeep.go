@@ -12,7 +12,7 @@ import (
 
 // UseOnce implements [authsvc.Adapter].
 func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) error {
-	return a.run(ctx, "use once", func(ctx context.Context, r runner) error {
+	return a.write(ctx, "use once", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.insertOnce, key, ms(expires))
 		return err
 	})
@@ -47,7 +47,7 @@ const maxLockTries = 20
 
 // A lockable is a record that is made or changed in one step: its row is made
 // first if need be, and then locked, so that two first writers do not collide.
-type lockable struct{ ensure, lock *statement }
+type lockable struct{ ensure, lock *Statement }
 
 // lock makes a row of values, the first being its key, unless there is one,
 // locks it, and scans it. Between the two, a row that was there may be swept or
@@ -104,12 +104,12 @@ func later(a, b time.Time) time.Time {
 // moment), so the records are read in one that begins afterwards.
 func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	var latest int64
-	err = a.run(ctx, "revocations", func(ctx context.Context, r runner) error {
+	err = a.read(ctx, "revocations", func(ctx context.Context, r runner) error {
 		list, latest = nil, after
 		if err := r.row(ctx, a.latestNumber).Scan(number{&latest}); err != nil || latest <= after {
 			return err
 		}
-		return r.rows(ctx, a.listRevocations, []any{after, limit}, func(rows *sql.Rows) error {
+		return r.rows(ctx, a.listRevocations, []any{after, limit}, func(rows Rows) error {
 			var rev authsvc.Revocation
 			if err := rows.Scan(scanRevocation(&rev)...); err != nil {
 				return err
@@ -171,7 +171,7 @@ func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until tim
 
 // Release implements [authsvc.Adapter].
 func (a *Adapter) Release(ctx context.Context, name, holder string) error {
-	return a.run(ctx, "release", func(ctx context.Context, r runner) error {
+	return a.write(ctx, "release", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.deleteLease, name, holder)
 		return err
 	})
@@ -183,7 +183,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 	if !errors.Is(err, authsvc.ErrNotFound) {
 		return got, err
 	}
-	err = a.run(ctx, "put meta", func(ctx context.Context, r runner) error {
+	err = a.write(ctx, "put meta", func(ctx context.Context, r runner) error {
 		_, err := r.exec(ctx, a.insertMeta, key, value)
 		return err
 	})
@@ -245,7 +245,7 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 
 // Clock is the time at the database, for a dialect that knows it.
 func (a *Adapter) Clock(ctx context.Context) (now time.Time, err error) {
-	err = a.run(ctx, "clock", func(ctx context.Context, r runner) error {
+	err = a.read(ctx, "clock", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.now).Scan(instant{&now, a.dialect.DecodeTime})
 	})
 	return now, err

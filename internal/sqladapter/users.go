@@ -2,7 +2,6 @@ package sqladapter
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"math"
 
@@ -20,9 +19,9 @@ func (a *Adapter) scanUserEpochs(u *authsvc.User) []any {
 	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch})
 }
 
-func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...any) (authsvc.User, error) {
+func (a *Adapter) oneUser(ctx context.Context, op string, s *Statement, args ...any) (authsvc.User, error) {
 	var u authsvc.User
-	err := a.run(ctx, op, func(ctx context.Context, r runner) error {
+	err := a.read(ctx, op, func(ctx context.Context, r runner) error {
 		return r.row(ctx, s, args...).Scan(a.scanUserEpochs(&u)...)
 	})
 	if err != nil {
@@ -33,7 +32,7 @@ func (a *Adapter) oneUser(ctx context.Context, op string, s *statement, args ...
 
 // GetEpoch implements [authsvc.Adapter].
 func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err error) {
-	err = a.run(ctx, "get epoch", func(ctx context.Context, r runner) error {
+	err = a.read(ctx, "get epoch", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getEpoch, userID).Scan(number{&epoch})
 	})
 	return epoch, err
@@ -65,7 +64,7 @@ func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) 
 
 // CreateUser implements [authsvc.Adapter].
 func (a *Adapter) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	err := a.run(ctx, "create user", func(ctx context.Context, r runner) error { return a.insertUserRow(ctx, r, &u) })
+	err := a.write(ctx, "create user", func(ctx context.Context, r runner) error { return a.insertUserRow(ctx, r, &u) })
 	if err != nil {
 		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
@@ -124,8 +123,8 @@ func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list 
 	if after == "" {
 		s, args = a.listUsers, []any{limit}
 	}
-	err = a.run(ctx, "list users", func(ctx context.Context, r runner) error {
-		return r.rows(ctx, s, args, func(rows *sql.Rows) error {
+	err = a.read(ctx, "list users", func(ctx context.Context, r runner) error {
+		return r.rows(ctx, s, args, func(rows Rows) error {
 			var u authsvc.User
 			if err := rows.Scan(a.scanUserEpochs(&u)...); err != nil {
 				return err
@@ -147,7 +146,7 @@ func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revoca
 			return err
 		}
 		if a.traits.NoCascade {
-			for _, s := range []*statement{a.deleteAccountsOf, a.deleteSessionsOf} {
+			for _, s := range []*Statement{a.deleteAccountsOf, a.deleteSessionsOf} {
 				if _, err := r.exec(ctx, s, id); err != nil {
 					return err
 				}
@@ -251,7 +250,7 @@ func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID
 
 // ListAccounts implements [authsvc.Adapter].
 func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []authsvc.Account, err error) {
-	err = a.run(ctx, "list accounts", func(ctx context.Context, r runner) error {
+	err = a.read(ctx, "list accounts", func(ctx context.Context, r runner) error {
 		list, err = accountsOf(ctx, r, a.listAccounts, userID)
 		return err
 	})
@@ -261,8 +260,8 @@ func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []auths
 	return list, err
 }
 
-func accountsOf(ctx context.Context, r runner, s *statement, userID string) (list []authsvc.Account, err error) {
-	err = r.rows(ctx, s, []any{userID}, func(rows *sql.Rows) error {
+func accountsOf(ctx context.Context, r runner, s *Statement, userID string) (list []authsvc.Account, err error) {
+	err = r.rows(ctx, s, []any{userID}, func(rows Rows) error {
 		var acc authsvc.Account
 		if err := rows.Scan(scanAccount(&acc)...); err != nil {
 			return err

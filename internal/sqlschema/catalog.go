@@ -14,27 +14,31 @@ type Catalog struct {
 	// HasDefault of each [Column], or else what Column scans.
 	Columns string
 	// Column scans a row of Columns. Nil: as above.
-	Column func(*sql.Rows) (Column, error)
+	Column func(Row) (Column, error)
 	// Indexes selects, for each column of each [Index], the name of the index,
 	// Unique, the column ("" for an expression) and Folded. The rows of an index
 	// come together, in the order of its columns.
 	Indexes string
 	// References selects the Table, Column and Cascade of each [Reference].
 	References string
+	// Several: the queries take an array of names, and select the name of the table
+	// before all else. Planning them costs more than running them.
+	Several bool
 }
+
+// A Row is a row of a query about a table.
+type Row interface{ Scan(to ...any) error }
 
 // Describe serves as [Database.Inspect]. A table without columns is not there.
 func (c *Catalog) Describe(ctx context.Context, q Querier, table string) (*Table, error) {
+	if c.Several {
+		found, err := c.DescribeAll(ctx, q, []string{table})
+		return found[table], err
+	}
 	t := &Table{}
-	for _, part := range []struct {
-		query string
-		scan  func(*sql.Rows) error
-	}{
-		{c.Columns, func(rows *sql.Rows) error { return c.scanColumn(rows, t) }},
-		{c.Indexes, t.scanIndex},
-		{c.References, t.scanReference},
-	} {
-		if err := each(ctx, q, part.query, table, part.scan); err != nil {
+	for _, part := range c.parts() {
+		err := each(ctx, q, part.query, table, func(rows *sql.Rows) error { return part.scan(rows, t) })
+		if err != nil {
 			return nil, err
 		}
 		if len(t.Columns) == 0 {
@@ -44,7 +48,70 @@ func (c *Catalog) Describe(ctx context.Context, q Querier, table string) (*Table
 	return t, nil
 }
 
-func (c *Catalog) scanColumn(rows *sql.Rows, t *Table) (err error) {
+// DescribeAll serves as [Database.InspectAll].
+func (c *Catalog) DescribeAll(ctx context.Context, q Querier, tables []string) (map[string]*Table, error) {
+	found := map[string]*Table{}
+	for i, part := range c.parts() {
+		err := each(ctx, q, part.query, tables, func(rows *sql.Rows) error {
+			var name string
+			var t Table
+			if err := part.scan(after{rows, &name}, &t); err != nil {
+				return err
+			}
+			if i == 0 && found[name] == nil {
+				found[name] = &Table{}
+			}
+			if of := found[name]; of != nil { // not made since
+				of.add(&t)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// after is a row that begins with a name.
+type after struct {
+	Row
+	name *string
+}
+
+func (a after) Scan(to ...any) error { return a.Row.Scan(append([]any{a.name}, to...)...) }
+
+// A part is one of the queries. scan adds a row to a table.
+type part struct {
+	query string
+	scan  func(Row, *Table) error
+}
+
+func (c *Catalog) parts() []part {
+	return []part{{c.Columns, c.scanColumn}, {c.Indexes, scanIndex}, {c.References, scanReference}}
+}
+
+// add adds what one row says of a table.
+func (t *Table) add(row *Table) {
+	t.Columns, t.References = append(t.Columns, row.Columns...), append(t.References, row.References...)
+	for _, index := range row.Indexes {
+		t.addIndex(index)
+	}
+}
+
+// addIndex adds an index, or its next column.
+func (t *Table) addIndex(index Index) {
+	last := len(t.Indexes) - 1
+	if last < 0 || t.Indexes[last].Name != index.Name {
+		t.Indexes = append(t.Indexes, index)
+		return
+	}
+	is := &t.Indexes[last]
+	is.Columns = append(is.Columns, index.Columns...)
+	is.Folded = is.Folded || index.Folded
+}
+
+func (c *Catalog) scanColumn(rows Row, t *Table) (err error) {
 	var column Column
 	if c.Column != nil {
 		column, err = c.Column(rows)
@@ -55,32 +122,24 @@ func (c *Catalog) scanColumn(rows *sql.Rows, t *Table) (err error) {
 	return err
 }
 
-func (t *Table) scanIndex(rows *sql.Rows) error {
-	var name, column string
-	var unique, folded bool
-	if err := rows.Scan(&name, &unique, &column, &folded); err != nil {
+func scanIndex(rows Row, t *Table) error {
+	index := Index{Columns: []string{""}}
+	if err := rows.Scan(&index.Name, &index.Unique, &index.Columns[0], &index.Folded); err != nil {
 		return err
 	}
-	last := len(t.Indexes) - 1
-	if last < 0 || t.Indexes[last].Name != name {
-		t.Indexes = append(t.Indexes, Index{Name: name, Unique: unique})
-		last++
-	}
-	index := &t.Indexes[last]
-	index.Columns = append(index.Columns, column)
-	index.Folded = index.Folded || folded
+	t.addIndex(index)
 	return nil
 }
 
-func (t *Table) scanReference(rows *sql.Rows) error {
+func scanReference(rows Row, t *Table) error {
 	var r Reference
 	err := rows.Scan(&r.Table, &r.Column, &r.Cascade)
 	t.References = append(t.References, r)
 	return err
 }
 
-// each calls scan for each row of a query about a table.
-func each(ctx context.Context, q Querier, query, table string, scan func(*sql.Rows) error) error {
+// each calls scan for each row of a query about a table, or tables.
+func each(ctx context.Context, q Querier, query string, table any, scan func(*sql.Rows) error) error {
 	args := slices.Repeat([]any{table}, max(1, strings.Count(query, "?")))
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -175,22 +175,27 @@ func (d *Database) typeOf(ctx context.Context, q Querier, logical string) (strin
 	return "", fmt.Errorf("there is no column %s", logical)
 }
 
-// Prepare refuses what this build cannot use, and migrates when told to.
-func (d *Database) Prepare(ctx context.Context, migrate bool) error {
+// Prepare refuses what this build cannot use, and migrates when told to. It
+// returns the tables that are then there.
+func (d *Database) Prepare(ctx context.Context, migrate bool) (Tables, error) {
 	version, err := d.Version(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if version > Latest() {
-		return fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, schema.TooNew(version, Latest()))
+		return nil, fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, schema.TooNew(version, Latest()))
 	}
 	if migrate && version < Latest() {
-		return d.Migrate(ctx, schema.Up)
+		if err := d.Migrate(ctx, schema.Up); err != nil { // which verifies them
+			return nil, err
+		}
 	}
-	if version < Latest() {
-		return nil
+	found, err := d.Tables(ctx)
+	if err == nil && version == Latest() {
+		err = d.verify(found)
 	}
-	return d.withScheme(d.Verify(ctx))
+	d.prepared = found
+	return found, d.withScheme(err)
 }
 
 func (d *Database) withScheme(err error) error {
@@ -203,15 +208,9 @@ func (d *Database) withScheme(err error) error {
 // Version is the number of the last applied migration, 0 without any. It
 // writes nothing.
 func (d *Database) Version(ctx context.Context) (int64, error) {
-	t, err := d.Inspect(ctx, d.DB, VersionTable)
-	if err != nil {
-		return 0, fmt.Errorf("%s: read the schema version: %w", d.Scheme, err)
-	}
-	if t == nil {
-		return 0, nil
-	}
 	var version int64
-	if err := d.DB.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+VersionTable).Scan(&version); err != nil {
+	err := d.DB.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+VersionTable).Scan(&version)
+	if err != nil && !d.NoSuchTable(err) {
 		return 0, fmt.Errorf("%s: read the schema version: %w", d.Scheme, err)
 	}
 	return version, nil

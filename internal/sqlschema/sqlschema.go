@@ -42,6 +42,9 @@ type Database struct {
 	// Inspect describes a table of the database's own name, and returns nil
 	// when there is none.
 	Inspect func(ctx context.Context, q Querier, table string) (*Table, error)
+	// InspectAll describes the tables that are there by their names. Nil: one by
+	// one.
+	InspectAll func(ctx context.Context, q Querier, tables []string) (map[string]*Table, error)
 	// FoldNames: names of columns are not case-sensitive.
 	FoldNames bool
 	// FoldText: text is usually compared loosely in tables of this database
@@ -57,8 +60,16 @@ type Database struct {
 	// NewLock makes the lock that makes processes migrate one after the other.
 	// Nil: Versions refuses what another process has done.
 	NewLock func(...lock.TableLockerOption) (lock.Locker, error)
+	// NoSuchTable reports that a statement names a table that is not there.
+	NoSuchTable func(error) bool
 	// LostRace reports that another process was first.
 	LostRace func(error) bool
+
+	// Commits: the database commits what changes a table at once, so nothing can be
+	// tried and taken back.
+	Commits bool
+
+	prepared Tables // what Prepare found
 	// PingTimeout bounds Ping. 0: only its context does.
 	PingTimeout time.Duration
 }
@@ -132,18 +143,38 @@ func (d *Database) column(t *Table, logical string) *Column {
 	return nil
 }
 
-// inspect describes the shared tables by their logical names; those that are
-// not there are absent.
-func (d *Database) inspect(ctx context.Context, q Querier) (map[string]*Table, error) {
-	found := map[string]*Table{}
+// Tables are the shared tables by their logical names; those that are not there
+// are absent.
+type Tables map[string]*Table
+
+// Tables describes the shared tables.
+func (d *Database) Tables(ctx context.Context) (Tables, error) { return d.inspect(ctx, d.DB) }
+
+func (d *Database) inspect(ctx context.Context, q Querier) (Tables, error) {
+	all, err := d.inspectAll(ctx, q)
+	found := Tables{}
 	for _, logical := range tables() {
-		t, err := d.Inspect(ctx, q, d.Names[logical])
-		if err != nil {
-			return nil, err
-		}
-		if t != nil {
+		if t := all[d.Names[logical]]; t != nil {
 			found[logical] = t
 		}
 	}
-	return found, nil
+	return found, err
+}
+
+func (d *Database) inspectAll(ctx context.Context, q Querier) (map[string]*Table, error) {
+	var names []string
+	for _, logical := range tables() {
+		names = append(names, d.Names[logical])
+	}
+	if d.InspectAll != nil {
+		return d.InspectAll(ctx, q, names)
+	}
+	all := map[string]*Table{}
+	for _, name := range names {
+		var err error
+		if all[name], err = d.Inspect(ctx, q, name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }

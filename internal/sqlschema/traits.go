@@ -11,11 +11,7 @@ import (
 
 // Traits reports what is particular about the tables at hand. Those that are
 // not there yet have nothing particular.
-func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
-	found, err := d.inspect(ctx, d.DB)
-	if err != nil {
-		return sqladapter.Traits{}, err
-	}
+func (d *Database) Traits(found Tables) sqladapter.Traits {
 	traits := sqladapter.Traits{
 		GeneratedIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Timestamps: map[string][]string{},
 		Folded: map[string]bool{}, Precision: map[string]time.Duration{},
@@ -53,7 +49,7 @@ func (d *Database) Traits(ctx context.Context) (sqladapter.Traits, error) {
 			traits.NarrowExpiry = c.Number && c.Size == 4
 		}
 	}
-	return traits, nil
+	return traits
 }
 
 // optional columns may be missing: nothing refers to these ids, and neither
@@ -98,9 +94,11 @@ func (d *Database) cascades(t *Table, table string) bool {
 
 // Warnings names what works, but not well.
 func (d *Database) Warnings(ctx context.Context) ([]string, error) {
-	found, err := d.inspect(ctx, d.DB)
-	if err != nil {
-		return nil, err
+	found, err := d.prepared, error(nil)
+	if found == nil {
+		if found, err = d.Tables(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var list []string
 	t := found["Account"]

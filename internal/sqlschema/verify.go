@@ -35,10 +35,14 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 // Verify makes sure that the shared tables keep the rules that the adapter
 // relies on.
 func (d *Database) Verify(ctx context.Context) error {
-	found, err := d.inspect(ctx, d.DB)
+	found, err := d.Tables(ctx)
 	if err != nil {
 		return err
 	}
+	return d.verify(found)
+}
+
+func (d *Database) verify(found Tables) error {
 	v := verifier{Database: d, found: found}
 	for _, logical := range tables() {
 		if found[logical] == nil {
@@ -65,7 +69,7 @@ func (d *Database) Verify(ctx context.Context) error {
 
 type verifier struct {
 	*Database
-	found map[string]*Table
+	found Tables
 	errs  []error
 }
 

@@ -75,7 +75,7 @@ func Origin(u *url.URL) string {
 		port = ""
 	}
 	if port != "" {
-		if port[0] == '0' || len(port) > 5 {
+		if port[0] == '0' || len(port) > 5 || len(port) == 5 && port > "65535" {
 			return ""
 		}
 		host += ":" + port

@@ -212,6 +212,10 @@ func (l *Ledger) PutToken(ctx context.Context, t authsvc.VerificationToken, m au
 	return err
 }
 
+func (l *Ledger) GetToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
+	return step(l, "GetToken", false, token, func() (authsvc.VerificationToken, error) { return l.Behind.GetToken(ctx, identifier, token) })
+}
+
 func (l *Ledger) TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error) {
 	return step(l, "TakeToken", true, token, func() (authsvc.VerificationToken, error) { return l.Behind.TakeToken(ctx, identifier, token) })
 }

@@ -23,7 +23,7 @@ var next = sync.OnceValue(func() *atomic.Int32 {
 // listens on. It returns no port twice within a process.
 func Pick(n int) (int, error) {
 	for range 1000 {
-		if first := int(next().Add(int32(n))); free(first, n) {
+		if first := int(next().Add(int32(n))) - n + 1; free(first, n) {
 			return first, nil
 		}
 	}

@@ -79,7 +79,7 @@ func Serve(t testing.TB, config string, env ...string) *Process {
 	t.Helper()
 	p := Prepare(t, config, env...)
 	p.Start()
-	p.Ready(30 * time.Second)
+	p.Ready(time.Minute)
 	return p
 }
 
@@ -96,7 +96,7 @@ func Prepare(t testing.TB, config string, env ...string) *Process {
 	t.Cleanup(func() {
 		if p.Running() {
 			p.Signal(syscall.SIGTERM)
-			p.Wait(20 * time.Second)
+			p.Wait(time.Minute)
 		}
 		if t.Failed() {
 			t.Logf("the service said\n%.4000s", p.Logs)
@@ -182,7 +182,7 @@ func (p *Process) Signal(s os.Signal) {
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
-	p.Wait(20 * time.Second)
+	p.Wait(time.Minute)
 }
 
 // Wait waits for the end of the process and returns its exit code; -1 is that

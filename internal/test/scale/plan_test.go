@@ -39,7 +39,7 @@ func explain(t *testing.T, storage string, s Store) explainer {
 
 func explainSQLite(t *testing.T, path string, texts []string) explainer {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=5000")
 	if err != nil {
 		t.Fatal(err)
 	}

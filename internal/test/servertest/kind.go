@@ -37,6 +37,7 @@ type kind struct {
 // is none, and fails when the variable names one that does not answer.
 func (k *kind) server(t testing.TB) string {
 	t.Helper()
+	NotShort(t)
 	server, err := k.find()
 	if err != nil {
 		t.Fatal(err)

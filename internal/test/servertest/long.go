@@ -5,6 +5,14 @@ import (
 	"testing"
 )
 
+// NotShort skips a test that needs a server when -short asks for the quick ones.
+func NotShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves out what needs a server of another program")
+	}
+}
+
 // Long skips a test unless AUTHSVC_E2E=1 asks for those that take long.
 func Long(t testing.TB) {
 	t.Helper()

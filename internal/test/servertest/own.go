@@ -108,6 +108,7 @@ func OwnFerretDB(t testing.TB) *Server {
 // PATH; the test is skipped when it is not installed.
 func find(t testing.TB, server, name string, dirs ...string) string {
 	t.Helper()
+	NotShort(t)
 	supported(t)
 	for _, dir := range dirs {
 		if found, _ := filepath.Glob(filepath.Join(dir, name)); len(found) > 0 {

@@ -7,6 +7,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"sync"
+
+	"authsvc/internal/sqladapter"
 )
 
 // ErrFault is the error of a statement that was made to fail.
@@ -70,11 +72,14 @@ func do[T any](s *Switch, event func() (T, error)) (T, error) {
 	}
 	result, err := event()
 	if err == nil && after {
-		if rows, ok := any(result).(driver.Rows); ok {
+		if rows, ok := any(result).(interface{ Close() error }); ok {
 			rows.Close() // the statement completes
 		}
-		if tx, ok := any(result).(driver.Tx); ok {
-			tx.Rollback() // nobody else will
+		switch tx := any(result).(type) { // nobody else ends it
+		case driver.Tx:
+			tx.Rollback()
+		case sqladapter.Tx:
+			tx.Rollback(context.Background())
 		}
 		return none, s.fault()
 	}
@@ -163,15 +168,17 @@ type tx struct {
 	s *Switch
 }
 
-// Commit fails before as a server that goes away would: nothing is committed.
-func (t *tx) Commit() error {
-	before, after := t.s.turn()
+func (t *tx) Commit() error { return commit(t.s, t.Tx.Commit, t.Rollback) }
+
+// commit fails before as a server that goes away would: nothing is committed.
+func commit(s *Switch, commit, rollback func() error) error {
+	before, after := s.turn()
 	if before {
-		return errors.Join(t.s.fault(), t.Rollback())
+		return errors.Join(s.fault(), rollback())
 	}
-	err := t.Tx.Commit()
+	err := commit()
 	if err == nil && after {
-		return t.s.fault()
+		return s.fault()
 	}
 	return err
 }

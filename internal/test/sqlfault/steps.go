@@ -2,7 +2,6 @@ package sqlfault
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"slices"
 	"testing"
@@ -21,9 +20,9 @@ type Store interface {
 // Run calls every method that writes, with each of its statements failing in
 // turn, and demands that the store then holds what it held before or, when
 // the fault came after it, what the method should have made of it. open
-// returns an empty store whose connections went through wrap. With names, only
+// returns an empty store whose statements go through the switch. With names, only
 // those methods are called.
-func Run(t *testing.T, open func(t *testing.T, wrap func(driver.Connector) driver.Connector) Store, names ...string) {
+func Run(t *testing.T, open func(t *testing.T, fault *Switch) Store, names ...string) {
 	for _, s := range steps() {
 		if len(names) > 0 && !slices.Contains(names, s.name) {
 			continue
@@ -40,7 +39,7 @@ func Run(t *testing.T, open func(t *testing.T, wrap func(driver.Connector) drive
 // A judge tries one step with every fault.
 type judge struct {
 	t    *testing.T
-	open func(t *testing.T, wrap func(driver.Connector) driver.Connector) Store
+	open func(t *testing.T, fault *Switch) Store
 	step step
 
 	before, done string // what the store holds
@@ -48,7 +47,7 @@ type judge struct {
 
 func (j *judge) fresh() (*Switch, Store) {
 	var fault Switch
-	a := j.open(j.t, fault.Wrap)
+	a := j.open(j.t, &fault)
 	arrange(j.t, a)
 	j.before = a.Dump(j.t)
 	return &fault, a

@@ -9,6 +9,7 @@ import (
 
 	"authsvc/adaptertest"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/sqlschema"
 )
 
 // An Application is another program that has the database of a store open, as
@@ -68,4 +69,12 @@ func (a *Application) ForeignSignOut(ctx context.Context, token string) error {
 func (a *Application) Dump(t *testing.T) string {
 	t.Helper()
 	return a.Database.dump(t, a.DB)
+}
+
+// Traits are those of the tables of a schema, at each call anew.
+func Traits(d *sqlschema.Database) func(context.Context) (sqladapter.Traits, error) {
+	return func(ctx context.Context) (sqladapter.Traits, error) {
+		found, err := d.Tables(ctx)
+		return d.Traits(found), err
+	}
 }

@@ -21,6 +21,7 @@ type Store interface {
 	authsvc.Adapter
 	Status(context.Context) (schema.Status, error)
 	Migrate(context.Context, schema.Direction) error
+	Statements(context.Context, func(schema.Migration, string)) error
 	Close() error
 }
 

@@ -127,6 +127,73 @@ func OpenDoesNotMigrate(t *testing.T, d *Database) {
 	}
 }
 
+// Statements demands that the statements which a store shows change nothing, and
+// that by hand they make what migrating makes, from the start and after the last
+// change was taken back.
+func Statements(t *testing.T, d *Database) {
+	t.Parallel()
+	byHand, migrated := d.Empty(t), d.Empty(t)
+	d.apply(t, byHand, len(statusOf(t, d.Opened(t, byHand, false)).Migrations))
+	d.Opened(t, migrated, true)
+	db, other := d.Connected(t, byHand), d.Connected(t, migrated)
+	for _, query := range append([]string{d.Tables, d.Indexes, d.Unique}, d.Definitions...) {
+		got := slices.DeleteFunc(Query(t, db, query), func(name string) bool { return strings.HasPrefix(name, sqlschema.LockTable) })
+		want := slices.DeleteFunc(Query(t, other, query), func(name string) bool { return strings.HasPrefix(name, sqlschema.LockTable) })
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("by hand there is\n%s\nmigrating makes\n%s", got, want)
+		}
+	}
+	if err := d.Opened(t, migrated, false).Migrate(t.Context(), schema.Down); err != nil {
+		t.Fatal(err)
+	}
+	d.apply(t, migrated, 1)
+	d.apply(t, migrated, 0)
+}
+
+func statusOf(t *testing.T, s Store) schema.Status {
+	t.Helper()
+	status, err := s.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// apply has a store show its statements, which are of so many changes, and executes
+// them.
+func (d *Database) apply(t *testing.T, url string, changes int) {
+	t.Helper()
+	s, db := d.Opened(t, url, false), d.Connected(t, url)
+	before := append(Query(t, db, d.Tables), Query(t, db, d.Indexes)...)
+	var text strings.Builder
+	of := map[int64]bool{}
+	err := s.Statements(t.Context(), func(m schema.Migration, statement string) {
+		of[m.Version] = true
+		text.WriteString(statement + "\n")
+	})
+	if err != nil || len(of) != changes {
+		t.Fatalf("statements of %d changes, want %d (%v)", len(of), changes, err)
+	}
+	if after := append(Query(t, db, d.Tables), Query(t, db, d.Indexes)...); !slices.Equal(before, after) {
+		t.Fatalf("showing them made %s of %s", after, before)
+	}
+	if err := d.Execute(t.Context(), url, text.String()); err != nil {
+		t.Fatal(err)
+	}
+	opened := d.Opened(t, url, false)
+	if status := statusOf(t, opened); status.Current != status.Latest {
+		t.Errorf("afterwards: %+v", status)
+	}
+	if err := opened.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := opened.CreateUser(t.Context(), authsvc.User{ID: fmt.Sprint("u", changes)}); err != nil {
+		t.Error(err)
+	}
+}
+
 // DownKeepsUsers takes all migrations back and applies them again.
 func DownKeepsUsers(t *testing.T, d *Database) {
 	t.Parallel()

@@ -19,6 +19,7 @@ var marks = []struct {
 	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms"}},
 	{"MIT", []string{"permission is hereby granted, free of charge", "the above copyright notice and this permission notice"}},
 	{"ISC", []string{"permission to use, copy, modify, and/or distribute this software for any purpose"}},
+	{"ISC", []string{"permission to use, copy, modify, and distribute this software for any purpose with or without fee"}},
 	{"public domain", []string{"has been dedicated to the public domain by the authors"}},
 }
 

@@ -15,8 +15,8 @@ func document(modules []module) ([]byte, error) {
 	b.WriteString("# Licences of what is in the program\n\n" +
 		"Made by `make licences`; CI fails if it is stale, or if a licence is not allowed (" + allowed() + ").\n\n" +
 		"The browser client (`clients/js`), the pages and their symbols are of this project, under its [LICENSE](LICENSE): the client has no dependencies. " +
-		"The marks of providers are trademarks of their owners, shown to name the service: GitHub's with the outline of Simple Icons (CC0-1.0), " +
-		"Google's G in the form of Google's sign-in branding guidelines. Other providers have the first letter of their name.\n\n" +
+		"The marks of providers are trademarks of their owners, shown to name the service: Google's G and Microsoft's logo in the form of their branding guidelines for sign-in buttons, " +
+		"the others with the outlines of Simple Icons (CC0-1.0), in the version that `internal/tools/marks` pins. Providers without a mark have the first letter of their name.\n\n" +
 		"| Module | Version | Licence |\n| --- | --- | --- |\n")
 	for _, m := range modules {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.path, m.version, m.expression())

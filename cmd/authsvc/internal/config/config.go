@@ -27,9 +27,12 @@ type Settings struct {
 	// Engine lacks what takes more than data: Adapter, Logger, Email.Send.
 	Engine  authsvc.Config
 	Listen  string // host:port, default 127.0.0.1:3000
+	Debug   string // host:port of this machine for profiles; empty: none
 	Storage Storage
 	Mail    []Mail // one per e-mail provider
-	Log     Log
+	// MailTemplates is a folder with the texts of mails; empty: built in.
+	MailTemplates string
+	Log           Log
 	// Warnings do not keep the program from starting.
 	Warnings []string
 
@@ -111,7 +114,7 @@ func Load(in Input) (*Settings, error) {
 
 // compile returns the settings of a file that was read.
 func compile(in Input, name string, raw []byte) (*Settings, error) {
-	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}}, used: map[string]bool{}}
+	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}, unread: map[string]bool{}}, used: map[string]bool{}}
 	root := l.parse(name, raw)
 	s := l.settings(root)
 	l.warnUnread()

@@ -40,12 +40,16 @@ func (l *loader) override(f field, key, variable string) (value, bool) {
 	plain, file := l.input.Env[variable], l.input.Env[variable+"_FILE"]
 	switch {
 	case plain != "" && file != "" && f.secret:
+		l.unread[key] = true
 		l.fail(variable, "", "is set, and so is "+variable+"_FILE", "keep one of them")
 	case plain != "":
 		return value{shape: scalar, place: variable, raw: plain, text: plain}, true
 	case file != "" && f.secret:
-		return l.secretFile(variable+"_FILE", file)
+		v, ok := l.secretFile(variable+"_FILE", file)
+		l.unread[key] = l.unread[key] || !ok
+		return v, ok
 	case file != "":
+		l.unread[key] = true
 		l.fail(variable+"_FILE", "", "is for secrets only", "set "+variable)
 	}
 	return value{}, false

@@ -20,7 +20,7 @@ func (s *Settings) fields() []field {
 	c := &s.Engine
 	return slices.Concat([]field{
 		{key: "url", into: stringVar(&c.URL)},
-		{key: "listen", into: stringVar(&s.Listen)},
+		{key: "listen", into: addressVar(&s.Listen)},
 		{key: "secret", into: secretListVar(&c.Secrets), secret: true},
 		{key: "compat", into: stringVar(&c.Compat)},
 		{key: "trusted_proxies", into: networkListVar(&c.TrustedProxies)},
@@ -46,6 +46,7 @@ func (s *Settings) fields() []field {
 		{key: "audit.store", into: boolVar(&c.Audit.Store)},
 		{key: "audit.keep", into: durationVar(&c.Audit.Keep)},
 		{key: "log.format", into: enumVar(&s.Log.Format, "text", "json")},
+		{key: "debug.listen", into: loopbackVar(&s.Debug)},
 		{key: "log.level", into: enumVar(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
 }
@@ -102,6 +103,7 @@ func (s *Settings) appearanceFields() []field {
 		{key: "theme.button_text", into: stringVar(&t.ButtonText)},
 		{key: "theme.logo", into: stringVar(&t.Logo)},
 		{key: "theme.site_name", into: stringVar(&t.SiteName)},
+		{key: "mail.templates", into: stringVar(&s.MailTemplates)},
 	}
 }
 

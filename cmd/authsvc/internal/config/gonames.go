@@ -2,11 +2,11 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 )
 
 // The engine names fields of authsvc.Config. This is what a configuration calls
@@ -20,15 +20,15 @@ var keyNames = map[string]string{
 	"Endpoints.Discovery": "discovery_url", "Endpoints.Authorization": "authorization_url", "Endpoints.Token": "token_url",
 	"Endpoints.UserInfo": "userinfo_url", "Endpoints.JWKS": "jwks_url", "Endpoints.Revocation": "revocation_url", "Endpoints.EndSession": "end_session_url",
 	"UserInfoURL": "userinfo_url", "UserInfo.AddClaims": "userinfo_claims", "UserInfo.Method": "userinfo_method", "UserInfo.Body": "userinfo_body",
-	"RateLimit.Disabled": "rate_limit.enabled", "UserInfo.Auth": "userinfo_auth", "UserInfo.Headers": "userinfo_headers", "NoPKCE": "no_pkce", "Send": "server", "Style": "style",
+	"RateLimit.Disabled": "rate_limit.enabled", "UserInfo.Auth": "userinfo_auth", "UserInfo.Headers": "userinfo_headers", "NoPKCE": "no_pkce", "Send": "server",
 	"Fields.ID": "profile.id", "Fields.Name": "profile.name", "Fields.Email": "profile.email", "Fields.EmailVerified": "profile.email_verified", "Fields.Image": "profile.image",
 	"AuthorizationParams[max_age]": "authorization_params.max_age",
 }
 
 var (
-	ofProvider = regexp.MustCompile(`^Providers\[(\d+)\]\.?`)
-	ofList     = regexp.MustCompile(`\[\d+\]$`)
-	inName     = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+	ofProvider = lazyregexp.New(`^Providers\[(\d+)\]\.?`)
+	ofList     = lazyregexp.New(`\[\d+\]$`)
+	inName     = lazyregexp.New(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 )
 
 // keyOf is the key of a field, such as session.max_age of Session.MaxAge and
@@ -50,7 +50,7 @@ func keyOf(field string) string {
 }
 
 // goName is a field in a text of the engine.
-var goName = regexp.MustCompile(`\b(Session\.MaxAge|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|URL)\b`)
+var goName = lazyregexp.New(`\b(Session\.MaxAge|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|URL)\b`)
 
 // inKeys writes a text of the engine with the names of keys.
 func inKeys(text string) string {

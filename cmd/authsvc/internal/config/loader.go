@@ -17,9 +17,20 @@ type loader struct {
 	holdsSecret bool
 }
 
+// fail records a mistake. A key that has one counts as unread.
 func (l *loader) fail(place, key, problem, fix string) {
+	if key != "" {
+		l.unread[key] = true
+	}
+	l.note(place, key, problem, fix)
+}
+
+// note is fail where the value is read in spite of the mistake, as if it had been
+// mended.
+func (l *loader) note(place, key, problem, fix string) {
 	m := Mistake{Place: place, Key: key, Problem: problem, Fix: fix}
-	if len(l.mistakes) < maxMistakes && !slices.Contains(l.mistakes, m) {
+	same := func(n Mistake) bool { return n.String() == m.String() }
+	if len(l.mistakes) < maxMistakes && !slices.ContainsFunc(l.mistakes, same) {
 		l.mistakes = append(l.mistakes, m)
 	}
 }
@@ -36,7 +47,8 @@ func (l *loader) settings(root value) *Settings {
 	s.Storage.URL, s.Storage.Migrate = "sqlite:authsvc.db", true
 	s.Log = Log{Format: "text", Level: "info"}
 	providers, others := value{}, value{}
-	for _, m := range root.members {
+	fields := s.fields()
+	for _, m := range l.respell("", root.members, namesAt("", fields, "providers")) {
 		if m.key == "providers" {
 			providers = m.value
 			l.places["providers"] = m.place
@@ -44,7 +56,7 @@ func (l *loader) settings(root value) *Settings {
 			others.members = append(others.members, m)
 		}
 	}
-	l.readSection("", variablePrefix, others.members, s.fields(), "providers")
+	l.readSection("", variablePrefix, others.members, fields, "providers")
 	l.providers(s, providers)
 	return s
 }
@@ -68,11 +80,14 @@ func (l *loader) readSection(prefix, variables string, members []member, fields 
 
 // readMembers assigns the members below the key at, which is relative to prefix.
 func (l *loader) readMembers(prefix, at string, members []member, fields []field, overridden map[string]bool, more []string) {
-	for _, m := range members {
+	names := namesAt(at, fields, more...)
+	for _, m := range l.respell(prefix+at, members, names) {
 		key := at + m.key
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 		inside := slices.ContainsFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, key+".") })
 		switch {
+		case m.value.shape == unreadable && (i >= 0 || inside):
+			l.unread[prefix+key] = true // with the mistake that says why
 		case i >= 0:
 			if _, known := l.places[prefix+key]; !known {
 				l.places[prefix+key] = m.place
@@ -84,9 +99,10 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 			l.places[prefix+key] = m.place
 			l.readMembers(prefix, key+".", m.value.members, fields, overridden, nil)
 		case inside:
-			l.fail(m.place, prefix+key, "is not a mapping", "write keys below it")
+			l.notMapping(m, prefix+key, namesAt(key+".", fields))
+			l.readMembers(prefix, key+".", m.value.undashed(), fields, overridden, nil)
 		default:
-			l.unknownKey(m, prefix, at, fields, more)
+			l.unknownKey(m, prefix+at, names)
 		}
 	}
 }
@@ -111,14 +127,49 @@ func (l *loader) assign(f field, key string, v value) {
 	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.literal() {
 		l.holdsSecret = true
 	}
-	before := len(l.mistakes)
-	if problem := f.into.set(v); problem != "" && len(l.mistakes) == before {
+	if problem := f.into.set(v); problem != "" && !l.unread[key] {
 		l.fail(v.place, key, problem, f.into.fix)
+		return
+	}
+	if f.into.each == nil {
+		return
+	}
+	for i, item := range v.list() {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		if problem := f.into.each(item); problem != "" && !l.unread[at] {
+			l.fail(item.place, at, problem, f.into.fix)
+		}
 	}
 }
 
-// unknownKey records a key that means nothing here as a mistake.
-func (l *loader) unknownKey(m member, prefix, at string, fields []field, more []string) {
+// notMapping records that a value is no mapping, which has keys with these names.
+func (l *loader) notMapping(m member, key string, names []string) {
+	fix := "write its keys below it, such as " + names[0] + ": …"
+	if m.value.shape == list {
+		l.note(m.place, key, "is a list, not a mapping", fix+", without dashes")
+		if m.value.undashed() == nil {
+			l.unread[key] = true
+		}
+		return
+	}
+	l.fail(m.place, key, "is one value, not a mapping", fix)
+}
+
+// undashed returns the members of the mappings in a list, as if the dashes were not
+// there. It returns nil for anything else.
+func (v value) undashed() []member {
+	var all []member
+	for _, item := range v.items {
+		if item.shape != mapping {
+			return nil
+		}
+		all = append(all, item.members...)
+	}
+	return all
+}
+
+// namesAt returns the keys below at, and more.
+func namesAt(at string, fields []field, more ...string) []string {
 	names := slices.Clone(more)
 	for _, f := range fields {
 		if rest, ok := strings.CutPrefix(f.key, at); ok {
@@ -127,10 +178,35 @@ func (l *loader) unknownKey(m member, prefix, at string, fields []field, more []
 		}
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
+	return slices.Compact(names)
+}
+
+// respell records keys that are surely misspelt as mistakes, and returns the
+// members with the right ones, so that what is below them is checked too; with only,
+// it looks for these.
+func (l *loader) respell(prefix string, members []member, names []string, only ...string) []member {
+	members = slices.Clone(members)
+	for i, m := range members {
+		if slices.Contains(names, m.key) { // as nearly all are
+			continue
+		}
+		n := closest(m.key, names)
+		if !isTypo(m.key, n) || len(only) > 0 && !slices.Contains(only, n) || slices.ContainsFunc(members, func(o member) bool { return o.key == n }) {
+			continue
+		}
+		l.fail(m.place, "", "key "+quote(prefix+m.key)+" is not known", "did you mean "+n+"?")
+		members[i].key = n
+	}
+	return members
+}
+
+// unknownKey records a key that means nothing here as a mistake. What it may have
+// been meant for counts as unread.
+func (l *loader) unknownKey(m member, prefix string, names []string) {
 	fix := "known are " + strings.Join(names, ", ")
 	if n := closest(m.key, names); n != "" {
 		fix = "did you mean " + n + "?"
+		l.unread[prefix+n] = true
 	}
-	l.fail(m.place, "", "key "+quote(prefix+at+m.key)+" is not known", fix)
+	l.fail(m.place, "", "key "+quote(prefix+m.key)+" is not known", fix)
 }

@@ -3,21 +3,23 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/lazyregexp"
 	"authsvc/internal/levenshtein"
 )
 
 // A Mistake is one thing that is wrong with the configuration.
 type Mistake struct {
-	Place   string // file:line, an environment variable or a flag
+	Place   string // file:line, of a file that is named too, an environment variable or a flag
 	Key     string // such as session.max_age; may be empty
 	Problem string
 	Fix     string // what to do
+
+	with []string // other keys that it rests on
 }
 
 // String returns the mistake in one line.
@@ -50,22 +52,40 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Merge adds mistakes that were found later in the same settings, and sorts all
-// in the order of the file. It leaves out those that only follow from another
-// one: they are about the same key, at the same place as one of m, or about
-// providers while one of them could not be understood.
-func (m Mistakes) Merge(later Mistakes) Mistakes {
-	all := slices.Clone(m)
-	for _, l := range later {
-		follows := slices.ContainsFunc(m, func(e Mistake) bool {
-			return e.Place == l.Place || strings.HasPrefix(e.subject(), "providers") && strings.HasPrefix(l.Key, "providers")
-		}) || slices.ContainsFunc(all, func(e Mistake) bool { return e.Key == l.Key })
-		if !follows && len(all) < maxMistakes {
-			all = append(all, l)
+// Add adds mistakes that were found later in the same settings, and sorts all in the
+// order of the file. It leaves out those that follow from one before: they are
+// about, or rest on, a value that could not be read.
+func (s *Settings) Add(before, later Mistakes) Mistakes {
+	all := slices.Clone(before)
+	for _, m := range later {
+		if !s.follows(m) && len(all) < maxMistakes {
+			all = append(all, m)
+		}
+	}
+	for _, m := range later {
+		if m.Key != "" {
+			s.unread[m.Key] = true
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Mistake) int { return cmp.Compare(a.line(), b.line()) })
 	return all
+}
+
+// follows reports whether a mistake is about, or rests on, a value that is not
+// known.
+func (s *Settings) follows(m Mistake) bool {
+	for unread := range s.unread {
+		for _, key := range append([]string{m.Key}, m.with...) {
+			of := strings.TrimPrefix(key, unread)
+			if key == unread || of != key && (of[0] == '.' || of[0] == '[') {
+				return true
+			}
+			if of := strings.TrimPrefix(unread, key); of != unread && ofList.FindString(of) == of { // one of the list
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // line returns the line of the file; mistakes elsewhere come first.
@@ -75,21 +95,12 @@ func (m Mistake) line() int {
 	return n
 }
 
-var unknownKey = regexp.MustCompile(`^key "([^"]*)"`)
-
-// subject returns the key that a mistake concerns, known or not.
-func (m Mistake) subject() string {
-	if k := unknownKey.FindStringSubmatch(m.Problem); k != nil && m.Key == "" {
-		return k[1]
-	}
-	return m.Key
-}
-
 // sources remember where each key came from.
 type sources struct {
 	file      string            // "" without one
 	places    map[string]string // by key: file:line, variable or flag
 	variables map[string]string // by key: the environment variable that could give it
+	unread    map[string]bool   // keys whose value is not known, because of a mistake
 }
 
 func (s sources) fileName() string {
@@ -99,7 +110,7 @@ func (s sources) fileName() string {
 	return s.file
 }
 
-var lastSegment = regexp.MustCompile(`(\[\d+\]|\.[^.\[]*)$`)
+var lastSegment = lazyregexp.New(`(\[\d+\]|\.[^.\[]*)$`)
 
 // Explain places the mistakes that the engine found. Other errors are
 // returned as they are.
@@ -110,7 +121,11 @@ func (s *Settings) Explain(err error) error {
 	}
 	var list Mistakes
 	for _, e := range found {
-		list = append(list, s.Mistake(keyOf(e.Field), inKeys(e.Problem), s.fix(e)))
+		m := s.Mistake(keyOf(e.Field), inKeys(e.Problem), s.fix(e))
+		for _, field := range e.With {
+			m.with = append(m.with, keyOf(field))
+		}
+		list = append(list, m)
 	}
 	return list
 }
@@ -143,6 +158,17 @@ func quote(s string) string {
 		s = s[:60] + "…"
 	}
 	return fmt.Sprintf("%q", strings.ToValidUTF8(s, "�"))
+}
+
+// isTypo reports whether one name was surely meant by the other.
+func isTypo(name, meant string) bool {
+	plain := strings.NewReplacer("_", "", "-", "")
+	name, meant = strings.ToLower(plain.Replace(name)), strings.ToLower(plain.Replace(meant))
+	if meant == "" || len(name) > 60 {
+		return false
+	}
+	d := levenshtein.Distance(name, meant)
+	return d <= 1 || d == 2 && len(meant) >= 6
 }
 
 // closest returns the element of names that looks most like name, "" if none

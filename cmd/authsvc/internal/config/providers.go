@@ -61,20 +61,30 @@ func foreignOptions() []string {
 // providers reads the list, and then the providers that the environment alone
 // enables.
 func (l *loader) providers(s *Settings, v value) {
-	if v.shape == scalar || v.shape == mapping {
-		l.fail(v.place, "providers", "is not a list", "begin each provider with a dash: - {id: github, …}")
+	switch v.shape {
+	case unreadable:
+		l.unread["providers"] = true
+	case scalar, mapping:
+		l.note(v.place, "providers", "is "+v.shape.name()+", not a list", "begin each provider with a dash: - {id: github, …}")
+		l.unread["providers"] = v.shape == scalar
+		v.items = v.named()
 	}
 	var ids []string
 	for i, item := range v.items {
 		key := fmt.Sprintf("providers[%d]", i)
 		l.places[key] = item.place
-		if item.shape != mapping {
-			l.fail(item.place, key, "is not a mapping", "write {id: github, client_id: …, client_secret: …}")
-			continue
+		id := ""
+		switch item.shape {
+		case mapping:
+			id = l.provider(s, key, item.members)
+		case scalar, list, absent:
+			l.fail(item.place, key, "is "+item.shape.name()+", not a mapping", "write {id: github, client_id: …, client_secret: …}")
 		}
-		if id := l.provider(s, key, item.members); id != "" {
-			ids = append(ids, id)
+		if len(s.Engine.Providers) == i { // it could not be made
+			l.unread[key] = true
+			s.Engine.Providers = append(s.Engine.Providers, &authsvc.OAuth{ID: id})
 		}
+		ids = append(ids, id)
 	}
 	for _, known := range provider.All() {
 		named := func(id string) bool { return slices.Contains(ids, id) }
@@ -91,6 +101,25 @@ func (l *loader) providers(s *Settings, v value) {
 	if !slices.Contains(ids, "email") && l.anySet("email", "SERVER", "FROM") {
 		l.addFromEnvironment(s, "email")
 	}
+}
+
+// named returns the entries of a mapping that should have been a list: one, or one
+// under each id.
+func (v value) named() []value {
+	for _, m := range v.members {
+		if m.value.shape != mapping {
+			return []value{v}[:min(1, len(v.members))]
+		}
+	}
+	var items []value
+	for _, m := range v.members {
+		item := m.value
+		if !slices.ContainsFunc(item.members, func(o member) bool { return o.key == "id" }) {
+			item.members = append([]member{{key: "id", place: m.place, value: value{shape: scalar, place: m.place, raw: m.key}}}, item.members...)
+		}
+		items = append(items, item)
+	}
+	return items
 }
 
 // variablesFor returns the suffixes of the variables of which one enables a
@@ -134,9 +163,14 @@ func (l *loader) anySet(id string, names ...string) bool {
 // provider reads one entry, adds the provider that it describes and returns its
 // id.
 func (l *loader) provider(s *Settings, key string, members []member) string {
+	keys := namesAt("", slices.Concat((&entry{oauth: &authsvc.OAuth{}}).oauthFields(), (&entry{}).emailFields()))
+	members = l.respell(key+".", members, keys, "id", "type")
 	id, typ := l.scalarMember(key, "id", members), l.scalarMember(key, "type", members)
 	if id == "" {
 		id = typ
+	}
+	if l.unread[key+".id"] || l.unread[key+".type"] {
+		return id
 	}
 	if id == "" {
 		l.fail(l.places[key], key+".id", "is missing", "name the provider, such as github, or any word with type: oidc")
@@ -149,6 +183,14 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 	}
 	e := &entry{key: key, id: id}
 	known, builtIn := provider.Lookup(kind)
+	if n := l.meant(kind, builtIn); n != "" {
+		l.unknownKind(key, kind)
+		if e.id, kind = cmp.Or(typ, n), n; typ != "" {
+			e.id = id
+		}
+		id = e.id
+		known, builtIn = provider.Lookup(kind)
+	}
 	switch {
 	case kind == "oidc" || kind == "oauth2": // ahead of the table: here everything is an option
 		e.oauth = &authsvc.OAuth{ID: id, OpenID: kind == "oidc"}
@@ -175,9 +217,18 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 // scalarMember reads a key of an entry ahead of the others, "" if there is none.
 func (l *loader) scalarMember(key, name string, members []member) string {
 	for _, m := range members {
-		if m.key == name && m.value.shape == scalar {
-			l.places[key+"."+name] = cmp.Or(m.place, l.places[key])
-			return l.expandText(key+"."+name, m.value)
+		if m.key != name {
+			continue
+		}
+		at := key + "." + name
+		l.places[at] = cmp.Or(m.place, l.places[key])
+		switch m.value.shape {
+		case scalar:
+			return l.expandText(at, m.value)
+		case list, mapping:
+			l.fail(m.place, at, m.value.shape.notText(), "write one word, such as github")
+		case unreadable:
+			l.unread[at] = true
 		}
 	}
 	return ""
@@ -197,6 +248,8 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 		ownKeys = append(ownKeys, f.key)
 	}
 	isOwn := func(key string) bool { return slices.Contains(ownKeys, key) }
+	all := namesAt("", (&entry{oauth: &authsvc.OAuth{}}).oauthFields(), ownKeys...)
+	members = l.respell(e.key+".", members, all, ownKeys...)
 	own := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !isOwn(m.key) })
 	rest := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return isOwn(m.key) })
 	l.readSection(e.key+".", variablesOf(e.id), own, fields)
@@ -204,9 +257,8 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 		key := e.key + ".client_secret"
 		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, "is given, but "+known.ID+" takes none", noSecretFix(known))
 	}
-	made, err := known.New(client, options)
-	if err != nil {
-		l.optionMistakes(e, known, options, err)
+	made := l.make(e, known, client, options)
+	if made == nil {
 		return
 	}
 	others := slices.DeleteFunc(e.adopt(made), func(f field) bool { return isOwn(f.key) })
@@ -247,9 +299,9 @@ func (e *entry) adopt(made authsvc.Provider) []field {
 func optionFields(known provider.Entry, into map[string]string) []field {
 	var fields []field
 	for _, o := range known.Options {
-		fields = append(fields, field{key: o.Key, secret: o.Secret, into: setter{"text", "write one value", func(v value) string {
+		fields = append(fields, field{key: o.Key, secret: o.Secret, into: setter{kind: "text", fix: "write one value", set: func(v value) string {
 			if v.shape != scalar {
-				return notText
+				return v.shape.notText()
 			}
 			into[o.Key] = v.text
 			return ""
@@ -258,29 +310,49 @@ func optionFields(known provider.Entry, into map[string]string) []field {
 	return fields
 }
 
-// optionMistakes records every required option that is missing, or else what New
-// found.
-func (l *loader) optionMistakes(e *entry, known provider.Entry, options map[string]string, err error) {
-	reported := false
+// make makes a provider of the table. It records every option that is missing or
+// wrong, and goes on with an example in its place, so that the rest is checked too.
+// It returns nil if that does not help.
+func (l *loader) make(e *entry, known provider.Entry, client authsvc.Client, options map[string]string) authsvc.Provider {
+	for first := true; ; first = false {
+		made, err := known.New(client, options)
+		if err == nil {
+			return made
+		}
+		if first && l.fillOptions(e, known, options) {
+			continue
+		}
+		var wrong *provider.OptionError
+		if !errors.As(err, &wrong) {
+			l.fail(l.places[e.key], e.key, "cannot be made", err.Error())
+			return nil
+		}
+		key := e.key + "." + wrong.Key
+		if !l.unread[key] {
+			l.fail(cmp.Or(l.places[key], l.places[e.key]), key, wrong.Problem, wrong.Fix)
+		}
+		i := slices.IndexFunc(known.Options, func(o provider.Option) bool { return o.Key == wrong.Key })
+		if i < 0 || options[wrong.Key] == known.Options[i].Example {
+			return nil
+		}
+		options[wrong.Key] = known.Options[i].Example
+	}
+}
+
+// fillOptions records required options that are missing, gives them examples, and
+// reports whether there were any.
+func (l *loader) fillOptions(e *entry, known provider.Entry, options map[string]string) (filled bool) {
 	for _, o := range known.Options {
 		key := e.key + "." + o.Key
 		if !o.Required || options[o.Key] != "" {
 			continue
 		}
-		reported = true
-		if !slices.ContainsFunc(l.mistakes, func(m Mistake) bool { return m.Key == key }) { // else it could not be read
+		if !l.unread[key] {
 			l.fail(l.places[e.key], key, "is missing", "write "+o.Doc+" (or set "+variablesOf(e.id)+strings.ToUpper(o.Key)+")")
 		}
+		options[o.Key], filled = o.Example, true
 	}
-	var wrong *provider.OptionError
-	switch {
-	case reported:
-	case errors.As(err, &wrong):
-		key := e.key + "." + wrong.Key
-		l.fail(cmp.Or(l.places[key], l.places[e.key]), key, wrong.Problem, wrong.Fix)
-	default:
-		l.fail(l.places[e.key], e.key, "cannot be made", err.Error())
-	}
+	return filled
 }
 
 // refuseForeign records options that only other providers take as mistakes and
@@ -296,6 +368,34 @@ func (l *loader) refuseForeign(key, kind string, members []member, known []field
 	})
 }
 
+// meant returns the one kind that a misspelt one was surely meant for, else "".
+func (l *loader) meant(kind string, known bool) string {
+	if known || slices.Contains(ownKinds(), kind) { // as nearly all are
+		return ""
+	}
+	near := nearKinds(kind)
+	if _, gone := provider.Discontinued(kind); gone || len(near) != 1 || near[0] == kind || !isTypo(kind, near[0]) {
+		return ""
+	}
+	return near[0]
+}
+
+// nearKinds returns the kinds that look like one that there is not.
+func nearKinds(kind string) []string {
+	if _, known := provider.Lookup(kind); known {
+		return nil
+	}
+	near := provider.Nearest(kind)
+	if n := closest(kind, ownKinds()); n != "" {
+		near = append([]string{n}, near...)
+	}
+	return near
+}
+
+// ownKinds are the kinds that are not in the table of providers.
+func ownKinds() []string { return []string{"oidc", "oauth2", "oauth1", "email"} }
+
+// unknownKind records a kind that there is not.
 func (l *loader) unknownKind(key, kind string) {
 	place := cmp.Or(l.places[key+".type"], l.places[key+".id"], l.places[key])
 	if fate, gone := provider.Discontinued(kind); gone {
@@ -304,12 +404,8 @@ func (l *loader) unknownKind(key, kind string) {
 		return
 	}
 	fix := "`authsvc providers` lists all; with type: oidc or oauth2 any name goes"
-	near := provider.Nearest(kind)
-	if n := closest(kind, []string{"oidc", "oauth2", "email"}); n != "" {
-		near = append([]string{n}, near...)
-	}
-	if len(near) > 0 {
+	if near := nearKinds(kind); len(near) > 0 {
 		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
 	}
-	l.fail(place, key, quote(kind)+" is not a provider of this version", fix)
+	l.note(place, key, quote(kind)+" is not a provider of this version", fix)
 }

@@ -2,31 +2,33 @@ package config
 
 import (
 	"errors"
-	"fmt"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"authsvc"
+	"authsvc/internal/weburl"
 )
 
 // A setter stores the value of a key: kind names what it accepts, for people,
 // fix says how to write it, and set stores it or returns what is wrong with it.
-// Messages quote only raw, what the file says; setters of secrets quote
-// nothing.
+// A list has each as well, which does the same for an item. Messages quote only
+// raw, what the file says; setters of secrets quote nothing.
 type setter struct {
 	kind string
 	fix  string
 	set  func(v value) (problem string)
+	each func(item value) (problem string)
 }
 
 // scalarSetter returns a setter that accepts scalars.
 func scalarSetter(kind, fix string, set func(text string) bool) setter {
-	return setter{kind, fix, func(v value) string {
+	return setter{kind: kind, fix: fix, set: func(v value) string {
 		switch {
 		case v.shape != scalar:
-			return "is not a " + kind
+			return "is " + v.shape.name() + ", not a " + kind
 		case !set(v.text):
 			return quote(v.raw) + " is not a " + kind
 		}
@@ -35,20 +37,22 @@ func scalarSetter(kind, fix string, set func(text string) bool) setter {
 }
 
 func stringVar[T ~string](p *T) setter {
-	return setter{"text", "write one value", func(v value) string {
+	return setter{kind: "text", fix: "write one value", set: func(v value) string {
 		if v.shape != scalar {
-			return notText
+			return v.shape.notText()
 		}
 		*p = T(v.text)
 		return ""
 	}}
 }
 
-// What is wrong with a value that is not a scalar, or has an item that is not.
-const (
-	notText      = "is not text"
-	itemsNotText = "holds something that is not text"
-)
+// name is what people call a shape.
+func (s shape) name() string {
+	return map[shape]string{absent: "empty", scalar: "one value", list: "a list", mapping: "a mapping"}[s]
+}
+
+// notText is what is wrong with a value of another shape than scalar.
+func (s shape) notText() string { return "is " + s.name() + ", not text" }
 
 // secretVar is a text that is never quoted.
 func secretVar(p *string) setter {
@@ -59,29 +63,48 @@ func secretVar(p *string) setter {
 
 // secretListVar accepts one secret, a list, or lines of them.
 func secretListVar(p *[]string) setter {
-	return setter{"secret or list of secrets", "write one value, or a list whose first entry seals", func(v value) string {
+	items := textItems(p)
+	return setter{kind: "secret or list of secrets", fix: "write one value, or a list whose first entry seals", set: func(v value) string {
 		*p = nil
-		if v.shape == scalar {
-			for line := range strings.Lines(v.text) { // spaces may be part of a secret
-				if line = strings.TrimRight(line, "\r\n"); line != "" {
-					*p = append(*p, line)
-				}
-			}
-			return ""
+		if v.shape != scalar {
+			return v.notList()
 		}
-		for _, item := range v.list() {
-			if item.shape != scalar {
-				return itemsNotText
+		for line := range strings.Lines(v.text) { // spaces may be part of a secret
+			if line = strings.TrimRight(line, "\r\n"); line != "" {
+				*p = append(*p, line)
 			}
-			*p = append(*p, item.text)
 		}
 		return ""
+	}, each: func(item value) string {
+		if item.ofScalar { // set has split it
+			return ""
+		}
+		return items(item)
 	}}
+}
+
+// textItems appends items to a list. One that cannot be read is empty.
+func textItems(p *[]string) func(value) string {
+	return func(item value) (problem string) {
+		*p = append(*p, item.text)
+		if item.shape != scalar {
+			return item.shape.notText()
+		}
+		return ""
+	}
+}
+
+// notList is what is wrong with a value that is no list, "" with a list.
+func (v value) notList() string {
+	if v.shape == mapping {
+		return "is a mapping, not a list"
+	}
+	return ""
 }
 
 func enumVar(p *string, values ...string) setter {
 	kind := strings.Join(values, ", ")
-	return setter{kind, "use " + kind, func(v value) string {
+	return setter{kind: kind, fix: "use " + kind, set: func(v value) string {
 		for _, w := range values {
 			if v.shape == scalar && v.text == w {
 				*p = w
@@ -89,9 +112,55 @@ func enumVar(p *string, values ...string) setter {
 			}
 		}
 		if v.shape != scalar {
-			return notText
+			return v.shape.notText()
 		}
 		return quote(v.raw) + " is not known"
+	}}
+}
+
+// Address returns what is wrong with a host:port to listen on, "" if nothing is.
+func Address(s string) (problem string) {
+	_, port, err := net.SplitHostPort(s)
+	_, bad := strconv.ParseUint(port, 10, 16)
+	_, alone := strconv.ParseUint(s, 10, 64)
+	switch {
+	case alone == nil:
+		return "is a port without a host and a colon"
+	case err != nil && strings.Count(s, ":") > 1:
+		return "is not host:port; an address of IPv6 goes in brackets"
+	case err != nil || port == "":
+		return "has no port"
+	case bad != nil:
+		return "has a port that is not a number up to 65535"
+	}
+	return ""
+}
+
+// AddressFix is how to write what Address accepts.
+const AddressFix = "write host:port, such as 127.0.0.1:3000 for this machine alone or 0.0.0.0:3000 for all that reach it"
+
+// addressVar accepts a host:port.
+func addressVar(p *string) setter {
+	return setter{kind: "host:port", fix: AddressFix, set: func(v value) string {
+		if v.shape != scalar {
+			return v.shape.notText()
+		}
+		if problem := Address(v.text); problem != "" {
+			return quote(v.raw) + " " + problem
+		}
+		*p = v.text
+		return ""
+	}}
+}
+
+// loopbackVar accepts a host and port that only this machine reaches.
+func loopbackVar(p *string) setter {
+	a := addressVar(p)
+	return setter{kind: "host:port of this machine", fix: "write one such as 127.0.0.1:6060", set: func(v value) string {
+		if host, _, _ := net.SplitHostPort(v.text); v.shape == scalar && Address(v.text) == "" && !weburl.Loopback(host) {
+			return quote(v.raw) + " is not an address of this machine alone"
+		}
+		return a.set(v)
 	}}
 }
 
@@ -171,31 +240,25 @@ func rateVar(p *authsvc.Rate) setter {
 
 // stringListVar accepts a list, or one text with commas.
 func stringListVar(p *[]string) setter {
-	return setter{"list of texts", "write [one, two]", func(v value) string {
+	return setter{kind: "list of texts", fix: "write [one, two]", each: textItems(p), set: func(v value) string {
 		*p = nil
-		for _, item := range v.list() {
-			if item.shape != scalar {
-				return itemsNotText
-			}
-			*p = append(*p, item.text)
-		}
-		return ""
+		return v.notList()
 	}}
 }
 
 func networkListVar(p *[]netip.Prefix) setter {
-	return setter{"list of networks", "write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]", func(v value) string {
+	return setter{kind: "list of networks", fix: "write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]", set: func(v value) string {
 		*p = nil
-		for _, item := range v.list() {
-			if item.shape != scalar {
-				return itemsNotText
-			}
-			n, ok := parseNetwork(item.text)
-			if !ok {
-				return "holds " + quote(item.raw) + ", which is not a network"
-			}
-			*p = append(*p, n)
+		return v.notList()
+	}, each: func(item value) string {
+		n, ok := parseNetwork(item.text)
+		switch {
+		case item.shape != scalar:
+			return item.shape.notText()
+		case !ok:
+			return quote(item.raw) + " is not a network"
 		}
+		*p = append(*p, n)
 		return ""
 	}}
 }
@@ -211,16 +274,21 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 }
 
 func stringMapVar(p *map[string]string) setter {
-	return setter{"mapping of texts", "write {name: value}", func(v value) string {
+	return setter{kind: "mapping of texts", fix: "write {name: value}", set: func(v value) string {
 		if v.shape != mapping {
-			return "is not a mapping"
+			return "is " + v.shape.name() + ", not a mapping"
 		}
 		*p = map[string]string{}
+		var wrong []string
 		for _, m := range v.members {
 			if m.value.shape != scalar {
-				return fmt.Sprintf("has no text at %s", quote(m.key))
+				wrong = append(wrong, quote(m.key))
+				continue
 			}
 			(*p)[m.key] = m.value.text
+		}
+		if wrong != nil {
+			return "has no text at " + strings.Join(wrong, ", ")
 		}
 		return ""
 	}}
@@ -230,15 +298,12 @@ func stringMapVar(p *map[string]string) setter {
 // the environment writes lists.
 func (v value) list() []value {
 	if v.shape != scalar {
-		if v.shape == mapping {
-			return []value{v}
-		}
 		return v.items
 	}
 	var items []value
 	for part := range strings.SplitSeq(v.text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
-			items = append(items, value{shape: scalar, place: v.place, raw: v.raw, text: part})
+			items = append(items, value{shape: scalar, place: v.place, raw: v.raw, text: part, ofScalar: true})
 		}
 	}
 	return items

@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
+	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"authsvc/internal/lazyregexp"
 )
 
 // A shape is the kind of a value in YAML.
 type shape int
 
 const (
-	absent shape = iota // not written, or null
+	absent     shape = iota // not written, or null
+	unreadable              // there is a mistake in it
 	scalar
 	list
 	mapping
@@ -29,6 +33,8 @@ type value struct {
 	text    string // of a scalar, with ${NAME} expanded
 	items   []value
 	members []member
+	// ofScalar: it is an item of a list that was written as one text.
+	ofScalar bool
 }
 
 type member struct {
@@ -46,7 +52,7 @@ func (l *loader) parse(file string, raw []byte) value {
 		return value{}
 	}
 	const fix = "start with: url: https://app.example.com"
-	d := yaml.NewDecoder(bytes.NewReader(raw))
+	d := yaml.NewDecoder(bytes.NewReader(l.withoutTabs(raw)))
 	var doc, more yaml.Node
 	err := d.Decode(&doc)
 	if err == nil {
@@ -68,19 +74,53 @@ func (l *loader) parse(file string, raw []byte) value {
 	if len(doc.Content) == 1 {
 		v = l.convert(doc.Content[0], 0)
 	}
-	switch {
-	case len(l.mistakes) > 0:
-	case v.shape == absent:
+	switch v.shape {
+	case absent:
 		l.fail(file, "", "is empty", fix)
-	case v.shape != mapping:
-		l.fail(v.place, "", "is not a list of keys", fix)
-	default:
-		return v
+	case list:
+		l.fail(v.place, "", "is a list, not keys with values", "write the keys without dashes, such as url: https://app.example.com")
+		v = value{shape: mapping, members: v.undashed()}
+	case scalar:
+		l.fail(v.place, "", "is one value, not keys with values", fix)
 	}
-	return value{shape: v.shape, members: v.members}
+	return v
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+// withoutTabs records tabs that indent lines, which YAML does not allow. It returns
+// the text without them if it then means the same however wide they are, else as it
+// is.
+func (l *loader) withoutTabs(raw []byte) []byte {
+	var whole yaml.Node
+	text, lines := expandTabs(raw, 2)
+	if lines == nil || yaml.Unmarshal(raw, &whole) == nil {
+		return raw
+	}
+	for _, n := range lines {
+		l.fail(fmt.Sprintf("%s:%d", l.file, n), "", "is indented with a tab, which YAML does not allow", "indent with spaces")
+	}
+	wide, _ := expandTabs(raw, 8)
+	var one, other any
+	if yaml.Unmarshal(text, &one) != nil || yaml.Unmarshal(wide, &other) != nil || !reflect.DeepEqual(one, other) {
+		return raw
+	}
+	return text
+}
+
+// expandTabs replaces the tabs that indent lines, and returns the numbers of these.
+func expandTabs(raw []byte, width int) (text []byte, found []int) {
+	lines := bytes.Split(raw, []byte("\n"))
+	for i, line := range lines {
+		rest := bytes.TrimLeft(line, " \t")
+		white := line[:len(line)-len(rest)]
+		if bytes.ContainsRune(white, '\t') && len(bytes.TrimSpace(rest)) > 0 {
+			found = append(found, i+1)
+			lines[i] = slices.Concat(bytes.ReplaceAll(white, []byte("\t"), bytes.Repeat([]byte(" "), width)), rest)
+		}
+	}
+	return bytes.Join(lines, []byte("\n")), found
+}
+
+var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // syntaxError records an error of the YAML library as a mistake. The library
 // quotes names of anchors and tagged values, and either may be a secret that
@@ -95,7 +135,10 @@ func (l *loader) syntaxError(err error) {
 	if strings.Contains(text, "anchor") || strings.Contains(text, "`") {
 		text = "a value begins with *, & or !"
 	}
-	l.fail(place, "", "is not YAML: "+text, "put quotes around values that hold more than letters and digits")
+	if len(l.mistakes) > 0 && (strings.Contains(text, "tab character") || strings.Contains(text, "cannot start any token")) { // the tabs were named
+		return
+	}
+	l.fail(place, "", "is not YAML: "+text, "close every quote and bracket, indent with spaces, and put quotes around values that hold more than letters and digits; what else is wrong is said once this is mended")
 }
 
 func (l *loader) at(n *yaml.Node) string {
@@ -104,7 +147,7 @@ func (l *loader) at(n *yaml.Node) string {
 
 // convert copies a node.
 func (l *loader) convert(n *yaml.Node, depth int) value {
-	v := value{place: l.at(n)}
+	v := value{place: l.at(n), shape: unreadable}
 	switch {
 	case depth > maxDepth:
 		l.fail(v.place, "", "is nested too deeply", "no key has more than four levels")
@@ -113,7 +156,7 @@ func (l *loader) convert(n *yaml.Node, depth int) value {
 	case n.Style&yaml.TaggedStyle != 0:
 		l.fail(v.place, "", "has a tag (!)", "write the value without one, in quotes if it begins with !")
 	case n.Kind == yaml.ScalarNode:
-		if n.Tag != "!!null" {
+		if v.shape = absent; n.Tag != "!!null" {
 			v.shape, v.raw = scalar, n.Value
 		}
 	case n.Kind == yaml.SequenceNode:

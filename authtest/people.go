@@ -1,0 +1,84 @@
+package authtest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"authsvc"
+	"authsvc/internal/idp"
+	"authsvc/internal/uuid"
+)
+
+// introduce makes the user known to the identity provider, and returns the sub.
+// Somebody who is in the store, or whose ID is to be theirs, gets an account at
+// the provider, as if they had signed in by it before.
+func (s *Service) introduce(ctx context.Context, user authsvc.User) (sub string, err error) {
+	if cmp.Or(user.ID, user.Email, user.Name) == "" {
+		return "", errors.New("a user needs an ID, an Email or a Name; for nobody use Guest")
+	}
+	if user.Email != "" {
+		if user.Email, err = authsvc.NormaliseEmail(user.Email); err != nil {
+			return "", err
+		}
+	}
+	sub = subject(cmp.Or(user.ID, user.Email, user.Name))
+	if store := s.config.Adapter; store != nil {
+		if user, err = s.account(ctx, store, user, sub); err != nil {
+			return "", err
+		}
+	}
+	_, err = s.idp.AddPerson(idp.Person{Sub: sub, Name: cmp.Or(user.Name, user.Email, user.ID), Email: user.Email,
+		EmailVerified: user.Email != "", Picture: user.Image})
+	if errors.Is(err, idp.ErrTaken) {
+		err = nil
+	}
+	return sub, err
+}
+
+// account finds the user or, with an ID, stores it, and links the account. The
+// result is the user as stored, or as it will be.
+func (s *Service) account(ctx context.Context, store authsvc.Adapter, user authsvc.User, sub string) (authsvc.User, error) {
+	stored, err := store.GetUserByAccount(ctx, ProviderID, sub)
+	if err == nil || !errors.Is(err, authsvc.ErrNotFound) {
+		return stored, err
+	}
+	switch {
+	case user.ID != "":
+		stored, err = store.GetUser(ctx, user.ID)
+		if errors.Is(err, authsvc.ErrNotFound) {
+			stored, err = store.CreateUser(ctx, user)
+		}
+	case user.Email != "":
+		stored, err = store.GetUserByEmail(ctx, user.Email)
+	default:
+		return user, nil
+	}
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return user, nil // the engine makes the user
+	}
+	if err != nil {
+		return user, err
+	}
+	account := authsvc.Account{ID: uuid.V7(), UserID: stored.ID, Type: "oauth", Provider: ProviderID, ProviderAccountID: sub}
+	if s.config.Compat == authsvc.AuthJSV5 {
+		account.Type = "oidc"
+	}
+	_, err = store.LinkAccount(ctx, account, stored.Epoch)
+	if errors.Is(err, authsvc.ErrConflict) {
+		err = nil // a test that runs at the same time was first
+	}
+	return stored, err
+}
+
+// subject is the sub of a person: 1 to 255 visible characters of ASCII.
+func subject(key string) string {
+	if len(key) <= 200 && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "u-" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Names of the cookies of sessions, without compat and as NextAuth.js 4 has it.
+const (
+	sessionCookie = "authsvc.session"
+	jweCookie     = "next-auth.session-token"
+)
+
+const secret = "a secret of forty characters for benches"
+
+// A benchCase compares a route of the service, or a whole sign-in, with a floor.
+type benchCase struct {
+	name    string
+	store   string // a kind; "" for none
+	floor   string
+	path    string // of the load, and of the floor's first answer
+	promise promise
+	prepare func(*bench, benchCase, *store) (*prepared, error)
+}
+
+// A prepared case has what the case talks to.
+type prepared struct {
+	config string                                          // of the service
+	runs   func(service, floor *server) ([2]runner, error) // loads for each of them
+	close  func()                                          // nil: nothing to close
+}
+
+// A promise is what docs/performance.md says of a comparison; 0: nothing.
+type promise struct {
+	Ratio       float64 // least, of the service's rate to the floor's
+	Start       float64 // most, of the service's start to the floor's
+	Idle, After float64 // most MiB before and after load
+}
+
+// people is how many users the stores have, each with five sessions.
+const people = 200
+
+const sessionPath = "/api/auth/session"
+
+func (b *bench) cases() []benchCase {
+	return []benchCase{
+		{name: "session, jwt", path: sessionPath, floor: "jwe", promise: promise{0.95, 2.1, 24, 29}, prepare: prepareSession},
+		{name: "csrf, with cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.65}, prepare: prepareCSRF(true)},
+		{name: "csrf, without cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.6}, prepare: prepareCSRF(false)},
+		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", promise: promise{0.88, 2.8, 31, 38}, prepare: prepareSession},
+		{name: "session, PostgreSQL on the same core", store: onPostgres, path: sessionPath, floor: "postgres", promise: promise{Ratio: 0.85, Start: 2.8}, prepare: prepareSession},
+		{name: "session, Redis on the same core", store: onRedis, path: sessionPath, floor: "redis", prepare: prepareSession},
+		{name: "sign-in by e-mail, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", promise: promise{Ratio: 0.7}, prepare: prepareEmail},
+		{name: "sign-in by OpenID Connect, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", promise: promise{Ratio: 0.7}, prepare: prepareOIDC},
+		{name: "sign-in by e-mail, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", promise: promise{Ratio: 0.5}, prepare: prepareEmail},
+		{name: "sign-in by OpenID Connect, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", promise: promise{Ratio: 0.7}, prepare: prepareOIDC},
+	}
+}
+
+const csrfPath = "/api/auth/csrf"
+
+const jwtConfig = "compat: next-auth-v4\nsession: {strategy: jwt}\nstorage: {url: none}\n"
+
+func databaseConfig(storage string) string {
+	return fmt.Sprintf("session: {strategy: database}\nstorage: {url: %q}\n", storage)
+}
+
+// title is the name without the route.
+func (c *benchCase) title() string {
+	_, store, _ := strings.Cut(c.name, ", ")
+	return store
+}
+
+// sessionLoad is what a case that reads sessions configures and asks.
+func (b *bench) sessionLoad(c benchCase, s *store) (config string, l load, err error) {
+	l = load{path: sessionPath, conns: b.conns, dir: b.dir}
+	if c.store == "" {
+		s.location = secret
+		l.cookies, err = jweCookies()
+		return jwtConfig, l, err
+	}
+	l.cookies = s.cookies()
+	return databaseConfig(s.url), l, nil
+}
+
+// prepareSession gives service and floor the same requests for sessions, which
+// both answer alike.
+func prepareSession(b *bench, c benchCase, s *store) (*prepared, error) {
+	config, l, err := b.sessionLoad(c, s)
+	return &prepared{config: config, runs: func(service, floor *server) (runs [2]runner, err error) {
+		return [2]runner{l.run, l.run}, sameAnswer(service, floor, l.path, l.cookies[0])
+	}}, err
+}
+
+// prepareCSRF asks for CSRF tokens, with the cookie of one or without.
+func prepareCSRF(cookie bool) func(*bench, benchCase, *store) (*prepared, error) {
+	return func(b *bench, _ benchCase, _ *store) (*prepared, error) {
+		return &prepared{config: "storage: {url: none}\n", runs: func(service, _ *server) (runs [2]runner, err error) {
+			l := load{path: csrfPath, conns: b.conns, dir: b.dir}
+			if cookie {
+				l.cookies, err = csrfCookies(service)
+			}
+			return [2]runner{l.run, l.run}, err
+		}}, nil
+	}
+}
+
+// jweCookies are sessions as NextAuth.js 4 seals them.
+func jweCookies() (list []string, err error) {
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "NextAuth.js Generated Encryption Key", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	for i := range 100 {
+		claims, err := json.Marshal(map[string]any{
+			"name": fmt.Sprintf("Person %07d", i), "email": fmt.Sprintf("person%07d@mail.example", i),
+			"picture": fmt.Sprintf("https://images.example/avatars/%07d.png", i), "sub": fmt.Sprintf("user-%d", i),
+			"iat": now.Unix(), "exp": now.Add(30 * 24 * time.Hour).Unix(), "jti": rand.Text(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		iv := make([]byte, gcm.NonceSize())
+		rand.Read(iv)
+		b64 := base64.RawURLEncoding
+		header := b64.EncodeToString([]byte(`{"alg":"dir","enc":"A256GCM"}`))
+		sealed := gcm.Seal(nil, iv, claims, []byte(header))
+		text, tag := sealed[:len(sealed)-gcm.Overhead()], sealed[len(sealed)-gcm.Overhead():]
+		list = append(list, jweCookie+"="+header+".."+b64.EncodeToString(iv)+"."+b64.EncodeToString(text)+"."+b64.EncodeToString(tag))
+	}
+	return list, nil
+}
+
+// csrfCookies is one that the service gave out.
+func csrfCookies(s *server) ([]string, error) {
+	res, err := http.Get("http://" + s.addr + "/api/auth/csrf")
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	for _, c := range res.Cookies() {
+		if strings.Contains(c.Name, "csrf") {
+			return []string{c.Name + "=" + c.Value}, nil
+		}
+	}
+	return nil, errors.New("GET csrf set no cookie")
+}

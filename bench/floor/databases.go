@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A postgresDatabase prepares statements when they are first used on a
+// connection, as pgx does.
+type postgresDatabase struct {
+	pool  *pgxpool.Pool
+	texts sync.Map // by the text with brackets
+}
+
+func signInsPostgres(ctx context.Context, location string) (http.Handler, error) {
+	pool, err := openPool(ctx, location)
+	if err != nil {
+		return nil, err
+	}
+	return signIns{&postgresDatabase{pool: pool}}.handler(), nil
+}
+
+func (d *postgresDatabase) text(s step) string {
+	if text, ok := d.texts.Load(s.text); ok {
+		return text.(string)
+	}
+	text := postgresText(s.text)
+	d.texts.Store(s.text, text)
+	return text
+}
+
+func (d *postgresDatabase) run(ctx context.Context, s step) error {
+	_, err := d.pool.Exec(ctx, d.text(s), s.args...)
+	return err
+}
+
+func (d *postgresDatabase) transact(ctx context.Context, steps ...step) error {
+	return pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		for _, s := range steps {
+			if _, err := tx.Exec(ctx, d.text(s), s.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (*postgresDatabase) moment(t time.Time) any { return t.UTC() }
+
+// A sqliteDatabase has one connection that writes and four that read.
+type sqliteDatabase struct {
+	writer, reader *sql.DB
+	mu             sync.Mutex
+	statements     map[string]*sql.Stmt
+}
+
+func signInsSQLite(_ context.Context, file string) (http.Handler, error) {
+	const pragmas = "?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	writer, err := sql.Open("sqlite", "file:"+file+pragmas)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := sql.Open("sqlite", "file:"+file+pragmas+"&_pragma=query_only(1)&_pragma=mmap_size(2147418112)")
+	if err != nil {
+		return nil, err
+	}
+	writer.SetMaxOpenConns(1)
+	reader.SetMaxOpenConns(4)
+	reader.SetMaxIdleConns(4)
+	return signIns{&sqliteDatabase{writer: writer, reader: reader, statements: map[string]*sql.Stmt{}}}.handler(), nil
+}
+
+// prepared is a statement, made when it is first used.
+func (d *sqliteDatabase) prepared(ctx context.Context, s step) (*sql.Stmt, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if statement, ok := d.statements[s.text]; ok {
+		return statement, nil
+	}
+	db := d.writer
+	if s.reads() && s.text != lockQueue && s.text != countMails {
+		db = d.reader
+	}
+	statement, err := db.PrepareContext(context.WithoutCancel(ctx), sqliteText(s.text))
+	if err == nil {
+		d.statements[s.text] = statement
+	}
+	return statement, err
+}
+
+func (s step) reads() bool { return strings.HasPrefix(s.text, "SELECT") }
+
+func (d *sqliteDatabase) run(ctx context.Context, s step) error {
+	statement, err := d.prepared(ctx, s)
+	if err != nil {
+		return err
+	}
+	return s.on(ctx, statement)
+}
+
+// on runs a step and reads its rows.
+func (s step) on(ctx context.Context, statement *sql.Stmt) error {
+	if !s.reads() && !strings.Contains(s.text, "RETURNING") {
+		_, err := statement.ExecContext(ctx, s.args...)
+		return err
+	}
+	rows, err := statement.QueryContext(ctx, s.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
+}
+
+func (d *sqliteDatabase) transact(ctx context.Context, steps ...step) error {
+	statements := make([]*sql.Stmt, len(steps)) // before: the transaction has the only connection
+	for i, s := range steps {
+		var err error
+		if statements[i], err = d.prepared(ctx, s); err != nil {
+			return err
+		}
+	}
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	for i, s := range steps {
+		if err := s.on(ctx, tx.StmtContext(ctx, statements[i])); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+func (*sqliteDatabase) moment(t time.Time) any { return t.UnixMilli() }

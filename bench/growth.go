@@ -1,0 +1,369 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"authsvc/internal/test/scale"
+	"authsvc/provider"
+)
+
+// A growth is one figure of the service as something grows.
+type growth struct {
+	Name   string
+	X      string
+	Wanted float64 // most that the first rate may be of any other; 0: nothing
+	Points []growthPoint
+}
+
+type growthPoint struct {
+	X     float64
+	Label string  // in place of X, where that is no number
+	Size  float64 // MiB of the store; 0: not measured
+	sample
+}
+
+// Ratio is how much dearer an answer is at its worst than at the first point.
+func (g *growth) Ratio() float64 {
+	worst := 1.0
+	for _, p := range g.Points {
+		worst = max(worst, g.Points[0].Rate/p.Rate)
+	}
+	return worst
+}
+
+func (p growthPoint) label() string {
+	if p.Label != "" {
+		return p.Label
+	}
+	return number(p.X)
+}
+
+func (g *growth) print(w io.Writer) {
+	verdict := ""
+	if g.Wanted > 0 && g.Ratio() > g.Wanted {
+		verdict = fmt.Sprintf("  OVER %.2f", g.Wanted)
+	}
+	fmt.Fprintf(w, "\n%s: at worst %.2f times as dear as the first%s\n", g.Name, g.Ratio(), verdict)
+	for _, p := range g.Points {
+		fmt.Fprintf(w, "  %10s %-12s %8.0f/s  p50 %8s  p99 %8s  %5.0f MiB  others %4.1f%%\n",
+			p.label(), g.X, p.Rate, round(p.P50), round(p.P99), p.RSS, 100*p.Others)
+	}
+}
+
+// measureGrowth measures what grows, one after another.
+func (b *bench) measureGrowth(ctx context.Context) error {
+	for _, g := range []struct {
+		name    string
+		measure func(context.Context) (*growth, error)
+	}{
+		{"connections", b.byConnections},
+		{"providers configured", b.byProviders},
+		{"sessions, " + onSQLite, func(ctx context.Context) (*growth, error) { return b.bySessions(ctx, onSQLite) }},
+		{"sessions, " + onPostgres, func(ctx context.Context) (*growth, error) { return b.bySessions(ctx, onPostgres) }},
+		{"processes on one PostgreSQL", b.byProcesses},
+		{"rows swept meanwhile, " + onSQLite, func(ctx context.Context) (*growth, error) { return b.bySweep(ctx, onSQLite) }},
+		{"rows swept meanwhile, " + onPostgres, func(ctx context.Context) (*growth, error) { return b.bySweep(ctx, onPostgres) }},
+	} {
+		if !b.only.MatchString(g.name) {
+			continue
+		}
+		one, err := g.measure(ctx)
+		if err != nil {
+			if err = b.leftOut(g.name, err); err != nil {
+				return fmt.Errorf("%s: %w", g.name, err)
+			}
+			continue
+		}
+		one.Name = g.name
+		one.print(os.Stdout)
+		b.results.Growth = append(b.results.Growth, one)
+	}
+	return nil
+}
+
+// An arm is one of the things that a growth compares.
+type arm struct {
+	x      float64
+	size   float64
+	server *server
+	run    runner
+}
+
+// inTurn measures the arms in turn, so that what else the machine does meets all
+// of them, and takes the best round of each: others only take away.
+func (b *bench) inTurn(ctx context.Context, arms []arm) ([]growthPoint, error) {
+	points := make([]growthPoint, len(arms))
+	for range b.rounds {
+		for i, a := range arms {
+			one, err := measure(ctx, a.server, a.run, b.length)
+			if err != nil {
+				return nil, err
+			}
+			if one.Rate > points[i].Rate {
+				points[i] = growthPoint{X: a.x, Size: a.size, sample: one}
+			}
+		}
+	}
+	return points, nil
+}
+
+// warm starts a service with a configuration and loads it a little. pins moves
+// its database's processes; nil: it has none.
+func (b *bench) warm(ctx context.Context, config string, run runner, pins func() []int) (*server, error) {
+	s, err := b.serve(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := run(ctx, s.addr, warmUp); err != nil {
+		s.stop()
+		return nil, err
+	}
+	s.pins = pins
+	return s, nil
+}
+
+// byConnections loads one server over more and more connections. One alone waits
+// for its own answers, so that it is only shown.
+func (b *bench) byConnections(ctx context.Context) (*growth, error) {
+	cookies, err := jweCookies()
+	if err != nil {
+		return nil, err
+	}
+	var arms []arm
+	for _, n := range []int{16, 500, 1} {
+		l := load{path: sessionPath, cookies: cookies, conns: n, dir: b.dir}
+		arms = append(arms, arm{x: float64(n), run: l.run})
+	}
+	s, err := b.warm(ctx, jwtConfig, arms[0].run, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	for i := range arms {
+		arms[i].server = s
+	}
+	points, err := b.inTurn(ctx, arms)
+	if err != nil {
+		return nil, err
+	}
+	alone := points[2]
+	fmt.Printf("\none connection alone: %.0f/s, p50 %s\n", alone.Rate, round(alone.P50))
+	return &growth{X: "connections", Wanted: 1.10, Points: points[:2]}, nil
+}
+
+// byProviders configures more and more providers.
+func (b *bench) byProviders(ctx context.Context) (*growth, error) {
+	cookies, err := jweCookies()
+	if err != nil {
+		return nil, err
+	}
+	l := load{path: sessionPath, cookies: cookies, conns: b.conns, dir: b.dir}
+	var arms []arm
+	for _, n := range []int{1, 10, len(provider.All())} {
+		s, err := b.warm(ctx, jwtConfig+providersConfig(n), l.run, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer s.stop()
+		arms = append(arms, arm{x: float64(n), server: s, run: l.run})
+	}
+	points, err := b.inTurn(ctx, arms)
+	return &growth{X: "providers", Wanted: 1.05, Points: points}, err
+}
+
+// providersConfig is the configuration of the first n providers.
+func providersConfig(n int) string {
+	var b strings.Builder
+	b.WriteString("providers:\n")
+	for _, e := range provider.All()[:n] {
+		fmt.Fprintf(&b, "- id: %s\n", e.ID)
+		if !e.NoClient {
+			b.WriteString("  client_id: a\n")
+		}
+		if !e.NoSecret {
+			fmt.Fprintf(&b, "  client_secret: %s\n", secret) // HS256 needs 32 bytes
+		}
+		for _, o := range e.Options {
+			if o.Required {
+				fmt.Fprintf(&b, "  %s: %q\n", o.Key, o.Example)
+			}
+		}
+	}
+	return b.String()
+}
+
+// bySessions compares a store of 1000 sessions with one of many.
+func (b *bench) bySessions(ctx context.Context, kind string) (*growth, error) {
+	var arms []arm
+	for _, n := range []int{people, b.users} {
+		s, err := b.openStore(ctx, kind, n, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer s.close()
+		size, err := s.size(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l := load{path: sessionPath, cookies: s.cookies(), conns: b.conns, dir: b.dir}
+		one, err := b.warm(ctx, databaseConfig(s.url), l.run, s.pins)
+		if err != nil {
+			return nil, err
+		}
+		defer one.stop()
+		arms = append(arms, arm{x: float64(n * 5), size: size, server: one, run: l.run})
+	}
+	points, err := b.inTurn(ctx, arms)
+	return &growth{X: "sessions", Wanted: 1.3, Points: points}, err
+}
+
+// byProcesses shares one PostgreSQL, and one core, between more and more
+// processes.
+func (b *bench) byProcesses(ctx context.Context) (*growth, error) {
+	s, err := b.openStore(ctx, onPostgres, people, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	g := &growth{X: "processes"}
+	for _, n := range []int{1, 2, 4} {
+		one, err := b.processes(ctx, s, n)
+		if err != nil {
+			return nil, err
+		}
+		g.Points = append(g.Points, growthPoint{X: float64(n), sample: one})
+	}
+	return g, nil
+}
+
+// processes loads n services over one store at once. Rates are of all together,
+// times those of the slowest.
+func (b *bench) processes(ctx context.Context, s *store, n int) (sample, error) {
+	var all []*server
+	for range n {
+		one, err := b.serve(ctx, databaseConfig(s.url))
+		if err != nil {
+			return sample{}, err
+		}
+		defer one.stop()
+		all = append(all, one)
+	}
+	together := func(ctx context.Context, _ string, length time.Duration) (total result, err error) {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i, one := range all {
+			dir := fmt.Sprintf("%s/load%d", b.dir, i)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return total, err
+			}
+			wg.Go(func() {
+				l := load{path: sessionPath, cookies: s.cookies(), conns: max(b.conns/n, 1), dir: dir}
+				r, e := l.run(ctx, one.addr, length)
+				mu.Lock()
+				defer mu.Unlock()
+				total.Rate += r.Rate
+				total.P50, total.P90, total.P99, total.Max = max(total.P50, r.P50), max(total.P90, r.P90), max(total.P99, r.P99), max(total.Max, r.Max)
+				if e != nil {
+					err = e
+				}
+			})
+		}
+		wg.Wait()
+		return total, err
+	}
+	if _, err := together(ctx, "", warmUp); err != nil {
+		return sample{}, err
+	}
+	for _, other := range all[1:] {
+		all[0].beside = append(all[0].beside, other.cmd.Process.Pid)
+	}
+	all[0].beside = append(all[0].beside, s.pins()...)
+	return b.best(ctx, all[0], together)
+}
+
+// bySweep reads sessions while expired rows are removed, in the batches and with
+// the pauses of the engine, and without.
+func (b *bench) bySweep(ctx context.Context, kind string) (*growth, error) {
+	const ended = 100_000
+	s, err := b.openStore(ctx, kind, people, ended)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	l := load{path: sessionPath, cookies: s.cookies(), conns: b.conns, dir: b.dir}
+	service, err := b.warm(ctx, databaseConfig(s.url), l.run, s.pins)
+	if err != nil {
+		return nil, err
+	}
+	defer service.stop()
+	quiet, err := measure(ctx, service, l.run, b.length)
+	if err != nil {
+		return nil, err
+	}
+	swept := 0
+	during := func(ctx context.Context, addr string, length time.Duration) (result, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		var failed error
+		wg.Go(func() { swept, failed = sweep(ctx, s.url) })
+		r, err := l.run(ctx, addr, length)
+		cancel()
+		wg.Wait()
+		if err == nil {
+			err = failed
+		}
+		return r, err
+	}
+	busy, err := measure(ctx, service, during, b.length)
+	if err != nil {
+		return nil, err
+	}
+	return &growth{X: "rows/s", Points: []growthPoint{
+		{Label: "none", sample: quiet}, {X: float64(swept) / b.length.Seconds(), sample: busy},
+	}}, nil
+}
+
+// Of the engine's sweep.
+const (
+	sweepBatch = 500
+	sweepPause = 50 * time.Millisecond
+)
+
+// sweep removes expired rows until ctx ends.
+func sweep(ctx context.Context, url string) (rows int, err error) {
+	s, err := scale.Open(context.WithoutCancel(ctx), url)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	for ctx.Err() == nil {
+		n, err := s.Sweep(context.WithoutCancel(ctx), time.Now(), sweepBatch)
+		if err != nil {
+			return rows, err
+		}
+		rows += n
+		time.Sleep(sweepPause)
+	}
+	return rows, nil
+}
+
+// best is the round of most answers: whatever else the machine does only takes
+// away.
+func (b *bench) best(ctx context.Context, s *server, run runner) (top sample, err error) {
+	for range b.rounds {
+		one, err := measure(ctx, s, run, b.length)
+		if err != nil {
+			return sample{}, err
+		}
+		if one.Rate > top.Rate {
+			top = one
+		}
+	}
+	return top, nil
+}

@@ -1,0 +1,169 @@
+// Command bench measures what authsvc costs beside the least program that does
+// the same, in one run on this machine. See docs/performance.md.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+)
+
+const usage = `bench measures authsvc beside the least programs that do the same ("floors").
+
+Without -growth, -latency or -peers it compares the routes and whole sign-ins
+with their floors. It needs two cores, taskset, and wrk for the load; PostgreSQL
+is the server that AUTHSVC_TEST_POSTGRES_URL names, Redis one of its own. What is
+missing is said and left out.
+
+`
+
+// options are the flags.
+type options struct {
+	rounds  int
+	length  time.Duration
+	conns   int
+	users   int
+	only    *regexp.Regexp
+	all     bool
+	growth  bool
+	latency bool
+	peers   bool
+	check   bool
+	out     string
+	from    string
+	plots   string
+
+	profiles string
+	page     string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// parseOptions reads the command line. What is wrong with it is in the error
+// alone; help goes to w.
+func parseOptions(args []string, w io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&o.rounds, "rounds", 5, "`rounds` of each comparison")
+	flags.DurationVar(&o.length, "time", 3*time.Second, "`length` of one run of the load, in whole seconds")
+	flags.IntVar(&o.conns, "conns", 16, "`connections`")
+	flags.IntVar(&o.users, "users", 1_000_000, "`users` in the largest store of -growth, each with five sessions")
+	flags.BoolVar(&o.growth, "growth", false, "measure what happens as sessions, providers, connections and processes grow")
+	flags.BoolVar(&o.latency, "latency", false, "measure how long answers take at parts of the rate that saturates")
+	flags.BoolVar(&o.peers, "peers", false, "measure next-auth 4, PocketBase and Ory Kratos")
+	flags.BoolVar(&o.all, "all", false, "compare, and all of the above")
+	flags.BoolVar(&o.check, "check", false, "compare in few short rounds, repeat what misses its ratio, and fail if it still does")
+	only := flags.String("only", "", "measure only what has a name that matches this regular `expression`")
+	flags.StringVar(&o.profiles, "profiles", "", "write what the service of each comparison computes into this `directory` (pprof)")
+	flags.StringVar(&o.out, "out", "", "write the raw results to this `file` (JSON)")
+	flags.StringVar(&o.from, "from", "", "measure nothing, take the raw results of this `file`")
+	flags.StringVar(&o.plots, "plots", "", "draw the results into this `directory` (SVG)")
+	flags.StringVar(&o.page, "page", "", "write the tables into this `page` (Markdown)")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(w, usage)
+			flags.SetOutput(w)
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, fmt.Errorf("-only: %w", err)
+	}
+	return o, o.validate(flags.Args())
+}
+
+// validate says what is wrong with the values.
+func (o *options) validate(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("%q is not a flag: see bench -help", rest[0])
+	case o.rounds < 1 || o.conns < 1 || o.users < people:
+		return fmt.Errorf("-rounds and -conns are at least 1, -users at least %d", people)
+	case o.length < time.Second || o.length%time.Second != 0:
+		return errors.New("-time is a whole number of seconds")
+	case o.check && (o.all || o.growth || o.latency || o.peers):
+		return errors.New("-check goes with none of -all, -growth, -latency and -peers")
+	case o.from != "" && (o.check || o.out != ""):
+		return errors.New("-from measures nothing: it goes with -plots and -page")
+	}
+	return nil
+}
+
+func run(ctx context.Context, o options) error {
+	var all *results
+	var err error
+	if o.from != "" {
+		all, err = readResults(o.from)
+	} else {
+		all, err = measureAll(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		text, err := json.MarshalIndent(all, "", "\t")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.out, append(text, '\n'), 0o644); err != nil { // #nosec G306 -- figures, for everybody
+			return err
+		}
+	}
+	if o.plots != "" {
+		if err := all.draw(o.plots); err != nil {
+			return err
+		}
+	}
+	if o.page != "" {
+		return all.writePage(o.page)
+	}
+	return nil
+}
+
+// results are all that one run measured.
+type results struct {
+	Machine     machine
+	Sizes       sizes
+	Comparisons []*comparison `json:",omitempty"`
+	Crowd       *crowd        `json:",omitempty"`
+	Latency     []*curve      `json:",omitempty"`
+	Space       []*space      `json:",omitempty"`
+	Growth      []*growth     `json:",omitempty"`
+	Peers       []*peer       `json:",omitempty"`
+	LeftOut     []string      `json:",omitempty"`
+}
+
+func readResults(file string) (*results, error) {
+	text, err := os.ReadFile(file) // #nosec G304 -- the caller's
+	if err != nil {
+		return nil, err
+	}
+	var r results
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s has no results: %w", file, err)
+	}
+	return &r, nil
+}

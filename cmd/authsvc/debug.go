@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"time"
+)
+
+// Of the events that the block and mutex profiles record.
+const (
+	blockProfileRate     = 10_000 // one in so many nanoseconds of waiting
+	mutexProfileFraction = 100    // one in so many contentions
+)
+
+// serveDebug serves the profiles of package pprof on an address of this machine
+// until close is called. The public address never has them. "" serves nothing.
+func (srv *server) serveDebug(ctx context.Context, addr string) (close func() error, err error) {
+	if addr == "" {
+		return func() error { return nil }, nil
+	}
+	listener, err := listen(ctx, addr, "debug.listen (AUTHSVC_DEBUG_LISTEN)")
+	if err != nil {
+		return nil, err
+	}
+	runtime.SetBlockProfileRate(blockProfileRate)
+	runtime.SetMutexProfileFraction(mutexProfileFraction)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	debug := &http.Server{Handler: sameHost(listener.Addr().String(), mux), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = debug.Serve(listener) }() // it ends with close
+	srv.log.Info("profiles are served", "url", "http://"+listener.Addr().String()+"/debug/pprof/")
+	return debug.Close, nil
+}
+
+// sameHost refuses requests that name another host, which a page of another site
+// can make a browser send to an address of this machine (DNS rebinding).
+func sameHost(addr string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != addr || r.Header.Get("Origin") != "" {
+			http.Error(w, "misdirected", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

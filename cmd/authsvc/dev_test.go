@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"authsvc/internal/test/browser"
+	"authsvc/internal/test/freeport"
+)
+
+// devConfig is one that is deployed: it has a provider and a mail server that are
+// not there, and the address of the site.
+const devConfig = `
+url: https://app.example.com/login
+secret: ` + testSecret + `
+providers:
+  - {id: github, client_id: "x", client_secret: "y"}
+  - {id: email, type: email, server: "smtp://127.0.0.1:1", from: "Acme <no-reply@example.com>"}
+`
+
+// TestDevWithConfiguration: the configuration is in force, with dev's provider and
+// inbox, before and after a reload.
+func TestDevWithConfiguration(t *testing.T) {
+	t.Parallel()
+	port, err := freeport.Pick(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	origin := fmt.Sprintf("http://localhost:%d", port)
+	l := newProcess(t, dir, addr, devConfig)
+	l.cmd.Args = []string{"authsvc", "dev", "--config", configFile(addr), "--url", origin + "/login", "--dir", filepath.Join(dir, "dev")}
+	l.start()
+	eventually(t, "what is served is said", func() bool {
+		said := l.out.String()
+		return strings.Contains(said, "anybody can sign in as anybody") && strings.Contains(said, "sign-in with github, email, dev")
+	})
+	b := browser.New(origin, nil).Follow()
+	get := func(path string) *browser.Answer {
+		t.Helper()
+		a, err := b.Get(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	signIn := func(form url.Values, id string) *browser.Answer {
+		t.Helper()
+		token := regexp.MustCompile(`"csrfToken":"([^"]+)"`).FindStringSubmatch(get("/login/csrf").Text)
+		form.Set("csrfToken", token[1])
+		a, err := b.Form("/login/signin/"+id, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	people := signIn(url.Values{}, "dev")
+	if !strings.Contains(people.Text, "Ada Lovelace") {
+		t.Fatalf("no people at %s: %s", people.Request.URL, people.Text)
+	}
+	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(people.Text)
+	to, err := people.Request.URL.Parse(html.UnescapeString(action[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Form(to.String(), url.Values{"person": {"ada"}}); err != nil {
+		t.Fatal(err)
+	}
+	if who := get("/login/session").Text; !strings.Contains(who, "ada@example.com") {
+		t.Errorf("signed in as %s", who)
+	}
+	if err := l.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "reloaded", func() bool { return strings.Contains(l.out.String(), "configuration reloaded") })
+	if providers := get("/login/providers").Text; !strings.Contains(providers, `"dev":`) || !strings.Contains(providers, `"github":`) {
+		t.Errorf("after a reload: %s", providers)
+	}
+	b = b.Fresh()
+	asked := signIn(url.Values{"email": {"new@example.com"}}, "email")
+	inbox := regexp.MustCompile(`href="(http://127\.0\.0\.1:\d+/inbox)"`).FindStringSubmatch(asked.Text)
+	if inbox == nil {
+		t.Fatalf("no way to the inbox: %s", asked.Text)
+	}
+	link := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(get(inbox[1]).Text)
+	if link == nil {
+		t.Fatal("no mail in the inbox")
+	}
+	get(html.UnescapeString(link[1]))
+	if who := get("/login/session").Text; !strings.Contains(who, "new@example.com") {
+		t.Errorf("by mail as %s", who)
+	}
+	if err := l.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if <-l.done; l.err != nil {
+		t.Errorf("it ended with %v", l.err)
+	}
+}

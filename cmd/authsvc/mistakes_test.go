@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+// A badLine is a line of a configuration that is wrong, as it should be, and what
+// is said about it. F:N stands for its place.
+type badLine struct {
+	wrong, right string
+	want         []string
+}
+
+// findMistakes loads a file and returns its mistakes.
+func findMistakes(t *testing.T, lines []string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "authsvc.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{ctx: context.Background(), configPath: file, env: map[string]string{"AUTHSVC_TWICE_SECRET": "a", "AUTHSVC_TWICE_SECRET_FILE": "b", "GOOD": testSecret}}
+	_, err := p.loadSettings(nil)
+	var found config.Mistakes
+	if err != nil && !errors.As(err, &found) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range found {
+		got = append(got, strings.ReplaceAll(m.String(), file, "F"))
+	}
+	return got
+}
+
+// checkFound compares what was found with the beginnings of what should be.
+func checkFound(t *testing.T, when string, want, got []string) {
+	t.Helper()
+	for i := range max(len(want), len(got)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("%s: not said: %s", when, want[i])
+		case i >= len(want):
+			t.Errorf("%s: unexpected: %s", when, got[i])
+		case !strings.HasPrefix(got[i], want[i]):
+			t.Errorf("%s:\n got %s\nwant %s", when, got[i], want[i])
+		}
+	}
+}
+
+// TestEveryMistakeAtOnce: whether a mistake is alone or among many, the same is said
+// about it, once. So none is hidden by another one, and none is made up.
+func TestEveryMistakeAtOnce(t *testing.T) {
+	t.Parallel()
+	lines := badLines()
+	wrong, right := make([]string, len(lines)), make([]string, len(lines))
+	var all []string
+	for i, l := range lines {
+		wrong[i], right[i] = l.wrong, l.right
+		for _, w := range l.want {
+			all = append(all, fmt.Sprintf("F:%d: %s", i+1, w))
+		}
+	}
+	checkFound(t, "all at once", all, findMistakes(t, wrong))
+	if got := findMistakes(t, right); got != nil {
+		t.Errorf("without mistakes: %q", got)
+	}
+	for i, l := range lines {
+		if l.want == nil {
+			continue
+		}
+		alone, rest := append([]string(nil), right...), append([]string(nil), wrong...)
+		alone[i], rest[i] = l.wrong, l.right
+		var want, others []string
+		for _, w := range all {
+			if strings.HasPrefix(w, fmt.Sprintf("F:%d: ", i+1)) {
+				want = append(want, w)
+			} else {
+				others = append(others, w)
+			}
+		}
+		checkFound(t, l.wrong+" alone", want, findMistakes(t, alone))
+		checkFound(t, "all but "+l.wrong, others, findMistakes(t, rest))
+	}
+}
+
+// badLines is a configuration with a mistake in nearly every line, of every stage:
+// YAML, keys, values, variables, options of providers, mail, store, and the engine.
+func badLines() []badLine {
+	same := func(line string) badLine { return badLine{wrong: line, right: line} }
+	const register = "copy it from the application that you registered"
+	return []badLine{
+		{"url: https://app.example.com:99999", "url: https://app.example.com", []string{`url "https://app.example.com:99999" has a port that is not a number from 1 to 65535; write the public address, such as https://app.example.com or https://app.example.com/my/auth`}},
+		{"listen: 3000", "listen: 127.0.0.1:3000", []string{`listen "3000" is a port without a host and a colon; ` + config.AddressFix}},
+		{"secret: short", "secret: " + testSecret, []string{"secret has fewer than 32 bytes; run `authsvc secret` and use what it prints"}},
+		{"hsts: never", "hsts: 8760h", []string{`hsts "never" is not a duration; write a number and a unit, such as 30d, 720h or 10m`}},
+		{"trusted_origins: [https://www.example.com/path]", "trusted_origins: [https://www.example.com]", []string{`trusted_origins[0] "https://www.example.com/path" is not an origin; write scheme, host and port only, such as https://www.example.com`}},
+		{"allowed_redirects: [nowhere, {a: b}, https://ok.example, [c]]", "allowed_redirects: [https://ok.example]", []string{
+			"allowed_redirects[1] is a mapping, not text; write [one, two]",
+			"allowed_redirects[3] is a list, not text; write [one, two]",
+			`allowed_redirects[0] "nowhere" is not an origin; write scheme, host and port only, such as https://www.example.com`}},
+		{"trusted_proxies: [10.0.0.1/8, all]", "trusted_proxies: [10.0.0.0/8]", []string{
+			`trusted_proxies[0] "10.0.0.1/8" is not a network; write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]`,
+			`trusted_proxies[1] "all" is not a network; write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]`}},
+		{"first_proof: maybe", "first_proof: strict", []string{"first_proof is not known; use strict or keep"}},
+		{"pages: {sign_in: nowhere, sign_out: [x]}", "pages: {sign_in: /signin}", []string{
+			"pages.sign_out is a list, not text; write one value",
+			`pages.sign_in "nowhere" is neither a path nor an address; write /path or https://host/path`}},
+		{"cookies: {session: \"a b\", domain: example.com}", "cookies: {session: __Secure-a, domain: example.com}", []string{"cookies.session is not a cookie name; use letters, digits, - . and _"}},
+		{"rate_limit: {link: often, sing_in: never}", "rate_limit: {link: 30/min, sign_in: 10/s}", []string{
+			`key "rate_limit.sing_in" is not known; did you mean sign_in?`,
+			`rate_limit.link "often" is not a rate; write a count and a period, such as 10/s, 30/min, 5/h or 100/d`,
+			`rate_limit.sign_in "never" is not a rate; write a count and a period, such as 10/s, 30/min, 5/h or 100/d`}},
+		{"sesion: {max_age: 30d, absolute_max_age: 1h}", "session: {max_age: 30d, absolute_max_age: 90d}", []string{
+			`key "sesion" is not known; did you mean session?`,
+			"session.absolute_max_age is shorter than session.max_age; make it at least as long; 2160h is the default"}},
+		{"log: [level: loud]", "log: {level: info}", []string{
+			"log is a list, not a mapping; write its keys below it, such as format: …, without dashes",
+			`log.level "loud" is not known; use debug, info, warn, error`}},
+		{"storage: {url: \"oracle://x\", naming: prisms}", "storage: {url: \"memory:\"}", []string{
+			`storage.naming "prisms" is not known; use prisma, snake, authjs`,
+			"storage.url does not begin with a known scheme; use sqlite:FILE, postgres://…, mysql://…, mongodb://…, redis://…, memory: or none"}},
+		{"theme: {brand_color: blueish, color_scheme: dim}", "theme: {brand_color: \"#0000ff\"}", []string{
+			`theme.color_scheme cannot be used: "dim" is not auto, light or dark; correct it, or leave it out`,
+			`theme.brand_color cannot be used: colour "blueish" is not of the form #rrggbb; correct it, or leave it out`}},
+		{"colour: red", "# nothing", []string{`key "colour" is not known; known are`}},
+		same("providers:"),
+		{"- {id: gogle, client_id: a}", "- {id: google, client_id: a, client_secret: b}", []string{
+			`providers[0] "gogle" is not a provider of this version; did you mean google? With type: oidc or oauth2 any name goes`,
+			"providers[0].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_GOOGLE_SECRET)"}},
+		{"- {id: netsuite, client_id: a, account_id: x.evil, scop: z}", "- {id: netsuite, client_id: a, client_secret: b, account_id: \"1\", userinfo: https://a.example}", []string{
+			"providers[1].userinfo is missing; write",
+			"providers[1].account_id is not an account id; write it as NetSuite shows it, such as 1234567_SB1",
+			`key "providers[1].scop" is not known; did you mean scope?`,
+			"providers[1].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_NETSUITE_SECRET)"}},
+		{"- {id: acme, type: oidc, client_id: a, client_secret: hunter2, issuer: https://id.acme.example, signing_algs: [HS256], userinfo_method: PUT}",
+			"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{
+				"providers[2].userinfo_method is refused: is neither GET nor POST; use GET or POST",
+				"providers[2].signing_algs is refused: HS256 needs a client secret of at least 32 bytes; use an algorithm with a public key that the provider signs with, such as RS256 or ES256; HS256, HS384 and HS512 take a client secret of 32, 48 and 64 bytes"}},
+		{"- {id: plain, type: oauth2, client_id: \"${NOWHERE}\", client_secret: b, token_url: http://far.example/t, auth_method: magic}",
+			"- {id: plain, type: oauth2, client_id: a, client_secret: b, authorization_url: https://a.example/a, token_url: https://a.example/t, userinfo_url: https://a.example/u}", []string{
+				"providers[3].client_id needs the environment variable NOWHERE, which is not set; set it, or write the value here",
+				"providers[3].userinfo_url is missing; without an issuer, the profile comes from there (or set AUTHSVC_PLAIN_USERINFO_URL)",
+				"providers[3].token_url is refused: ",
+				"providers[3].authorization_url is refused: required without issuer; write the address that the provider documents (or set AUTHSVC_PLAIN_AUTHORIZATION_URL)",
+				`providers[3].auth_method is refused: "magic" is not supported; use client_secret_basic, client_secret_post, private_key_jwt or none`}},
+		{"- {id: mail, type: email, server: \"smtp://u:hunter2@mail.example.com:99999\", from: nobody, max_age: 1s}",
+			"- {id: mail, type: email, server: \"smtp://mail.example.com:587\", from: a@example.com}", []string{
+				"providers[4].server cannot be used: mail: the URL's port is not a number from 1 to 65535; write smtp://user:password@host:587, the password percent-encoded",
+				"providers[4].max_age is out of range; use 1m to 24h; 10m is the default",
+				`providers[4].from is not a mail address; write "Acme <no-reply@example.com>"`}},
+		{"- steam", "- {id: steam, api_key: a}", []string{"providers[5] is one value, not a mapping; write {id: github, client_id: …, client_secret: …}"}},
+		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].type is credentials, which takes Go code to judge a password; embed the library and use authsvc.Credentials"}},
+		{"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}",
+			"- {id: acme2, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{`providers[7].id "acme" is given twice; give each provider an id of its own`}},
+	}
+}
+
+// TestNothingFollows: about what rests on a value that could not be read, nothing is
+// said.
+func TestNothingFollows(t *testing.T) {
+	t.Parallel()
+	const url, secret, github = "url: https://app.example.com", "secret: ${GOOD}", "providers: [{id: github, client_id: a, client_secret: b}]"
+	acme := func(more string) string {
+		return "providers: [{id: acme, type: oidc, client_id: a, issuer: https://id.acme.example, " + more + "}]"
+	}
+	const onURL = "hsts: 1h\ntrusted_origins: [https://www.example.com]\ncookies: {domain: example.com, session: __Secure-s}\npages: {sign_in: /signin}"
+	for name, c := range map[string]struct {
+		file, want string // want is what the only mistake begins with
+	}{
+		"url of a variable":    {"url: ${NOPE}\n" + secret + "\n" + github + "\n" + onURL, "F:1: url needs the environment variable NOPE"},
+		"url without a scheme": {"url: app.example.com\n" + secret + "\n" + github + "\n" + onURL, `F:1: url "app.example.com" is not an address`},
+		"url with http":        {"url: http://app.example.com\n" + secret + "\n" + github + "\n" + onURL, "F:1: url is http beyond loopback"},
+		"url missing":          {secret + "\n" + github + "\n" + onURL, "F: url is missing"},
+		"closed network":       {"url: http://app.internal\nallow_insecure_url: yes\n" + secret + "\n" + github, `F:2: allow_insecure_url "yes" is not a boolean`},
+		"life of sessions":     {url + "\n" + secret + "\n" + github + "\nsession: {max_age: 30, absolute_max_age: 1h, update_age: 900h}", "F:4: session.max_age"},
+		"secret of a variable": {url + "\nsecret: x${NOPE}\n" + github, "F:2: secret needs the environment variable NOPE"},
+		"second secret":        {url + "\nsecret: [\"${GOOD}\", \"${NOPE}\"]\n" + github, "F:2: secret[1] needs the environment variable NOPE"},
+		"only secret":          {url + "\nsecret: [\"${NOPE}\"]\n" + github, "F:2: secret[0] needs the environment variable NOPE"},
+		"tagged secret":        {url + "\nsecret: !x y\n" + github, "F:2: has a tag"},
+		"short secret":         {url + "\nsecret: short\ncompat: next-auth-v4\nallow_short_secret: yes\n" + github, "F:4: allow_short_secret"},
+		"mode":                 {url + "\nsecret: short\ncompat: [next-auth-v4]\nallow_short_secret: true\n" + github, "F:3: compat is a list"},
+		"store":                {url + "\n" + secret + "\nsession: {strategy: database}\nstorage: {url: [none]}\n" + github, "F:4: storage.url is a list"},
+		"providers as text":    {url + "\n" + secret + "\nproviders: github", "F:3: providers is one value"},
+		"tagged providers":     {url + "\n" + secret + "\nproviders: !x [github]", "F:3: has a tag"},
+		"method of a client":   {url + "\n" + secret + "\n" + acme("auth_method: [none]"), "F:3: providers[0].auth_method is a list"},
+		"key of a client":      {url + "\n" + secret + "\n" + acme("auth_method: [private_key_jwt], private_key: x, key_id: y"), "F:3: providers[0].auth_method is a list"},
+		"secret for HMAC":      {url + "\n" + secret + "\n" + acme("signing_algs: [HS256], client_secret: \"${NOPE}\""), "F:3: providers[0].client_secret needs"},
+		"no secret for HMAC":   {url + "\n" + secret + "\n" + acme("signing_algs: [HS256]"), "F:3: providers[0].client_secret is missing"},
+		"body of a method":     {url + "\n" + secret + "\n" + acme("client_secret: b, userinfo_method: [POST], userinfo_body: x"), "F:3: providers[0].userinfo_method is a list"},
+		"issuer":               {url + "\n" + secret + "\nproviders: [{id: acme, type: oidc, client_id: a, client_secret: b, issuer: [x], token_url: https://a.example}]", "F:3: providers[0].issuer is a list"},
+		"two variables":        {url + "\n" + secret + "\nproviders: [{id: twice, type: oidc, client_id: a, issuer: https://a.example}]", "AUTHSVC_TWICE_SECRET: is set, and so is AUTHSVC_TWICE_SECRET_FILE"},
+		"one of a list":        {url + "\n" + secret + "\n" + github + "\nallowed_redirects: [https://a.example, [b]]", "F:4: allowed_redirects[1] is a list"},
+		"domain of a cookie":   {url + "\n" + secret + "\n" + github + "\ncookies: {session: __Host-s, domain: [example.com]}", "F:4: cookies.domain is a list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkFound(t, name, []string{c.want}, findMistakes(t, strings.Split(c.file, "\n")))
+		})
+	}
+}
+
+// TestStorageMistakes: what is wrong with a store that can be seen without opening it
+// is said with everything else; no password is.
+func TestStorageMistakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings string
+		want     []string
+	}{
+		"right":      {"storage: {url: \"postgres://u:hunter2@db.example.com/app\", tables: {User: people}, columns: {User.emailVerified: verified_at}}\nsession: {store: \"redis://cache.example.com/1\"}", nil},
+		"PostgreSQL": {"storage: {url: \"postgres://u:hunter2@[db/app\", tables: {Usr: people}}", []string{"storage.url cannot be used: postgres: ", `storage.tables cannot be used: unknown table "Usr"; name a table`}},
+		"MySQL":      {"storage: {url: \"mysql://u:hunter2@db.example.com/\", columns: {User.emial: mail}}", []string{"storage.url cannot be used: mysql: ", `storage.columns cannot be used: unknown column "User.emial"`}},
+		"MongoDB":    {"storage: {url: \"mongodb://u:hunter2@db.example.com\"}", []string{"storage.url cannot be used: mongodb: the URL names no database"}},
+		"Redis":      {"storage: {url: \"redis://u:hunter2@db.example.com?pool=1\"}\nsession: {store: \"redis://u:hunter2@:x\"}", []string{"storage.url cannot be used: redis: ", "session.store cannot be used: redis: "}},
+		"SQLite":     {"storage: {url: \"sqlite:a.db\", tables: {Account: same, User: same}}", []string{`storage.tables cannot be used: two tables are called "same"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "authsvc.yaml")
+			text := "url: https://app.example.com\nsecret: " + testSecret + "\nhsts: never\n" + c.settings + "\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			run(t.Context(), []string{"check", "--offline", "--config", file}, nil, strings.NewReader(""), &out, &out)
+			for _, want := range append(c.want, `hsts "never"`) {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%q is not said:\n%s", want, out.String())
+				}
+			}
+			if n := strings.Count(out.String(), "wrong"); n != len(c.want)+1 || strings.Contains(out.String(), "hunter2") {
+				t.Errorf("%d mistakes, want %d, and no password:\n%s", n, len(c.want)+1, out.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// initLine is what GODEBUG=inittrace=1 says of one of our packages.
+var initLine = regexp.MustCompile(`(?m)^init (authsvc\S*) .* (\d+) bytes, \d+ allocs$`)
+
+// TestInitialization: what a package makes before main, every start and every
+// command pays for. Expressions, scripts and tables are made when they are first
+// needed.
+func TestInitialization(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^$")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := initLine.FindAllStringSubmatch(string(out), -1)
+	if len(lines) < 3 {
+		t.Fatalf("only %d of our packages are traced: %s", len(lines), out)
+	}
+	all := 0
+	for _, line := range lines {
+		n, err := strconv.Atoi(line[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all += n; n > 32<<10 {
+			t.Errorf("%s allocates %d bytes before main", line[1], n)
+		}
+	}
+	if all > 64<<10 {
+		t.Errorf("our packages allocate %d bytes before main", all)
+	}
+}

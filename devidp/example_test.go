@@ -1,0 +1,42 @@
+package devidp_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/devidp"
+)
+
+// A program that signs in with GitHub where it runs, and with anybody at all on
+// a developer's machine.
+func Example() {
+	dev := flag.NewFlagSet("", flag.PanicOnError).Bool("dev", true, "sign in as anybody, on this machine only")
+	mux := http.NewServeMux()
+
+	// docs: development
+	config := authsvc.Config{
+		URL:     "http://localhost:8080",
+		Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
+		Adapter: memory.New(),
+	}
+	if *dev {
+		d, err := devidp.Start(&config, devidp.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer d.Close()
+		fmt.Println("mails come to", d.InboxURL())
+	}
+	auth, err := authsvc.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(context.Background())
+	mux.Handle("/api/auth/", auth)
+	// docs
+}

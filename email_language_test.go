@@ -1,0 +1,96 @@
+package authsvc_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+)
+
+// TestMailLanguage: a mail is in the language of the page that asked for it,
+// with the theme.
+func TestMailLanguage(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Theme = authsvc.Theme{SiteName: "Acme", BrandColor: "#ffd400", Logo: "https://cdn.app.test/logo.png"}
+		for _, p := range c.Providers {
+			if e, ok := p.(*authsvc.Email); ok {
+				e.MaxAge = time.Hour
+			}
+		}
+	})
+	tests := []struct{ query, accept, subject, life string }{
+		{"", "", "Sign in to Acme", "for 1 hour."},
+		{"", "de-DE,de;q=0.9,en;q=0.8", "Bei Acme anmelden", "und 1 Stunde lang."},
+		{"?ui_locales=de", "en", "Bei Acme anmelden", "und 1 Stunde lang."},
+		{"?ui_locales=" + strings.Repeat("de+", 40), "en", "Sign in to Acme", "for 1 hour."},
+		{"?ui_locales=en", "de", "Sign in to Acme", "for 1 hour."},
+	}
+	field := regexp.MustCompile(`name="ui_locales" value="([^"]*)"`)
+	for i, tt := range tests {
+		b := w.Browser()
+		b.IP = "203.0.113." + string(rune('1'+i)) + ":4711"
+		if tt.accept != "" {
+			b.Header.Set("Accept-Language", tt.accept)
+		}
+		form := []string{"email", "ada@app.test"}
+		if m := field.FindStringSubmatch(b.Get("/api/auth/signin" + tt.query).Text); m != nil {
+			form = append(form, "ui_locales", m[1])
+		}
+		if a := b.Post("/api/auth/signin/email", form...); !strings.Contains(a.Location(), "/verify-request") {
+			t.Fatalf("signin/email: %d %s", a.StatusCode, a.Location())
+		}
+		m := w.Mail.Next(t)
+		if m.Subject != tt.subject || !strings.Contains(m.Text, tt.life) || !strings.Contains(m.HTML, tt.life) {
+			t.Errorf("%q, %q: %q %s", tt.query, tt.accept, m.Subject, m.Text)
+		}
+		for _, want := range []string{"background:#ffd400;color:#000000", `<img src="https://cdn.app.test/logo.png" alt="Acme"`} {
+			if !strings.Contains(m.HTML, want) {
+				t.Errorf("no %s in %s", want, m.HTML)
+			}
+		}
+		if a := b.Get(arena.Link(t, m)); a.StatusCode != 302 || b.Email() != "ada@app.test" {
+			t.Errorf("the link of %q: %d", m.Subject, a.StatusCode)
+		}
+	}
+}
+
+// TestMailTemplates: a program's folder of templates makes the mails.
+func TestMailTemplates(t *testing.T) {
+	t.Parallel()
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+	templates, err := authsvc.ParseMailTemplates(fstest.MapFS{
+		"subject.txt":    file("Enter {{.Site}}"),
+		"fr/subject.txt": file("Entrez"), "fr/mail.txt": file("Ici : {{.URL}}"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := arena.Start(t, func(c *authsvc.Config) {
+		for _, p := range c.Providers {
+			if e, ok := p.(*authsvc.Email); ok {
+				e.Templates = templates
+			}
+		}
+	})
+	for accept, want := range map[string][2]string{"fr-CA": {"Entrez", "Ici : https://"}, "de": {"Enter app.test", "anmelden als"}} {
+		b := w.Browser()
+		b.Header.Set("Accept-Language", accept)
+		b.Post("/api/auth/signin/email", "email", accept+"@app.test")
+		if m := w.Mail.Next(t); m.Subject != want[0] || !strings.Contains(m.Text, want[1]) {
+			t.Errorf("%s: %q %s", accept, m.Subject, m.Text)
+		}
+	}
+	if _, err := authsvc.ParseMailTemplates(fstest.MapFS{"mail.txt": file("no link")}); err == nil || !strings.Contains(err.Error(), "mail.txt: makes a mail without the link; write {{.URL}}") {
+		t.Errorf("a mail without a link: %v", err)
+	}
+	c := w.Config
+	c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: w.Mail.Send, Templates: authsvc.MailTemplates{Languages: map[string]authsvc.MailTemplates{"no tag": {}}}}}
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "Providers[0].Templates") || !strings.Contains(err.Error(), "is not a language") {
+		t.Errorf("a language that is none: %v", err)
+	}
+}

@@ -1,0 +1,236 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+)
+
+// A person of the examples below, whose way in is a form.
+func exampleConfig() authsvc.Config {
+	return authsvc.Config{
+		URL:     "http://localhost:8080",
+		Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, // make your own: authsvc secret
+		Providers: []authsvc.Provider{&authsvc.Credentials{
+			Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{ID: "7"}, nil },
+		}},
+	}
+}
+
+// Reading the session where nobody has to be signed in.
+func ExampleService_Session() {
+	auth, err := authsvc.New(exampleConfig())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(context.Background())
+
+	// docs: session
+	home := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		session, err := auth.Session(r)
+		switch {
+		case err != nil: // the store is down: nobody knows
+			http.Error(w, "try again later", http.StatusServiceUnavailable)
+		case session == nil:
+			fmt.Fprint(w, "hello, stranger")
+		default:
+			fmt.Fprint(w, "hello, ", session.Name)
+		}
+	})
+	// docs
+
+	w := httptest.NewRecorder()
+	home.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080/", nil))
+	fmt.Println(w.Body)
+	// Output: hello, stranger
+}
+
+// What a session says about a person, beyond what the provider said.
+func ExampleCallbacks_claims() {
+	roles := func(context.Context, string) (string, error) { return "admin", nil }
+
+	// docs: claims
+	callbacks := authsvc.Callbacks{
+		// Strategy jwt: at the sign-in, into the token, which only the server reads.
+		JWT: func(ctx context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
+			if p.User != nil {
+				role, err := roles(ctx, p.User.ID)
+				if err != nil {
+					return nil, err // nobody is signed in without a role
+				}
+				p.Claims["role"] = role
+			}
+			return p.Claims, nil
+		},
+		// Either strategy: into what GET session answers, which the browser reads.
+		Session: func(_ context.Context, p authsvc.SessionParams) (map[string]any, error) {
+			p.Session["role"] = p.Claims["role"]
+			return p.Session, nil
+		},
+	}
+	// docs
+
+	claims, err := callbacks.JWT(context.Background(), authsvc.JWTParams{Claims: authsvc.Claims{}, User: &authsvc.User{ID: "7"}})
+	fmt.Println(claims["role"], err)
+	// Output: admin <nil>
+}
+
+// A handler that is for some of those who are signed in.
+func ExampleSession_Claims() {
+	auth, err := authsvc.New(exampleConfig())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(context.Background())
+	reports := http.NotFoundHandler()
+
+	// docs: role
+	admins := func(next http.Handler) http.Handler {
+		return auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			session, err := auth.Session(r)
+			if err != nil || session.Claims()["role"] != "admin" {
+				http.Error(w, "not for you", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}
+	handler := admins(reports)
+	// docs
+
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080/reports", nil))
+	fmt.Println(w.Code)
+	// Output: 401
+}
+
+// What a forgotten session must not do.
+func ExampleService_RequireFresh() {
+	auth, err := authsvc.New(exampleConfig())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(context.Background())
+	mux, deleteAccount := http.NewServeMux(), http.NotFoundHandler()
+
+	// docs: fresh
+	fresh := auth.RequireFresh(10 * time.Minute)
+	mux.Handle("POST /account/delete", fresh(deleteAccount))
+	// docs
+
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost:8080/account/delete", nil))
+	fmt.Println(w.Code)
+	// Output: 401
+}
+
+// A sign-in page of the application's own.
+func ExamplePages() {
+	mux := http.NewServeMux()
+
+	// docs: pages
+	config := exampleConfig()
+	config.Pages = authsvc.Pages{SignIn: "/welcome", Error: "/sorry"}
+	auth, err := authsvc.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux.Handle("/api/auth/", auth)
+	mux.HandleFunc("GET /welcome", func(w http.ResponseWriter, r *http.Request) {
+		show(w, welcome, map[string]string{
+			"CallbackURL": r.FormValue("callbackUrl"), // the engine checks it when it comes back
+			"Error":       r.FormValue("error"),       // such as OAuthCallback, after a failure
+			"Style":       auth.StyleURL(),
+		})
+	})
+	mux.HandleFunc("GET /sorry", func(w http.ResponseWriter, r *http.Request) {
+		show(w, sorry, map[string]string{"Error": r.FormValue("error"), "Request": r.FormValue("request")})
+	})
+	// docs
+	defer auth.Close(context.Background())
+
+	for _, path := range []string{"/api/auth/signin?callbackUrl=/orders", "/welcome?error=OAuthCallback", "/sorry?error=AccessDenied&request=1f"} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080"+path, nil))
+		fmt.Printf("%d %q\n", w.Code, w.Header().Get("Location"))
+	}
+	// Output:
+	// 302 "http://localhost:8080/welcome?callbackUrl=http%3A%2F%2Flocalhost%3A8080%2Forders"
+	// 200 ""
+	// 200 ""
+}
+
+func show(w http.ResponseWriter, t *template.Template, view any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := t.Execute(w, view); err != nil {
+		log.Print(err)
+	}
+}
+
+// docs: templates
+var welcome = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><title>Welcome</title><link rel="stylesheet" href="{{.Style}}">
+<h1>Welcome</h1>{{with .Error}}<p role="alert">That did not work ({{.}}). Try again.</p>{{end}}
+<button data-to="{{.CallbackURL}}">Sign in with GitHub</button>
+<script type="module">
+  import { signIn } from "/api/auth/client.js"
+  const button = document.querySelector("button")
+  button.onclick = () => signIn("github", { callbackUrl: button.dataset.to })
+</script>`))
+
+var sorry = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><title>Sorry</title><h1>Sorry</h1>
+<p>{{if eq .Error "AccessDenied"}}You may not come in.{{else}}Something went wrong.{{end}}
+<p>If you ask us about it, mention {{.Request}}.`))
+
+// docs
+
+// The access token of a provider.
+func ExampleService_AccessToken() {
+	ctx := context.Background()
+	store := memory.New()
+	config := exampleConfig()
+	config.Adapter = store
+	config.Providers = append(config.Providers, &authsvc.OAuth{ID: "google", Name: "Google", OpenID: true,
+		Issuer: "https://accounts.google.com", Client: authsvc.Client{ID: "app", Secret: "from-google"}})
+	config.Session.Strategy = authsvc.StrategyJWT
+	auth, err := authsvc.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(ctx)
+	session := &authsvc.Session{UserID: "7"}
+
+	// docs: token
+	token, err := auth.AccessToken(ctx, session.UserID, "google")
+	switch {
+	case errors.Is(err, authsvc.ErrNoToken), errors.Is(err, authsvc.ErrTokenRefused):
+		// only the person can fix this: send them to sign in with Google again
+	case err != nil:
+		// the provider or the store is down: try later
+	}
+	// docs
+	fmt.Println(token, errors.Is(err, authsvc.ErrNoToken))
+}
+
+// Texts of mails from a folder, as in docs/mails.md.
+func ExampleParseMailTemplates() {
+	var send func(ctx context.Context, m authsvc.Message) error
+	// docs: mail templates
+	templates, err := authsvc.ParseMailTemplates(os.DirFS("mail"))
+	if err != nil {
+		log.Fatal(err) // every mistake, with its file and line
+	}
+	email := &authsvc.Email{From: "Acme <no-reply@example.com>", Send: send, Templates: templates}
+	// docs
+	_ = email
+}

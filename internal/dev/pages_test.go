@@ -1,0 +1,198 @@
+package dev_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc/internal/dev"
+	"authsvc/internal/test/logbuffer"
+)
+
+// TestOtherNames: other names of this machine lead to the one that dev goes by,
+// which one it is.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	for _, listen := range []string{"localhost", "127.0.0.1"} {
+		port := freePorts(t)
+		out := &logbuffer.Buffer{}
+		start(t, out, dev.Options{Dir: t.TempDir(), Host: listen, Port: port, Out: out, Log: slog.New(slog.DiscardHandler)})
+		own := fmt.Sprintf("http://%s:%d", listen, port)
+		for host, want := range map[string]int{"localhost": 307, "127.0.0.1": 307, "[::1]": 307, "app.localhost": 307, "evil.example": 421, "192.168.1.2": 421} {
+			if host == listen {
+				want = 200
+			}
+			res, _ := ask(t, staying(t), "GET", fmt.Sprintf("http://127.0.0.1:%d/inbox?a=b", port), fmt.Sprintf("%s:%d", host, port))
+			if res.StatusCode != want || want == 307 && res.Header.Get("Location") != own+"/inbox?a=b" {
+				t.Errorf("%s at %s: %s to %q", host, listen, res.Status, res.Header.Get("Location"))
+			}
+		}
+		for method, path := range map[string]string{"POST": "/inbox/clear", "GET": "//evil.example/"} {
+			if res, _ := ask(t, staying(t), method, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), fmt.Sprintf("app.localhost:%d", port)); res.StatusCode != 421 {
+				t.Errorf("%s %s at another name: %s to %q", method, path, res.Status, res.Header.Get("Location"))
+			}
+		}
+		if res, _ := ask(t, staying(t), "GET", fmt.Sprintf("http://127.0.0.1:%d/", port), "app.localhost:1"); res.StatusCode != 421 {
+			t.Errorf("another port: %s", res.Status)
+		}
+	}
+}
+
+// TestNews: a sign-in is one line, and nothing else is printed or logged.
+func TestNews(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	out, log := &logbuffer.Buffer{}, &logbuffer.Buffer{}
+	start(t, out, dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, Out: out, Log: slog.New(slog.NewTextHandler(log, nil))})
+	banner := out.String()
+	v := visit(t, port)
+	v.choose(v.post("/api/auth/signin/dev", "callbackUrl", "/"), "Ada Lovelace")
+	v.post("/api/auth/signout")
+	v.post("/api/auth/signin/email", "email", "new@app.example", "callbackUrl", "/")
+	v.openMail()
+	got := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d  `).ReplaceAllString(strings.TrimPrefix(out.String(), banner), "")
+	want := "ada@example.com signed in with Dev ID\nada@example.com signed out\n" +
+		fmt.Sprintf("a link was mailed: http://localhost:%d/inbox\n", port) + "new@app.example signed in with a mailed link\n"
+	if got != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+	if log.String() != "" {
+		t.Errorf("logged %s", log)
+	}
+}
+
+// TestPictures: people of the identity provider have pictures, which the home page
+// may load.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	_, stop := run(t, t.TempDir(), port)
+	defer stop()
+	v := visit(t, port)
+	home := v.choose(v.post("/api/auth/signin/dev", "callbackUrl", "/"), "Ada Lovelace")
+	src := regexp.MustCompile(`<img class="picture" src="([^"]+)"`).FindStringSubmatch(home.Text)
+	issuer := fmt.Sprintf("http://127.0.0.1:%d", port+1)
+	if src == nil || !strings.HasPrefix(src[1], issuer+"/avatar/") {
+		t.Fatalf("no picture: %v", src)
+	}
+	if res, _ := ask(t, http.DefaultClient, "GET", src[1], ""); res.StatusCode != 200 || res.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("picture: %s", res.Status)
+	}
+	if policy := home.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src 'self' data: https: "+issuer+";") {
+		t.Errorf("policy %s", policy)
+	}
+}
+
+// TestMailFrame: the inbox shows a mail in a frame that runs no script and whose
+// links open in the whole window, and says when there is more mail.
+func TestMailFrame(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	_, stop := run(t, t.TempDir(), port)
+	defer stop()
+	v := visit(t, port)
+	before := v.get("/inbox-state").Text
+	if empty := v.get("/inbox").Text; !strings.Contains(empty, `data-follow="/inbox-state" data-state="`+before+`"`) || !strings.Contains(empty, `<noscript><meta http-equiv="refresh" content="10"></noscript>`) {
+		t.Errorf("the empty inbox does not follow: %s", empty)
+	}
+	v.post("/api/auth/signin/email", "email", "new@app.example", "callbackUrl", "/")
+	var page string
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(page, "<iframe") && time.Now().Before(deadline); {
+		page = v.get("/inbox").Text
+	}
+	if v.get("/inbox-state").Text == before {
+		t.Error("the state is the same with a mail")
+	}
+	frame := regexp.MustCompile(`<iframe class="mail" sandbox="([^"]*)" src="([^"]+)"`).FindStringSubmatch(page)
+	if frame == nil || frame[1] != "allow-top-navigation-by-user-activation" {
+		t.Fatalf("frame %q in %s", frame, page)
+	}
+	mail := v.get(frame[2])
+	policy := mail.Header.Get("Content-Security-Policy")
+	if !strings.HasPrefix(policy, "sandbox allow-top-navigation-by-user-activation; default-src 'none'; ") || strings.Contains(policy, "script") {
+		t.Errorf("policy %s", policy)
+	}
+	if !strings.HasPrefix(mail.Text, `<!doctype html><base target="_top">`) || !strings.Contains(mail.Text, "/api/auth/callback/email?") {
+		t.Errorf("mail %s", mail.Text)
+	}
+	alone := v.get(strings.TrimSuffix(frame[2], "/html")).Text
+	if strings.Contains(alone, "data-follow") || strings.Contains(alone, `http-equiv="refresh"`) {
+		t.Error("a mail that was chosen gives way to newer ones")
+	}
+	if a, err := v.Get("/inbox/nothing/html"); err != nil || a.StatusCode != 404 {
+		t.Errorf("no mail: %v", err)
+	}
+}
+
+// snippet returns a snippet of the home page as it is copied.
+func snippet(t *testing.T, page, label string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?s)aria-label="` + regexp.QuoteMeta(label) + `" data-copy><code>(.*?)</code>`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatalf("no snippet %s", label)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// TestSnippets: what the home page offers to copy works as it is.
+func TestSnippets(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	_, stop := run(t, t.TempDir(), port)
+	defer stop()
+	v := visit(t, port)
+	home := v.get("/").Text
+	if curl, err := exec.LookPath("curl"); err == nil && curl != "" {
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", snippet(t, home, "curl"))
+		cmd.Dir = t.TempDir()
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"dev":`) || !strings.Contains(string(out), `"csrfToken":`) || !strings.HasSuffix(strings.TrimSpace(string(out)), "{}") {
+			t.Errorf("curl: %v %s", err, out)
+		}
+	}
+	checkGoSnippet(t, snippet(t, home, "Go"))
+	module := v.get("/api/auth/client.js").Text
+	for _, name := range regexp.MustCompile(`import \{ ([^}]+) \} from "/api/auth/client.js"`).FindStringSubmatch(snippet(t, home, "Page"))[1:] {
+		for one := range strings.SplitSeq(name, ", ") {
+			if !regexp.MustCompile(`export (async )?(function|const) ` + one + `\b`).MatchString(module) {
+				t.Errorf("client.js has no %s", one)
+			}
+		}
+	}
+}
+
+// checkGoSnippet builds the program.
+func checkGoSnippet(t *testing.T, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs("testdata/snippet/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {here: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "program"), "./testdata/snippet").CombinedOutput()
+	if err != nil {
+		t.Errorf("the program in Go: %v\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), "gofmt", "-l", file).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("gofmt: %v %s", err, out)
+	}
+}

@@ -1,0 +1,173 @@
+package dev
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// setSharedAddresses puts everything at the one origin that the browser sees.
+// Whatever is between here and there passes a port on, so it is localhost unless
+// URL says otherwise.
+func (w *world) setSharedAddresses() error {
+	if _, err := netip.ParseAddr(w.Host); err != nil {
+		return fmt.Errorf("--host %q is not an address to listen on, such as 0.0.0.0", w.Host)
+	}
+	w.origin = strings.TrimSuffix(cmp.Or(w.URL, "http://"+net.JoinHostPort("localhost", strconv.Itoa(w.Port))), "/")
+	u, err := url.Parse(w.origin)
+	if err != nil || weburl.Origin(u) != w.origin || u.Scheme != "https" && !loopbackOrigin(w.origin) {
+		return fmt.Errorf("%q is not an origin to open dev at: https, such as https://name-3000.app.github.dev, or http on this machine, such as http://localhost:3000", w.URL)
+	}
+	w.local, w.issuer = w.origin, w.origin+idpPath
+	w.gate = newGate(strings.HasPrefix(w.origin, "https://"))
+	return nil
+}
+
+// idpPath is where the identity provider is when it has no port of its own.
+const idpPath = "/dev-id"
+
+func (w *world) welcomeShared() {
+	fmt.Fprintf(w.Out, `authsvc dev — for development; other machines can connect
+
+  Open            %s
+                  (works once; then this browser is let in, and nobody else)
+  Kept in         %s
+
+Press Ctrl-C to stop.
+`, w.invitation(), w.Dir)
+}
+
+// invitation is an address that lets one browser in.
+func (w *world) invitation() string { return w.origin + "/?" + tokenParam + "=" + w.gate.token() }
+
+// Names of the token in the address, and of the cookie that it is exchanged for.
+const (
+	tokenParam = "token"
+	gateCookie = "authsvc-dev-gate"
+)
+
+// A gate lets browsers in that have shown a token, once. It keeps only hashes.
+type gate struct {
+	secure bool // the cookie is for https only
+	cookie string
+
+	mu     sync.Mutex
+	unused *[sha256.Size]byte // of the token
+}
+
+func newGate(secure bool) *gate { return &gate{secure: secure, cookie: seal.Token()} }
+
+// token makes a token, and the one before void.
+func (g *gate) token() string {
+	token := seal.Token()
+	sum := sha256.Sum256([]byte(token))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unused = &sum
+	return token
+}
+
+// redeem reports whether a token lets somebody in, which it does once.
+func (g *gate) redeem(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unused == nil || subtle.ConstantTimeCompare(sum[:], g.unused[:]) != 1 {
+		return false
+	}
+	g.unused = nil
+	return true
+}
+
+// knows reports whether a request comes from a browser that was let in.
+func (g *gate) knows(r *http.Request) bool {
+	want := sha256.Sum256([]byte(g.cookie))
+	for _, c := range r.CookiesNamed(gateCookie) {
+		if got := sha256.Sum256([]byte(c.Value)); subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// guardShared refuses everything until the browser has shown the token.
+func (w *world) guardShared(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		h := rw.Header()
+		if query := r.URL.Query(); r.URL.Path == "/" && query.Has(tokenParam) {
+			h.Set("Cache-Control", "no-store")
+			h.Set("Referrer-Policy", "no-referrer")
+			switch {
+			case w.gate.knows(r): // an address that was opened again
+			case r.Method == http.MethodGet && w.gate.redeem(query.Get(tokenParam)):
+				// #nosec G124 -- Secure is what the address that the browser sees allows
+				http.SetCookie(rw, &http.Cookie{Name: gateCookie, Value: w.gate.cookie, Path: "/", HttpOnly: true, Secure: w.gate.secure, SameSite: http.SameSiteLaxMode})
+				fmt.Fprintf(w.Out, "\nA browser was let in. For another one: %s\n\n", w.invitation())
+			default:
+				w.turnAway(rw)
+				return
+			}
+			http.Redirect(rw, r, "/", http.StatusSeeOther)
+			return
+		}
+		if !w.gate.knows(r) {
+			w.turnAway(rw)
+			return
+		}
+		r.Host = strings.TrimPrefix(strings.TrimPrefix(w.origin, "https://"), "http://") // what is between may have changed it
+		next.ServeHTTP(rw, r)
+	})
+}
+
+func (w *world) turnAway(rw http.ResponseWriter) {
+	rw.Header().Set("Cache-Control", "no-store")
+	http.Error(rw, "Open the address that authsvc dev has printed: its token lets one browser in.", http.StatusForbidden)
+}
+
+// inProcess answers requests to the issuer without the network, where others have
+// to show the token; all else goes its way.
+type inProcess struct {
+	issuer string
+	idp    http.Handler
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasPrefix(r.URL.String(), t.issuer+"/") {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	in := r.Clone(context.WithoutCancel(r.Context()))
+	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), "127.0.0.1:0", r.URL.Host
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	a := &answer{header: http.Header{}, status: http.StatusOK}
+	t.idp.ServeHTTP(a, in)
+	return &http.Response{Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r}, nil
+}
+
+// An answer is kept in memory.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }

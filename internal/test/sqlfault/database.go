@@ -1,0 +1,55 @@
+package sqlfault
+
+import (
+	"context"
+	"database/sql"
+
+	"authsvc/internal/sqladapter"
+)
+
+// WrapDatabase puts the switch between an adapter and a database that is not
+// one of database/sql.
+func (s *Switch) WrapDatabase(d sqladapter.Database) sqladapter.Database {
+	return database{querier{d, s}, d}
+}
+
+type database struct {
+	querier
+	inner sqladapter.Database
+}
+
+func (d database) Prepare(ctx context.Context, s *sqladapter.Statement) error {
+	return d.inner.Prepare(ctx, s)
+}
+
+func (d database) Begin(ctx context.Context) (sqladapter.Tx, error) {
+	inner, err := do(d.s, func() (sqladapter.Tx, error) { return d.inner.Begin(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return transaction{querier{inner, d.s}, inner}, nil
+}
+
+type querier struct {
+	sqladapter.Querier
+	s *Switch
+}
+
+func (q querier) Query(ctx context.Context, s *sqladapter.Statement, args []any) (sqladapter.Rows, error) {
+	return do(q.s, func() (sqladapter.Rows, error) { return q.Querier.Query(ctx, s, args) })
+}
+
+func (q querier) Exec(ctx context.Context, s *sqladapter.Statement, args []any) (sql.Result, error) {
+	return do(q.s, func() (sql.Result, error) { return q.Querier.Exec(ctx, s, args) })
+}
+
+type transaction struct {
+	querier
+	inner sqladapter.Tx
+}
+
+func (t transaction) Commit(ctx context.Context) error {
+	return commit(t.s, func() error { return t.inner.Commit(ctx) }, func() error { return t.inner.Rollback(ctx) })
+}
+
+func (t transaction) Rollback(ctx context.Context) error { return t.inner.Rollback(ctx) }
