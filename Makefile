@@ -90,7 +90,7 @@ bench: ## the service beside its floors, into out/bench.json; BENCHFLAGS="-growt
 	@mkdir -p out
 	go run -C bench . -out $(abspath out/bench.json) $(BENCHFLAGS)
 
-bench-check: ## hold the service to its share of the floors (3 minutes)
+bench-check: ## hold the service to its share of the floors (3 minutes and more)
 	go -C bench vet ./...
 	go -C bench test ./...
 	go run -C bench . -check $(BENCHFLAGS)

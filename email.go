@@ -131,7 +131,7 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 		rq.mails.unqueue(m)
 	}
 	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
-	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email")}
+	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales())}
 }
 
 // link is {base}/callback/email?callbackUrl=…&token=…&email=….

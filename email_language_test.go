@@ -43,6 +43,10 @@ func TestMailLanguage(t *testing.T) {
 		}
 		if a := b.Post("/api/auth/signin/email", form...); !strings.Contains(a.Location(), "/verify-request") {
 			t.Fatalf("signin/email: %d %s", a.StatusCode, a.Location())
+		} else if len(form) == 4 {
+			if m := field.FindStringSubmatch(b.Get(a.Location()).Text); m == nil || m[1] != form[3] {
+				t.Errorf("%q: the form for another link asks for %q", tt.query, m)
+			}
 		}
 		m := w.Mail.Next(t)
 		if m.Subject != tt.subject || !strings.Contains(m.Text, tt.life) || !strings.Contains(m.HTML, tt.life) {

@@ -38,15 +38,12 @@ func errorPage(rq *request) outcome {
 	}
 	code = plainErrorCode(code)
 	id := rq.shownRequestID()
+	reason, provider := rq.shownHint()
 	if slices.Contains(onSignIn, code) {
-		to := weburl.WithQuery(rq.base+"/signin", "error", string(code), "request", id)
-		if h, provider := rq.shownHint(); h != "" {
-			to = weburl.WithQuery(to, "provider", provider, "reason", string(h))
-		}
-		return redirect{to: to}
+		return redirect{to: weburl.WithQuery(rq.base+"/signin", "error", string(code), "request", id, "provider", provider, "reason", string(reason))}
 	}
 	if rq.custom.Error != "" {
-		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id)}
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Error), "error", string(code), "request", id, "provider", provider, "reason", string(reason))}
 	}
 	return rq.errorView(rq.spelled(code), id)
 }
@@ -138,12 +135,12 @@ func verifyRequestPage(rq *request) outcome {
 		v.ResendAction = rq.base + "/signin/" + in.id
 		v.CSRFToken = rq.ensureCSRF()
 		v.Sent, v.Resent = last.Sent, len(list) > 1 && list[len(list)-2].Address == last.Address
-		v.NextURL = weburl.WithQuery(rq.base+"/verify-request", "provider", in.id, "type", "email", "opened", "true")
+		v.NextURL = weburl.WithQuery(rq.base+"/verify-request", "provider", in.id, "type", "email", "opened", "true", "ui_locales", rq.askedLocales())
 		if s == nil {
 			v.WaitSeconds = int(last.Expires - rq.now.Unix())
 		}
 	}
-	v.LinksPerHour = rq.linksPerHour
+	v.LinksPerHour, v.UILocales = rq.linksPerHour, rq.askedLocales()
 	return page{name: pages.VerifyRequest, view: v}
 }
 

@@ -331,6 +331,15 @@ func (rq *request) locales() (uiLocales, acceptLanguage string) {
 	return uiLocales, rq.r.Header.Get("Accept-Language")
 }
 
+// askedLocales is the ui_locales of a page, for its forms to repeat, up to a
+// length that names a dozen languages.
+func (rq *request) askedLocales() string {
+	if asked, _ := rq.locales(); len(asked) <= 100 {
+		return asked
+	}
+	return ""
+}
+
 // language is that of pages.
 func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
 

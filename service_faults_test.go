@@ -61,7 +61,7 @@ func TestHints(t *testing.T) {
 		a                *browser.Answer
 	}{
 		{"cancelled", "You did not finish signing in with ", "error=AccessDenied", cancelled, cancelled.Get(cancelled.Approve(w.OP, cancelled.Begin("op"), ""))},
-		{"finished before", "was open for too long, or was finished in another tab", "error=OAuthCallback", stale, stale.Get(back)},
+		{"finished before", "ended without effect.", "error=OAuthCallback", stale, stale.Get(back)},
 		{"another browser's", "was open for too long, or was finished in another tab", "error=OAuthCallback", cancelled, cancelled.Get(back)},
 	} {
 		if !strings.Contains(tt.a.Location(), tt.wire+"&request=") {
@@ -74,6 +74,23 @@ func TestHints(t *testing.T) {
 	for _, query := range []string{"", "&reason=cancelled", "&provider=op", "&reason=cancelled&provider=nosuch", "&reason=cancelled&reason=cancelled&provider=op", "&reason=gone&provider=op"} {
 		if p := w.Browser().Get("/api/auth/error?error=AccessDenied" + query); p.StatusCode != http.StatusForbidden || !strings.Contains(p.Text, "You do not have permission to sign in.") {
 			t.Errorf("%q: %d %s", query, p.StatusCode, p.Text)
+		}
+	}
+}
+
+// TestReasonOnOwnPages: pages of the application's own are told what is known.
+func TestReasonOnOwnPages(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) { c.Pages = authsvc.Pages{SignIn: "/welcome", Error: "/sorry"} })
+	for from, want := range map[string]string{
+		"error?error=AccessDenied&reason=cancelled&provider=op":           "/sorry?error=AccessDenied&provider=op&reason=cancelled",
+		"error?error=AccessDenied":                                        "/sorry?error=AccessDenied",
+		"error?error=AccessDenied&reason=gone&provider=op":                "/sorry?error=AccessDenied",
+		"signin?error=OAuthSignin&reason=unavailable&provider=op":         "&error=OAuthSignin&provider=op&reason=unavailable",
+		"signin?error=OAuthSignin&reason=unavailable&provider=%22%3Cnone": "&error=OAuthSignin",
+	} {
+		if a := w.Browser().Get("/api/auth/" + from); !strings.HasSuffix(a.Location(), want) {
+			t.Errorf("%s: %s", from, a.Location())
 		}
 	}
 }

@@ -19,10 +19,11 @@ func signInPage(rq *request) outcome {
 	if rq.query("again") == "true" {
 		again = "true"
 	}
+	reason, failed := rq.shownHint()
 	if rq.custom.SignIn != "" {
 		rq.keepCallbackURL()
-		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.SignIn),
-			"callbackUrl", rq.callbackURL(), "error", string(code), "request", rq.shownRequestID(), "again", again)}
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.SignIn), "callbackUrl", rq.callbackURL(), "error", string(code),
+			"provider", failed, "reason", string(reason), "request", rq.shownRequestID(), "again", again)}
 	}
 	if rq.query("csrf") == "true" {
 		code = csrfMismatch
@@ -32,8 +33,8 @@ func signInPage(rq *request) outcome {
 		RequestID: rq.shownRequestID(),
 		Email:     rq.query("email"),
 	}
-	if h, provider := rq.shownHint(); h != "" {
-		v.Reason, v.Provider = string(h), rq.providerName(provider)
+	if reason != "" {
+		v.Reason, v.Provider = string(reason), rq.providerName(failed)
 	}
 	if len(v.Email) > emailaddr.MaxLength {
 		v.Email = ""
@@ -47,9 +48,7 @@ func signInPage(rq *request) outcome {
 			v.Picture, pictures = shownPicture(s.Image)
 		}
 	}
-	if v.UILocales = rq.query("ui_locales"); len(v.UILocales) > 100 { // a hundred bytes name a dozen languages
-		v.UILocales = ""
-	}
+	v.UILocales = rq.askedLocales()
 	v.CSRFToken = rq.ensureCSRF()
 	v.CallbackURL = rq.callbackURL()
 	v.Home = rq.leadsTo(v.CallbackURL, "/signin")

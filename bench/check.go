@@ -15,7 +15,7 @@ const (
 	checkRounds = 3
 	checkLength = time.Second
 	checkMargin = 0.05
-	checkTime   = 150 * time.Second
+	checkTime   = 5 * time.Minute
 )
 
 // A promised part has what -check holds it to.

@@ -160,6 +160,11 @@ func badLines() []badLine {
 		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].type is credentials, which takes Go code to judge a password; embed the library and use authsvc.Credentials"}},
 		{"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}",
 			"- {id: acme2, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{`providers[7].id "acme" is given twice; give each provider an id of its own`}},
+		{"- {id: githb, client_id: a}", "- {id: github, client_id: a, client_secret: b}", []string{
+			`providers[8] "githb" is not a provider of this version; did you mean `,
+			"providers[8].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_GITHUB_SECRET)"}},
+		{"- {id: discord, client_id: \"…\", client_secret: b}", "- {id: discord, client_id: a, client_secret: b}", []string{
+			"providers[9].client_id is still the placeholder of the documentation; write your own value"}},
 	}
 }
 

@@ -42,6 +42,7 @@ func english() words {
 		"signin.againas":    "You are signed in as %s. What you want to do needs a fresh sign-in.",
 		"signin.add":        "Add to this account",
 		"signin.other":      "Use another account",
+		"signin.overtaken":  "The other sign-in with %s ended without effect.",
 		"signin.orother":    "or use another account",
 		"signin.none":       "There is no way to sign in yet. The people who run this site have to add one.",
 		"email":             "Email",

@@ -89,6 +89,9 @@ func gallery() []state {
 	down, stale := failed("OAuthSignin", github, emailForm()), failed("OAuthCallback", github, emailForm())
 	down.Reason, down.Provider, stale.Reason, stale.Provider = "unavailable", "GitHub", "stale", "GitHub"
 
+	overtaken := stale
+	overtaken.SignedIn, overtaken.CallbackURL = "ada@example.com", testOrigin
+
 	return []state{
 		{"signin", SignIn, signIn(SignInView{Providers: []Provider{github, google, emailForm()}})},
 		{"signin-8", SignIn, signIn(SignInView{Providers: eightProviders()})},
@@ -117,6 +120,7 @@ func gallery() []state {
 		{"error-cancelled", Error, cancelled},
 		{"signin-unavailable", SignIn, down},
 		{"signin-stale", SignIn, stale},
+		{"signin-overtaken", SignIn, overtaken},
 		{"error-limited", Error, slow},
 		{"verify", VerifyRequest, verify},
 		{"verify-resent", VerifyRequest, resent},

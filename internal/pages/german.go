@@ -40,6 +40,7 @@ func german() words {
 		"signin.againas":    "Sie sind als %s angemeldet. Für diesen Schritt ist eine neue Anmeldung nötig.",
 		"signin.add":        "Zum Konto hinzufügen",
 		"signin.other":      "Anderes Konto nutzen",
+		"signin.overtaken":  "Die andere Anmeldung mit %s blieb ohne Wirkung.",
 		"signin.orother":    "oder anderes Konto nutzen",
 		"signin.none":       "Es gibt noch keine Möglichkeit, sich anzumelden. Die Betreiber müssen erst eine einrichten.",
 		"email":             "E-Mail",

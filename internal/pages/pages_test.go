@@ -301,6 +301,23 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// Whoever is signed in already has nothing to start again.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	p := newTestPages(t, Theme{})
+	const calm = "The other sign-in with GitHub ended without effect."
+	for _, tt := range []struct {
+		signedIn, reason string
+		want             bool
+	}{{"ada@example.com", "stale", true}, {"", "stale", false}, {"ada@example.com", "unavailable", false}} {
+		body, err := p.Render(SignIn, "en", SignInView{SignedIn: tt.signedIn, Error: "OAuthCallback", Reason: tt.reason, Provider: "GitHub"})
+		text := string(body)
+		if err != nil || strings.Contains(text, calm) != tt.want || strings.Contains(text, `role="alert"`) == tt.want {
+			t.Errorf("%+v: %v %s", tt, err, text)
+		}
+	}
+}
+
 func TestSignedInOffersLinking(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})

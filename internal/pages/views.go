@@ -123,6 +123,10 @@ func (v SignInView) HasPassword() bool {
 // session, which is no error.
 func (v SignInView) Required() bool { return v.Error == "SessionRequired" }
 
+// Overtaken says whether an attempt is stale because another one, in another tab,
+// signed the person in, which is no reason for alarm.
+func (v SignInView) Overtaken() bool { return v.SignedIn != "" && v.Reason == "stale" }
+
 // FirstForm says whether p's button carries the id that NextAuth gives to the
 // e-mail button; ids are unique, so only the first does.
 func (v SignInView) FirstForm(p Provider) bool {
@@ -195,6 +199,7 @@ type VerifyRequestView struct {
 	Sent          int    // how many links this browser asked for
 	NextURL       string // goes on once the link was opened in this browser; empty: not waited for
 	WaitSeconds   int    // how long the page looks for that by itself; 0: it does not
+	UILocales     string // as in SignInView
 }
 
 // LimitReached says whether no more links go to the address for now.

@@ -118,6 +118,12 @@ func (v value) literal() bool {
 	return raw != "" && !(strings.HasPrefix(raw, "${") && strings.Index(raw, "}") == len(raw)-1)
 }
 
+// placeholder reports whether a value was copied from the documentation, where
+// everybody has to write their own.
+func (v value) placeholder() bool {
+	return v.text == "…" || v.text == "..." || slices.ContainsFunc(v.items, value.placeholder)
+}
+
 // assign gives a value to its field.
 func (l *loader) assign(f field, key string, v value) {
 	l.places[key] = v.place
@@ -126,6 +132,10 @@ func (l *loader) assign(f field, key string, v value) {
 	}
 	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.literal() {
 		l.holdsSecret = true
+	}
+	if v.placeholder() {
+		l.fail(v.place, key, "is still the placeholder of the documentation", "write your own value")
+		return
 	}
 	if problem := f.into.set(v); problem != "" && !l.unread[key] {
 		l.fail(v.place, key, problem, f.into.fix)

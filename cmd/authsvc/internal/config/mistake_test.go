@@ -189,6 +189,7 @@ func TestProviderMistakes(t *testing.T) {
 		"apple without":   {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
 		"credentials":     {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
 		"near provider":   {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is not a provider of this version; did you mean google?`}},
+		"placeholders":    {file: "providers: [{id: github, client_id: …, client_secret: \"...\"}]\nsecret: [\"…\"]\n", want: []string{"F:1: providers[0].client_id is still the placeholder of the documentation; write your own value", "F:1: providers[0].client_secret is still the placeholder", "F:2: secret is still the placeholder"}},
 		"foreign option":  {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
 		"option missing":  {file: "providers: [{id: bungie, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].api_key is missing; write the API key of the application at bungie.net (or set AUTHSVC_BUNGIE_API_KEY)"}},
 		"options missing": {file: "providers: [{id: netsuite, client_id: a, client_secret: b}]\n", want: []string{"F:1: providers[0].account_id is missing", "F:1: providers[0].userinfo is missing"}},

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"authsvc/internal/levenshtein"
+	"authsvc/provider"
+)
+
+// meant returns the kind that a misspelt one was surely meant for, if one is
+// nearer than all others, else "".
+func (l *loader) meant(kind string, known bool) string {
+	if known || slices.Contains(ownKinds(), kind) { // as nearly all are
+		return ""
+	}
+	if _, gone := provider.Discontinued(kind); gone {
+		return ""
+	}
+	nearest, best, single := "", len(kind), false
+	for _, k := range nearKinds(kind) {
+		if d := levenshtein.Distance(kind, k); d < best {
+			nearest, best, single = k, d, true
+		} else if d == best {
+			single = false
+		}
+	}
+	if !single || best == 0 || !isTypo(kind, nearest) {
+		return ""
+	}
+	return nearest
+}
+
+// nearKinds returns the kinds that look like one that there is not.
+func nearKinds(kind string) []string {
+	if _, known := provider.Lookup(kind); known {
+		return nil
+	}
+	near := provider.Nearest(kind)
+	if n := closest(kind, ownKinds()); n != "" {
+		near = append([]string{n}, near...)
+	}
+	return near
+}
+
+// ownKinds are the kinds that are not in the table of providers.
+func ownKinds() []string { return []string{"oidc", "oauth2", "oauth1", "email"} }
+
+// unknownKind records a kind that there is not.
+func (l *loader) unknownKind(key, kind string) {
+	place := cmp.Or(l.places[key+".type"], l.places[key+".id"], l.places[key])
+	if fate, gone := provider.Discontinued(kind); gone {
+		what, instead, _ := strings.Cut(fate, "; ")
+		l.fail(place, key, "names provider "+quote(kind)+", which was discontinued: "+what, instead)
+		return
+	}
+	fix := "`authsvc providers` lists all; with type: oidc or oauth2 any name goes"
+	if near := nearKinds(kind); len(near) > 0 {
+		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
+	}
+	l.note(place, key, quote(kind)+" is not a provider of this version", fix)
+}
