@@ -60,7 +60,7 @@ type auditKind struct {
 // auditKinds lists every event, in the order of docs/audit.md.
 var auditKinds = []auditKind{
 	{"sign_in.succeeded", AuditSuccess, "A session began. The reason says whether the user was created by it."},
-	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person or by the signIn callback."},
+	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or by the signIn callback."},
 	{"sign_in.failed", AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
 	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
 	{"csrf.refused", AuditRefused, "A POST had no CSRF token or not that of its cookie."},
@@ -69,7 +69,7 @@ var auditKinds = []auditKind{
 	{"request.failed", AuditFailed, "The request ended by a panic."},
 	{"session.ambiguous", AuditRefused, "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
 	{"email.requested", AuditSuccess, "A sign-in link was asked for and its mail was queued."},
-	{"email.refused", AuditRefused, "A link was asked for, and the signIn callback let no mail go out. The answer did not show that."},
+	{"email.refused", AuditRefused, "A link was asked for, and the conditions of sign-in or the signIn callback let no mail go out. The answer did not show that."},
 	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
 	{"email.delayed", AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
 	{"email.given_up", AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},

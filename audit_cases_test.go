@@ -154,6 +154,10 @@ var auditCases = map[string]auditCase{
 
 	"callback refuses": {tune: refusing(authsvc.SignInAttempt{}, "", authsvc.ErrAccessDenied), run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the signIn callback", Provider: "op"}}},
+	"no condition holds": {tune: notAllowed, run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the conditions of sign-in", Provider: "op"}}},
+	"no condition holds for a mail": {tune: notAllowed, run: asksLink,
+		want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Reason: "by the conditions of sign-in", Provider: "email"}}},
 	"callback leads elsewhere": {tune: refusing(authsvc.SignInAttempt{}, "/sorry", nil), run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Reason: "led elsewhere", Provider: "op"}}},
 	"callback refuses a mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied), run: asksLink,
@@ -324,4 +328,8 @@ var auditCases = map[string]auditCase{
 		b.Begin("op")
 		b.Post("/api/auth/_log", "message", "hello")
 	}},
+}
+
+func notAllowed(c *authsvc.Config) {
+	c.SignIn.Allow = []authsvc.Condition{{Users: []string{"nobody"}}}
 }

@@ -27,6 +27,8 @@ type Config struct {
 	Session SessionOptions
 	// Compat says whose cookies, tokens and answers to speak.
 	Compat Compat
+	// SignIn says who may sign in; everybody, by default.
+	SignIn SignInRules
 	// Callbacks may decide, Events may watch.
 	Callbacks Callbacks
 	Events    Events

@@ -76,7 +76,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.signInCallback(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew})
+	to, err := rq.maySignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew}, true) // by whoever redeems it
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)
@@ -88,7 +88,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
-		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: "by the signIn callback"}
+		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: refusedBy(err)}
 	}
 	return f.request(rq, address, known, withheld)
 }

@@ -144,12 +144,18 @@ func (l *login) lookup() (User, error) {
 	}
 }
 
-// callSignIn calls the SignIn callback and records its refusal.
+// proves reports whether the identity proves the address of the user: by a mailed
+// link, or by the word of a provider that counts.
+func (l *login) proves() bool {
+	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
+}
+
+// callSignIn asks the conditions and the SignIn callback, and records a refusal.
 func (l *login) callSignIn() outcome {
-	to, err := l.rq.signInCallback(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""})
+	to, err := l.rq.maySignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
+		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""}, l.proves())
 	if err != nil {
-		l.rq.audit("sign_in.refused", AccessDenied, "by the signIn callback")
+		l.rq.audit("sign_in.refused", AccessDenied, refusedBy(err))
 		return fail(AccessDenied, err)
 	}
 	if to != "" {
@@ -159,9 +165,13 @@ func (l *login) callSignIn() outcome {
 	return nil
 }
 
-// signInCallback calls the SignIn callback. It returns the redirect, checked, or
-// an error that refuses the sign-in.
-func (rq *request) signInCallback(a SignInAttempt) (to string, err error) {
+// maySignIn asks the conditions, then the SignIn callback. proved says that the
+// sign-in proves the user's address. It returns the callback's redirect, checked,
+// or an error that refuses the sign-in.
+func (rq *request) maySignIn(a SignInAttempt, proved bool) (to string, err error) {
+	if !rq.mayPass(a, proved) {
+		return "", errNotAllowed
+	}
 	if rq.callbacks.SignIn == nil {
 		return "", nil
 	}
@@ -175,6 +185,14 @@ func (rq *request) signInCallback(a SignInAttempt) (to string, err error) {
 		return "", errors.New("the signIn callback's redirect is not allowed")
 	}
 	return to, nil
+}
+
+// refusedBy says for the audit what refused a sign-in.
+func refusedBy(err error) string {
+	if errors.Is(err, errNotAllowed) {
+		return "by the conditions of sign-in"
+	}
+	return "by the signIn callback"
 }
 
 // issueSession stores the session, sets its cookie and ends the session that it

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"authsvc/internal/access"
 	"authsvc/internal/outbound"
 	"authsvc/internal/pages"
 )
@@ -69,6 +70,7 @@ type policy struct {
 	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
 	tenantIDs      bool                    // see dialect
 	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
+	mayPass        []access.Condition      // one has to hold; empty: all sign-ins may
 	keepFirstProof bool
 	showRefusal    bool
 }

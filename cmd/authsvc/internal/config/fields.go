@@ -37,7 +37,7 @@ func (s *Settings) fields() []field {
 		{key: "session.absolute_max_age", into: durationVar(&c.Session.AbsoluteMaxAge)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
-	}, s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
+	}, s.signInFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
@@ -49,6 +49,32 @@ func (s *Settings) fields() []field {
 		{key: "debug.listen", into: loopbackVar(&s.Debug)},
 		{key: "log.level", into: enumVar(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
+}
+
+func (s *Settings) signInFields() []field {
+	r := &s.Engine.SignIn
+	return []field{
+		{key: "sign_in.allow", name: "-", into: setter{kind: "list of mappings", fix: "write {domains: [example.com]}", set: func(v value) string {
+			r.Allow = nil
+			if v.shape != list {
+				return "is " + v.shape.name() + ", not a list"
+			}
+			return ""
+		}, element: func() []field {
+			r.Allow = append(r.Allow, authsvc.Condition{})
+			return conditionFields(&r.Allow[len(r.Allow)-1])
+		}}},
+	}
+}
+
+func conditionFields(c *authsvc.Condition) []field {
+	return []field{
+		{key: "emails", name: "-", into: stringListVar(&c.Emails)},
+		{key: "domains", name: "-", into: stringListVar(&c.Domains)},
+		{key: "users", name: "-", into: stringListVar(&c.Users)},
+		{key: "providers", name: "-", into: stringListVar(&c.Providers)},
+		{key: "networks", name: "-", into: networkListVar(&c.Networks)},
+	}
 }
 
 func (s *Settings) storageFields() []field {
@@ -139,6 +165,7 @@ func Keys() []Key {
 		}
 	}
 	add("", variablePrefix, (&Settings{}).fields())
+	add("sign_in.allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())

@@ -42,7 +42,7 @@ type Mistakes []Mistake
 
 // maxMistakes is how many are kept; a file of another kind would have
 // thousands.
-const maxMistakes = 50
+const maxMistakes = 100
 
 func (m Mistakes) Error() string {
 	lines := make([]string, len(m))
