@@ -33,8 +33,8 @@ func screenshots(t *testing.T) string {
 	return dir
 }
 
-// inspect judges the page in the tab, in light and dark and on narrow
-// screens, and takes its picture. own are the origins that it may load from.
+// inspect judges the page in the tab, in light and dark, on narrow screens, at
+// twice the size and from right to left, and takes its picture. own are the origins that it may load from.
 func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	t.Helper()
 	if left := chromium.Foreign(b.Loaded(), own...); len(left) > 0 {
@@ -53,11 +53,28 @@ func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	settle(b)
 	picture(t, b, dir, name+".390")
 	b.Size(320, 640)
-	if wide := chromium.Eval[float64](b, `document.documentElement.scrollWidth`); wide > 320 {
-		t.Errorf("%s: scrolls sideways at 320 px: %v px wide", name, wide)
-	}
+	fits(t, b, name, 320)
+	b.Size(1100, 860)
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = "200%"; void 0`))
+	settle(b)
+	fits(t, b, name+" at 200 %", 1100)
+	picture(t, b, dir, name+".200")
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = ""; document.documentElement.dir = "rtl"; void 0`))
+	b.Size(390, 844)
+	settle(b)
+	fits(t, b, name+" from right to left", 390)
+	picture(t, b, dir, name+".rtl")
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.removeAttribute("dir"); void 0`))
 	b.Size(1100, 860)
 	b.Trouble() // what axe causes is not the page's
+}
+
+// fits fails if the page scrolls sideways.
+func fits(t *testing.T, b *chromium.Tab, name string, width float64) {
+	t.Helper()
+	if wide := chromium.Eval[float64](b, `document.documentElement.scrollWidth`); wide > width {
+		t.Errorf("%s: scrolls sideways at %v px: %v px wide", name, width, wide)
+	}
 }
 
 // settle ends transitions, which would be measured half way.

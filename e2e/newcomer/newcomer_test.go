@@ -273,8 +273,8 @@ func (n *newcomer) path() string {
 	return "PATH=" + filepath.Join(n.home, "go", "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
-// runService takes the README's authsvc.yaml as it stands, does what the commands say,
-// and serves.
+// runService takes the README's authsvc.yaml as it stands, is told what is missing,
+// puts that in, and serves.
 func (n *newcomer) runService(commands []string) {
 	n.Helper()
 	dir := filepath.Join(n.home, "service")
@@ -286,6 +286,10 @@ func (n *newcomer) runService(commands []string) {
 	if err == nil || !bytes.Contains(out, []byte("AUTHSVC_SECRET")) {
 		n.Errorf("%s without a secret: %v\n%s", commands[0], err, out)
 	}
+	if named := bytes.Count(out, []byte("is still the placeholder of the documentation")); named != strings.Count(n.yaml, "…") {
+		n.Errorf("%s names %d placeholders\n%s", commands[0], named, out)
+	}
+	n.write(filepath.Join(dir, "authsvc.yaml"), strings.ReplaceAll(n.yaml, "…", "as-registered"))
 	secret := "AUTHSVC_SECRET=" + strings.TrimSpace(n.run(dir, "authsvc secret", n.path()))
 	out, err = n.command(dir, commands[0], n.path(), secret).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("https://app.example.com/api/auth/callback/github")) || !bytes.Contains(out, []byte("id.acme.example")) {
