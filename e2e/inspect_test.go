@@ -59,8 +59,10 @@ func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	settle(b)
 	fits(t, b, name+" at 200 %", 1100)
 	picture(t, b, dir, name+".200")
-	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = ""; document.documentElement.dir = "rtl"; void 0`))
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = ""; void 0`))
 	b.Size(390, 844)
+	settle(b)
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dir = "rtl"; void 0`))
 	settle(b)
 	fits(t, b, name+" from right to left", 390)
 	picture(t, b, dir, name+".rtl")
@@ -69,9 +71,16 @@ func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	b.Trouble() // what axe causes is not the page's
 }
 
-// fits fails if the page scrolls sideways.
+// fits fails if the page scrolls sideways, or something is beyond its edges.
 func fits(t *testing.T, b *chromium.Tab, name string, width float64) {
 	t.Helper()
+	outside := chromium.Eval[[]string](b, `Array.from(document.querySelectorAll("main *")).filter((e) => {
+		const r = e.getBoundingClientRect()
+		return r.width > 1 && (r.left < -0.5 || r.right > innerWidth + 0.5) && e.closest("pre, iframe, .vh") === null
+	}).map((e) => e.outerHTML.slice(0, 100))`)
+	if len(outside) > 0 {
+		t.Errorf("%s: beyond the edges: %q", name, outside)
+	}
 	if wide := chromium.Eval[float64](b, `document.documentElement.scrollWidth`); wide > width {
 		t.Errorf("%s: scrolls sideways at %v px: %v px wide", name, width, wide)
 	}
@@ -109,7 +118,8 @@ func accessible(t *testing.T, b *chromium.Tab, what string) {
 	}
 }
 
-// picture writes the whole page as a PNG file.
+// picture writes the whole page as a PNG file, or, from right to left, where that
+// shifts it, what the window shows.
 func picture(t *testing.T, b *chromium.Tab, dir, name string) {
 	t.Helper()
 	if dir == "" {
@@ -117,7 +127,11 @@ func picture(t *testing.T, b *chromium.Tab, dir, name string) {
 	}
 	ctx, cancel := b.Limit()
 	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	take := chromedp.FullScreenshot(100)
+	if strings.HasSuffix(name, ".rtl") {
+		take = chromedp.CaptureScreenshot()
+	}
+	png, err := chromedp.Run(ctx, take)
 	if err != nil {
 		t.Fatalf("picture %s: %v", name, err)
 	}
