@@ -141,6 +141,12 @@ type SessionOptions struct {
 	MaxAge         time.Duration // idle lifetime, default 720 h
 	UpdateAge      time.Duration // how often a live session is extended, default 24 h; negative: every time
 	AbsoluteMaxAge time.Duration // since authentication, default 2160 h
+	// Expose is what GET session shows under user beside name, email and image,
+	// where every script of the page can read it: the name there, and what it
+	// shows, "id", "email_verified" or "provider" (the id of the provider of the
+	// sign-in). What is unknown is null. A name has at most 64 letters, digits, -
+	// and _.
+	Expose map[string]string
 }
 
 // Pages are paths or URLs of pages of your own; empty means built in.

@@ -28,6 +28,9 @@ func (l *login) change() outcome {
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
+		if l.id.verified { // without storage nobody else remembers it
+			l.user.EmailVerified = l.rq.now
+		}
 		return nil
 	case l.id.proof && l.found:
 		return l.proveEmail()

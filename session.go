@@ -7,25 +7,37 @@ import (
 	"net/http"
 	"time"
 	"unicode/utf8"
+
+	"authsvc/internal/sessionshape"
 )
 
 // A Session says who is signed in. Its JSON form is the client-safe object of
 // GET session.
 type Session struct {
-	UserID   string
-	Name     string
-	Email    string
-	Image    string
-	Expires  time.Time // when it ends if nothing renews it
-	AuthTime time.Time // when the person proved who they are
-	Provider string    // by which provider; empty: unknown
+	UserID string
+	Name   string
+	Email  string
+	// EmailVerified: the address was proved, by a link or by a provider whose
+	// word counts. Without it the address is what somebody says about themselves;
+	// do not decide by it. With strategy jwt it is what was so at the sign-in;
+	// sessions that NextAuth.js began do not have it.
+	EmailVerified bool
+	Image         string
+	Expires       time.Time // when it ends if nothing renews it
+	AuthTime      time.Time // when the person proved who they are
+	Provider      string    // by which provider; empty: unknown
 	// Object is what the Session callback returned; nil means the default
-	// {user: {name, email, image}, expires}.
+	// {user: {name, email, image}, expires}, with what SessionOptions.Expose adds
+	// to user.
 	Object map[string]any
 
 	claims Claims // see Claims
 	token  []byte // JSON of the claims, while nobody asked for them
+	shape  *sessionshape.Shape
 }
+
+// emailProved reports whether a stored user has proved the address.
+func emailProved(u User) bool { return u.Email != "" && !u.EmailVerified.IsZero() }
 
 // Claims returns the claims of the session's token, with numbers as
 // [json.Number]: strategy jwt, else nil. Without a JWT callback they are decoded
@@ -61,6 +73,9 @@ func (s *Session) MarshalJSON() ([]byte, error) {
 	if s.Object != nil {
 		return json.Marshal(s.Object)
 	}
+	if s.shape != nil {
+		return appendSession(nil, s), nil
+	}
 	return json.Marshal(sessionObject{
 		User:    sessionUser{nullable(s.Name), nullable(s.Email), nullable(s.Image)},
 		Expires: s.Expires.UTC().Format(timeFormat),
@@ -82,7 +97,15 @@ func (s *Session) object() map[string]any {
 			user[name] = v
 		}
 	}
+	if s.shape != nil {
+		s.shape.Add(user, s.values())
+	}
 	return map[string]any{"user": user, "expires": s.Expires.UTC().Format(timeFormat)}
+}
+
+// values are what the shape may show.
+func (s *Session) values() *sessionshape.Values {
+	return &sessionshape.Values{ID: s.UserID, Provider: s.Provider, EmailVerified: s.EmailVerified, Text: appendString}
 }
 
 // sessions stores sessions: in the cookie itself or in the adapter. The strategy
@@ -243,6 +266,9 @@ func appendSession(b []byte, s *Session) []byte {
 	b = appendNullable(b, s.Email)
 	b = append(b, `,"image":`...)
 	b = appendNullable(b, s.Image)
+	if s.shape != nil {
+		b = s.shape.Append(b, s.values())
+	}
 	b = append(b, `},"expires":"`...)
 	b = s.Expires.UTC().AppendFormat(b, timeFormat)
 	return append(b, `"}`...)

@@ -24,6 +24,11 @@ type sessionClaims struct {
 	AuthTime float64 `json:"auth_time"`
 	Epoch    *int64  `json:"authsvc_epoch"` // of the user, when the session began here
 
+	// VerifiedEmail is the address that was proved when the session began. It is
+	// not a flag: whoever else changes the claim email would change what that
+	// says.
+	VerifiedEmail string `json:"authsvc_email_verified"`
+
 	// Of a session that another program began: its token may have claims of the
 	// application's own by the names of ours.
 	AdoptedSID  string  `json:"authsvc_sid"`
@@ -36,7 +41,7 @@ type sessionClaims struct {
 
 // engineClaims are the JSON names of sessionClaims.
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
-	"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
+	"authsvc_epoch", "authsvc_email_verified", "authsvc_sid", "authsvc_auth_time"}
 
 // errDuplicateClaim refuses claims that readers could take in two ways (RFC 7519
 // §4).
@@ -92,9 +97,9 @@ func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
-		c.SID, c.AuthTime, c.Provider, c.Epoch = c.AdoptedSID, c.AdoptedTime, "", nil
+		c.SID, c.AuthTime, c.Provider, c.Epoch, c.VerifiedEmail = c.AdoptedSID, c.AdoptedTime, "", nil, ""
 	case c.Epoch == nil && shared:
-		c.SID, c.AuthTime, c.Provider = "", 0, ""
+		c.SID, c.AuthTime, c.Provider, c.VerifiedEmail = "", 0, "", ""
 	}
 }
 
@@ -104,7 +109,7 @@ func (c *sessionClaims) dropForeignClaims(shared bool) {
 func dropForeign(claims map[string]json.RawMessage) {
 	texts, numbers := []string{"name", "email", "picture"}, []string{"authsvc_epoch"}
 	if !isNumber(claims["authsvc_epoch"]) {
-		texts = append(texts, "sid", "provider", "authsvc_sid")
+		texts = append(texts, "sid", "provider", "authsvc_sid", "authsvc_email_verified")
 		numbers = append(numbers, "auth_time", "authsvc_auth_time")
 	}
 	for _, name := range texts {
@@ -218,7 +223,7 @@ func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s
 
 // protectedNames returns the claims that a JWT callback cannot change.
 func (c *sessionClaims) protectedNames() []string {
-	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
+	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_sid", "authsvc_auth_time"}
 	if c.SID != "" && c.AdoptedSID == "" {
 		names = append(names, "sid", "auth_time", "provider")
 	}
@@ -372,6 +377,8 @@ func (c *sessionClaims) textField(name string) *string {
 		return &c.Provider
 	case "authsvc_sid":
 		return &c.AdoptedSID
+	case "authsvc_email_verified":
+		return &c.VerifiedEmail
 	}
 	return nil
 }

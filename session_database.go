@@ -90,7 +90,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
-	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
+	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
+		AuthTime: r.AuthTime, Provider: r.Provider, shape: d.svc.shape}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}

@@ -54,8 +54,12 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c = Claims{}
 	}
 	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, seal.Token(), b.user.Epoch
-	delete(c, "authsvc_sid")
-	delete(c, "authsvc_auth_time")
+	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_email_verified"} {
+		delete(c, name)
+	}
+	if emailProved(b.user) {
+		c["authsvc_email_verified"] = b.user.Email
+	}
 	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
 	return j.sealClaims(c, b.authTime, j.svc.now())
 }
@@ -118,7 +122,8 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	}
 	authTime := fromSeconds(c.AuthTime)
 	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
-		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain}
+		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
+	s.EmailVerified = c.VerifiedEmail != "" && c.VerifiedEmail == s.Email
 	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now)
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
@@ -153,6 +158,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		now, err := json.Marshal(claims)
 		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
+		s.EmailVerified = c.VerifiedEmail != "" && c.VerifiedEmail == s.Email
 	}
 	s.claims = claims
 	if how.trigger == "update" {
