@@ -60,6 +60,10 @@ type SessionRecord struct {
 	// Epoch is the User.Epoch that the sign-in read. CreateSession stores the
 	// session only while that is the user's; a store need not return it.
 	Epoch int64
+	// Claims is what SessionOptions.Claims kept at the sign-in: a JSON object, at
+	// most 4 KiB; nil: nothing. CreateSession and SignUp store it, nothing changes
+	// it.
+	Claims []byte
 }
 
 // A VerificationToken is an outstanding e-mail link. Token is a digest.

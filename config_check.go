@@ -157,7 +157,8 @@ func checkSession(b *builder, s *Service) {
 
 // checkShape compiles what sessions have besides name, address and picture.
 func checkShape(b *builder, s *Service) {
-	shape, mistakes := sessionshape.Compile(sessionshape.Options{Expose: b.config.Session.Expose})
+	o := b.config.Session
+	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, AnyClaim: b.config.Callbacks.Claims != nil})
 	for _, m := range mistakes {
 		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix)
 	}

@@ -3,9 +3,12 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/profilepath"
+	"authsvc/internal/sessionshape"
 	"authsvc/internal/weburl"
 )
 
@@ -30,6 +33,7 @@ type login struct {
 	found    bool // user is stored
 	start    sessionStart
 	record   *SessionRecord
+	claims   []byte // of the new session
 
 	linked, proved bool      // written by this try
 	voided         []Account // accounts that this try's first proof removed
@@ -51,7 +55,7 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -144,10 +148,15 @@ func (l *login) lookup() (User, error) {
 	}
 }
 
+// attempt is what callbacks are told about the sign-in.
+func (l *login) attempt() SignInAttempt {
+	return SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
+		IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""}
+}
+
 // callSignIn calls the SignIn callback and records its refusal.
 func (l *login) callSignIn() outcome {
-	to, err := l.rq.signInCallback(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""})
+	to, err := l.rq.signInCallback(l.attempt())
 	if err != nil {
 		l.rq.audit("sign_in.refused", AccessDenied, "by the signIn callback")
 		return fail(AccessDenied, err)
@@ -157,6 +166,33 @@ func (l *login) callSignIn() outcome {
 		return redirect{to: to}
 	}
 	return nil
+}
+
+// keepClaims finds what of the profile stays with the session.
+func (l *login) keepClaims() outcome {
+	claims := Claims(l.rq.shape.Claims(profilepath.Roots{Profile: l.id.profile, Token: l.id.tokenAnswer}))
+	claims, err := l.rq.claimsCallback(l.attempt(), claims)
+	if err != nil {
+		l.rq.audit("sign_in.refused", AccessDenied, "by the claims callback")
+		return fail(AccessDenied, err)
+	}
+	l.claims, err = sessionshape.Encode(claims)
+	switch {
+	case errors.Is(err, sessionshape.ErrTooLarge):
+		return fail(Callback, fixedReason(err.Error()))
+	case err != nil:
+		return fail(Callback, fmt.Errorf("the claims of the session cannot be written as JSON: %w", err))
+	}
+	l.start.claims = l.claims
+	return nil
+}
+
+func (rq *request) claimsCallback(a SignInAttempt, kept Claims) (claims Claims, err error) {
+	if rq.callbacks.Claims == nil {
+		return kept, nil
+	}
+	defer rq.recovered("claims callback", func() { claims, err = nil, ErrAccessDenied })
+	return rq.callbacks.Claims(rq.ctx, a, kept)
 }
 
 // signInCallback calls the SignIn callback. It returns the redirect, checked, or

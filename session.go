@@ -31,18 +31,24 @@ type Session struct {
 	// to user.
 	Object map[string]any
 
-	claims Claims // see Claims
-	token  []byte // JSON of the claims, while nobody asked for them
 	shape  *sessionshape.Shape
+	kept   string // claims of the session, as JSON
+	claims Claims // of the token
+	token  []byte // JSON of them, while nobody asked
 }
 
 // emailProved reports whether a stored user has proved the address.
 func emailProved(u User) bool { return u.Email != "" && !u.EmailVerified.IsZero() }
 
-// Claims returns the claims of the session's token, with numbers as
+// Claims returns what SessionOptions.Claims and the Claims callback kept at the
+// sign-in, nil if that is nothing. Whole numbers are int64, others float64. They
+// are decoded at every call.
+func (s *Session) Claims() Claims { return sessionshape.Decode(s.kept) }
+
+// Token returns the claims of the session's token, with numbers as
 // [json.Number]: strategy jwt, else nil. Without a JWT callback they are decoded
 // at every call.
-func (s *Session) Claims() Claims {
+func (s *Session) Token() Claims {
 	if s.claims != nil || s.token == nil {
 		return s.claims
 	}
@@ -105,7 +111,25 @@ func (s *Session) object() map[string]any {
 
 // values are what the shape may show.
 func (s *Session) values() *sessionshape.Values {
-	return &sessionshape.Values{ID: s.UserID, Provider: s.Provider, EmailVerified: s.EmailVerified, Text: appendString}
+	return &sessionshape.Values{ID: s.UserID, Provider: s.Provider, EmailVerified: s.EmailVerified, Claims: s.kept, Text: appendString}
+}
+
+// Decode returns what is known of a session as a T, usually a struct of the
+// application's with json tags. The object that it reads has id, name, email,
+// email_verified, image and provider, and the claims by their names, and what
+// SessionOptions.Expose shows by its name there. A name that could be two things
+// is neither, unless Expose has it. What a Session callback returned plays no
+// part. The error is that of package json.
+func Decode[T any](s *Session) (T, error) {
+	var v T
+	b := append([]byte(nil), `{"name":`...)
+	b = appendNullable(b, s.Name)
+	b = append(b, `,"email":`...)
+	b = appendNullable(b, s.Email)
+	b = append(b, `,"image":`...)
+	b = appendNullable(b, s.Image)
+	err := json.Unmarshal(append(s.shape.AppendAll(b, s.values()), '}'), &v)
+	return v, err
 }
 
 // sessions stores sessions: in the cookie itself or in the adapter. The strategy
@@ -139,6 +163,7 @@ type sessionStart struct {
 	provider string
 	authTime time.Time
 	token    string // database: the cookie's value
+	claims   []byte // that stay with the session, as JSON
 }
 
 // sessionCookie is a session cookie to send.
@@ -246,7 +271,7 @@ func (s *Service) askSession(ctx context.Context, v *Session, u User, how readOp
 		return nil
 	}
 	defer s.recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Claims(), Trigger: how.trigger, Data: how.data})
+	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Token(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}

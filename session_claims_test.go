@@ -40,7 +40,8 @@ func FuzzClaims(f *testing.F) {
 	for _, s := range []string{`{"sub":"7","SUB":"8"}`, `{"a":"\\"}`, `{`, `"`, `{"sub":"\`} {
 		f.Add([]byte(s))
 	}
-	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`} {
+	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`,
+		`{"authsvc_epoch":1,"authsvc_session":{"claims":{"a":[1,"\\u00e9"]}},"authsvc_email_verified":"a@b.c","email":"a@b.c"}`, `{"authsvc_session":"x"}`, `{"authsvc_session": { "a" : 1 } }`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, plain []byte) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"authsvc/internal/jsonscan"
 	"authsvc/internal/seal"
 	"authsvc/internal/uuid"
 )
@@ -54,11 +55,14 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c = Claims{}
 	}
 	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, seal.Token(), b.user.Epoch
-	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_email_verified"} {
+	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_email_verified", "authsvc_session"} {
 		delete(c, name)
 	}
 	if emailProved(b.user) {
 		c["authsvc_email_verified"] = b.user.Email
+	}
+	if b.claims != nil {
+		c["authsvc_session"] = map[string]any{"claims": json.RawMessage(b.claims)}
 	}
 	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
 	return j.sealClaims(c, b.authTime, j.svc.now())
@@ -124,6 +128,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
 	s.EmailVerified = c.VerifiedEmail != "" && c.VerifiedEmail == s.Email
+	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
 	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now)
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil

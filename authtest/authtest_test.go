@@ -25,7 +25,7 @@ func who(s *authsvc.Service) http.Handler {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintf(w, "%s <%s> %s", session.UserID, session.Email, session.Claims()["role"])
+		fmt.Fprintf(w, "%s <%s> %s", session.UserID, session.Email, session.Token()["role"])
 	}))
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -25,7 +26,7 @@ func (a *Store) checkSession(s authsvc.SessionRecord) error {
 }
 
 func (a *Store) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.Expires, s.AuthTime = stored(s.Expires), stored(s.AuthTime)
+	s.Expires, s.AuthTime, s.Claims = stored(s.Expires), stored(s.AuthTime), bytes.Clone(s.Claims)
 	a.sessions[s.SessionToken] = s
 	a.take(sessionKeys(s))
 	return s

@@ -4,7 +4,7 @@
 // Users, accounts, sessions and verification tokens are documents as that
 // adapter writes them. What only authsvc needs is in its own collections:
 //
-//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider
+//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider, claims
 //	authsvc_mail       _id, slot, payload, due, expires, attempts
 //	authsvc_once       _id: key, expires
 //	authsvc_revocation _id: key, user, seq, accounts, pending, cursor, not_before, expires

@@ -35,6 +35,7 @@ func (s *Settings) fields() []field {
 		{key: "session.max_age", into: durationVar(&c.Session.MaxAge)},
 		{key: "session.update_age", into: zeroableDurationVar(&c.Session.UpdateAge)},
 		{key: "session.absolute_max_age", into: durationVar(&c.Session.AbsoluteMaxAge)},
+		{key: "session.claims", into: stringMapVar(&c.Session.Claims)},
 		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},

@@ -34,8 +34,10 @@ var (
 // keyOf is the key of a field, such as session.max_age of Session.MaxAge and
 // providers[0].client_id of Providers[0].Client.ID.
 func keyOf(field string) string {
-	if name, ok := strings.CutPrefix(field, "Session.Expose."); ok { // a name of the operator's
-		return "session.expose." + name
+	for _, named := range []string{"Session.Expose", "Session.Claims"} { // by names of the operator's
+		if name, ok := strings.CutPrefix(field, named+"."); ok {
+			return keyOf(named) + "." + name
+		}
 	}
 	provider := ofProvider.FindString(field)
 	field = field[len(provider):]

@@ -127,6 +127,7 @@ func (l *loader) assign(f field, key string, v value) {
 	if f.into.reshape != nil {
 		v = f.into.reshape(v)
 	}
+	// Of mappings, where each name is.
 	for _, m := range v.members {
 		l.places[key+"."+m.key] = m.place
 	}
