@@ -150,8 +150,8 @@ type SessionOptions struct {
 	// Expose is what GET session shows under user beside name, email and image,
 	// where every script of the page can read it: the name there, and what it
 	// shows, "id", "email_verified", "provider" (the id of the provider of the
-	// sign-in), or "claims.NAME" or just NAME of Claims. What is unknown is null.
-	// Names are as in Claims.
+	// sign-in), "claims.NAME" or just NAME of Claims, "User.COLUMN" or just COLUMN
+	// of User.Extra. What is unknown is null. Names are as in Claims.
 	Expose map[string]string
 }
 

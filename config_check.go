@@ -158,11 +158,19 @@ func checkSession(b *builder, s *Service) {
 // checkShape compiles what sessions have besides name, address and picture.
 func checkShape(b *builder, s *Service) {
 	o := b.config.Session
-	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, AnyClaim: b.config.Callbacks.Claims != nil})
+	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.adapter), AnyClaim: b.config.Callbacks.Claims != nil})
 	for _, m := range mistakes {
 		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix)
 	}
 	s.shape = shape
+}
+
+// columnsOf names the columns that are in User.Extra.
+func columnsOf(a Adapter) []string {
+	if columns, ok := a.(UserColumns); ok {
+		return columns.UserColumns()
+	}
+	return nil
 }
 
 func checkOrigins(b *builder, s *Service) {

@@ -33,6 +33,8 @@ type Session struct {
 
 	shape  *sessionshape.Shape
 	kept   string // claims of the session, as JSON
+	extra  map[string]any
+	row    string // JSON of extra, in place of it
 	claims Claims // of the token
 	token  []byte // JSON of them, while nobody asked
 }
@@ -44,6 +46,18 @@ func emailProved(u User) bool { return u.Email != "" && !u.EmailVerified.IsZero(
 // sign-in, nil if that is nothing. Whole numbers are int64, others float64. They
 // are decoded at every call.
 func (s *Session) Claims() Claims { return sessionshape.Decode(s.kept) }
+
+// Extra returns the columns of [User].Extra, nil if the adapter reads none. With
+// strategy database they are what is in the store now, in the types of
+// User.Extra. With strategy jwt they are as old as the token: of the sign-in, of
+// the last update (POST session), or of when the token was last issued anew; they
+// are read from JSON, so times are text (RFC 3339) and bytes base64.
+func (s *Session) Extra() map[string]any {
+	if s.row != "" {
+		return sessionshape.Decode(s.row)
+	}
+	return s.extra
+}
 
 // Token returns the claims of the session's token, with numbers as
 // [json.Number]: strategy jwt, else nil. Without a JWT callback they are decoded
@@ -111,12 +125,13 @@ func (s *Session) object() map[string]any {
 
 // values are what the shape may show.
 func (s *Session) values() *sessionshape.Values {
-	return &sessionshape.Values{ID: s.UserID, Provider: s.Provider, EmailVerified: s.EmailVerified, Claims: s.kept, Text: appendString}
+	return &sessionshape.Values{ID: s.UserID, Provider: s.Provider, EmailVerified: s.EmailVerified, Claims: s.kept,
+		Columns: s.extra, Row: s.row, Text: appendString}
 }
 
 // Decode returns what is known of a session as a T, usually a struct of the
 // application's with json tags. The object that it reads has id, name, email,
-// email_verified, image and provider, and the claims by their names, and what
+// email_verified, image and provider, claims and columns by their names, and what
 // SessionOptions.Expose shows by its name there. A name that could be two things
 // is neither, unless Expose has it. What a Session callback returned plays no
 // part. The error is that of package json.

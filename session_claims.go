@@ -30,7 +30,8 @@ type sessionClaims struct {
 	// not a flag: whoever else changes the claim email would change what that
 	// says.
 	VerifiedEmail string `json:"authsvc_email_verified"`
-	// Kept has what stays with the session: {"claims":{…}}.
+	// Kept has what stays with the session, {"claims":{…},"columns":{…}}, under
+	// one name, so that nothing in it is taken for a claim of NextAuth.js.
 	Kept rawObject `json:"authsvc_session"`
 
 	// Of a session that another program began: its token may have claims of the

@@ -91,7 +91,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		r.Expires = stored
 	}
 	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
-		AuthTime: r.AuthTime, Provider: r.Provider, shape: d.svc.shape, kept: string(r.Claims)}
+		AuthTime: r.AuthTime, Provider: r.Provider, shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}

@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 )
@@ -276,5 +280,157 @@ func TestSessionCallbackSeesWhatIsShown(t *testing.T) {
 	b.SignIn(w.OP, "ada")
 	if s := b.Session(); s["seen"] != true || s["user"].(map[string]any)["by"] != "op" {
 		t.Errorf("%v", s)
+	}
+}
+
+// withColumns is a store whose users have a role, a plan and a day.
+func withColumns(t *testing.T) *memory.Store {
+	t.Helper()
+	s := memory.New("role", "plan", "since", "email_verified")
+	return s
+}
+
+func setExtra(t *testing.T, s *memory.Store, userID, role string) {
+	t.Helper()
+	extra := map[string]any{"role": role, "plan": nil, "since": time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), "email_verified": int64(1)}
+	if err := s.SetExtra(t.Context(), userID, extra); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUserColumns: columns of the application's are in the session, at once with
+// strategy database, and with jwt at the sign-in, at update() and when the token is
+// issued anew.
+func TestUserColumns(t *testing.T) {
+	t.Parallel()
+	everyMode(t, func(t *testing.T, mode authsvc.Compat, strategy authsvc.Strategy) {
+		store := withColumns(t)
+		w := arena.Start(t, func(c *authsvc.Config) {
+			c.Adapter, c.Compat, c.Session.Strategy = store, mode, strategy
+			c.Session.Expose = map[string]string{"role": "User.role", "since": "since", "plan": "plan", "flag": "User.email_verified"}
+		})
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		id := sessionOf(t, w, b).UserID
+		if got, want := userOf(t, b), `"flag":null,"plan":null,"role":null,"since":null`; got != want {
+			t.Errorf("at first: %s, want %s", got, want)
+		}
+		setExtra(t, store, id, "admin <1>")
+		role := func() any { return b.Session()["user"].(map[string]any)["role"] }
+		if got, want := role(), map[authsvc.Strategy]any{"database": "admin <1>", "jwt": nil}[strategy]; got != want {
+			t.Errorf("when it was set: %v, want %v", got, want)
+		}
+		b.Raw("/api/auth/session", "application/json", `{"csrfToken":"`+b.CSRF()+`","data":{"role":"forged"}}`)
+		if got, want := userOf(t, b), `"flag":1,"plan":null,"role":"admin \u003c1\u003e","since":"2030-01-01T00:00:00Z"`; got != want {
+			t.Errorf("after update(): %s, want %s", got, want)
+		}
+		s := sessionOf(t, w, b)
+		since := map[authsvc.Strategy]any{"database": time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), "jwt": "2030-01-01T00:00:00Z"}[strategy]
+		if diff := cmp.Diff(map[string]any{"role": "admin <1>", "plan": nil, "since": since, "email_verified": int64(1)}, s.Extra()); diff != "" {
+			t.Errorf("extra (-want +got):\n%s", diff)
+		}
+		got, err := authsvc.Decode[struct {
+			Role, Plan string
+			Since      time.Time
+			Verified   bool `json:"email_verified"`
+		}](s)
+		if err != nil || got.Role != "admin <1>" || !got.Since.Equal(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)) || !got.Verified {
+			t.Errorf("decoded %+v, %v", got, err)
+		}
+	})
+}
+
+// TestUserColumnsOfAReissuedToken: a token that is issued anew has the columns of
+// that moment; while the store does not answer, the session goes on with the old
+// ones, but update() fails.
+func TestUserColumnsOfAReissuedToken(t *testing.T) {
+	t.Parallel()
+	store := withColumns(t)
+	broken := &brokenUsers{Store: store}
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy, c.Session.UpdateAge = broken, "jwt", -1
+		c.Session.Expose = map[string]string{"role": "role"}
+	})
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	id := sessionOf(t, w, b).UserID
+	setExtra(t, store, id, "one")
+	b.Session() // reads it into the next token
+	for _, c := range []struct {
+		role string
+		down bool
+		want string
+	}{{"one", false, "one"}, {"two", true, "one"}, {"two", false, "two"}} {
+		setExtra(t, store, id, c.role)
+		broken.down.Store(c.down)
+		if got := userOf(t, b); got != `"role":"`+c.want+`"` {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+	token := b.CSRF()
+	broken.down.Store(true)
+	if a := b.Raw("/api/auth/session", "application/json", `{"csrfToken":"`+token+`"}`); a.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("update() without a store: %s", a.Status)
+	}
+	broken.down.Store(false)
+	if got := userOf(t, b); got != `"role":"two"` {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// brokenUsers is a store that at times finds no users.
+type brokenUsers struct {
+	*memory.Store
+	down atomic.Bool
+}
+
+func (s *brokenUsers) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	if s.down.Load() {
+		return authsvc.User{}, errors.New("down")
+	}
+	return s.Store.GetUser(ctx, id)
+}
+
+// TestColumnsOfNobody: a person who is not stored has none.
+func TestColumnsOfNobody(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy = withColumns(t), "jwt"
+		c.Session.Expose = map[string]string{"role": "role"}
+		c.Providers = []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) {
+			return authsvc.User{ID: "nobody", Name: "Nobody"}, nil
+		}}}
+	})
+	b := w.Browser()
+	b.Login("nobody")
+	if got := userOf(t, b); got != `"role":null` {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestExposeOfTwoMeanings: a name that is a claim and a column has to say which.
+func TestExposeOfTwoMeanings(t *testing.T) {
+	t.Parallel()
+	c := authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New("role", "id"),
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: authorizeAda}}}
+	c.Session.Claims = map[string]string{"role": "role", "bad path": "x", "worse": "a[", "__a": "a"}
+	c.Session.Expose = map[string]string{"role": "role", "a": "User.none", "b": "claims.none", "id": "User.id", "c": "claims.role", "d": "User.role"}
+	var got []string
+	for _, e := range authsvc.ConfigErrors(c.Check()) {
+		got = append(got, e.Field+" "+e.Problem+"; "+e.Fix)
+	}
+	want := []string{"Session.Claims.__a is not a usable name", "Session.Claims.bad path is not a usable name", "Session.Claims.worse ",
+		`Session.Expose.a names the column "none", which is not read; add it to UserColumns`,
+		`Session.Expose.b names the claim "none", which is not kept; add it to Session.Claims`,
+		`Session.Expose.role could be the claim or the column "role"; write claims.role or User.role`}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	delete(c.Session.Expose, "a")
+	delete(c.Session.Expose, "b")
+	delete(c.Session.Expose, "role")
+	c.Session.Claims = map[string]string{"role": "role"}
+	if err := c.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -59,7 +59,7 @@ func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc
 		if !ok {
 			return authsvc.ErrNotFound
 		}
-		s, u = found, a.users[found.UserID]
+		s, u = found, a.withExtra(a.users[found.UserID])
 		return nil
 	})
 	return s, u, err

@@ -1,9 +1,9 @@
 package sessionshape
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"authsvc/internal/profilepath"
 )
@@ -67,20 +67,25 @@ func Encode(claims map[string]any) ([]byte, error) {
 	return raw, nil
 }
 
-// Decode returns an object with whole numbers as int64, if they are in its range,
-// and others as float64. It returns nil for anything else.
+// Decode returns an object as DecodeValue does, nil for anything else.
 func Decode(object string) map[string]any {
-	if object == "" {
+	v, _ := DecodeValue(object).(map[string]any)
+	return v
+}
+
+// DecodeValue returns a JSON value with whole numbers as int64, if they are in its
+// range, and others as float64. It returns nil for what is none.
+func DecodeValue(text string) any {
+	if text == "" {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(object)))
+	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	var v map[string]any
+	var v any
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	plain(v)
-	return v
+	return plain(v)
 }
 
 // plain replaces the numbers in a value.

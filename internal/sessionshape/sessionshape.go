@@ -34,11 +34,10 @@ type Field struct {
 
 // A Shape is compiled once and then only read. Nil shows and keeps nothing.
 type Shape struct {
-	claims []claim
-	shown  []Field // sorted by name
-	whole  []Field // what Document has
-	// Columns: the user's row has some.
-	Columns bool
+	claims  []claim
+	shown   []Field // sorted by name
+	whole   []Field // what Document has
+	columns bool
 }
 
 // Options are what a Shape is compiled from.
@@ -68,7 +67,7 @@ func Compile(o Options) (*Shape, []Mistake) {
 		return nil, nil
 	}
 	c := compiler{Options: o}
-	s := &Shape{Columns: len(o.Columns) > 0}
+	s := &Shape{columns: len(o.Columns) > 0}
 	for _, name := range slices.Sorted(maps.Keys(o.Claims)) {
 		s.claims = append(s.claims, c.claim(name, o.Claims[name])...)
 	}
@@ -189,6 +188,9 @@ func (c *compiler) document(s *Shape) []Field {
 func newField(name string, s Source, of string) Field {
 	return Field{Name: name, Source: s, Of: of, prefix: `,"` + name + `":`}
 }
+
+// ReadsColumns reports whether the user's row has columns besides.
+func (s *Shape) ReadsColumns() bool { return s != nil && s.columns }
 
 // Shown lists what GET session shows, by name.
 func (s *Shape) Shown() []Field {

@@ -56,9 +56,9 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	var s authsvc.SessionRecord
 	var u authsvc.User
 	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
-		return r.row(ctx, a.getSession, digest, token).Scan(
+		return r.row(ctx, a.getSession, digest, token).Scan(a.addExtra([]any{
 			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider}, blob{&s.Claims},
-			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image})
+			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, &u)...)
 	})
 	if err != nil {
 		return authsvc.SessionRecord{}, authsvc.User{}, err

@@ -61,6 +61,7 @@ func (s *Settings) storageFields() []field {
 		{key: "storage.naming", into: enumVar(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
 		{key: "storage.tables", into: stringMapVar(&s.Storage.Naming.Tables)},
 		{key: "storage.columns", into: stringMapVar(&s.Storage.Naming.Columns)},
+		{key: "storage.user_columns", into: stringListVar(&s.Storage.Naming.UserColumns)},
 		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(value string) string {
 			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[value]
 		})},
