@@ -93,6 +93,9 @@ func (a *Adapter) UserColumns() (names []string) {
 	return names
 }
 
+// UserColumnKinds are the columns with how they are read.
+func (a *Adapter) UserColumnKinds() []UserColumn { return slices.Clone(a.traits.UserColumns) }
+
 // addExtra appends where the columns of the application's go.
 func (a *Adapter) addExtra(to []any, u *authsvc.User) []any {
 	columns := a.traits.UserColumns
