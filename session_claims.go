@@ -250,6 +250,9 @@ func (c *sessionClaims) protectedNames() []string {
 	return names
 }
 
+// proved reports whether an address is the one that was proved.
+func (c *sessionClaims) proved(email string) bool { return email != "" && c.VerifiedEmail == email }
+
 // sid names the session. NextAuth.js gives each of its tokens a jti.
 func (c *sessionClaims) sid() string {
 	if c.SID != "" {

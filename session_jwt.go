@@ -155,7 +155,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	authTime := fromSeconds(c.AuthTime)
 	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
-	s.EmailVerified = c.VerifiedEmail != "" && c.VerifiedEmail == s.Email
+	s.EmailVerified = c.proved(s.Email)
 	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
 	s.row, _ = jsonscan.Member(string(c.Kept), "columns")
 	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.svc.shape.ReadsColumns()
@@ -192,7 +192,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		now, err := json.Marshal(claims)
 		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
-		s.EmailVerified = c.VerifiedEmail != "" && c.VerifiedEmail == s.Email
+		s.EmailVerified = c.proved(s.Email)
 	}
 	s.claims = claims
 	if how.trigger == "update" {

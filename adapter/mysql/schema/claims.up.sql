@@ -1,1 +1,1 @@
-ALTER TABLE authsvc_session ADD COLUMN claims TEXT CHARACTER SET utf8mb4 NULL;
+ALTER TABLE authsvc_session ADD COLUMN claims TEXT;
