@@ -16,6 +16,11 @@ type User struct {
 	// Epoch is the Seq of the latest Revocation about the user, 0 without one.
 	// What grants access is stored only while it is unchanged; see Adapter.
 	Epoch int64
+	// Extra are further columns of the application's own table, which the adapter
+	// was told to read (see UserColumns): by their names, and as they are there:
+	// string, bool, int64, float64, time.Time, []byte, what is in JSON decoded,
+	// exact numbers as text, and nil. The engine never writes them.
+	Extra map[string]any
 	// SessionEpoch is the Seq of the Revocation whose Key is "user:" and the
 	// ID, which is of all sessions of the user, 0 without one: sessions that
 	// began at an earlier epoch have ended.
@@ -60,6 +65,10 @@ type SessionRecord struct {
 	// Epoch is the User.Epoch that the sign-in read. CreateSession stores the
 	// session only while that is the user's; a store need not return it.
 	Epoch int64
+	// Claims is what SessionOptions.Claims kept at the sign-in: a JSON object, at
+	// most 4 KiB; nil: nothing. CreateSession and SignUp store it, nothing changes
+	// it.
+	Claims []byte
 }
 
 // A VerificationToken is an outstanding e-mail link. Token is a digest.
@@ -312,6 +321,12 @@ type Meta interface {
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
+}
+
+// UserColumns is an Adapter that reads User.Extra.
+type UserColumns interface {
+	// UserColumns names the columns, all of which are in every Extra.
+	UserColumns() []string
 }
 
 // A Clock is an Adapter that has a clock of its own, which all replicas then go

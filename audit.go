@@ -60,7 +60,7 @@ type auditKind struct {
 // auditKinds lists every event, in the order of docs/audit.md.
 var auditKinds = []auditKind{
 	{"sign_in.succeeded", AuditSuccess, "A session began. The reason says whether the user was created by it."},
-	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or by the signIn callback."},
+	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in, by the signIn callback or the claims callback, or more claims than stay with a session."},
 	{"sign_in.failed", AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
 	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
 	{"csrf.refused", AuditRefused, "A POST had no CSRF token or not that of its cookie."},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"authsvc"
@@ -158,6 +159,16 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the conditions of sign-in", Provider: "op"}}},
 	"no condition holds for a mail": {tune: notAllowed, run: asksLink,
 		want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Reason: "by the conditions of sign-in", Provider: "email"}}},
+	"claims callback refuses": {tune: func(c *authsvc.Config) {
+		c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
+			return nil, authsvc.ErrAccessDenied
+		}
+	}, run: viaOp, want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the claims callback", Provider: "op"}}},
+	"too many claims": {tune: func(c *authsvc.Config) {
+		c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
+			return authsvc.Claims{"a": strings.Repeat("a", 4<<10)}, nil
+		}
+	}, run: viaOp, want: []brief{{Name: "sign_in.refused", Code: authsvc.Callback, Reason: "larger than 4 KiB", Provider: "op"}}},
 	"callback leads elsewhere": {tune: refusing(authsvc.SignInAttempt{}, "/sorry", nil), run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Reason: "led elsewhere", Provider: "op"}}},
 	"callback refuses a mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied), run: asksLink,

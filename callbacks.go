@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Claims are the contents of a session token (strategy "jwt"). Numbers are
-// float64 or json.Number.
+// Claims are the contents of a session token (strategy "jwt"), or what stays with
+// a session of a provider's profile. In a token numbers are float64 or
+// json.Number.
 type Claims map[string]any
 
 // Profile is what a provider said about a person, undecoded by the engine.
@@ -25,6 +26,12 @@ type Callbacks struct {
 	// callbackUrl, else AccessDenied.
 	SignIn func(ctx context.Context, a SignInAttempt) (redirect string, err error)
 
+	// Claims returns the claims that stay with the session (Session.Claims), once,
+	// at the sign-in, after SignIn. kept are those that SessionOptions.Claims
+	// names, nil if there are none; it may change and return them. As JSON they
+	// take at most 4 KiB. An error refuses with AccessDenied.
+	Claims func(ctx context.Context, a SignInAttempt, kept Claims) (Claims, error)
+
 	// Redirect decides where a callbackUrl may lead. url is what was asked for
 	// (unchecked), baseURL the origin of the service. Only this callback may
 	// leave the allowed origins. The default permits paths, the own origin,
@@ -34,7 +41,8 @@ type Callbacks struct {
 	// JWT is called when a session token is made (Trigger "signIn" or
 	// "signUp"), updated ("update") or read (""), and returns the claims to
 	// keep. It is not called with the database strategy. The claims sub, sid,
-	// auth_time, provider, iat, exp and jti belong to the engine.
+	// auth_time, provider, iat, exp, jti and those that begin with authsvc_ belong
+	// to the engine.
 	JWT func(ctx context.Context, p JWTParams) (Claims, error)
 
 	// Session returns the object that GET session answers. p.Session holds
@@ -71,7 +79,7 @@ type JWTParams struct {
 type SessionParams struct {
 	Session map[string]any
 	User    User   // the stored user (database), or what the claims say
-	Claims  Claims // nil with the database strategy
+	Claims  Claims // of the token; nil with the database strategy
 	Trigger string // "update" or ""
 	Data    any    // with update: what the client sent, untrusted
 }

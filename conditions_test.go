@@ -72,6 +72,40 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestConditionsOnClaims: groups and other claims count as the provider's profile
+// has them, and a link has none.
+func TestConditionsOnClaims(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		profile any // its groups
+		c       authsvc.Condition
+		in      bool
+	}{
+		"in a group":       {[]any{"dev", "ops"}, authsvc.Condition{Groups: []string{"ops"}}, true},
+		"one as text":      {"ops", authsvc.Condition{Groups: []string{"ops"}}, true},
+		"in another":       {[]any{"dev"}, authsvc.Condition{Groups: []string{"ops"}}, false},
+		"in none":          {nil, authsvc.Condition{Groups: []string{"ops"}}, false},
+		"a number":         {7, authsvc.Condition{Claims: map[string][]string{"groups": {"7"}}}, true},
+		"another number":   {70, authsvc.Condition{Claims: map[string][]string{"groups": {"7"}}}, false},
+		"and another name": {[]any{"ops"}, authsvc.Condition{Groups: []string{"ops"}, Claims: map[string][]string{"plan": {"pro"}}}, false},
+	} {
+		w := arena.Start(t, func(c *authsvc.Config) {
+			c.Session.Claims = map[string]string{"groups": "groups", "plan": "plan"}
+			c.SignIn.Allow = []authsvc.Condition{tt.c}
+		})
+		add := func(c map[string]any) { c["groups"] = tt.profile }
+		w.OP.SetFault(idp.Fault{IDToken: add, UserInfo: add})
+		if a := w.Browser().SignIn(w.OP, "ada"); (a.Location() == arena.Origin) != tt.in {
+			t.Errorf("%s: %s", name, a.Location())
+		}
+		b := w.Browser()
+		b.Post("/api/auth/signin/email", "email", "ada@example.com")
+		if err := w.Close(t.Context()); err != nil || w.Mail.Count() != 0 {
+			t.Errorf("%s: %d links without claims, %v", name, w.Mail.Count(), err)
+		}
+	}
+}
+
 // TestConditionsAtRedemption: a link that was mailed before does not pass
 // conditions that were added since.
 func TestConditionsAtRedemption(t *testing.T) {
@@ -123,7 +157,7 @@ func TestConditionMistakes(t *testing.T) {
 	t.Parallel()
 	err := authsvc.Config{
 		URL: "https://app.test", Secrets: []string{strings.Repeat("0123456789abcdef", 3)}, Providers: []authsvc.Provider{&authsvc.Email{ID: "email"}},
-		SignIn: authsvc.SignInRules{Allow: []authsvc.Condition{{}, {Emails: []string{"*@example.com"}}, {Domains: []string{"*.example.com"}, Providers: []string{"email", "emial", ""}}}},
+		SignIn: authsvc.SignInRules{Allow: []authsvc.Condition{{}, {Emails: []string{"*@example.com"}}, {Domains: []string{"*.example.com"}, Providers: []string{"email", "emial", ""}}, {Groups: []string{"ops"}}}},
 	}.Check()
 	var got []string
 	for _, e := range authsvc.ConfigErrors(err) {
@@ -131,7 +165,7 @@ func TestConditionMistakes(t *testing.T) {
 			got = append(got, e.Field)
 		}
 	}
-	if want := "SignIn.Allow[0] SignIn.Allow[1].Emails[0] SignIn.Allow[2].Domains[0] SignIn.Allow[2].Providers[2] SignIn.Allow[2].Providers[1]"; strings.Join(got, " ") != want {
+	if want := "SignIn.Allow[0] SignIn.Allow[1].Emails[0] SignIn.Allow[2].Domains[0] SignIn.Allow[2].Providers[2] SignIn.Allow[2].Providers[1] SignIn.Allow[3]"; strings.Join(got, " ") != want {
 		t.Errorf("%v: %v", got, err)
 	}
 }

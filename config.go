@@ -143,6 +143,18 @@ type SessionOptions struct {
 	MaxAge         time.Duration // idle lifetime, default 720 h
 	UpdateAge      time.Duration // how often a live session is extended, default 24 h; negative: every time
 	AbsoluteMaxAge time.Duration // since authentication, default 2160 h
+	// Claims are what of a provider's profile stays with the session: the name of
+	// the claim, and where it is, written as in Fields. Lists and objects stay
+	// what they are, and what is not there is left out. They are read once, at the
+	// sign-in, take at most 4 KiB as JSON, or the sign-in is refused, and change
+	// at the next sign-in only. A name has at most 64 letters, digits, - and _.
+	Claims map[string]string
+	// Expose is what GET session shows under user beside name, email and image,
+	// where every script of the page can read it: the name there, and what it
+	// shows, "id", "email_verified", "provider" (the id of the provider of the
+	// sign-in), "claims.NAME" or just NAME of Claims, "User.COLUMN" or just COLUMN
+	// of User.Extra. What is unknown is null. Names are as in Claims.
+	Expose map[string]string
 }
 
 // Pages are paths or URLs of pages of your own; empty means built in.

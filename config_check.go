@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/sessionshape"
 	"authsvc/internal/weburl"
 )
 
@@ -31,7 +32,7 @@ func compile(c *Config) (*Service, *builder) {
 		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
 	} {
 		check(b, s)
 	}
@@ -153,6 +154,24 @@ func checkSession(b *builder, s *Service) {
 	default:
 		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", printable(string(strategy), 30)), "use database or jwt")
 	}
+}
+
+// checkShape compiles what sessions have besides name, address and picture.
+func checkShape(b *builder, s *Service) {
+	o := b.config.Session
+	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.adapter), AnyClaim: b.config.Callbacks.Claims != nil})
+	for _, m := range mistakes {
+		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix)
+	}
+	s.shape = shape
+}
+
+// columnsOf names the columns that are in User.Extra.
+func columnsOf(a Adapter) []string {
+	if columns, ok := a.(UserColumns); ok {
+		return columns.UserColumns()
+	}
+	return nil
 }
 
 func checkOrigins(b *builder, s *Service) {

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/pages"
@@ -76,7 +77,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.maySignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew}, true) // by whoever redeems it
+	to, err := rq.maySignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew}, access.Subject{Proved: true}) // by whoever redeems it
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)

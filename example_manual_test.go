@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"time"
 
 	"authsvc"
@@ -85,7 +86,7 @@ func ExampleCallbacks_claims() {
 }
 
 // A handler that is for some of those who are signed in.
-func ExampleSession_Claims() {
+func ExampleSession_Token() {
 	auth, err := authsvc.New(exampleConfig())
 	if err != nil {
 		log.Fatal(err)
@@ -97,7 +98,7 @@ func ExampleSession_Claims() {
 	admins := func(next http.Handler) http.Handler {
 		return auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			session, err := auth.Session(r)
-			if err != nil || session.Claims()["role"] != "admin" {
+			if err != nil || session.Token()["role"] != "admin" {
 				http.Error(w, "not for you", http.StatusForbidden)
 				return
 			}
@@ -109,6 +110,42 @@ func ExampleSession_Claims() {
 
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080/reports", nil))
+	fmt.Println(w.Code)
+	// Output: 401
+}
+
+// A handler that goes by what the provider says, with either strategy.
+func ExampleDecode() {
+	auth, err := authsvc.New(exampleConfig())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(context.Background())
+
+	// docs: decode
+	type member struct {
+		ID            string
+		Email         string
+		EmailVerified bool `json:"email_verified"`
+		Groups        []string
+	}
+	reports := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		session, err := auth.Session(r)
+		if err != nil || session == nil {
+			http.Error(w, "sign in first", http.StatusUnauthorized)
+			return
+		}
+		me, err := authsvc.Decode[member](session)
+		if err != nil || !slices.Contains(me.Groups, "finance") {
+			http.Error(w, "not for you", http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, "the reports, ", me.ID)
+	})
+	// docs
+
+	w := httptest.NewRecorder()
+	reports.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080/reports", nil))
 	fmt.Println(w.Code)
 	// Output: 401
 }

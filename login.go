@@ -3,9 +3,13 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"authsvc/internal/access"
 	"authsvc/internal/pages"
+	"authsvc/internal/profilepath"
+	"authsvc/internal/sessionshape"
 	"authsvc/internal/weburl"
 )
 
@@ -30,6 +34,7 @@ type login struct {
 	found    bool // user is stored
 	start    sessionStart
 	record   *SessionRecord
+	claims   []byte // of the new session
 
 	linked, proved bool      // written by this try
 	voided         []Account // accounts that this try's first proof removed
@@ -51,7 +56,7 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -150,10 +155,20 @@ func (l *login) proves() bool {
 	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
 }
 
+// attempt is what callbacks are told about the sign-in.
+func (l *login) attempt() SignInAttempt {
+	return SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
+		IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""}
+}
+
+// profileClaims are what SessionOptions.Claims names of the profile.
+func (l *login) profileClaims() map[string]any {
+	return l.rq.shape.Claims(profilepath.Roots{Profile: l.id.profile, Token: l.id.tokenAnswer})
+}
+
 // callSignIn asks the conditions and the SignIn callback, and records a refusal.
 func (l *login) callSignIn() outcome {
-	to, err := l.rq.maySignIn(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile,
-		Credentials: l.id.credentials, IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""}, l.proves())
+	to, err := l.rq.maySignIn(l.attempt(), access.Subject{Proved: l.proves(), Claims: l.profileClaims()})
 	if err != nil {
 		l.rq.audit("sign_in.refused", AccessDenied, refusedBy(err))
 		return fail(AccessDenied, err)
@@ -165,11 +180,37 @@ func (l *login) callSignIn() outcome {
 	return nil
 }
 
-// maySignIn asks the conditions, then the SignIn callback. proved says that the
-// sign-in proves the user's address. It returns the callback's redirect, checked,
-// or an error that refuses the sign-in.
-func (rq *request) maySignIn(a SignInAttempt, proved bool) (to string, err error) {
-	if !rq.mayPass(a, proved) {
+// keepClaims finds what of the profile stays with the session.
+func (l *login) keepClaims() outcome {
+	claims, err := l.rq.claimsCallback(l.attempt(), l.profileClaims())
+	if err != nil {
+		l.rq.audit("sign_in.refused", AccessDenied, "by the claims callback")
+		return fail(AccessDenied, err)
+	}
+	l.claims, err = sessionshape.Encode(claims)
+	switch {
+	case errors.Is(err, sessionshape.ErrTooLarge):
+		return fail(Callback, fixedReason(err.Error()))
+	case err != nil:
+		return fail(Callback, fmt.Errorf("the claims of the session cannot be written as JSON: %w", err))
+	}
+	l.start.claims = l.claims
+	return nil
+}
+
+func (rq *request) claimsCallback(a SignInAttempt, kept Claims) (claims Claims, err error) {
+	if rq.callbacks.Claims == nil {
+		return kept, nil
+	}
+	defer rq.recovered("claims callback", func() { claims, err = nil, ErrAccessDenied })
+	return rq.callbacks.Claims(rq.ctx, a, kept)
+}
+
+// maySignIn asks the conditions, then the SignIn callback. who has what the sign-in
+// proves. It returns the callback's redirect, checked, or an error that refuses
+// the sign-in.
+func (rq *request) maySignIn(a SignInAttempt, who access.Subject) (to string, err error) {
+	if !rq.mayPass(a, who) {
 		return "", errNotAllowed
 	}
 	if rq.callbacks.SignIn == nil {

@@ -20,7 +20,7 @@ func (l *login) linkOrCreate() outcome {
 
 // change is linkOrCreate without the report.
 func (l *login) change() outcome {
-	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token()}
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token(), claims: l.claims}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
@@ -28,6 +28,9 @@ func (l *login) change() outcome {
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
+		if l.id.verified { // without storage nobody else remembers it
+			l.user.EmailVerified = l.rq.now
+		}
 		return nil
 	case l.id.proof && l.found:
 		return l.proveEmail()
@@ -108,8 +111,10 @@ func (l *login) linkOrSignUp() outcome {
 		return storeFailed(Callback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
-		if out := l.callSignIn(); out != nil { // first called for a new user
-			return out
+		for _, ask := range []func() outcome{l.callSignIn, l.keepClaims} { // first called for a new user
+			if out := ask(); out != nil {
+				return out
+			}
 		}
 		return l.link(owner)
 	}

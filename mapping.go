@@ -90,7 +90,9 @@ func (m *mapping) identity(rq *request, from profilepath.Roots) (identity, error
 	if !usableID(id) || len(id) > maxProviderID {
 		return identity{}, fixedReason("the profile has no usable id")
 	}
-	return m.newIdentity(u, id, verified, from.Profile), nil
+	known := m.newIdentity(u, id, verified, from.Profile)
+	known.tokenAnswer = from.Token
+	return known, nil
 }
 
 // newIdentity returns the identity of the person with an id at the provider.

@@ -83,6 +83,7 @@ type identity struct {
 	account     Account // provider, type and provider account id; tokens if any
 	former      formerID
 	profile     Profile
+	tokenAnswer map[string]any // for paths of claims
 	credentials map[string]string
 	callbackURL string
 

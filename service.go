@@ -16,6 +16,7 @@ import (
 	"authsvc/internal/access"
 	"authsvc/internal/outbound"
 	"authsvc/internal/pages"
+	"authsvc/internal/sessionshape"
 )
 
 // A Service is a configured engine: an http.Handler for the routes below the
@@ -45,7 +46,8 @@ type Service struct {
 	keys          keys
 	sessions      sessions
 	lifetime      lifetime
-	customSession bool // callbacks take part in GET session
+	customSession bool                // callbacks take part in GET session
+	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
 	revoked       *revocations
 	tokens        tokenStorage
 	refreshes     *refreshCalls

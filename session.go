@@ -7,30 +7,62 @@ import (
 	"net/http"
 	"time"
 	"unicode/utf8"
+
+	"authsvc/internal/sessionshape"
 )
 
 // A Session says who is signed in. Its JSON form is the client-safe object of
 // GET session.
 type Session struct {
-	UserID   string
-	Name     string
-	Email    string
-	Image    string
-	Expires  time.Time // when it ends if nothing renews it
-	AuthTime time.Time // when the person proved who they are
-	Provider string    // by which provider; empty: unknown
+	UserID string
+	Name   string
+	Email  string
+	// EmailVerified: the address was proved, by a link or by a provider whose
+	// word counts. Without it the address is what somebody says about themselves;
+	// do not decide by it. With strategy jwt it is what was so at the sign-in;
+	// sessions that NextAuth.js began do not have it.
+	EmailVerified bool
+	Image         string
+	Expires       time.Time // when it ends if nothing renews it
+	AuthTime      time.Time // when the person proved who they are
+	Provider      string    // by which provider; empty: unknown
 	// Object is what the Session callback returned; nil means the default
-	// {user: {name, email, image}, expires}.
+	// {user: {name, email, image}, expires}, with what SessionOptions.Expose adds
+	// to user.
 	Object map[string]any
 
-	claims Claims // see Claims
-	token  []byte // JSON of the claims, while nobody asked for them
+	shape  *sessionshape.Shape
+	kept   string // claims of the session, as JSON
+	extra  map[string]any
+	row    string // JSON of extra, in place of it
+	claims Claims // of the token
+	token  []byte // JSON of them, while nobody asked
 }
 
-// Claims returns the claims of the session's token, with numbers as
+// emailProved reports whether a stored user has proved the address.
+func emailProved(u User) bool { return u.Email != "" && !u.EmailVerified.IsZero() }
+
+// Claims returns what SessionOptions.Claims and the Claims callback kept at the
+// sign-in, nil if that is nothing. Whole numbers are int64, others float64. They
+// are decoded at every call.
+func (s *Session) Claims() Claims { return sessionshape.Decode(s.kept) }
+
+// Extra returns the columns of [User].Extra, nil if the adapter reads none. With
+// strategy database they are what is in the store now, in the types of
+// User.Extra. With strategy jwt they are as old as the token: of the sign-in, of
+// the last update (POST session), or of when the token was last issued anew; they
+// are read from JSON, so times are text (RFC 3339) and bytes base64.
+func (s *Session) Extra() map[string]any {
+	if s.row != "" {
+		return sessionshape.Decode(s.row)
+	}
+	return s.extra
+}
+
+// Token returns the claims of the session's token, with numbers as
 // [json.Number]: strategy jwt, else nil. Without a JWT callback they are decoded
 // at every call.
-func (s *Session) Claims() Claims {
+func (s *Session) Token() Claims {
 	if s.claims != nil || s.token == nil {
 		return s.claims
 	}
@@ -61,6 +93,9 @@ func (s *Session) MarshalJSON() ([]byte, error) {
 	if s.Object != nil {
 		return json.Marshal(s.Object)
 	}
+	if s.shape != nil {
+		return appendSession(nil, s), nil
+	}
 	return json.Marshal(sessionObject{
 		User:    sessionUser{nullable(s.Name), nullable(s.Email), nullable(s.Image)},
 		Expires: s.Expires.UTC().Format(timeFormat),
@@ -82,7 +117,34 @@ func (s *Session) object() map[string]any {
 			user[name] = v
 		}
 	}
+	if s.shape != nil {
+		s.shape.Add(user, s.values())
+	}
 	return map[string]any{"user": user, "expires": s.Expires.UTC().Format(timeFormat)}
+}
+
+// values are what the shape may show.
+func (s *Session) values() *sessionshape.Values {
+	return &sessionshape.Values{ID: s.UserID, Provider: s.Provider, EmailVerified: s.EmailVerified, Claims: s.kept,
+		Columns: s.extra, Row: s.row, Text: appendString}
+}
+
+// Decode returns what is known of a session as a T, usually a struct of the
+// application's with json tags. The object that it reads has id, name, email,
+// email_verified, image and provider, claims and columns by their names, and what
+// SessionOptions.Expose shows by its name there. A name that could be two things
+// is neither, unless Expose has it. What a Session callback returned plays no
+// part. The error is that of package json.
+func Decode[T any](s *Session) (T, error) {
+	var v T
+	b := append([]byte(nil), `{"name":`...)
+	b = appendNullable(b, s.Name)
+	b = append(b, `,"email":`...)
+	b = appendNullable(b, s.Email)
+	b = append(b, `,"image":`...)
+	b = appendNullable(b, s.Image)
+	err := json.Unmarshal(append(s.shape.AppendAll(b, s.values()), '}'), &v)
+	return v, err
 }
 
 // sessions stores sessions: in the cookie itself or in the adapter. The strategy
@@ -116,6 +178,7 @@ type sessionStart struct {
 	provider string
 	authTime time.Time
 	token    string // database: the cookie's value
+	claims   []byte // that stay with the session, as JSON
 }
 
 // sessionCookie is a session cookie to send.
@@ -223,7 +286,7 @@ func (s *Service) askSession(ctx context.Context, v *Session, u User, how readOp
 		return nil
 	}
 	defer s.recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Claims(), Trigger: how.trigger, Data: how.data})
+	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Token(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}
@@ -243,6 +306,9 @@ func appendSession(b []byte, s *Session) []byte {
 	b = appendNullable(b, s.Email)
 	b = append(b, `,"image":`...)
 	b = appendNullable(b, s.Image)
+	if s.shape != nil {
+		b = s.shape.Append(b, s.values())
+	}
 	b = append(b, `},"expires":"`...)
 	b = s.Expires.UTC().AppendFormat(b, timeFormat)
 	return append(b, `"}`...)

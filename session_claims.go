@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"authsvc/internal/jsonscan"
 )
 
 // sessionClaims are the claims that the engine itself reads.
@@ -24,6 +26,14 @@ type sessionClaims struct {
 	AuthTime float64 `json:"auth_time"`
 	Epoch    *int64  `json:"authsvc_epoch"` // of the user, when the session began here
 
+	// VerifiedEmail is the address that was proved when the session began. It is
+	// not a flag: whoever else changes the claim email would change what that
+	// says.
+	VerifiedEmail string `json:"authsvc_email_verified"`
+	// Kept has what stays with the session, {"claims":{…},"columns":{…}}, under
+	// one name, so that nothing in it is taken for a claim of NextAuth.js.
+	Kept rawObject `json:"authsvc_session"`
+
 	// Of a session that another program began: its token may have claims of the
 	// application's own by the names of ours.
 	AdoptedSID  string  `json:"authsvc_sid"`
@@ -36,7 +46,22 @@ type sessionClaims struct {
 
 // engineClaims are the JSON names of sessionClaims.
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
-	"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
+	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time"}
+
+// A rawObject is a JSON object without spaces, or empty.
+type rawObject string
+
+// UnmarshalJSON keeps no other kind of value.
+func (o *rawObject) UnmarshalJSON(b []byte) error {
+	var plain bytes.Buffer
+	if err := json.Compact(&plain, b); err != nil {
+		return err
+	}
+	if b = plain.Bytes(); b[0] == '{' {
+		*o = rawObject(b)
+	}
+	return nil
+}
 
 // errDuplicateClaim refuses claims that readers could take in two ways (RFC 7519
 // §4).
@@ -92,9 +117,9 @@ func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
-		c.SID, c.AuthTime, c.Provider, c.Epoch = c.AdoptedSID, c.AdoptedTime, "", nil
+		c.SID, c.AuthTime, c.Provider, c.Epoch, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, "", nil, "", ""
 	case c.Epoch == nil && shared:
-		c.SID, c.AuthTime, c.Provider = "", 0, ""
+		c.SID, c.AuthTime, c.Provider, c.VerifiedEmail, c.Kept = "", 0, "", "", ""
 	}
 }
 
@@ -104,7 +129,7 @@ func (c *sessionClaims) dropForeignClaims(shared bool) {
 func dropForeign(claims map[string]json.RawMessage) {
 	texts, numbers := []string{"name", "email", "picture"}, []string{"authsvc_epoch"}
 	if !isNumber(claims["authsvc_epoch"]) {
-		texts = append(texts, "sid", "provider", "authsvc_sid")
+		texts = append(texts, "sid", "provider", "authsvc_sid", "authsvc_email_verified")
 		numbers = append(numbers, "auth_time", "authsvc_auth_time")
 	}
 	for _, name := range texts {
@@ -218,12 +243,15 @@ func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s
 
 // protectedNames returns the claims that a JWT callback cannot change.
 func (c *sessionClaims) protectedNames() []string {
-	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}
+	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time"}
 	if c.SID != "" && c.AdoptedSID == "" {
 		names = append(names, "sid", "auth_time", "provider")
 	}
 	return names
 }
+
+// proved reports whether an address is the one that was proved.
+func (c *sessionClaims) proved(email string) bool { return email != "" && c.VerifiedEmail == email }
 
 // sid names the session. NextAuth.js gives each of its tokens a jti.
 func (c *sessionClaims) sid() string {
@@ -244,7 +272,7 @@ func (c *sessionClaims) scan(plain string) bool {
 	}
 	seen, rest := 0, plain[1:]
 	for {
-		name, after, ok := scanString(rest)
+		name, after, ok := jsonscan.Text(rest)
 		if !ok || after == "" || after[0] != ':' || !isPlainName(name) {
 			return false
 		}
@@ -253,7 +281,7 @@ func (c *sessionClaims) scan(plain string) bool {
 			return false
 		}
 		seen |= bit
-		value, after, ok := scanValue(after[1:])
+		value, after, ok := scanClaim(name, after[1:])
 		if !ok || after == "" || !c.set(name, value) {
 			return false
 		}
@@ -268,47 +296,12 @@ func (c *sessionClaims) scan(plain string) bool {
 	}
 }
 
-// scanString cuts a JSON string without escapes from the beginning of s and
-// returns what is between its quotes.
-func scanString(s string) (text, rest string, ok bool) {
-	if s == "" || s[0] != '"' {
-		return "", "", false
+// scanClaim cuts a value, an object only of the claim that is one.
+func scanClaim(name, s string) (value, rest string, ok bool) {
+	if name == "authsvc_session" && strings.HasPrefix(s, "{") {
+		return jsonscan.Value(s)
 	}
-	for i := 1; i < len(s); i++ {
-		switch b := s[i]; {
-		case b == '"':
-			return s[1:i], s[i+1:], true
-		case b == '\\' || b < ' ':
-			return "", "", false
-		}
-	}
-	return "", "", false
-}
-
-// scanValue cuts a string, with its quotes, a number, true, false or null.
-func scanValue(s string) (value, rest string, ok bool) {
-	if text, rest, ok := scanString(s); ok {
-		return s[:len(text)+2], rest, true
-	}
-	end := 0
-	for end < len(s) && s[end] != ',' && s[end] != '}' {
-		end++
-	}
-	if end == 0 || end == len(s) {
-		return "", "", false
-	}
-	value = s[:end]
-	ok = value == "null" || value == "true" || value == "false" || isPlainNumber(value)
-	return value, s[end:], ok
-}
-
-// isPlainNumber is about non-negative decimal numbers without exponent.
-func isPlainNumber(s string) bool {
-	whole, fraction, point := strings.Cut(s, ".")
-	digits := func(s string) bool {
-		return s != "" && len(s) <= 15 && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
-	}
-	return digits(whole) && (whole == "0" || whole[0] != '0') && (!point || digits(fraction))
+	return jsonscan.Scalar(s)
 }
 
 // set sets the field of a claim, and leaves claims alone that the engine does
@@ -322,6 +315,12 @@ func (c *sessionClaims) set(name, value string) bool {
 			return false
 		}
 		*field = value[1 : len(value)-1]
+		return true
+	}
+	if name == "authsvc_session" {
+		if value[0] == '{' {
+			c.Kept = rawObject(value)
+		}
 		return true
 	}
 	if name == "authsvc_epoch" {
@@ -372,6 +371,8 @@ func (c *sessionClaims) textField(name string) *string {
 		return &c.Provider
 	case "authsvc_sid":
 		return &c.AdoptedSID
+	case "authsvc_email_verified":
+		return &c.VerifiedEmail
 	}
 	return nil
 }

@@ -36,11 +36,36 @@ func TestClaimsByExactName(t *testing.T) {
 	}
 }
 
+// TestClaimsOfOthers: what only the engine says counts in its own tokens only.
+func TestClaimsOfOthers(t *testing.T) {
+	t.Parallel()
+	const said = `"sub":"7","email":"a@b.c","authsvc_email_verified":"a@b.c","authsvc_session":{"claims":{"groups":["ops"]}}`
+	for plain, own := range map[string]bool{
+		`{` + said + `,"authsvc_epoch":1,"sid":"s"}`:        true,
+		`{` + said + `,"authsvc_epoch":1,"sid":"s","x":{}}`: true,
+		`{` + said + `}`:                      false,
+		`{` + said + `,"x":{}}`:               false,
+		`{` + said + `,"authsvc_sid":"s"}`:    false,
+		`{` + said + `,"authsvc_epoch":"1"}`:  false,
+		`{` + said + `,"authsvc_epoch":null}`: false,
+		`{` + said + `,"Authsvc_Epoch":1}`:    false,
+	} {
+		var c sessionClaims
+		if err := c.decode([]byte(plain), true); err != nil || c.proved("a@b.c") != own || (c.Kept != "") != own {
+			t.Errorf("%s: proved %v, kept %q, %v", plain, c.proved("a@b.c"), c.Kept, err)
+		}
+		if c.proved("") || c.proved("A@b.c") {
+			t.Errorf("%s: another address is proved", plain)
+		}
+	}
+}
+
 func FuzzClaims(f *testing.F) {
 	for _, s := range []string{`{"sub":"7","SUB":"8"}`, `{"a":"\\"}`, `{`, `"`, `{"sub":"\`} {
 		f.Add([]byte(s))
 	}
-	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`} {
+	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`,
+		`{"authsvc_epoch":1,"authsvc_session":{"claims":{"a":[1,"\\u00e9"]}},"authsvc_email_verified":"a@b.c","email":"a@b.c"}`, `{"authsvc_session":"x"}`, `{"authsvc_session": { "a" : 1 } }`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, plain []byte) {

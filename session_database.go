@@ -51,7 +51,7 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 func (d *databaseSessions) start(b *sessionStart) *SessionRecord {
 	token, hash, _ := d.key(b.token)
 	return &SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
-		Expires: d.svc.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch}
+		Expires: d.svc.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims}
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
@@ -90,7 +90,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
-	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, Image: u.Image, Expires: r.Expires, AuthTime: r.AuthTime, Provider: r.Provider}
+	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
+		AuthTime: r.AuthTime, Provider: r.Provider, shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,9 @@ import (
 	"maps"
 	"time"
 
+	"authsvc/internal/jsonscan"
 	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
 	"authsvc/internal/uuid"
 )
 
@@ -54,10 +56,44 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c = Claims{}
 	}
 	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, seal.Token(), b.user.Epoch
-	delete(c, "authsvc_sid")
-	delete(c, "authsvc_auth_time")
+	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_email_verified", "authsvc_session"} {
+		delete(c, name)
+	}
+	if emailProved(b.user) {
+		c["authsvc_email_verified"] = b.user.Email
+	}
+	kept := map[string]any{}
+	if b.claims != nil {
+		kept["claims"] = json.RawMessage(b.claims)
+	}
+	if err := j.addColumns(ctx, kept, b.user.ID); err != nil {
+		return sessionCookie{}, err
+	}
+	if len(kept) > 0 {
+		c["authsvc_session"] = kept
+	}
 	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
 	return j.sealClaims(c, b.authTime, j.svc.now())
+}
+
+// addColumns sets the columns of the user's row as they are now, if any are read.
+func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userID string) error {
+	if !j.svc.shape.ReadsColumns() {
+		return nil
+	}
+	delete(kept, "columns")
+	u, err := j.svc.adapter.GetUser(ctx, userID)
+	if errors.Is(err, ErrNotFound) {
+		return nil // such as one of the credentials provider who is not stored
+	}
+	if err != nil {
+		return errors.Join(errStore, err)
+	}
+	row, err := sessionshape.EncodeRow(u.Extra)
+	if row != nil {
+		kept["columns"] = row
+	}
+	return err
 }
 
 // ask runs the JWT callback.
@@ -118,8 +154,11 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	}
 	authTime := fromSeconds(c.AuthTime)
 	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
-		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain}
-	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now)
+		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
+	s.EmailVerified = c.proved(s.Email)
+	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
+	s.row, _ = jsonscan.Member(string(c.Kept), "columns")
+	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.svc.shape.ReadsColumns()
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
 	}
@@ -153,6 +192,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		now, err := json.Marshal(claims)
 		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
+		s.EmailVerified = c.proved(s.Email)
 	}
 	s.claims = claims
 	if how.trigger == "update" {
@@ -160,22 +200,58 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 	}
 	var renewed *sessionCookie
 	if how.touch && (due || changed) {
-		fresh := maps.Clone(claims)
-		if c.SID == "" || c.AdoptedSID != "" {
-			fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.AuthTime
-		} else {
-			fresh["auth_time"] = c.AuthTime
+		if renewed, err = j.reissue(ctx, s, c, claims, now); err != nil {
+			if !errors.Is(err, errColumns) || how.trigger == "update" {
+				return nil, nil, err
+			}
+			j.svc.log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
 		}
-		v, err := j.sealClaims(fresh, s.AuthTime, now)
-		if err != nil {
-			return nil, nil, err
-		}
-		renewed, s.Expires = &v, v.expires
 	}
 	if err := j.svc.askSession(ctx, s, User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
+}
+
+// errColumns: the token is good, and the columns of the user could not be read.
+var errColumns = errors.New("the columns of the user could not be read")
+
+// reissue makes a new token of a session's claims.
+func (j *jwtSessions) reissue(ctx context.Context, s *Session, c *sessionClaims, claims Claims, now time.Time) (*sessionCookie, error) {
+	fresh := maps.Clone(claims)
+	if c.SID == "" || c.AdoptedSID != "" {
+		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.AuthTime
+	} else {
+		fresh["auth_time"] = c.AuthTime
+		if err := j.readColumns(ctx, s, fresh); err != nil {
+			return nil, errors.Join(errColumns, err)
+		}
+	}
+	v, err := j.sealClaims(fresh, s.AuthTime, now)
+	if err != nil {
+		return nil, err
+	}
+	s.Expires = v.expires
+	return &v, nil
+}
+
+// readColumns reads the columns anew into a token that is about to be issued and
+// into its session.
+func (j *jwtSessions) readColumns(ctx context.Context, s *Session, fresh Claims) error {
+	if !j.svc.shape.ReadsColumns() {
+		return nil
+	}
+	old, _ := fresh["authsvc_session"].(map[string]any)
+	kept := maps.Clone(old)
+	if kept == nil {
+		kept = map[string]any{}
+	}
+	if err := j.addColumns(ctx, kept, s.UserID); err != nil {
+		return err
+	}
+	row, _ := kept["columns"].(json.RawMessage)
+	s.row, fresh["authsvc_session"] = string(row), kept
+	return nil
 }
 
 // decodeClaims keeps numbers as they are written: other programs' large ones

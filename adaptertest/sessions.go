@@ -34,6 +34,8 @@ func sessionEveryField(t *testing.T, a authsvc.Adapter) {
 		{ID: "s3", SessionToken: "sha256:t3", Digest: "t3", UserID: u.ID,
 			Expires:  at(60).Add(999_999).In(time.FixedZone("west", -9*3600)),
 			AuthTime: at(0).Add(999_999).In(time.FixedZone("west", -9*3600))},
+		{ID: "s4", SessionToken: "sha256:t4", Digest: "t4", UserID: u.ID, Expires: at(60), Claims: []byte(`{"a":"` + strings.Repeat("x", 4<<10-len(`{"a":""}`)) + `"}`)},
+		{ID: "s5", SessionToken: "sha256:t5", Digest: "t5", UserID: u.ID, Expires: at(60), Claims: []byte(`{"a":"\u0000 \"\\ é😀","b":1e400,"c":{"b":[],"a":null}}`)},
 	} {
 		got, err := a.CreateSession(t.Context(), want)
 		ok(t, err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func who(s *authsvc.Service) http.Handler {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintf(w, "%s <%s> %s", session.UserID, session.Email, session.Claims()["role"])
+		fmt.Fprintf(w, "%s <%s> %s", session.UserID, session.Email, session.Token()["role"])
 	}))
 }
 
@@ -145,7 +146,7 @@ func TestUsers(t *testing.T) {
 	if u, err := store.GetUserByEmail(t.Context(), "new@example.com"); err != nil || u.Name != "Neu" || u.ID == "" {
 		t.Errorf("the user that the engine made: %+v, %v", u, err)
 	}
-	if u, err := store.GetUser(t.Context(), "7"); err != nil || u != (authsvc.User{ID: "7", Name: ada.Name, Email: ada.Email}) {
+	if u, err := store.GetUser(t.Context(), "7"); err != nil || !reflect.DeepEqual(u, authsvc.User{ID: "7", Name: ada.Name, Email: ada.Email}) {
 		t.Errorf("the user that was given: %+v, %v", u, err)
 	}
 	if a, err := store.ListAccounts(t.Context(), seeded.ID); err != nil || len(a) != 2 || a[0].Provider != authtest.ProviderID {

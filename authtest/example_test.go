@@ -90,7 +90,7 @@ func ExampleNew() {
 	})
 	auth.Handle("/admin", auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := auth.Session(r)
-		if err != nil || session.Claims()["role"] != "admin" {
+		if err != nil || session.Token()["role"] != "admin" {
 			http.Error(w, "not for you", http.StatusForbidden)
 			return
 		}

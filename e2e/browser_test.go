@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"authsvc/internal/test/chromium"
+	"authsvc/internal/test/process"
 )
 
 // browser is the one browser process of this test binary.
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 	if browser.Browser != nil {
 		browser.Close()
 	}
+	process.RemoveBinary()
 	os.Exit(code)
 }
 

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -92,4 +93,13 @@ func ask[T any](t *testing.T, calls ...call) []T {
 		t.Fatalf("interop.mjs answered %d for %d: %v\n%s", len(answers), len(calls), err, out)
 	}
 	return answers
+}
+
+// tsc compiles a directory and returns what the compiler said.
+func tsc(t *testing.T, dir string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join("node_modules", ".bin", "tsc"), "--pretty", "false")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }

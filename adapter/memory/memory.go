@@ -28,12 +28,15 @@ type Store struct {
 	permits     map[string]time.Time                 // key to the time paid for
 	leases      map[string]lease                     // by name
 	meta        map[string]string
+	columns     []string                       // of User.Extra
+	extra       map[string]map[string]any      // by user id
 	audit       map[string]authsvc.AuditRecord // by id
 }
 
 var (
-	_ authsvc.Adapter  = (*Store)(nil)
-	_ authsvc.AuditLog = (*Store)(nil)
+	_ authsvc.Adapter     = (*Store)(nil)
+	_ authsvc.AuditLog    = (*Store)(nil)
+	_ authsvc.UserColumns = (*Store)(nil)
 )
 
 // An identity is the unique key of an account.
@@ -42,9 +45,12 @@ type identity struct{ provider, id string }
 // A key is a value that is unique in one field of one kind of record.
 type key struct{ field, value string }
 
-// New returns an empty store.
-func New() *Store {
+// New returns an empty store. userColumns name what is in User.Extra, as
+// SetExtra sets it.
+func New(userColumns ...string) *Store {
 	return &Store{
+		columns:     userColumns,
+		extra:       map[string]map[string]any{},
 		taken:       map[key]struct{}{},
 		users:       map[string]authsvc.User{},
 		emails:      map[string]string{},

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"testing"
 
 	"authsvc"
@@ -13,4 +14,19 @@ func TestAdapter(t *testing.T) {
 	// docs: a store
 	adaptertest.Run(t, func(*testing.T) authsvc.Adapter { return memory.New() })
 	// docs
+}
+
+func TestUserColumns(t *testing.T) {
+	t.Parallel()
+	s := memory.New("role", "level", "missing")
+	adaptertest.RunColumns(t, adaptertest.Columns{Adapter: s, Want: map[string]any{"role": "admin", "level": int64(7), "missing": nil},
+		Set: func(t *testing.T, userID string) {
+			t.Helper()
+			if err := s.SetExtra(t.Context(), userID, map[string]any{"role": "admin", "level": int64(7), "other": true}); err != nil {
+				t.Error(err)
+			}
+		}})
+	if err := s.SetExtra(t.Context(), "nobody", nil); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("of nobody: %v", err)
+	}
 }

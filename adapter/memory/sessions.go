@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -25,7 +26,7 @@ func (a *Store) checkSession(s authsvc.SessionRecord) error {
 }
 
 func (a *Store) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.Expires, s.AuthTime = stored(s.Expires), stored(s.AuthTime)
+	s.Expires, s.AuthTime, s.Claims = stored(s.Expires), stored(s.AuthTime), bytes.Clone(s.Claims)
 	a.sessions[s.SessionToken] = s
 	a.take(sessionKeys(s))
 	return s
@@ -58,7 +59,7 @@ func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc
 		if !ok {
 			return authsvc.ErrNotFound
 		}
-		s, u = found, a.users[found.UserID]
+		s, u = found, a.withExtra(a.users[found.UserID])
 		return nil
 	})
 	return s, u, err

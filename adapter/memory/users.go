@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"authsvc"
@@ -68,7 +69,34 @@ func (a *Store) epoch(userID string) (epoch int64) {
 // withEpochs sets the epochs of a user from the log of revocations.
 func (a *Store) withEpochs(u authsvc.User) authsvc.User {
 	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
+	return a.withExtra(u)
+}
+
+// withExtra sets the columns of a user.
+func (a *Store) withExtra(u authsvc.User) authsvc.User {
+	u.Extra = nil
+	for _, name := range a.columns {
+		if u.Extra == nil {
+			u.Extra = map[string]any{}
+		}
+		u.Extra[name] = a.extra[u.ID][name]
+	}
 	return u
+}
+
+// UserColumns implements [authsvc.UserColumns].
+func (a *Store) UserColumns() []string { return slices.Clone(a.columns) }
+
+// SetExtra replaces what the columns of a user hold. It stands for the application,
+// whose table they are in elsewhere.
+func (a *Store) SetExtra(ctx context.Context, userID string, extra map[string]any) error {
+	return a.do(ctx, func() error {
+		if _, ok := a.users[userID]; !ok {
+			return authsvc.ErrNotFound
+		}
+		a.extra[userID] = maps.Clone(extra)
+		return nil
+	})
 }
 
 // unchanged returns ErrStale if the user's epoch is not epoch any more.
@@ -144,6 +172,7 @@ func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 		a.removeSessions(id)
 		delete(a.emails, u.Email)
 		delete(a.users, id)
+		delete(a.extra, id)
 		a.revoke(r)
 		return nil
 	})

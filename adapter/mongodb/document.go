@@ -33,6 +33,15 @@ func (d document) text(field string) string {
 	return text
 }
 
+// bytes reads text; nil is absent.
+func (d document) bytes(field string) []byte {
+	text, ok := d.Lookup(field).StringValueOK()
+	if !ok {
+		return nil
+	}
+	return []byte(text)
+}
+
 // id reads an id or a reference.
 func (d document) id(field string) string { return text(d.Lookup(field)) }
 

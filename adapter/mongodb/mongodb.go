@@ -4,7 +4,7 @@
 // Users, accounts, sessions and verification tokens are documents as that
 // adapter writes them. What only authsvc needs is in its own collections:
 //
-//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider
+//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider, claims
 //	authsvc_mail       _id, slot, payload, due, expires, attempts
 //	authsvc_once       _id: key, expires
 //	authsvc_revocation _id: key, user, seq, accounts, pending, cursor, not_before, expires
@@ -53,6 +53,7 @@ type Store struct {
 	db      *mongo.Database
 	timeout time.Duration // of one call
 	names   names
+	columns []string         // of User.Extra
 	now     func() time.Time // judges only what a crash left behind
 
 	usable  atomic.Bool // the schema was found good
@@ -79,7 +80,7 @@ func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("mongodb: %w", err)
 	}
-	s := &Store{client: client, db: client.Database(database), timeout: limit, names: names, now: time.Now}
+	s := &Store{client: client, db: client.Database(database), timeout: limit, names: names, columns: o.Naming.UserColumns, now: time.Now}
 	defer func() {
 		if err != nil {
 			s.Close() //nolint:errcheck // the first error says more

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -197,7 +198,7 @@ func TestRenamed(t *testing.T) {
 	if list, err := s.ListAccounts(t.Context(), u.ID); err != nil || len(list) != 1 || list[0] != acc {
 		t.Errorf("got %+v, %v", list, err)
 	}
-	if got, _, err := s.GetSession(t.Context(), rec.SessionToken, rec.Digest); err != nil || got != rec {
+	if got, _, err := s.GetSession(t.Context(), rec.SessionToken, rec.Digest); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if n, err := s.Sweep(t.Context(), rec.Expires.Add(time.Hour), 10); n != 3 || err != nil { // session, link, mail

@@ -20,11 +20,11 @@ func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessi
 func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 	return authsvc.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
 		UserID: d.id(s.names.of("Session.userId")), Expires: d.instant(s.names.of("Session.expires")),
-		AuthTime: own.instant("auth_time"), Provider: own.text("provider")}
+		AuthTime: own.instant("auth_time"), Provider: own.text("provider"), Claims: own.bytes("claims")}
 }
 
 // ownFields returns authsvc's own fields of the session with an _id, except its
-// epoch, which never changes. The reference to the _id keeps apart sessions that had
+// epoch and claims, which never change. The reference to the _id keeps apart sessions that had
 // the same token one after the other.
 func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	var w writer
@@ -54,6 +54,9 @@ func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id
 
 func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) error {
 	d := append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}), ownFields(rec, id).set...)
+	if len(rec.Claims) > 0 {
+		d = append(d, bson.E{Key: "claims", Value: string(rec.Claims)})
+	}
 	err := s.insertNew(ctx, s.ownSessions(), d)
 	if !isDuplicate(err) {
 		return err

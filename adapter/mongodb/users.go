@@ -12,7 +12,7 @@ import (
 func (s *Store) readUser(d document) authsvc.User {
 	n := s.names
 	return authsvc.User{ID: d.id("_id"), Name: d.text(n.of("User.name")), Email: d.text(n.of("User.email")),
-		EmailVerified: d.instant(n.of("User.emailVerified")), Image: d.text(n.of("User.image"))}
+		EmailVerified: d.instant(n.of("User.emailVerified")), Image: d.text(n.of("User.image")), Extra: s.readExtra(d)}
 }
 
 func (s *Store) insertUser(ctx context.Context, u authsvc.User, id bson.ObjectID) error {

@@ -49,6 +49,7 @@ func dialect(s server) sqladapter.Dialect {
 		SkipLocked:          " FOR UPDATE SKIP LOCKED",
 		Exact:               exact,
 		IDText:              func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
+		Read:                readAs,
 		Now:                 `SELECT UTC_TIMESTAMP(6)`,
 		DeleteLimit:         true,
 		DeleteJoin:          true,
@@ -59,6 +60,14 @@ func dialect(s server) sqladapter.Dialect {
 		Retryable:  retryable,
 		NoSuchID:   noSuchID,
 	}
+}
+
+// readAs has the server write what it has many kinds of, such as DATE and SET.
+func readAs(column string, k sqladapter.Kind) string {
+	if k == sqladapter.Text {
+		return `CAST(` + column + ` AS CHAR)`
+	}
+	return column
 }
 
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -18,6 +18,7 @@ func dialect() sqladapter.Dialect {
 		SkipLocked:          " FOR UPDATE SKIP LOCKED",
 		Exact:               func(column string) string { return column + `::text COLLATE "C" = ?::text` },
 		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
+		Read:                readAs,
 		Now:                 `SELECT clock_timestamp()`,
 		InSubquery:          func(query string) string { return "= ANY (ARRAY(" + query + "))" },
 		// EncodeTime and DecodeTime are nil: the driver sends times in binary,
@@ -31,6 +32,17 @@ func dialect() sqladapter.Dialect {
 		NoSuchID:    is(invalidText, numberOutOfRange),
 		NoSuchTable: is(noSuchTable, noSuchColumn),
 	}
+}
+
+// readAs has the database write what the driver does not know, such as an enum.
+func readAs(column string, k sqladapter.Kind) string {
+	switch k {
+	case sqladapter.Text, sqladapter.Decimal, sqladapter.JSON:
+		return `CAST(` + column + ` AS TEXT)`
+	case sqladapter.List:
+		return `CAST(to_json(` + column + `) AS TEXT)`
+	}
+	return column
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

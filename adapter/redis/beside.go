@@ -69,6 +69,14 @@ type beside struct {
 	store           *Store
 }
 
+// UserColumns implements [authsvc.UserColumns]: users are in main.
+func (b *beside) UserColumns() []string {
+	if columns, ok := b.Adapter.(authsvc.UserColumns); ok {
+		return columns.UserColumns()
+	}
+	return nil
+}
+
 // removeSession removes a session that was stored for a step that then failed.
 func (b *beside) removeSession(ctx context.Context, token string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)

@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/adaptertest"
 )
 
 // A main is a main store that can fail before or after a step, and call a function
@@ -290,4 +291,17 @@ func TestBesideClock(t *testing.T) {
 			t.Errorf("%T: clock %v, audit %v", c.main, clock, audit)
 		}
 	}
+}
+
+// TestBesideUserColumns: users come from main, with the columns that it reads.
+func TestBesideUserColumns(t *testing.T) {
+	t.Parallel()
+	m := memory.New("role")
+	adaptertest.RunColumns(t, adaptertest.Columns{Adapter: Beside(m, open(t, miniURL(t), newPrefix())), Want: map[string]any{"role": "admin"},
+		Set: func(t *testing.T, userID string) {
+			t.Helper()
+			if err := m.SetExtra(t.Context(), userID, map[string]any{"role": "admin"}); err != nil {
+				t.Error(err)
+			}
+		}})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -156,7 +157,7 @@ func TestMemoryFull(t *testing.T) {
 	_, changed := s.UpdateUser(ctx, "u", authsvc.UserUpdate{Email: &email})
 	u, err := s.GetUser(ctx, "u")
 	owner, ownerErr := s.GetUserByEmail(ctx, u.Email)
-	if err != nil || ownerErr != nil || owner != u || (u.Email == email) != (changed == nil) {
+	if err != nil || ownerErr != nil || !reflect.DeepEqual(owner, u) || (u.Email == email) != (changed == nil) {
 		t.Errorf("half a change of address: %v, %v, %v, %v", u, err, ownerErr, changed)
 	}
 	if _, err := s.DeleteSession(ctx, "s"); err != nil {

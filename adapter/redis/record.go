@@ -85,12 +85,16 @@ func (r row) account() authsvc.Account {
 }
 
 func sessionFields(s authsvc.SessionRecord) []any {
-	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider, s.Epoch}
+	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider, s.Epoch, string(s.Claims)}
 }
 
 func (r row) session() authsvc.SessionRecord {
-	return authsvc.SessionRecord{SessionToken: r.text(0), ID: r.text(1), Digest: r.text(2), UserID: r.text(3),
+	s := authsvc.SessionRecord{SessionToken: r.text(0), ID: r.text(1), Digest: r.text(2), UserID: r.text(3),
 		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6), Epoch: r.number(7)}
+	if claims := r.text(8); claims != "" {
+		s.Claims = []byte(claims)
+	}
+	return s
 }
 
 func (r row) link() authsvc.VerificationToken {

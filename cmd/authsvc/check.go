@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/config"
 	tables "authsvc/internal/schema"
 )
@@ -34,7 +33,7 @@ func (c *checkCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	service, err := prepareEngine(s, memory.New())
+	service, err := prepareEngine(s, standIn(s))
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func badLines() []badLine {
 			`theme.brand_color cannot be used: colour "blueish" is not of the form #rrggbb; correct it, or leave it out`}},
 		{"sign_in: {allow: [{}, everybody, {domains: [\"*.example.com\"]}]}", "sign_in: {allow: [{domains: [.example.com]}]}", []string{
 			"sign_in.allow[1] is one value, not a mapping; write {domains: [example.com]}",
-			"sign_in.allow[0] names nobody; name emails, domains, users, providers or networks; without any condition everybody passes",
+			"sign_in.allow[0] names nobody; name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes",
 			"sign_in.allow[2].domains[0] is not a domain; write example.com, or .example.com for all below it too"}},
 		{"colour: red", "# nothing", []string{`key "colour" is not known; known are`}},
 		same("providers:"),

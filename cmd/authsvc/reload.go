@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"authsvc"
@@ -134,7 +135,8 @@ func checkUnchangeable(old, next *config.Settings) error {
 		{"compat", sameCompat(old.Engine.Compat, next.Engine.Compat)},
 		{"storage.url", old.Storage.URL == next.Storage.URL},
 		{"storage.prefix", old.Storage.Prefix == next.Storage.Prefix},
-		{"storage.naming", reflect.DeepEqual(old.Storage.Naming, next.Storage.Naming)},
+		{"storage.naming", sameNaming(old.Storage.Naming, next.Storage.Naming)},
+		{"storage.user_columns", slices.Equal(old.Storage.Naming.UserColumns, next.Storage.Naming.UserColumns)},
 		{"session.store", old.Storage.Sessions == next.Storage.Sessions},
 	} {
 		if !c.same {
@@ -145,6 +147,12 @@ func checkUnchangeable(old, next *config.Settings) error {
 		return mistakes
 	}
 	return nil
+}
+
+// sameNaming compares what tables and columns of the interface are called.
+func sameNaming(a, b config.Naming) bool {
+	a.UserColumns, b.UserColumns = nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // sameCompat compares modes; the empty one is the default.

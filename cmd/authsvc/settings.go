@@ -56,9 +56,12 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 
 // validate has the engine check the settings, as if the store were open.
 func validate(s *config.Settings) error {
-	_, err := prepareEngine(s, memory.New())
+	_, err := prepareEngine(s, standIn(s))
 	return err
 }
+
+// standIn is a store that has what the one of the settings will have.
+func standIn(s *config.Settings) authsvc.Adapter { return memory.New(s.Storage.Naming.UserColumns...) }
 
 // prepareEngine returns the engine with a store, or without one if the settings say
 // so. It does not start it.

@@ -92,8 +92,12 @@ func checkStorage(s *config.Settings) error {
 			found = append(found, s.Mistake("session.store", "cannot be used: "+oneLine(err), redisFix))
 		}
 	}
-	if d.renames {
+	switch {
+	case d.renames:
 		found = append(found, checkNames(s)...)
+	case len(s.Storage.Naming.UserColumns) > 0:
+		found = append(found, s.Mistake("storage.user_columns", "are columns of the application's own table of users, and "+describeStorage(s)+" has none",
+			"leave it out, or use a SQL database or MongoDB"))
 	}
 	if len(found) == 0 {
 		return nil
@@ -109,7 +113,8 @@ func checkNames(s *config.Settings) config.Mistakes {
 		names    sqlite.Naming
 	}{
 		{"storage.tables", "name a table after one of the preset prisma, as in {User: users}", sqlite.Naming{Preset: all.Preset, Tables: all.Tables}},
-		{"storage.columns", "name a column after one of the preset prisma, as in {User.emailVerified: verified_at}", all},
+		{"storage.columns", "name a column after one of the preset prisma, as in {User.emailVerified: verified_at}", sqlite.Naming{Preset: all.Preset, Tables: all.Tables, Columns: all.Columns}},
+		{"storage.user_columns", "name columns of the application's as the database has them, as in [role]", all},
 	} {
 		if _, err := part.names.Resolve(); err != nil {
 			return config.Mistakes{s.Mistake(part.key, "cannot be used: "+strings.TrimPrefix(oneLine(err), "naming: "), part.fix)}
@@ -205,7 +210,7 @@ func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logge
 }
 
 func naming(s config.Storage) sqlite.Naming {
-	return sqlite.Naming{Preset: s.Naming.Preset, Tables: s.Naming.Tables, Columns: s.Naming.Columns}
+	return sqlite.Naming{Preset: s.Naming.Preset, Tables: s.Naming.Tables, Columns: s.Naming.Columns, UserColumns: s.Naming.UserColumns}
 }
 
 func openSQLite(ctx context.Context, s config.Storage) (*store, error) {

@@ -42,7 +42,7 @@ func Prepare(c Condition) (Condition, []Problem) {
 	var problems []Problem
 	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
 	if c.empty() {
-		note("", "names nobody", "name emails, domains, users, providers or networks; without any condition everybody passes")
+		note("", "names nobody", "name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes")
 	}
 	c.Emails, c.Domains = slices.Clone(c.Emails), slices.Clone(c.Domains)
 	for i, e := range c.Emails {

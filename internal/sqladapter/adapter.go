@@ -6,7 +6,7 @@
 // application may share, called as [Naming] says. What only authsvc needs
 // lives in its own tables:
 //
-//	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider
+//	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider, claims
 //	authsvc_mail       id (key), payload, due, expires, attempts
 //	authsvc_once       id (key), expires
 //	authsvc_revocation id (key), user_id, seq, not_before, expires

@@ -29,6 +29,9 @@ type Dialect struct {
 	// IDText is an id of a shared table as the text that own tables have, in
 	// their collation.
 	IDText func(column string) string
+	// Read is a column of the application's as it is to be selected, so that the
+	// driver hands over what [Kind] says. Nil: as it is.
+	Read func(column string, k Kind) string
 	// Now is a query for the time at the database, in UTC. Empty: it has no
 	// clock but that of the machine.
 	Now string
@@ -142,6 +145,8 @@ type Traits struct {
 	// less than milliseconds, with their precision. Times are cut to it, never
 	// rounded up.
 	Precision map[string]time.Duration
+	// UserColumns are those of [Naming.UserColumns] that are there.
+	UserColumns []UserColumn
 	// NarrowExpiry: Account.expires_at ends in the year 2038.
 	NarrowExpiry bool
 }

@@ -19,6 +19,10 @@ type Naming struct {
 	Tables map[string]string
 	// Columns renames single columns, such as "User.image": "avatar".
 	Columns map[string]string
+	// UserColumns are further columns of the User table, by the names that the
+	// database has for them, which are read into [authsvc.User].Extra with every
+	// user and never written. One that is not there is an error of Open.
+	UserColumns []string
 }
 
 // maxName is the length of an identifier that every database takes, in bytes.
@@ -59,7 +63,10 @@ func (n Naming) Resolve() (Names, error) {
 	if err := n.checkRenames(names); err != nil {
 		return nil, err
 	}
-	return names, names.check()
+	if err := names.check(); err != nil {
+		return nil, err
+	}
+	return names, n.addUserColumns(names)
 }
 
 func (n Naming) table(logical string) (string, error) {

@@ -3,6 +3,7 @@ package sqladapter
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,6 +50,30 @@ func (t text) TakeInt64(v int64) error {
 	*t.to = strconv.FormatInt(v, 10)
 	return nil
 }
+
+// blob scans a text column into bytes; NULL is nil.
+type blob struct{ to *[]byte }
+
+// Scan implements sql.Scanner.
+func (b blob) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		*b.to = nil
+	case string:
+		*b.to = []byte(v)
+	case []byte:
+		*b.to = slices.Clone(v) // the driver's
+	default:
+		return fmt.Errorf("text column holds a %T", v)
+	}
+	return nil
+}
+
+// TakeString implements Target.
+func (b blob) TakeString(v string) error { return b.Scan(v) }
+
+// TakeInt64 implements Target.
+func (b blob) TakeInt64(v int64) error { return b.Scan(v) }
 
 // number scans an integer column; NULL is 0.
 type number struct{ to *int64 }

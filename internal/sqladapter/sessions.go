@@ -12,7 +12,7 @@ var errNoDigest = errors.New("session record without digest")
 // scanSession lists where sessionColumns go.
 func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
 	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
-		text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}}
+		text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}, blob{&s.Claims}}
 }
 
 // insertSessionRows sets s.ID to the id that counts.
@@ -28,7 +28,7 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 }
 
 func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
-	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, s.SessionToken, s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider))
+	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, s.SessionToken, s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)))
 	return a.noSuchUser(err)
 }
 
@@ -56,9 +56,9 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	var s authsvc.SessionRecord
 	var u authsvc.User
 	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
-		return r.row(ctx, a.getSession, digest, token).Scan(
-			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider},
-			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image})
+		return r.row(ctx, a.getSession, digest, token).Scan(a.addExtra([]any{
+			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider}, blob{&s.Claims},
+			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, &u)...)
 	})
 	if err != nil {
 		return authsvc.SessionRecord{}, authsvc.User{}, err

@@ -11,7 +11,7 @@ const (
 		`{Account.expires_at}, {Account.token_type}, {Account.scope}, {Account.id_token}, {Account.session_state}`
 
 	sessionColumns = `s.{Session.id}, s.{Session.sessionToken}, s.{Session.userId}, s.{Session.expires}, ` +
-		`o.digest, o.auth_time, o.provider`
+		`o.digest, o.auth_time, o.provider, o.claims`
 
 	mailColumns       = `id, payload, due, expires, attempts`
 	revocationColumns = `id, user_id, seq, not_before, expires`
@@ -66,9 +66,9 @@ type userStatements struct {
 }
 
 func buildUsers(b *builder) userStatements {
-	const plain = `SELECT ` + userColumns + ` FROM {User} u `
+	plain := `SELECT ` + b.userColumns() + ` FROM {User} u `
 	const epoch = `SELECT COALESCE(MAX(seq), 0) FROM authsvc_revocation WHERE user_id = ?`
-	user := `SELECT ` + userColumns + `, ` + epochColumns(b.dialect) + ` FROM {User} u `
+	user := `SELECT ` + b.userColumns() + `, ` + epochColumns(b.dialect) + ` FROM {User} u `
 	const identity = ` WHERE {=Account.provider} AND {=Account.providerAccountId}`
 	const tokens = `{Account.access_token} = ?, {Account.expires_at} = ?, {Account.token_type} = ?, {Account.scope} = ?, ` +
 		`{Account.id_token} = ?, {Account.session_state} = ?`
@@ -124,13 +124,13 @@ type sessionStatements struct {
 func buildSessions(b *builder) sessionStatements {
 	return sessionStatements{
 		insertSession: b.insert("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`),
-		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider) ` +
-			`VALUES (?, ?, ?, ?, ?, ?)`),
+		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider, claims) ` +
+			`VALUES (?, ?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
 		// be one, from lending its authentication time. It is not an equation,
 		// so that SQLite looks the row up by its key, not by the longer index over
 		// session_token and from there by the key.
-		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.provider, ` + userColumns + ` FROM {Session} s ` +
+		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.provider, o.claims, ` + b.userColumns() + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
 			`WHERE {=s.Session.sessionToken}`),

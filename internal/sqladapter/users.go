@@ -10,8 +10,8 @@ import (
 
 // scanUser lists where userColumns go.
 func (a *Adapter) scanUser(u *authsvc.User) []any {
-	return []any{text{&u.ID}, text{&u.Name}, text{&u.Email},
-		instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}
+	return a.addExtra([]any{text{&u.ID}, text{&u.Name}, text{&u.Email},
+		instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, u)
 }
 
 // scanUserEpochs lists where userColumns and epochColumns go.

@@ -33,6 +33,7 @@ func migrations() []migration {
 		{2, "permits and leases", (*Database).upLeases, (*Database).downLeases},
 		{3, "audit events", (*Database).upAudit, (*Database).downAudit},
 		{4, "epochs", (*Database).upEpochs, (*Database).downEpochs},
+		{5, "session claims", (*Database).upClaims, (*Database).downClaims},
 	}
 }
 
@@ -106,6 +107,20 @@ func (d *Database) upEpochs(ctx context.Context, q Querier) error {
 
 func (d *Database) downEpochs(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "epochs.down.sql")
+}
+
+// upClaims adds the claims that stay with a session. Earlier versions go on
+// beside it.
+func (d *Database) upClaims(ctx context.Context, q Querier) error {
+	there, err := d.has(ctx, q, "authsvc_session", "claims")
+	if err != nil || there {
+		return err
+	}
+	return d.exec(ctx, q, "claims.up.sql")
+}
+
+func (d *Database) downClaims(ctx context.Context, q Querier) error {
+	return d.exec(ctx, q, "claims.down.sql")
 }
 
 // has reports whether a table has a column; both names are the database's own.

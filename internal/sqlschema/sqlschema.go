@@ -135,8 +135,13 @@ func (d *Database) sameName(a, b string) bool {
 
 // column finds a logical column, such as "User.email".
 func (d *Database) column(t *Table, logical string) *Column {
+	return d.named(t, d.Names[logical])
+}
+
+// named finds a column by the database's own name.
+func (d *Database) named(t *Table, name string) *Column {
 	for i := range t.Columns {
-		if d.sameName(t.Columns[i].Name, d.Names[logical]) {
+		if d.sameName(t.Columns[i].Name, name) {
 			return &t.Columns[i]
 		}
 	}

@@ -44,12 +44,49 @@ func (d *Database) Traits(found Tables) sqladapter.Traits {
 			traits.NoCascade = true
 		}
 	}
+	if t := found["User"]; t != nil {
+		for _, name := range d.Names.UserColumns() {
+			if c := d.named(t, name); c != nil {
+				traits.UserColumns = append(traits.UserColumns, sqladapter.UserColumn{Name: name, Kind: kindOf(c)})
+			}
+		}
+	}
 	if t := found["Account"]; t != nil {
 		if c := d.column(t, "Account.expires_at"); c != nil {
 			traits.NarrowExpiry = c.Number && c.Size == 4
 		}
 	}
 	return traits
+}
+
+// kindOf is how the values of a column of the application's are read.
+func kindOf(c *Column) sqladapter.Kind {
+	t := strings.ToLower(c.Type)
+	for _, one := range []struct {
+		kind     sqladapter.Kind
+		prefixes []string
+	}{
+		{sqladapter.JSON, []string{"json"}},
+		{sqladapter.Bool, []string{"bool", "tinyint(1)", "bit(1)"}},
+		{sqladapter.Time, []string{"timestamp", "datetime"}},
+		{sqladapter.Float, []string{"real", "double", "float"}},
+		{sqladapter.Decimal, []string{"numeric", "decimal", "money"}},
+		{sqladapter.Bytes, []string{"bytea", "blob", "tinyblob", "mediumblob", "longblob", "binary", "varbinary"}},
+	} {
+		if slices.ContainsFunc(one.prefixes, func(p string) bool { return strings.HasPrefix(t, p) }) {
+			if strings.HasSuffix(t, "[]") {
+				return sqladapter.List
+			}
+			return one.kind
+		}
+	}
+	switch {
+	case strings.HasSuffix(t, "[]"):
+		return sqladapter.List
+	case c.Number:
+		return sqladapter.Integer
+	}
+	return sqladapter.Text
 }
 
 // optional columns may be missing: nothing refers to these ids, and neither

@@ -121,6 +121,13 @@ func (v *verifier) columns() {
 			v.fail("table %s: column %s (%s) is too narrow for ids of %d characters: widen it", v.Names[table], c.Name, c.Type, idLength)
 		}
 	}
+	if t := v.found["User"]; t != nil {
+		for _, name := range v.Names.UserColumns() {
+			if v.named(t, name) == nil {
+				v.fail("table %s has no column %s, which storage.user_columns names: add it, or take it out of the list", v.Names["User"], name)
+			}
+		}
+	}
 	for _, table := range tables() {
 		t := v.found[table]
 		if t == nil {

@@ -1,4 +1,5 @@
 -- Columns that refer to a shared table are of its type, whoever made it.
+-- As migration 5 leaves it: another process may have been that far already.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest {text} NOT NULL PRIMARY KEY,
     session_token {type Session.sessionToken} NOT NULL,
@@ -6,6 +7,7 @@ CREATE TABLE IF NOT EXISTS authsvc_session (
     expires BIGINT NOT NULL,
     auth_time BIGINT,
     provider {text},
+    claims TEXT,
     UNIQUE KEY authsvc_session_token (session_token),
     KEY authsvc_session_user (user_id),
     KEY authsvc_session_expires (expires),

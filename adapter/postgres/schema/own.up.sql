@@ -1,12 +1,14 @@
 -- What is compared with a column of a shared table has its type and collation,
 -- since two different collations cannot be compared.
+-- As migration 5 leaves it: another process may have been that far already.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest {text} NOT NULL PRIMARY KEY,
     session_token {type Session.sessionToken} NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,
     user_id {type User.id} NOT NULL REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE,
     expires BIGINT NOT NULL,
     auth_time BIGINT,
-    provider {text}
+    provider {text},
+    claims TEXT
 );
 CREATE INDEX IF NOT EXISTS authsvc_session_user ON authsvc_session (user_id);
 CREATE INDEX IF NOT EXISTS authsvc_session_expires ON authsvc_session (expires);

@@ -9,7 +9,7 @@ local SLACK = 24 * 3600 * 1000 -- ms; Redis's clock and the services' may differ
 local USER = {'id', 'name', 'email', 'verified', 'image'}
 local ACCOUNT = {'id', 'user', 'type', 'provider', 'subject', 'refresh_token', 'access_token', 'expires_at',
   'token_type', 'scope', 'id_token', 'session_state'}
-local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider', 'epoch'}
+local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider', 'epoch', 'claims'}
 local LINK = {'token', 'identifier', 'expires'}
 local MAIL = {'id', 'payload', 'due', 'expires', 'attempts'}
 
@@ -147,10 +147,10 @@ local function put_session(s)
   own(key('sessions', s[4]), s[1], s[5])
 end
 
--- session reads one; those of earlier versions have no epoch.
+-- session reads one; those of earlier versions have no epoch and no claims.
 local function session(name)
   local s = read(name, SESSION)
-  if s then s[8] = s[8] or '0' end
+  if s then s[8], s[9] = s[8] or '0', s[9] or '' end
   return s
 end
 

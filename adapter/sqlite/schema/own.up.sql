@@ -1,10 +1,12 @@
+-- As migration 5 leaves it: another process may have been that far already.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest TEXT NOT NULL PRIMARY KEY,
     session_token TEXT NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,
     user_id TEXT NOT NULL REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE,
     expires INTEGER NOT NULL,
     auth_time INTEGER,
-    provider TEXT
+    provider TEXT,
+    claims TEXT
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS authsvc_session_user ON authsvc_session (user_id);
 CREATE INDEX IF NOT EXISTS authsvc_session_expires ON authsvc_session (expires);

@@ -58,6 +58,7 @@ type Storage struct {
 type Naming struct {
 	Preset          string
 	Tables, Columns map[string]string
+	UserColumns     []string
 }
 
 // Mail is how the links of an e-mail provider are sent.

@@ -35,6 +35,8 @@ func (s *Settings) fields() []field {
 		{key: "session.max_age", into: durationVar(&c.Session.MaxAge)},
 		{key: "session.update_age", into: zeroableDurationVar(&c.Session.UpdateAge)},
 		{key: "session.absolute_max_age", into: durationVar(&c.Session.AbsoluteMaxAge)},
+		{key: "session.claims", into: stringMapVar(&c.Session.Claims)},
+		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
 	}, s.signInFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
@@ -73,6 +75,8 @@ func conditionFields(c *authsvc.Condition) []field {
 		{key: "domains", name: "-", into: stringListVar(&c.Domains)},
 		{key: "users", name: "-", into: stringListVar(&c.Users)},
 		{key: "providers", name: "-", into: stringListVar(&c.Providers)},
+		{key: "groups", name: "-", into: stringListVar(&c.Groups)},
+		{key: "claims", name: "-", into: listMapVar(&c.Claims)},
 		{key: "networks", name: "-", into: networkListVar(&c.Networks)},
 	}
 }
@@ -85,6 +89,7 @@ func (s *Settings) storageFields() []field {
 		{key: "storage.naming", into: enumVar(&s.Storage.Naming.Preset, "prisma", "snake", "authjs")},
 		{key: "storage.tables", into: stringMapVar(&s.Storage.Naming.Tables)},
 		{key: "storage.columns", into: stringMapVar(&s.Storage.Naming.Columns)},
+		{key: "storage.user_columns", into: stringListVar(&s.Storage.Naming.UserColumns)},
 		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(value string) string {
 			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[value]
 		})},

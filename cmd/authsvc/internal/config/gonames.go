@@ -14,7 +14,7 @@ import (
 
 // keyNames are the keys that are not the field's name in lower case.
 var keyNames = map[string]string{
-	"Adapter": "storage.url", "Secrets": "secret", "ProviderTokens": "storage.provider_tokens", "StaleRevocations": "session.stale_revocations",
+	"Adapter": "storage.url", "UserColumns": "storage.user_columns", "Secrets": "secret", "ProviderTokens": "storage.provider_tokens", "StaleRevocations": "session.stale_revocations",
 	"DangerousInsecureURL": "allow_insecure_url", "DangerousShortSecret": "allow_short_secret",
 	"Client.ID": "client_id", "Client.Secret": "client_secret", "Client.PrivateKey": "private_key", "Client.KeyID": "key_id",
 	"Endpoints.Discovery": "discovery_url", "Endpoints.Authorization": "authorization_url", "Endpoints.Token": "token_url",
@@ -34,6 +34,11 @@ var (
 // keyOf is the key of a field, such as session.max_age of Session.MaxAge and
 // providers[0].client_id of Providers[0].Client.ID.
 func keyOf(field string) string {
+	for _, named := range []string{"Session.Expose", "Session.Claims"} { // by names of the operator's
+		if name, ok := strings.CutPrefix(field, named+"."); ok {
+			return keyOf(named) + "." + name
+		}
+	}
 	provider := ofProvider.FindString(field)
 	field = field[len(provider):]
 	prefix := strings.ToLower(provider)
@@ -50,7 +55,7 @@ func keyOf(field string) string {
 }
 
 // goName is a field in a text of the engine.
-var goName = lazyregexp.New(`\b(Session\.MaxAge|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|URL)\b`)
+var goName = lazyregexp.New(`\b(Session\.MaxAge|Session\.Claims|UserColumns|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|URL)\b`)
 
 // inKeys writes a text of the engine with the names of keys.
 func inKeys(text string) string {

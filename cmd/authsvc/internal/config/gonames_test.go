@@ -29,7 +29,7 @@ var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Cal
 
 // onlyKeys are the keys of the program, and of what is put together from
 // several.
-var onlyKeys = []string{"listen", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns",
+var onlyKeys = []string{"listen", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
 	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].helo",
 	"providers[0].insecure_no_tls"}
 
@@ -66,7 +66,8 @@ func TestKeyOfElements(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string]string{"Secrets[1]": "secret[1]", "AllowedRedirects[2]": "allowed_redirects[2]", "Providers[3]": "providers[3]",
 		"Providers[12].Client.ID": "providers[12].client_id", "Providers[0].AuthorizationParams[max_age]": "providers[0].authorization_params.max_age",
-		"Cookies": "cookies", "SignIn.Allow[2].Domains[1]": "sign_in.allow[2].domains[1]", "Providers[1].Send": "providers[1].server"} {
+		"Cookies": "cookies", "SignIn.Allow[2].Domains[1]": "sign_in.allow[2].domains[1]", "Providers[1].Send": "providers[1].server",
+		"Session.Expose.emailVerified": "session.expose.emailVerified", "Session.Claims.A.b[0]": "session.claims.A.b[0]"} {
 		if got := keyOf(field); got != want {
 			t.Errorf("%s: %s, want %s", field, got, want)
 		}

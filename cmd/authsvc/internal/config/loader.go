@@ -130,6 +130,13 @@ func (l *loader) assign(f field, key string, v value) {
 	for i, item := range v.items {
 		l.places[fmt.Sprintf("%s[%d]", key, i)] = item.place
 	}
+	if f.into.reshape != nil {
+		v = f.into.reshape(v)
+	}
+	// Of mappings, where each name is.
+	for _, m := range v.members {
+		l.places[key+"."+m.key] = m.place
+	}
 	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.literal() {
 		l.holdsSecret = true
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ type setter struct {
 	fix  string
 	set  func(v value) (problem string)
 	each func(item value) (problem string)
+	// reshape, if there is one, is what set gets instead.
+	reshape func(v value) value
 
 	element func() []field
 }
@@ -295,6 +298,62 @@ func stringMapVar(p *map[string]string) setter {
 		}
 		return ""
 	}}
+}
+
+// listMapVar accepts a mapping of names to texts or lists of them.
+func listMapVar(p *map[string][]string) setter {
+	return setter{kind: "mapping of lists", fix: "write {name: [one, two]}", set: func(v value) string {
+		if v.shape != mapping {
+			return "is " + v.shape.name() + ", not a mapping"
+		}
+		*p = map[string][]string{}
+		for _, m := range v.members {
+			items := m.value.items
+			if m.value.shape != list {
+				items = []value{m.value}
+			}
+			for _, item := range items {
+				if item.shape != scalar {
+					return "has at " + quote(m.key) + " " + item.shape.name() + " where text should be"
+				}
+				(*p)[m.key] = append((*p)[m.key], item.text)
+			}
+		}
+		return ""
+	}}
+}
+
+// exposeVar accepts what stringMapVar does, and a list, or text with commas, of
+// sources: each is then shown under its own name, or as NAME=SOURCE says.
+func exposeVar(p *map[string]string) setter {
+	s := stringMapVar(p)
+	s.kind, s.fix = "mapping or list of names", "write {id: id, role: User.role}, or [id, User.role]"
+	s.reshape = func(v value) value {
+		if v.shape != list && v.shape != scalar {
+			return v
+		}
+		named := value{shape: mapping, place: v.place, raw: v.raw}
+		for _, item := range v.list() {
+			name, source, both := strings.Cut(item.text, "=")
+			if !both {
+				name, source = item.text[strings.LastIndex(item.text, ".")+1:], item.text
+			}
+			if slices.ContainsFunc(named.members, func(m member) bool { return m.key == name }) || item.shape != scalar {
+				return v // set says so
+			}
+			item.text = source
+			named.members = append(named.members, member{key: name, place: item.place, value: item})
+		}
+		return named
+	}
+	set := s.set
+	s.set = func(v value) string {
+		if v.shape != mapping {
+			return "names something twice, or what is no name"
+		}
+		return set(v)
+	}
+	return s
 }
 
 // list returns the items of a list; a scalar is split at commas, which is how

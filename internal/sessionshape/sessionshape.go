@@ -1,0 +1,210 @@
+// Package sessionshape compiles what a session has besides name, address and
+// picture: which claims of a provider stay with it, and what of them, and of the
+// user's row, GET session shows.
+package sessionshape
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Source is where a shown value comes from.
+type Source int
+
+// The sources.
+const (
+	ID Source = iota
+	EmailVerified
+	Provider
+	Claim  // of the session, by its name
+	Column // of the user's row, by its name
+)
+
+// A Field is a value that GET session shows under user.
+type Field struct {
+	Name   string // there
+	Source Source
+	Of     string // name of the claim or column
+
+	prefix string // ,"NAME":
+}
+
+// A Shape is compiled once and then only read. Nil shows and keeps nothing.
+type Shape struct {
+	claims  []claim
+	shown   []Field // sorted by name
+	whole   []Field // what Document has
+	columns bool
+}
+
+// Options are what a Shape is compiled from.
+type Options struct {
+	Claims  map[string]string // name to path
+	Expose  map[string]string // name to source
+	Columns []string          // of the user's row
+	// AnyClaim: there may be claims that Claims does not name.
+	AnyClaim bool
+}
+
+// A Mistake is something wrong at Of, which is Claims or Expose, under Name.
+type Mistake struct{ Of, Name, Problem, Fix string }
+
+// maxName bounds names of claims and of what is shown, in bytes.
+const maxName = 64
+
+// reserved are shown anyway.
+var reserved = []string{"name", "email", "image"}
+
+// builtIn are the sources that are neither claims nor columns.
+var builtIn = map[string]Source{"id": ID, "email_verified": EmailVerified, "provider": Provider}
+
+// Compile returns the shape and all mistakes.
+func Compile(o Options) (*Shape, []Mistake) {
+	if len(o.Claims)+len(o.Expose)+len(o.Columns) == 0 {
+		return nil, nil
+	}
+	c := compiler{Options: o}
+	s := &Shape{columns: len(o.Columns) > 0}
+	for _, name := range slices.Sorted(maps.Keys(o.Claims)) {
+		s.claims = append(s.claims, c.claim(name, o.Claims[name])...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Expose)) {
+		if c.name("Expose", name) {
+			s.shown = append(s.shown, c.field(name, o.Expose[name])...)
+		}
+	}
+	s.whole = c.document(s)
+	return s, c.mistakes
+}
+
+type compiler struct {
+	Options
+	mistakes []Mistake
+}
+
+func (c *compiler) fail(of, name, problem, fix string) {
+	c.mistakes = append(c.mistakes, Mistake{of, name, problem, fix})
+}
+
+// name checks a name of a claim or of what is shown.
+func (c *compiler) name(of, name string) bool {
+	odd := func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	switch {
+	case of == "Expose" && slices.Contains(reserved, name):
+		c.fail(of, name, "is shown anyway, and not by another value", "choose another name")
+	case name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) || strings.HasPrefix(name, "__"):
+		c.fail(of, name, "is not a usable name", fmt.Sprintf("use letters, digits, - and _, at most %d, not __ first", maxName))
+	default:
+		return true
+	}
+	return false
+}
+
+// field compiles one entry of Expose.
+func (c *compiler) field(name, source string) []Field {
+	one := func(s Source, of string) []Field { return []Field{newField(name, s, of)} }
+	if s, ok := builtIn[source]; ok {
+		return one(s, "")
+	}
+	if claim, ok := strings.CutPrefix(source, "claims."); ok {
+		if _, known := c.Claims[claim]; !known && !(c.AnyClaim && c.name("Expose", claim)) {
+			c.fail("Expose", name, fmt.Sprintf("names the claim %q, which is not kept", short(claim)), "add it to Session.Claims"+c.known())
+			return nil
+		}
+		return one(Claim, claim)
+	}
+	if column, ok := strings.CutPrefix(source, "User."); ok {
+		if !slices.Contains(c.Columns, column) {
+			c.fail("Expose", name, fmt.Sprintf("names the column %q, which is not read", short(column)), "add it to UserColumns"+c.known())
+			return nil
+		}
+		return one(Column, column)
+	}
+	_, claim := c.Claims[source]
+	column := slices.Contains(c.Columns, source)
+	switch {
+	case claim && column:
+		c.fail("Expose", name, fmt.Sprintf("could be the claim or the column %q", source), fmt.Sprintf("write claims.%s or User.%s", source, source))
+	case claim:
+		return one(Claim, source)
+	case column:
+		return one(Column, source)
+	default:
+		c.fail("Expose", name, fmt.Sprintf("%q is not known", short(source)), "use id, email_verified, provider, a name in Session.Claims or one in UserColumns"+c.known())
+	}
+	return nil
+}
+
+// known lists the claims and columns that there are.
+func (c *compiler) known() string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c.Claims)) {
+		names = append(names, "claims."+name)
+	}
+	for _, name := range c.Columns {
+		names = append(names, "User."+name)
+	}
+	if names == nil {
+		return ""
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+// document lists what Document has: values by their own names, and by those under
+// which they are shown. A name that could be two values is neither.
+func (c *compiler) document(s *Shape) []Field {
+	all := map[string]Field{}
+	taken := map[string]bool{}
+	add := func(name string, source Source) {
+		if taken[name] {
+			delete(all, name)
+			return
+		}
+		taken[name], all[name] = true, newField(name, source, name)
+	}
+	for _, one := range s.claims {
+		add(one.name, Claim)
+	}
+	for _, name := range c.Columns {
+		add(name, Column)
+	}
+	for name, source := range builtIn {
+		all[name] = newField(name, source, "")
+	}
+	for _, f := range s.shown {
+		all[f.Name] = f
+	}
+	for _, name := range reserved {
+		delete(all, name)
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func newField(name string, s Source, of string) Field {
+	return Field{Name: name, Source: s, Of: of, prefix: `,"` + name + `":`}
+}
+
+// ReadsColumns reports whether the user's row has columns besides.
+func (s *Shape) ReadsColumns() bool { return s != nil && s.columns }
+
+// Shown lists what GET session shows, by name.
+func (s *Shape) Shown() []Field {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.shown)
+}
+
+// short keeps messages on a line.
+func short(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) > maxName {
+		return s[:maxName] + "…"
+	}
+	return s
+}
