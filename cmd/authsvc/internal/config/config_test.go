@@ -49,10 +49,10 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "mail": s.MailTemplates,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates,
 	}
 	want := map[string]any{
-		"mail":    "/etc/authsvc/mail",
+		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour},
