@@ -178,6 +178,15 @@ export declare function signOut<R extends boolean = true>(
 export declare function update(data?: any): Promise<Session | null>;
 
 /**
+ * Reads the session again and calls the listeners of {@link onSessionChange};
+ * with `broadcast` (default false) has other tabs do so. Resolves to undefined
+ * (logged) on failure, of which listeners do not hear. Never rejects.
+ */
+export declare function refreshSession(params?: {
+  broadcast?: boolean;
+}): Promise<Session | null | undefined>;
+
+/**
  * Calls listener with the session (null: none) whenever it may have changed:
  * when another tab says so, and after update, and signIn and signOut with
  * `redirect: false`, in this one. A session that cannot be read is not

@@ -79,7 +79,7 @@ export async function signIn(provider, options, authorizationParams) {
 
   const result = signInResponse(response, data);
   if (result.ok && !result.error && type === "credentials") announce("getSession");
-  if (result.ok) await refresh();
+  if (result.ok) await tellListeners();
   return result;
 }
 
@@ -93,7 +93,7 @@ export async function signOut(options) {
   const data = await response.json();
   announce("signout");
   if (redirect) return navigate(destination(data, callbackUrl));
-  await refresh();
+  await tellListeners();
   return data;
 }
 
@@ -128,6 +128,20 @@ export function onSessionChange(listener) {
     listeners.delete(entry);
     if (!listeners.size) removeEventListener("storage", onStorage);
   };
+}
+
+/**
+ * Reads the session again and calls the listeners of onSessionChange; with
+ * broadcast has other tabs do so. Returns undefined for a failure (logged), which
+ * the listeners do not hear of.
+ */
+export async function refreshSession({ broadcast = false } = {}) {
+  const turn = ++readings;
+  const session = await read("session");
+  if (broadcast) announce("getSession");
+  // A failure is not "signed out", and only the newest reading counts.
+  if (session !== undefined && turn === readings) tell(session);
+  return session;
 }
 
 function baseOfModule(moduleUrl) {
@@ -203,18 +217,14 @@ function onStorage({ key, newValue }) {
   if (key !== STORAGE_KEY) return;
   try {
     const message = JSON.parse(newValue);
-    if (message?.event === "session" && message.data) refresh();
+    if (message?.event === "session" && message.data) tellListeners();
   } catch {
     // Not a message.
   }
 }
 
-async function refresh() {
-  if (!listeners.size) return;
-  const turn = ++readings;
-  const session = await read("session");
-  // A failure is not "signed out", and only the newest reading counts.
-  if (session !== undefined && turn === readings) tell(session);
+async function tellListeners() {
+  if (listeners.size) await refreshSession();
 }
 
 function tell(session) {

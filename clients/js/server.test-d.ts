@@ -2,10 +2,15 @@
 import { auth, hydrate, passOn, protect } from "authsvc-client/server";
 import type { Found } from "authsvc-client/server";
 import type { Session } from "authsvc-client";
-import type { IncomingHttpHeaders } from "./test/node-headers.js";
 
 interface Mine extends Session {
   user: NonNullable<Session["user"]> & { id: string; role: "admin" | "member" };
+}
+// Those of Node.js, without @types/node.
+interface IncomingHttpHeaders {
+  [name: string]: string | string[] | undefined;
+  cookie?: string;
+  "set-cookie"?: string[];
 }
 declare const request: Request;
 declare const incoming: { headers: IncomingHttpHeaders; url?: string };
