@@ -12,9 +12,10 @@ export interface AuthOptions {
   /**
    * The address at which this server reaches the service, such as
    * `http://auth.internal:3000`, which has to be one of its `internal_hosts`,
-   * or its public address. A path in it replaces `/api/auth`.
+   * or its public address. A path in it replaces `/api/auth`. A function is
+   * called for every request, for builds that run without the environment.
    */
-  url: string | URL;
+  url: string | URL | (() => string | URL);
   /** The service's `cookies.session`, if that is set. */
   cookie?: string;
   /** Milliseconds that the service may take to answer; default 5000. */

@@ -33,9 +33,10 @@ export async function auth(request, options) {
  * POSTs and the like from pages of other origins 403.
  */
 export function protect(options, handler) {
-  const s = settings(options);
-  if (handler) return (request, ...more) => plain(s, request, (session) => handler(request, session, ...more));
-  return (one, two, three) => (three ? node(s, one, two, three) : hono(s, one, two));
+  const fixed = typeof options?.url === "function" ? null : settings(options);
+  const now = () => fixed ?? settings(options);
+  if (handler) return async (request, ...more) => plain(now(), request, (session) => handler(request, session, ...more));
+  return async (one, two, three) => (three ? node(now(), one, two, three) : hono(now(), one, two));
 }
 
 /** Adds cookies to a response: a Response, a Headers, or one of Node.js. Returns it. */
@@ -57,7 +58,7 @@ export function hydrate(session) {
 }
 
 function settings({ url, cookie, timeout = 5000, fetch, signIn, origin = "", trustedOrigins = [] } = {}) {
-  const { protocol, origin: at, pathname, username, password, search, hash } = new URL(url);
+  const { protocol, origin: at, pathname, username, password, search, hash } = new URL(typeof url === "function" ? url() : url);
   if (!/^https?:$/.test(protocol) || username || password || search || hash) {
     throw new TypeError("authsvc: url must be an http(s) URL of scheme, host and path");
   }
@@ -154,7 +155,11 @@ function refuse(cookies, [status, text, location]) {
 
 async function plain(s, request, handler) {
   const { session, cookies, refusal } = await judge(s, request);
-  if (refusal) return refuse(cookies, refusal);
+  if (refusal) {
+    // The middleware of Next.js wants an address, and makes it a path again.
+    if (refusal[2] && request.nextUrl) refusal[2] = new URL(refusal[2], request.url).href;
+    return refuse(cookies, refusal);
+  }
   let response = await handler(session);
   try {
     response.headers.append("vary", "Cookie");

@@ -155,6 +155,16 @@ test("wrong options throw a TypeError, protect's at once", async () => {
   protect({ url: "http://x", origin: "https://app.example.com", trustedOrigins: ["https://www.example.com"] });
 });
 
+test("a url that is a function is asked for each request, and fails closed", async (t) => {
+  const s = await service(t);
+  let url;
+  const run = protect({ url: () => url }, () => new Response("in"));
+  await assert.rejects(run(requestOf(OWN)), TypeError);
+  await assert.rejects(protect({ url: () => url })({}, {}, () => assert.fail("let through")), TypeError);
+  url = s.url;
+  assert.equal(await (await run(requestOf(OWN))).text(), "in");
+});
+
 test("a path of url replaces /api/auth", async (t) => {
   for (const [path, want] of [["", "/api/auth"], ["/", "/api/auth"], ["/my/auth", "/my/auth"], ["/my/auth/", "/my/auth"]]) {
     const s = await service(t);
@@ -315,6 +325,12 @@ test("the way back is a path, whatever the request line and the Host say", async
     assert.equal(res.statusCode, 302);
     assert.equal(headers.Location, `/api/auth/signin?callbackUrl=${encodeURIComponent(want)}`, url);
   }
+});
+
+test("the middleware of Next.js gets an address", async () => {
+  const run = protect({ url: "http://auth.internal:3000" }, () => new Response());
+  const request = Object.assign(requestOf("", { accept: "text/html" }), { nextUrl: new URL("https://app.example.com/a?b=1") });
+  assert.equal((await run(request)).headers.get("location"), "https://app.example.com/api/auth/signin?callbackUrl=%2Fa%3Fb%3D1");
 });
 
 test("signIn and origin are for a service at another origin", async () => {
