@@ -12,6 +12,7 @@ const moduleBase = baseOfModule(import.meta.url);
 const listeners = new Set();
 let base = moduleBase;
 let readings = 0;
+let tokens = new Map(); // by audience
 
 /**
  * Says where the service is: baseUrl, an http(s) URL whose path, if any,
@@ -78,7 +79,7 @@ export async function signIn(provider, options, authorizationParams) {
   }
 
   const result = signInResponse(response, data);
-  if (result.ok && !result.error && type === "credentials") announce("getSession");
+  if (result.ok && !result.error && type === "credentials") changed("getSession");
   if (result.ok) await tellListeners();
   return result;
 }
@@ -91,7 +92,7 @@ export async function signOut(options) {
   const { callbackUrl = location.href, redirect = true } = options ?? {};
   const response = await submit("signout", { callbackUrl });
   const data = await response.json();
-  announce("signout");
+  changed("signout");
   if (redirect) return navigate(destination(data, callbackUrl));
   await tellListeners();
   return data;
@@ -102,17 +103,24 @@ export async function signOut(options) {
  * returns it. null: no session, or a failure (logged).
  */
 export async function update(data) {
-  const csrfToken = await getCsrfToken();
-  const session = await read("session", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ csrfToken, data }),
-  });
+  const session = await post("session", { data });
   if (!session) return null;
-  announce("getSession");
+  changed("getSession");
   readings++; // those under way are older
   tell(session);
   return session;
+}
+
+/**
+ * Returns a token for another back end of the application, audience, to send as
+ * Authorization: Bearer; undefined on failure (logged). It is kept until a minute
+ * before its end, or until somebody signs in or out.
+ */
+export async function getToken(audience) {
+  addEventListener("storage", onStorage);
+  let held = tokens.get(audience);
+  if (!held || Date.now() >= held.until) tokens.set(audience, (held = mint(audience)));
+  return held.token;
 }
 
 /**
@@ -126,7 +134,7 @@ export function onSessionChange(listener) {
   listeners.add(entry);
   return () => {
     listeners.delete(entry);
-    if (!listeners.size) removeEventListener("storage", onStorage);
+    if (!listeners.size && !tokens.size) removeEventListener("storage", onStorage);
   };
 }
 
@@ -166,6 +174,25 @@ async function submit(path, fields) {
   return send(path, { method: "POST", body });
 }
 
+function mint(audience) {
+  const asked = Date.now();
+  const held = { until: Infinity }; // callers meanwhile share the answer
+  held.token = post("token", { audience }).then((answer) => {
+    held.until = asked + (answer?.expires_in - 60) * 1000 || 0;
+    return answer?.access_token;
+  });
+  return held;
+}
+
+async function post(path, fields) {
+  const csrfToken = await getCsrfToken();
+  return read(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ csrfToken, ...fields }),
+  });
+}
+
 // Returns null for an empty answer, undefined for a failure.
 async function read(path, init) {
   try {
@@ -202,6 +229,12 @@ function navigate(url) {
   if (reload) location.reload();
 }
 
+// Somebody may have signed in or out: tokens are theirs no longer.
+function changed(trigger) {
+  tokens = new Map();
+  announce(trigger);
+}
+
 function announce(trigger) {
   // Writing an equal value fires no event and timestamp is in seconds: hence id.
   const timestamp = Math.floor(Date.now() / 1000);
@@ -217,7 +250,9 @@ function onStorage({ key, newValue }) {
   if (key !== STORAGE_KEY) return;
   try {
     const message = JSON.parse(newValue);
-    if (message?.event === "session" && message.data) tellListeners();
+    if (message?.event !== "session" || !message.data) return;
+    tokens = new Map();
+    tellListeners();
   } catch {
     // Not a message.
   }
