@@ -40,7 +40,7 @@ var engine = []mutation{
 	{"origin/cors", ".", "if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.corsAllowed() {", "if len(origin) != 1 {", "."},
 	{"origin/internal-routes", ".", "below && rt != nil && rt.internal == rq.r.Method {", "below && rt != nil {", "."},
 	{"origin/internal-other-paths", ".", "rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {", "rq.internal = rq.InternalHost(rq.r.Host); true {", "."},
-	{"origin/internal-is-public", ".", "case host == s.host || tls == s.origin:", "case false:", "."},
+	{"origin/internal-is-public", ".", "case host == s.host || tls == s.origin:", "case " + never + "(host == s.host || tls == s.origin):", "."},
 	{"origin/internal-scripts", ".", "rq.r.Method != http.MethodPost || rq.internal {", "rq.r.Method != http.MethodPost {", "."},
 	{"origin/internal-cors", ".", "len(rq.origins.trusted) == 0 || rq.internal {", "len(rq.origins.trusted) == 0 {", "."},
 	{"redirect/list", ".", "return clean, ok && s.origins.redirect[origin]", "return clean, ok && origin != \"\"", "."},
