@@ -42,6 +42,11 @@ type Config struct {
 	// with credentials (CORS) and may be led to, such as
 	// https://www.example.com beside https://auth.example.com.
 	TrustedOrigins []string
+	// InternalHosts are further names, as host or host:port, that servers of the
+	// application reach the service at. A request whose Host is one of them may
+	// ask for the session (GET) and gets 421 for all else. Cookies and links are
+	// those of URL all the same; no answer names an internal host.
+	InternalHosts []string
 	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
 	TrustedProxies []netip.Prefix
 	Cookies        CookieOptions

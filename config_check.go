@@ -29,10 +29,10 @@ func compile(c *Config) (*Service, *builder) {
 		custom: c.Pages, proxies: c.TrustedProxies, policy: policy{showRefusal: c.ShowRefusal},
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
+		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
 	} {
 		check(b, s)
 	}
@@ -196,6 +196,29 @@ func checkOrigins(b *builder, s *Service) {
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme", "URL")
 		default:
 			s.origins.redirect[origin], s.origins.trusted[origin] = true, true
+		}
+	}
+}
+
+func checkInternalHosts(b *builder, s *Service) {
+	s.origins.internal = map[string]bool{}
+	for i, raw := range b.config.InternalHosts {
+		key := fmt.Sprintf("InternalHosts[%d]", i)
+		origin, ok := weburl.ExactOrigin("http://" + raw)
+		host := strings.TrimPrefix(origin, "http://")
+		tls, _ := weburl.ExactOrigin("https://" + raw)
+		switch {
+		case !ok || strings.ContainsAny(raw, "/?#@") || strings.HasSuffix(raw, ":"):
+			b.fail(key, fmt.Sprintf("%q is not a host", printable(raw, 80)), "write host or host:port only, such as auth.internal:3000")
+		case host == s.host || tls == s.origin:
+			b.fail(key, fmt.Sprintf("%q is the host of URL, where everything is answered", printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
+		case s.origins.internal[host]:
+			b.fail(key, fmt.Sprintf("%q is given twice", printable(raw, 80)), "remove one")
+		default:
+			s.origins.internal[host] = true
+			if u, err := neturl.Parse(origin); err == nil && u.Port() == "" {
+				s.origins.internal[host+":80"] = true
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"net/http"
+	"strings"
 
 	"authsvc/internal/weburl"
 )
@@ -46,7 +47,7 @@ func (rq *request) refuseCrossSite() outcome {
 // cors adds the CORS headers for a trusted origin and reports whether it did.
 // No other origin ever gets one.
 func (rq *request) cors(h http.Header) bool {
-	if len(rq.origins.trusted) == 0 {
+	if len(rq.origins.trusted) == 0 || rq.internal {
 		return false
 	}
 	h.Add("Vary", "Origin")
@@ -68,6 +69,31 @@ func (rq *request) cors(h http.Header) bool {
 func (rq *request) preflight() bool {
 	origin := rq.r.Header["Origin"]
 	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.corsAllowed()
+}
+
+// InternalHost reports whether a Host header names one of Config.InternalHosts.
+// ServeHTTP refuses there whatever they may not be asked for; a program that
+// serves the host of URL only lets these through as well.
+func (s *Service) InternalHost(host string) bool {
+	return len(s.origins.internal) > 0 && s.origins.internal[strings.ToLower(host)]
+}
+
+// misdirected refuses what an internal host may not be asked for: all that is for
+// browsers. No link, page or redirect ever carries such a name (RFC 9110 §7.4).
+func (rq *request) misdirected() outcome {
+	if rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {
+		return nil
+	}
+	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	if rt := routes[path]; below && rt != nil && rt.internal == rq.r.Method {
+		return nil
+	}
+	rq.warned.internal.Do(func() {
+		rq.log.Warn("refused a request that an internal host may not be asked for, and will do so silently from now on; "+
+			"browsers have to reach the host of the URL, and a proxy in front has to pass their Host header on",
+			"host", printable(rq.r.Host, 100), "method", printable(rq.r.Method, 10), "path", printable(rq.r.URL.EscapedPath(), 80))
+	})
+	return problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
 }
 
 // isPrefetch recognises loads that no person asked for yet.

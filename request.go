@@ -44,6 +44,7 @@ type request struct {
 	sessionValue   string
 	sessionPresent bool
 	unrouted       bool // no action answers it
+	internal       bool // it came to one of Config.InternalHosts
 	unknownKey     bool // the session cookie names a key that is not ours
 	id             string
 	retryAfter     time.Duration
@@ -85,6 +86,9 @@ func (rq *request) act() (out outcome) {
 			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
 		}
 	}()
+	if out := rq.misdirected(); out != nil {
+		return out
+	}
 	if out := rq.find(); out != nil {
 		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
 			rq.unrouted = true
@@ -153,7 +157,7 @@ func (rq *request) requestID() string {
 
 // wantsJSON reports whether the caller is a script that wants {url}.
 func (rq *request) wantsJSON() bool {
-	if rq.r.Method != http.MethodPost {
+	if rq.r.Method != http.MethodPost || rq.internal {
 		return false
 	}
 	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.asksJSON || rq.body != nil && rq.body.get("json") == "true"
@@ -180,7 +184,7 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	h["X-Content-Type-Options"] = hNoSniff
 	h["Referrer-Policy"] = hNoRef
 	h["Cross-Origin-Resource-Policy"] = hOwnSite
-	if rq.hsts != nil {
+	if rq.hsts != nil && !rq.internal {
 		h["Strict-Transport-Security"] = rq.hsts
 	}
 	if rq.cors(h) {

@@ -20,6 +20,7 @@ type route struct {
 	limit     func(*request) *limiter // that counts POSTs per client; nil: none does
 	foreign   func(*request) bool     // whether another site, or no browser at all, may make this POST; nil: no
 	cors      func(*request) bool     // whether trusted origins may read the answer; nil: no
+	internal  string                  // the method that Config.InternalHosts may be asked with; "": none
 }
 
 // routes is the HTTP interface below the base path. ":provider" is a
@@ -33,7 +34,7 @@ var routes = map[string]*route{
 	"signout":            {get: signOutPage, post: signOut, cors: always},
 	"signout/provider":   {get: signOutPost},
 	"signout/return":     {get: signOutReturn},
-	"session":            {get: getSession, post: updateSession, cors: always},
+	"session":            {get: getSession, post: updateSession, cors: always, internal: http.MethodGet},
 	"csrf":               {get: getCSRF, cors: always},
 	"providers":          {get: getProviders, cors: always},
 	"error":              {get: errorPage},

@@ -81,10 +81,11 @@ type policy struct {
 type origins struct {
 	redirect map[string]bool // where a callbackUrl may lead
 	trusted  map[string]bool
+	internal map[string]bool // without scheme: Host headers of Config.InternalHosts
 }
 
 // warned are the warnings that are logged once per process.
-type warned struct{ chunks, proxy, stripped, slash *sync.Once }
+type warned struct{ chunks, proxy, stripped, slash, internal *sync.Once }
 
 // publicURL is the address of the service, taken apart.
 type publicURL struct {

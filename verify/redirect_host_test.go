@@ -76,8 +76,20 @@ func redirect06(t *T) {
 
 // redirectMisdirected: the binary, which owns its origin, serves no other host.
 func redirectMisdirected(t *T) {
-	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
+	const inner = "auth.internal:3000"
+	p := process.Serve(t, process.NewNeighbours(t).YAML("internal_hosts: ["+inner+"]"), "AUTHSVC_STORAGE_URL=memory:")
 	b := &arena.Browser{}
+	for _, line := range []string{"GET /", "GET /favicon.ico", "GET /api/auth/signin", "GET /api/auth/csrf", "POST /api/auth/session", "GET /api/auth/session/"} {
+		method, path, _ := strings.Cut(line, " ")
+		if a := redirectDial(t, p.Addr, redirectHead(method, b, path, inner, "")); a.StatusCode != http.StatusMisdirectedRequest || len(a.Cookies()) != 0 {
+			t.Errorf("%s at the internal host: %d", line, a.StatusCode)
+		}
+	}
+	for _, path := range []string{"/api/auth/session", "/healthz", "/readyz"} {
+		if a := redirectDial(t, p.Addr, redirectHead("GET", b, path, inner, "")); a.StatusCode != http.StatusOK || strings.Contains(a.Text, inner) {
+			t.Errorf("twin: %s at the internal host: %d %s", path, a.StatusCode, a.Text)
+		}
+	}
 	for name, host := range map[string]string{"evil": "evil.test", "suffix": p.Addr + ".evil.test", "port": "127.0.0.1:1", "name": "localhost"} {
 		for _, path := range []string{"/", "/api/auth/signin", "/api/auth/csrf"} {
 			if a := redirectDial(t, p.Addr, redirectHead("GET", b, path, host, "")); a.StatusCode != http.StatusMisdirectedRequest || len(a.Cookies()) != 0 {

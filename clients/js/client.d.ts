@@ -170,12 +170,30 @@ export declare function signOut<R extends boolean = true>(
 ): Promise<R extends true ? undefined : SignOutResponse>;
 
 /**
+ * Returns a token (JWT) for another back end of the application, to send as
+ * `Authorization: Bearer`. audience is one of the service's `tokens.audiences`
+ * and may be left out if there is one. The token is kept until a minute before
+ * its end, or until somebody signs in or out; ask for it before each call.
+ * undefined (logged) without a session and on failure. Never rejects.
+ */
+export declare function getToken(audience?: string): Promise<string | undefined>;
+
+/**
  * Renews the session, as `update` of next-auth/react's useSession does. data
  * (anything that JSON can hold) goes to the service's callbacks, which decide
  * what becomes of it. Resolves to the new session; null without one, and
  * (logged) on failure. Never rejects.
  */
 export declare function update(data?: any): Promise<Session | null>;
+
+/**
+ * Reads the session again and calls the listeners of {@link onSessionChange};
+ * with `broadcast` (default false) has other tabs do so. Resolves to undefined
+ * (logged) on failure, of which listeners do not hear. Never rejects.
+ */
+export declare function refreshSession(params?: {
+  broadcast?: boolean;
+}): Promise<Session | null | undefined>;
 
 /**
  * Calls listener with the session (null: none) whenever it may have changed:

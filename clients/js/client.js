@@ -12,6 +12,7 @@ const moduleBase = baseOfModule(import.meta.url);
 const listeners = new Set();
 let base = moduleBase;
 let readings = 0;
+let tokens = new Map(); // by audience
 
 /**
  * Says where the service is: baseUrl, an http(s) URL whose path, if any,
@@ -78,8 +79,8 @@ export async function signIn(provider, options, authorizationParams) {
   }
 
   const result = signInResponse(response, data);
-  if (result.ok && !result.error && type === "credentials") announce("getSession");
-  if (result.ok) await refresh();
+  if (result.ok && !result.error && type === "credentials") changed("getSession");
+  if (result.ok) await tellListeners();
   return result;
 }
 
@@ -91,9 +92,9 @@ export async function signOut(options) {
   const { callbackUrl = location.href, redirect = true } = options ?? {};
   const response = await submit("signout", { callbackUrl });
   const data = await response.json();
-  announce("signout");
+  changed("signout");
   if (redirect) return navigate(destination(data, callbackUrl));
-  await refresh();
+  await tellListeners();
   return data;
 }
 
@@ -102,17 +103,24 @@ export async function signOut(options) {
  * returns it. null: no session, or a failure (logged).
  */
 export async function update(data) {
-  const csrfToken = await getCsrfToken();
-  const session = await read("session", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ csrfToken, data }),
-  });
+  const session = await post("session", { data });
   if (!session) return null;
-  announce("getSession");
+  changed("getSession");
   readings++; // those under way are older
   tell(session);
   return session;
+}
+
+/**
+ * Returns a token for another back end of the application, audience, to send as
+ * Authorization: Bearer; undefined on failure (logged). It is kept until a minute
+ * before its end, or until somebody signs in or out.
+ */
+export async function getToken(audience) {
+  addEventListener("storage", onStorage);
+  let held = tokens.get(audience);
+  if (!held || Date.now() >= held.until) tokens.set(audience, (held = mint(audience)));
+  return held.token;
 }
 
 /**
@@ -126,8 +134,22 @@ export function onSessionChange(listener) {
   listeners.add(entry);
   return () => {
     listeners.delete(entry);
-    if (!listeners.size) removeEventListener("storage", onStorage);
+    if (!listeners.size && !tokens.size) removeEventListener("storage", onStorage);
   };
+}
+
+/**
+ * Reads the session again and calls the listeners of onSessionChange; with
+ * broadcast has other tabs do so. Returns undefined for a failure (logged), which
+ * the listeners do not hear of.
+ */
+export async function refreshSession({ broadcast = false } = {}) {
+  const turn = ++readings;
+  const session = await read("session");
+  if (broadcast) announce("getSession");
+  // A failure is not "signed out", and only the newest reading counts.
+  if (session !== undefined && turn === readings) tell(session);
+  return session;
 }
 
 function baseOfModule(moduleUrl) {
@@ -150,6 +172,25 @@ async function submit(path, fields) {
     if (value != null) body.set(name, value);
   }
   return send(path, { method: "POST", body });
+}
+
+function mint(audience) {
+  const asked = Date.now();
+  const held = { until: Infinity }; // callers meanwhile share the answer
+  held.token = post("token", { audience }).then((answer) => {
+    held.until = asked + (answer?.expires_in - 60) * 1000 || 0;
+    return answer?.access_token;
+  });
+  return held;
+}
+
+async function post(path, fields) {
+  const csrfToken = await getCsrfToken();
+  return read(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ csrfToken, ...fields }),
+  });
 }
 
 // Returns null for an empty answer, undefined for a failure.
@@ -188,6 +229,12 @@ function navigate(url) {
   if (reload) location.reload();
 }
 
+// Somebody may have signed in or out: tokens are theirs no longer.
+function changed(trigger) {
+  tokens = new Map();
+  announce(trigger);
+}
+
 function announce(trigger) {
   // Writing an equal value fires no event and timestamp is in seconds: hence id.
   const timestamp = Math.floor(Date.now() / 1000);
@@ -203,18 +250,16 @@ function onStorage({ key, newValue }) {
   if (key !== STORAGE_KEY) return;
   try {
     const message = JSON.parse(newValue);
-    if (message?.event === "session" && message.data) refresh();
+    if (message?.event !== "session" || !message.data) return;
+    tokens = new Map();
+    tellListeners();
   } catch {
     // Not a message.
   }
 }
 
-async function refresh() {
-  if (!listeners.size) return;
-  const turn = ++readings;
-  const session = await read("session");
-  // A failure is not "signed out", and only the newest reading counts.
-  if (session !== undefined && turn === readings) tell(session);
+async function tellListeners() {
+  if (listeners.size) await refreshSession();
 }
 
 function tell(session) {

@@ -51,6 +51,8 @@ export const signedOutTo: string = url;
 export const github: ours.ClientSafeProvider | undefined = (await ours.getProviders())?.github;
 export const end: () => void = ours.onSessionChange((session) => session?.user?.email);
 ours.update({ name: "Ada" });
+export const token: string | undefined = await ours.getToken("https://api.example.com");
+ours.getToken();
 
 // And those that must not compile.
 // @ts-expect-error an option that does not exist

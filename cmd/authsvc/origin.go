@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"authsvc"
 	"authsvc/internal/weburl"
 )
 
@@ -21,19 +22,22 @@ import (
 //	GET /favicon.ico  204: no icon, which browsers remember
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
-// two health paths, since probes address machines by IP.
+// two health paths, since probes address machines by IP, and for what
+// [authsvc.Config.InternalHosts] may be asked.
 type originHandler struct {
 	origin   string // scheme://host[:port]
 	base     string // of the engine's routes
 	service  http.Handler
 	log      *slog.Logger
 	ready    *readiness
-	warnHost sync.Once // logs why a host is refused
+	internal func(host string) bool // which further names the engine may be asked by
+	warnHost sync.Once              // logs why a host is refused
 }
 
-func newOriginHandler(base string, service http.Handler, log *slog.Logger, ready func(context.Context) error) *originHandler {
-	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, log: log, ready: &readiness{}}
-	h.ready.setPing(ready)
+func newOriginHandler(service *authsvc.Service, log *slog.Logger) *originHandler {
+	base := service.BaseURL()
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, log: log, ready: &readiness{}}
+	h.ready.setPing(service.Ready)
 	return h
 }
 
@@ -47,6 +51,8 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		health(w, r, true)
 	case r.URL.Path == "/readyz":
 		health(w, r, h.ready.check(r.Context(), h.log))
+	case h.internal(r.Host):
+		h.service.ServeHTTP(w, r) // it refuses what is for browsers, and every other path
 	case !h.matchesHost(r.Host):
 		h.rejectHost(w, r)
 	case r.URL.Path == "/favicon.ico" && isRead(r):

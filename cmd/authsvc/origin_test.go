@@ -29,17 +29,18 @@ func (p *pingStore) Ping(context.Context) error {
 
 func newTestHandler(url string, store *pingStore) *originHandler {
 	log := slog.New(slog.DiscardHandler)
-	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret},
+	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret}, InternalHosts: []string{"auth.internal:3000"},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 	if err != nil {
 		panic(err)
 	}
-	url = prepared.BaseURL()
-	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	if store == nil {
-		return newOriginHandler(url, engine, log, func(context.Context) error { return nil })
+	h := newOriginHandler(prepared, log)
+	h.service = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	h.ready.setPing(func(context.Context) error { return nil })
+	if store != nil {
+		h.ready.setPing(store.Ping)
 	}
-	return newOriginHandler(url, engine, log, store.Ping)
+	return h
 }
 
 func serveRequest(f *originHandler, method, host, target string) *httptest.ResponseRecorder {
@@ -76,6 +77,13 @@ func TestOriginHandler(t *testing.T) {
 		{https, "HEAD", "app.example.com", "/favicon.ico", 204, ""},
 		{https, "POST", "app.example.com", "/favicon.ico", 418, ""},
 		{https, "GET", "evil.example", "/favicon.ico", 421, ""},
+		{https, "GET", "auth.internal:3000", "/", 418, ""},
+		{https, "GET", "auth.internal:3000", "/favicon.ico", 418, ""},
+		{https, "GET", "auth.internal:3000", "/auth/session", 418, ""},
+		{https, "GET", "auth.internal", "/auth/session", 421, ""},
+		{https, "GET", "auth.internal:3000.evil.example", "/auth/session", 421, ""},
+		{https, "GET", "auth.internal:3000", "/healthz", 200, ""},
+		{https, "GET", "auth.internal:3000", "/readyz", 200, ""},
 		{https, "GET", "10.0.0.1:3000", "/healthz", 200, ""},
 		{https, "HEAD", "10.0.0.1:3000", "/healthz", 200, ""},
 		{https, "POST", "app.example.com", "/healthz", 405, ""},

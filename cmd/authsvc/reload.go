@@ -103,7 +103,7 @@ func (r *reloader) next(before *instance) (*instance, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	h := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	h := newOriginHandler(service, s.Engine.Logger)
 	h.ready = before.ready
 	h.ready.setPing(service.Ready)
 	return &instance{originHandler: h, settings: s, service: service}, nil

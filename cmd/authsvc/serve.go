@@ -179,7 +179,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	if err != nil {
 		return errors.Join(s.Explain(err), srv.http.Close())
 	}
-	h := newOriginHandler(service.BaseURL(), service, s.Engine.Logger, service.Ready)
+	h := newOriginHandler(service, s.Engine.Logger)
 	srv.swap(&instance{originHandler: h, settings: s, service: service})
 	all := p.startReloading(st, srv)
 	srv.startAccepting()

@@ -1,22 +1,72 @@
 // Promises about the files themselves.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 
-const read = (name) => readFileSync(new URL(`../${name}`, import.meta.url), "utf8");
+const folder = new URL("..", import.meta.url);
+const read = (name) => readFileSync(new URL(name, folder), "utf8");
 const names = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1]).sort();
+const pkg = JSON.parse(read("package.json"));
+const entries = Object.entries(pkg.exports).filter(([, target]) => target.types);
 
-test("client.js stays under 8 KiB", () => {
-  assert.ok(Buffer.byteLength(read("client.js")) < 8192);
+test("client.js stays under 10 KiB", () => {
+  assert.ok(Buffer.byteLength(read("client.js")) < 10240);
 });
 
-test("client.js imports nothing", () => {
-  assert.doesNotMatch(read("client.js"), /^import |\bimport\(|\brequire\(/m);
+test("server.js stays under 3 KiB, minified and compressed", () => {
+  // Without comments and indentation, which is more than a minifier leaves.
+  const bare = read("server.js").replace(/^\s*\/\*\*.*?\*\/|^\s*\/\/.*?$/gms, "").replace(/\n\s*/g, "\n");
+  assert.ok(gzipSync(bare, { level: 9 }).length < 3072, `${gzipSync(bare, { level: 9 }).length} bytes`);
 });
 
-test("client.d.ts declares exactly what client.js exports", () => {
-  const exported = names(read("client.js"), /^export (?:async )?function (\w+)/gm);
-  const declared = names(read("client.d.ts"), /^export declare function (\w+)/gm);
-  assert.ok(exported.length > 0);
-  assert.deepEqual(exported, declared);
+test("client.js and server.js import nothing", () => {
+  for (const file of ["client.js", "server.js"]) assert.doesNotMatch(read(file), /^import |\bimport\(|\brequire\(/m);
+});
+
+test("no module says where its application is, or reads the environment", () => {
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".js"))) assert.doesNotMatch(read(file), /process\.env|localhost|Deno\.|Bun\./, file);
+});
+
+test("a hook has at most 60 lines and no state of its own", () => {
+  for (const hook of ["react", "vue", "svelte", "solid"]) {
+    const text = read(`${hook}.js`);
+    assert.ok(text.split("\n").length <= 61, hook);
+    assert.doesNotMatch(text, /^(?:let|var) /m, hook);
+    assert.match(text, / from "\.\/store\.js"/, hook);
+  }
+});
+
+test("types declare exactly what a module exports", () => {
+  assert.ok(entries.length > 1);
+  for (const [path, target] of entries) {
+    const file = path === "." ? "client.js" : target.default; // index.js passes all of it on
+    const passedOn = (text) => names(text, /^export \{ (.*) \} from/gm).flatMap((list) => list.split(", "));
+    const exported = [...names(read(file), /^export (?:async )?(?:function|class|const) (\w+)/gm), ...passedOn(read(file))];
+    const declared = [...names(read(target.types), /^export declare (?:function|class|const) (\w+)/gm), ...passedOn(read(target.types))];
+    assert.ok(exported.length > 0, path);
+    assert.deepEqual(exported, [...new Set(declared)], path);
+  }
+});
+
+test("the packed package has what is exported, its licence, and nothing else", () => {
+  const [{ files }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+  const packed = files.map((file) => file.path).sort();
+  assert.deepEqual(packed, [...pkg.files, "LICENSE", "README.md", "package.json"].sort());
+  for (const [, target] of entries) for (const file of Object.values(target)) assert.ok(packed.includes(file.slice(2)), file);
+  for (const file of packed.filter((name) => name.endsWith(".js"))) {
+    for (const [, needed] of read(file).matchAll(/ from "\.\/([^"]+)"/g)) assert.ok(packed.includes(needed), `${file} needs ${needed}`);
+  }
+  assert.equal(read("LICENSE"), read("../../LICENSE"));
+});
+
+test("nothing is published by mistake, and nothing is installed with it", () => {
+  assert.deepEqual([pkg.private, pkg.dependencies, pkg.license], [true, undefined, "Apache-2.0"]);
+  assert.equal(JSON.parse(read("package-lock.json")).version, pkg.version);
+  for (const script of ["preinstall", "install", "postinstall", "prepare"]) assert.equal(pkg.scripts[script], undefined);
+});
+
+test("importing a module starts nothing, on a server too", async () => {
+  for (const [path] of entries.filter(([name]) => name === "." || name === "./server")) await import(path.replace(/^\.$/, "authsvc-client").replace(/^\.\//, "authsvc-client/"));
 });

@@ -49,10 +49,10 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "mail": s.MailTemplates, "allow": c.SignIn.Allow,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "allow": c.SignIn.Allow,
 	}
 	want := map[string]any{
-		"mail": "/etc/authsvc/mail",
+		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
 		"allow": []authsvc.Condition{
 			{Domains: []string{"example.com", ".example.org"}, Providers: []string{"acme", "email"}, Groups: []string{"staff"}, Claims: map[string][]string{"department": {"ops", "sre"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 			{Emails: []string{"ada@partner.example"}, Users: []string{"1"}},

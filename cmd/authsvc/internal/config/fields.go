@@ -26,6 +26,7 @@ func (s *Settings) fields() []field {
 		{key: "trusted_proxies", into: networkListVar(&c.TrustedProxies)},
 		{key: "allowed_redirects", into: stringListVar(&c.AllowedRedirects)},
 		{key: "trusted_origins", into: stringListVar(&c.TrustedOrigins)},
+		{key: "internal_hosts", into: stringListVar(&c.InternalHosts)},
 		{key: "allow_insecure_url", into: boolVar(&c.DangerousInsecureURL)},
 		{key: "allow_short_secret", into: boolVar(&c.DangerousShortSecret)},
 		{key: "hsts", into: durationVar(&c.HSTS)},

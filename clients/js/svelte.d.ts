@@ -1,0 +1,13 @@
+/** Types of authsvc-client/svelte. */
+import type { Readable } from "svelte/store";
+import type { Session } from "./client.js";
+import type { SessionState, Update } from "./store.js";
+
+export type { Session, SessionState, Update };
+export { configure, getCsrfToken, getProviders, getSession, signIn, signOut } from "./client.js";
+
+/**
+ * Returns a readable store of the session. session: what a server has read,
+ * null for nobody.
+ */
+export declare function useSession<S = Session>(session?: S | null): Readable<SessionState<S>>;
