@@ -35,12 +35,31 @@ func (s *Service) startWorkers(ctx context.Context) {
 	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
 	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
 	s.background.workers.Go(func() { s.sweep(ctx) })
+	s.follow(ctx)
+}
+
+// follow starts what the reading of sessions needs.
+func (s *Service) follow(ctx context.Context) {
 	if s.revoked.enabled {
 		s.background.workers.Go(func() { s.pollRevocations(ctx) })
 	}
 	if _, has := s.adapter.(Clock); has {
 		s.background.workers.Go(func() { s.pollClock(ctx) })
 	}
+}
+
+// Follow lets a service that Prepare made read sessions (Session), until Close:
+// it checks the store as CheckStore does, reads the revocations of JWT sessions,
+// and goes on to do so every two seconds. It writes nothing. ctx is for the start
+// alone; package reader is for programs that need no more than this.
+func (s *Service) Follow(ctx context.Context) error {
+	if err := s.CheckStore(ctx); err != nil {
+		return err
+	}
+	s.background.stopLogged.Do(func() {}) // nothing has begun that could be recorded
+	s.startRevocations(ctx)
+	s.follow(s.background.ctx)
+	return nil
 }
 
 // Close ends the background work and stores the queued audit events. Work in

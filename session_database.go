@@ -76,9 +76,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		r.AuthTime = now
 	}
 	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.svc.lifetime.absolute)) {
-		if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
-			d.logWriteFailure("an expired session could not be removed", err)
-		}
+		d.removeExpired(ctx, token, how)
 		return nil, nil, nil
 	}
 	stored := r.Expires
@@ -96,6 +94,17 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		return nil, nil, err
 	}
 	return s, renewed, nil
+}
+
+// removeExpired removes a session that cannot be used any more, unless nothing but
+// reading was asked for.
+func (d *databaseSessions) removeExpired(ctx context.Context, token string, how readOptions) {
+	if !how.touch {
+		return
+	}
+	if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, ErrNotFound) {
+		d.logWriteFailure("an expired session could not be removed", err)
+	}
 }
 
 // logWriteFailure logs, once a minute, that a store which can be read takes no
