@@ -31,7 +31,7 @@ func compile(c *Config) (*Service, *builder) {
 		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkOrigins, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens,
 	} {
 		check(b, s)
 	}
@@ -307,6 +307,7 @@ func checkRateLimit(b *builder, s *Service) {
 		{"CredentialsPerAccount", &r.CredentialsPerAccount, Rate{10, time.Minute}},
 		{"Link", &r.Link, Rate{30, time.Minute}},
 		{"BackchannelLogout", &r.BackchannelLogout, Rate{300, time.Minute}},
+		{"Token", &r.Token, Rate{60, time.Minute}},
 	} {
 		if *v.rate == (Rate{}) {
 			*v.rate = v.def

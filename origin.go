@@ -35,6 +35,9 @@ func (rq *request) sameSite() bool {
 // refuseCrossSite answers a POST that sameSite refused.
 func (rq *request) refuseCrossSite() outcome {
 	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
+	if rq.wantsProblem() {
+		return refused(problemCrossSite)
+	}
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}
 	}

@@ -20,6 +20,8 @@ type route struct {
 	limit     func(*request) *limiter // that counts POSTs per client; nil: none does
 	foreign   func(*request) bool     // whether another site, or no browser at all, may make this POST; nil: no
 	cors      func(*request) bool     // whether trusted origins may read the answer; nil: no
+	when      func(*request) bool     // whether the configuration has the route; nil: always
+	problems  bool                    // refusals are Problems (RFC 9457)
 }
 
 // routes is the HTTP interface below the base path. ":provider" is a
@@ -43,6 +45,9 @@ var routes = map[string]*route{
 	// The provider itself posts: no cookies, no CSRF token; its signature counts.
 	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
 	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
+	"token":                        {post: postToken, cors: always, when: issuesTokens, problems: true},
+	"jwks":                         {get: getJWKS, when: issuesTokens, problems: true},
+	issuerMetadata:                 {get: getIssuer, when: issuesTokens, problems: true},
 }
 
 func always(*request) bool { return true }
@@ -116,7 +121,10 @@ func (rq *request) match(path string) *route {
 	if _, _, ok := rq.pages.Asset(path); ok {
 		return &assetRoute
 	}
-	return routes[path]
+	if rt := routes[path]; rt != nil && (rt.when == nil || rt.when(rq)) {
+		return rt
+	}
+	return nil
 }
 
 // postLimit counts this POST per client; nil: none does.
@@ -193,7 +201,7 @@ func (rq *request) warnSlash(path string) {
 
 // notAllowed answers a method that the route does not have.
 func (rq *request) notAllowed(rt *route) outcome {
-	if out := rq.dialect.unsupported(rq.r.Method); out != nil {
+	if out := rq.dialect.unsupported(rq.r.Method); out != nil && !rt.problems {
 		return out
 	}
 	var allow []string

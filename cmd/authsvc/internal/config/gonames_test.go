@@ -44,6 +44,7 @@ func TestKeyOf(t *testing.T) {
 	paths := leaves(reflect.TypeFor[authsvc.Config](), "")
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth](), "Providers[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth1](), "Providers[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Audience](), "Tokens.Audiences[0].")...)
 	named := slices.Clone(onlyKeys)
 	for _, path := range paths {
 		only := func(p string) bool { return p == path || strings.HasSuffix(p, ".") && strings.HasPrefix(path, p) }
@@ -65,7 +66,7 @@ func TestKeyOfElements(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string]string{"Secrets[1]": "secret[1]", "AllowedRedirects[2]": "allowed_redirects[2]", "Providers[3]": "providers[3]",
 		"Providers[12].Client.ID": "providers[12].client_id", "Providers[0].AuthorizationParams[max_age]": "providers[0].authorization_params.max_age",
-		"Cookies": "cookies", "Providers[1].Send": "providers[1].server"} {
+		"Cookies": "cookies", "Providers[1].Send": "providers[1].server", "Tokens.Audiences[1].Claims[2]": "tokens.audiences[1].claims[2]"} {
 		if got := keyOf(field); got != want {
 			t.Errorf("%s: %s, want %s", field, got, want)
 		}

@@ -131,6 +131,9 @@ func (l *loader) assign(f field, key string, v value) {
 		l.fail(v.place, key, problem, f.into.fix)
 		return
 	}
+	if f.into.element != nil {
+		l.elements(f, key, v)
+	}
 	if f.into.each == nil {
 		return
 	}
@@ -139,6 +142,23 @@ func (l *loader) assign(f field, key string, v value) {
 		if problem := f.into.each(item); problem != "" && !l.unread[at] {
 			l.fail(item.place, at, problem, f.into.fix)
 		}
+	}
+}
+
+// elements reads the mappings of a list. One that is no mapping is added without
+// values, so that the others keep their places.
+func (l *loader) elements(f field, key string, v value) {
+	for i, item := range v.items {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		fields := f.into.element()
+		if item.shape != mapping {
+			if item.shape != unreadable {
+				l.fail(item.place, at, "is "+item.shape.name()+", not a mapping", f.into.fix)
+			}
+			l.unread[at] = true
+			continue
+		}
+		l.readMembers(at+".", "", item.members, fields, nil, nil)
 	}
 }
 

@@ -14,13 +14,16 @@ import (
 
 // A setter stores the value of a key: kind names what it accepts, for people,
 // fix says how to write it, and set stores it or returns what is wrong with it.
-// A list has each as well, which does the same for an item. Messages quote only
+// A list has each as well, which does the same for an item, or, if its items are
+// mappings, element, which adds one and returns its fields. Messages quote only
 // raw, what the file says; setters of secrets quote nothing.
 type setter struct {
 	kind string
 	fix  string
 	set  func(v value) (problem string)
 	each func(item value) (problem string)
+
+	element func() []field
 }
 
 // scalarSetter returns a setter that accepts scalars.
