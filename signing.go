@@ -66,8 +66,8 @@ func (s *Service) prepareSigningKeys(ring *seal.Ring) {
 	s.signing.derived = signingkeys.NewSet(keys...)
 }
 
-// errSealedKeys: none of the secrets opens the record.
-var errSealedKeys = errors.New("authsvc: none of Secrets opens the signing keys in the store")
+// ErrSealedKeys: none of Config.Secrets opens the signing keys in the store.
+var ErrSealedKeys = errors.New("authsvc: none of Secrets opens the signing keys in the store")
 
 // openSigningKeys reads the keys, and makes the first of a new store.
 func (s *Service) openSigningKeys(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (s *Service) openSigningKeys(ctx context.Context) error {
 		set, err = s.firstKeys(ctx)
 	}
 	switch {
-	case errors.Is(err, errSealedKeys):
+	case errors.Is(err, ErrSealedKeys):
 		return &ConfigError{Field: "Secrets", Problem: "has none that opens the signing keys in the store",
 			Fix: "put the secret that sealed them back as a further entry; if it is lost, replace the keys by Service.RotateKeys, at once (tokens that are out are refused from then on)"}
 	case err != nil:
@@ -140,7 +140,7 @@ func (s *Service) readKeys(ctx context.Context) (set signingkeys.Set, stale bool
 func (s *Service) unsealKeys(sealed string) (set signingkeys.Set, stale bool, err error) {
 	text, stale, err := s.signing.box.Open(sealed, metaKeys)
 	if err != nil {
-		return signingkeys.Set{}, false, errSealedKeys
+		return signingkeys.Set{}, false, ErrSealedKeys
 	}
 	set, err = signingkeys.Decode(text)
 	return set, stale, err
@@ -225,7 +225,7 @@ func (s *Service) changeKeys(ctx context.Context, evenSealed bool, change func(s
 	ctx, cancel := context.WithTimeout(ctx, leaseFor)
 	defer cancel()
 	set, stale, err := s.readKeys(ctx)
-	if err != nil && !errors.Is(err, ErrNotFound) && !(evenSealed && errors.Is(err, errSealedKeys)) {
+	if err != nil && !errors.Is(err, ErrNotFound) && !(evenSealed && errors.Is(err, ErrSealedKeys)) {
 		return err
 	}
 	set, err = change(set, stale)
@@ -304,7 +304,8 @@ var ErrNoTokens = errors.New("authsvc: no tokens are configured, so there are no
 var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys follow from the secrets: rotate those")
 
 // SigningKeys returns the keys of GET jwks as they are in the store, by algorithm
-// and in the order in which they sign. ErrNoTokens: there are none.
+// and in the order in which they sign. ErrNoTokens: there are none;
+// ErrSealedKeys: they cannot be read.
 func (s *Service) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	set := s.signing.derived
 	switch {
@@ -339,7 +340,7 @@ func (s *Service) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 // it made: none if they are published already. A key signs a day later; with
 // atOnce after a minute, when all replicas publish it. If none of Secrets opens the
 // keys in the store, atOnce replaces them, and tokens that are out are refused.
-// ErrNoTokens, ErrDerivedKeys and ErrBusy are the errors beside those of the store.
+// ErrNoTokens, ErrDerivedKeys, ErrSealedKeys and ErrBusy are the errors beside those of the store.
 func (s *Service) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
 	if err := s.keysCanChange(); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
@@ -126,37 +127,43 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenEndsWithTheSession: neither outlives the session, and it slides as by
-// GET session.
+// TestTokenEndsWithTheSession: no token outlives the session, which it extends as
+// GET session does.
 func TestTokenEndsWithTheSession(t *testing.T) {
 	t.Parallel()
-	w := arena.Start(t, func(c *authsvc.Config) {
-		c.Session = authsvc.SessionOptions{MaxAge: 5 * time.Minute, UpdateAge: -1, AbsoluteMaxAge: 5 * time.Minute}
-		c.Tokens.Audiences = []authsvc.Audience{{ID: "api", TTL: 15 * time.Minute}}
+	synctest.Test(t, func(t *testing.T) {
+		w := arena.EnterOffline(t, func(c *authsvc.Config) {
+			c.Session = authsvc.SessionOptions{MaxAge: 20 * time.Minute, UpdateAge: -1, AbsoluteMaxAge: 30 * time.Minute}
+			c.Tokens.Audiences = []authsvc.Audience{{ID: "api", TTL: 15 * time.Minute}}
+		})
+		b := w.Browser()
+		b.Login("ada")
+		for _, c := range []struct {
+			wait, good time.Duration // 0: nobody is signed in any more
+			extended   bool
+		}{{0, 15 * time.Minute, false}, {10 * time.Minute, 15 * time.Minute, true}, {15 * time.Minute, 5 * time.Minute, false}, {4 * time.Minute, time.Minute, false}, {time.Minute, 0, false}} {
+			time.Sleep(c.wait)
+			a := b.Post("/api/auth/token")
+			if c.good == 0 {
+				if a.StatusCode != http.StatusUnauthorized {
+					t.Errorf("after the session: %d %s", a.StatusCode, a.Text)
+				}
+				continue
+			}
+			token := openToken(t, w, a)
+			if left := token.claims["exp"].(float64) - token.claims["iat"].(float64); left != c.good.Seconds() {
+				t.Errorf("good for %v s, want %v", left, c.good)
+			}
+			if extended := strings.Contains(strings.Join(a.Header["Set-Cookie"], "\n"), w.SessionCookie()+"="); extended != c.extended {
+				t.Errorf("extended: %v, want %v", extended, c.extended)
+			}
+		}
+		b.Login("ada")
+		b.Post("/api/auth/signout")
+		if a := b.Post("/api/auth/token"); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("after sign-out: %d", a.StatusCode)
+		}
 	})
-	b := w.Browser()
-	b.SignIn(w.OP, "ada")
-	token := openToken(t, w, b.Post("/api/auth/token"))
-	if left := token.claims["exp"].(float64) - token.claims["auth_time"].(float64); left > 300 {
-		t.Errorf("good for %v s of a session's 300", left)
-	}
-	long := arena.Start(t, func(c *authsvc.Config) {
-		c.Session.UpdateAge = -1
-		c.Tokens.Audiences = []authsvc.Audience{{ID: "api", TTL: 15 * time.Minute}}
-	})
-	b = long.Browser()
-	b.SignIn(long.OP, "ada")
-	a := b.Post("/api/auth/token")
-	if token := openToken(t, long, a); token.claims["exp"].(float64)-token.claims["iat"].(float64) != 900 {
-		t.Errorf("%v", token.claims)
-	}
-	if !strings.Contains(strings.Join(a.Header["Set-Cookie"], "\n"), long.SessionCookie()+"=") {
-		t.Error("the session was not extended")
-	}
-	b.Post("/api/auth/signout")
-	if a := b.Post("/api/auth/token"); a.StatusCode != http.StatusUnauthorized {
-		t.Errorf("after sign-out: %d", a.StatusCode)
-	}
 }
 
 // TestTokenRefusals: each with its word, and no token in it.
