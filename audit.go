@@ -94,6 +94,9 @@ var auditKinds = []auditKind{
 	{"token.refresh_failed", AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
 	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
+	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured."},
+	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
+	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
 	{"configuration.change_failed", AuditFailed, "Another configuration could not be taken over; the one before holds."},
 	{"service.started", AuditSuccess, "New started a service. It is recorded before New returns, and not by Reconfigure."},
@@ -141,6 +144,29 @@ func (rq *request) note(e AuditEvent) (recorded bool) {
 // record writes an audit event to the log, queues it for the store and calls
 // Events.Audit.
 func (s *Service) record(ctx context.Context, e AuditEvent) {
+	e = s.announce(ctx, e)
+	if s.auditQueue != nil {
+		s.auditQueue.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
+	}
+}
+
+// recordAtOnce is record for what an operator does, also by a service that was
+// only prepared, which stores no queued events: when it returns, the event is
+// stored, or the log says why not.
+func (s *Service) recordAtOnce(ctx context.Context, e AuditEvent) {
+	e = s.announce(ctx, e)
+	if s.auditQueue == nil {
+		return
+	}
+	ctx, cancel := detached(ctx, auditTimeout)
+	defer cancel()
+	if err := s.auditQueue.store.PutAudit(ctx, []AuditRecord{{ID: uuid.V7(), AuditEvent: e}}); err != nil {
+		s.log.Error("an audit event that is in the log did not get into the store", "event", e.Name, "err", err)
+	}
+}
+
+// announce completes an event, writes it to the log and calls Events.Audit.
+func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
 	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
@@ -151,12 +177,10 @@ func (s *Service) record(ctx context.Context, e AuditEvent) {
 		}
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
-	if s.auditQueue != nil {
-		s.auditQueue.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
-	}
 	if s.events.Audit != nil {
 		s.emit("audit", func() { s.events.Audit(ctx, e) })
 	}
+	return e
 }
 
 // plain makes the texts of an event printable and bounds their length.

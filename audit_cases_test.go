@@ -73,6 +73,26 @@ func (w *audited) logout(sub string, set map[string]any) {
 	postLogoutToken(w.World, w.T, "op", url.Values{"logout_token": {logoutToken(w.World, w.T, sub, set)}})
 }
 
+// forTokens issues tokens, too.
+func forTokens(c *authsvc.Config) { c.Tokens.Audiences = []authsvc.Audience{{ID: "https://api.test"}} }
+
+func (w *audited) rotate() {
+	if _, err := w.RotateKeys(w.T.Context(), false); err != nil {
+		w.T.Error(err)
+	}
+}
+
+// retire takes out the one key.
+func (w *audited) retire() {
+	keys, err := w.SigningKeys(w.T.Context())
+	if err == nil {
+		err = w.RetireKey(w.T.Context(), keys[0].ID)
+	}
+	if err != nil {
+		w.T.Error(err)
+	}
+}
+
 func (w *audited) accessToken(answer string) {
 	refreshing(w.World, func(*http.Request) string { return answer })
 	w.Browser().SignIn(w.OP, "ada")
@@ -331,6 +351,19 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "configuration.changed", Apart: true}}},
 	"configuration, wrong": {run: func(w *audited, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), errors.New("password=x")) },
 		want: []brief{{Name: "configuration.change_failed", Apart: true}}},
+
+	"token, no such audience": {tune: forTokens, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/token", "audience", "https://other.test") },
+		want: []brief{{Name: "token.denied", Reason: "audience", User: ada}}},
+	"token": {tune: forTokens, prepare: viaOp, run: func(w *audited, b *arena.Browser) {
+		w.Browser().Post("/api/auth/token")
+		b.Post("/api/auth/token")
+		b.Get("/api/auth/jwks")
+	}},
+	"no CSRF token, token": {tune: forTokens, prepare: viaOp, run: wrongToken("/api/auth/token"), want: []brief{{Name: "csrf.refused"}}},
+	"keys rotated": {tune: forTokens, run: func(w *audited, _ *arena.Browser) { w.rotate(); w.rotate() },
+		want: []brief{{Name: "keys.rotated", Reason: "published", Apart: true}}},
+	"key retired": {tune: forTokens, run: func(w *audited, _ *arena.Browser) { w.retire() },
+		want: []brief{{Name: "keys.retired", Reason: "operator", Apart: true}, {Name: "keys.rotated", Reason: "from now on", Apart: true}}},
 
 	"nothing to record": {run: func(_ *audited, b *arena.Browser) {
 		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {

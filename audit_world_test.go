@@ -160,7 +160,7 @@ func (w *audited) judge(t *testing.T, want []brief, began time.Time) {
 	for _, r := range stored {
 		kept = append(kept, r.AuditEvent)
 	}
-	byRequest := cmpopts.SortSlices(func(a, b authsvc.AuditEvent) bool { return a.Name+a.RequestID < b.Name+b.RequestID })
+	byRequest := cmpopts.SortSlices(func(a, b authsvc.AuditEvent) bool { return a.Name+a.RequestID+a.Reason < b.Name+b.RequestID+b.Reason })
 	if diff := cmp.Diff(w.recorded, kept, byRequest); diff != "" {
 		t.Errorf("stored (-called +stored):\n%s", diff)
 	}

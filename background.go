@@ -43,6 +43,9 @@ func (s *Service) follow(ctx context.Context) {
 	if s.revoked.enabled {
 		s.background.workers.Go(func() { s.pollRevocations(ctx) })
 	}
+	if s.signing.enabled {
+		s.background.workers.Go(func() { s.pollKeys(ctx) })
+	}
 	if _, has := s.adapter.(Clock); has {
 		s.background.workers.Go(func() { s.pollClock(ctx) })
 	}

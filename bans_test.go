@@ -69,11 +69,12 @@ var harmlessComparisons = map[string]string{
 	"tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
 	"unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
 
-	"cmd/authsvc/connections.go: state == http.StateNew":  "the state of a connection",
-	"cmd/authsvc/connections.go: state == http.StateIdle": "the state of a connection",
-	"cookie.go: name == n.csrf":                           "the name of a cookie",
-	"transaction.go: rq.txName(tx.State) == p.name":       "a digest, and its own browser's cookie",
-	"transaction.go: tx.State != state":                   "found by its digest, so it is equal; its MAC decides",
+	"cmd/authsvc/keys.go: keys[i].State == authsvc.KeySigning": "what a key does",
+	"cmd/authsvc/connections.go: state == http.StateNew":       "the state of a connection",
+	"cmd/authsvc/connections.go: state == http.StateIdle":      "the state of a connection",
+	"cookie.go: name == n.csrf":                                "the name of a cookie",
+	"transaction.go: rq.txName(tx.State) == p.name":            "a digest, and its own browser's cookie",
+	"transaction.go: tx.State != state":                        "found by its digest, so it is equal; its MAC decides",
 }
 
 // secretNames are the last words of names whose values an attacker would guess

@@ -23,7 +23,8 @@ const maxBody = 64 << 10
 // A body holds the fields of a POST. Every field is given once.
 type body struct {
 	fields map[string]string
-	data   any // the member "data" of a JSON body
+	other  map[string]bool // members of a JSON body that are no strings
+	data   any             // the member "data" of a JSON body
 }
 
 func (b *body) get(name string) string { return b.fields[name] }
@@ -54,7 +55,7 @@ func (rq *request) readBody() outcome {
 	if isForm {
 		b.fields, err = parseForm(string(raw))
 	} else {
-		b.fields, b.data, err = parseJSON(raw)
+		err = b.parseJSON(raw)
 	}
 	if err != nil {
 		if values, _ := url.ParseQuery(string(raw)); isForm {
@@ -134,48 +135,48 @@ func parseForm(raw string) (map[string]string, error) {
 }
 
 // parseJSON reads one object. Only string members become fields.
-func parseJSON(raw []byte) (map[string]string, any, error) {
-	fields := map[string]string{}
+func (b *body) parseJSON(raw []byte) error {
+	b.fields = map[string]string{}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return fields, nil, nil
+		return nil
 	}
 	if !utf8.Valid(raw) {
-		return nil, nil, errors.New("not UTF-8")
+		return errors.New("not UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, nil, errors.New("not a JSON object")
+		return errors.New("not a JSON object")
 	}
-	var data any
-	seen := map[string]bool{}
+	b.other = map[string]bool{}
 	for dec.More() {
 		t, err := dec.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
-			return nil, nil, errors.New("not a JSON object")
+			return errors.New("not a JSON object")
 		}
-		if seen[name] {
-			return nil, nil, errDuplicate
+		if _, text := b.fields[name]; text || b.other[name] {
+			return errDuplicate
 		}
-		seen[name] = true
 		var v any
 		if err := dec.Decode(&v); err != nil {
-			return nil, nil, errors.New("not a JSON object")
+			return errors.New("not a JSON object")
 		}
 		if s, ok := v.(string); ok {
-			fields[name] = s
+			b.fields[name] = s
+		} else {
+			b.other[name] = true
 		}
 		if name == "data" {
-			data = v
+			b.data = v
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, nil, errors.New("not a JSON object")
+		return errors.New("not a JSON object")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, nil, errors.New("data after the JSON object")
+		return errors.New("data after the JSON object")
 	}
-	return fields, data, nil
+	return nil
 }
 
 // Limits of the request bodies that are read at the same time in this process,

@@ -56,7 +56,10 @@ type Config struct {
 	HSTS      time.Duration
 	RateLimit RateLimit
 	Audit     AuditOptions
-	Outbound  Outbound
+	// Tokens are for back ends that learn from a token who is asking. Without
+	// Audiences the routes token and jwks do not exist.
+	Tokens   TokenOptions
+	Outbound Outbound
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"
 	// (default in compat modes).
@@ -142,6 +145,49 @@ const (
 	ColorSchemeDark  ColorScheme = "dark"
 )
 
+// TokenOptions configure the tokens of POST token: JWTs that say to another
+// program who is signed in (RFC 7519). They cannot be taken back before they
+// expire.
+type TokenOptions struct {
+	// Rotate is how long a signing key signs, default 2160 h, from 24 h to
+	// 87600 h. Without an Adapter keys follow from Secrets and change with
+	// them.
+	Rotate time.Duration
+	// Audiences are the programs that tokens are issued for.
+	Audiences []Audience
+}
+
+// An Audience is a program that takes tokens.
+type Audience struct {
+	// ID is the claim aud: up to 255 printable characters without spaces, such as
+	// the address of the program.
+	ID string
+	// Alg signs its tokens. RS256 needs an Adapter.
+	Alg SigningAlg
+	// Typ is that of the header: "JWT" (default) or "at+jwt".
+	Typ string
+	// TTL is how long a token is good, at most until its session ends: default
+	// 5 min, from 1 to 15 min.
+	TTL time.Duration
+	// Claims are told beside iss, sub, aud, iat, exp, jti, auth_time, sid and
+	// idp: "name", "email" (with email_verified), "picture", and names of
+	// SessionOptions.Claims.
+	Claims []string
+	// Allow says who gets a token: "signed_in" (default) is everybody with a
+	// session.
+	Allow string
+}
+
+// SigningAlg is an algorithm of signatures (RFC 7518 section 3.1).
+type SigningAlg string
+
+// The algorithms of tokens.
+const (
+	SigningES256 SigningAlg = "ES256" // the default
+	SigningEdDSA SigningAlg = "EdDSA" // with Ed25519
+	SigningRS256 SigningAlg = "RS256" // 2048 bits; signing takes 30 times as long
+)
+
 // SessionOptions: durations of 0 mean the default.
 type SessionOptions struct {
 	Strategy       Strategy      // "database" (default with an Adapter) or "jwt"
@@ -195,6 +241,7 @@ type RateLimit struct {
 	CredentialsPerAccount Rate // past it attempts wait for a turn, one each 5 s; default 10/min
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
+	Token                 Rate // POST token per session, default 60/min
 }
 
 // A Rate is N events per period.

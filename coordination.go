@@ -30,7 +30,12 @@ var ErrBusy = errors.New("authsvc: another replica is at work on this")
 // lease waits until name is ours and keeps it until release is called. name
 // holds no personal data: it is stored as it is.
 func (s *Service) lease(ctx context.Context, name string) (release func(), err error) {
-	holder := uuid.V7()
+	return s.leaseAs(ctx, name, uuid.V7())
+}
+
+// leaseAs is lease for a holder that can take it once more, with takeLease, to be
+// sure right before it writes.
+func (s *Service) leaseAs(ctx context.Context, name, holder string) (release func(), err error) {
 	end := time.Now().Add(leaseWait)
 	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
 		err := s.takeLease(ctx, name, holder)

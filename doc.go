@@ -13,6 +13,8 @@
 //	GET       {base}/error, {base}/verify-request, {base}/client.js
 //	POST      {base}/_log
 //	POST      {base}/backchannel-logout/:provider  the provider says who signed out there
+//	POST      {base}/token               a token for another program (Config.Tokens)
+//	GET       {base}/jwks, {base}/.well-known/openid-configuration  the keys of tokens
 //
 // where base is Config.URL with its path, or /api/auth. The unmodified
 // next-auth/react client works against it.
@@ -58,8 +60,8 @@
 //     providers are sealed, except in compat modes (Config.ProviderTokens).
 //   - If the store or a callback fails, nobody is signed in by it.
 //   - Nothing is read from the environment, and nothing runs by itself but the
-//     mail queue, the sweep of expired records, the poll of revocations and
-//     the measuring of the store's clock, which Close ends.
+//     mail queue, the sweep of expired records, the poll of revocations and of
+//     signing keys, and the measuring of the store's clock, which Close ends.
 //
 // # Compatibility
 //

@@ -43,11 +43,28 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/sessionshape", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/bearer", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/seal", "authsvc/internal/oauth1", "authsvc/internal/openid2", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)
 			}
+		}
+	}
+}
+
+// TestBearerStandsAlone: a program that verifies tokens gets the reading of keys
+// and no more.
+func TestBearerStandsAlone(t *testing.T) {
+	t.Parallel()
+	for _, pkg := range list(t, "-f", `{{join .Imports "\n"}}`, "authsvc/bearer") {
+		if first, _, _ := strings.Cut(pkg, "/"); pkg != "authsvc/internal/oidc" && pkg != "github.com/go-jose/go-jose/v4" && (first == "authsvc" || strings.Contains(first, ".")) {
+			t.Errorf("authsvc/bearer imports %s", pkg)
+		}
+	}
+	allowed := []string{"authsvc/bearer", "authsvc/internal/backoff", "authsvc/internal/lazyregexp", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/weburl"}
+	for _, pkg := range deps(t, "authsvc/bearer") {
+		if strings.HasPrefix(pkg, "authsvc") && !slices.Contains(allowed, pkg) {
+			t.Errorf("authsvc/bearer depends on %s", pkg)
 		}
 	}
 }

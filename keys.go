@@ -77,6 +77,7 @@ func (s *Service) deriveKeys(c *Config) {
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
+	s.prepareSigningKeys(ring)
 	if s.dialect.hashSecrets != nil {
 		s.keys.hashSecrets = s.dialect.hashSecrets(c.Secrets)
 		s.csrf = nextAuthCSRF{s.keys.hashSecrets}

@@ -36,6 +36,9 @@ func (rq *request) sameSite() bool {
 // refuseCrossSite answers a POST that sameSite refused.
 func (rq *request) refuseCrossSite() outcome {
 	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
+	if rq.wantsProblem() {
+		return refused(problemCrossSite)
+	}
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(AccessDenied)}, status: http.StatusForbidden}
 	}
@@ -85,7 +88,7 @@ func (rq *request) misdirected() outcome {
 		return nil
 	}
 	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
-	if rt := routes[path]; below && rt != nil && rt.internal == rq.r.Method {
+	if rt := routes[path]; below && rt.configured(rq) && rt.internal == rq.r.Method {
 		return nil
 	}
 	rq.warned.internal.Do(func() {

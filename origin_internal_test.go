@@ -20,6 +20,7 @@ func innerService(t *testing.T, logs *logbuffer.Buffer) *Service {
 	s, err := New(Config{
 		URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, HSTS: time.Hour,
 		Session: SessionOptions{UpdateAge: -1}, TrustedOrigins: []string{"https://www.app.test"},
+		Tokens:        TokenOptions{Audiences: []Audience{{ID: "api"}}},
 		InternalHosts: []string{"auth.internal:3000", "[::1]"}, Logger: slog.New(slog.NewTextHandler(logs, nil)),
 		Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) {
 			return User{ID: "1", Email: "ada@app.test"}, nil
@@ -38,7 +39,7 @@ func TestInternalHostRoutes(t *testing.T) {
 	t.Parallel()
 	logs := &logbuffer.Buffer{}
 	s := innerService(t, logs)
-	inside := []string{"GET session"}
+	inside := map[string]int{"GET session": 200, "GET jwks": 200, "POST token": 415} // without a body
 	fill := strings.NewReplacer(":provider", "credentials", ":code", "AccessDenied")
 	paths := []string{"nosuch", "session/", "SESSION", "sessio%6e", s.pages.StylePath}
 	for path := range routes {
@@ -61,13 +62,16 @@ func TestInternalHostRoutes(t *testing.T) {
 			if res := ask("app.test"); res.StatusCode == http.StatusMisdirectedRequest {
 				t.Errorf("%s %s: 421 at the host of the URL", method, path)
 			}
-			allowed := slices.Contains(inside, method+" "+path)
+			status, allowed := inside[method+" "+path]
+			if !allowed {
+				status = http.StatusMisdirectedRequest
+			}
 			for _, host := range []string{"auth.internal:3000", "AUTH.Internal:3000", "[::1]", "[::1]:80"} {
 				res := ask(host)
-				if got := res.StatusCode == http.StatusOK; got != allowed || !allowed && res.StatusCode != http.StatusMisdirectedRequest {
+				if res.StatusCode != status {
 					t.Errorf("%s %s at %s: %d", method, path, host, res.StatusCode)
 				}
-				for _, name := range []string{"Location", "Set-Cookie", "Strict-Transport-Security", "Access-Control-Allow-Origin", "Allow", "ETag"} {
+				for _, name := range []string{"Location", "Set-Cookie", "Strict-Transport-Security", "Access-Control-Allow-Origin", "Allow"} {
 					if v := res.Header[name]; v != nil {
 						t.Errorf("%s %s at %s: %s %q", method, path, host, name, v)
 					}
@@ -80,6 +84,26 @@ func TestInternalHostRoutes(t *testing.T) {
 	}
 	if got := logs.String(); strings.Count(got, "internal host") != 1 {
 		t.Errorf("log is %q", got)
+	}
+}
+
+// TestInternalHostUnconfigured: a route that the configuration does not have is
+// refused inside as any other.
+func TestInternalHostUnconfigured(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, InternalHosts: []string{"auth.internal"},
+		Logger: slog.New(slog.DiscardHandler), Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is under way
+	for path, want := range map[string]int{"jwks": http.StatusMisdirectedRequest, "session": http.StatusOK} {
+		r := httptest.NewRequest("GET", "/api/auth/"+path, nil)
+		r.Host = "auth.internal"
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: %d", path, w.Code)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package authsvc
 
 import (
+	"net/http"
+
 	"authsvc/internal/pages"
 )
 
@@ -39,6 +41,8 @@ type object struct {
 	v      any
 	raw    []byte // already encoded, wins over v
 	status int    // 200 if zero
+
+	contentType []string // application/json if nil
 }
 
 // asset is a file that is the same for everyone.
@@ -50,11 +54,13 @@ type asset struct {
 	etag        string
 }
 
-// problem is a request that no client of ours makes.
+// problem is a request that no client of ours makes. With a name it is a
+// refusal of a route that has Problems.
 type problem struct {
 	status int
 	text   string
 	allow  string // Allow header of a 405
+	name   problemName
 }
 
 // noContent is an empty answer.
@@ -97,4 +103,70 @@ type identity struct {
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
+}
+
+// A problemName is what programs go by: the last part of the type of a Problem
+// (RFC 9457). Routes that NextAuth.js has keep its answers instead.
+type problemName string
+
+// The names of Problems.
+const (
+	problemUnauthenticated problemName = "unauthenticated"
+	problemCSRF            problemName = "csrf"
+	problemCrossSite       problemName = "cross_site"
+	problemUnknownAudience problemName = "unknown_audience"
+	problemRateLimited     problemName = "rate_limited"
+	problemMalformed       problemName = "malformed"
+	problemUnavailable     problemName = "unavailable"
+)
+
+// problems has what each name means.
+var problems = map[problemName]problem{
+	problemUnauthenticated: {status: http.StatusUnauthorized, text: "nobody is signed in"},
+	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
+	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
+	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is none that is configured"},
+	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
+	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
+	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},
+}
+
+// refused is the refusal of a route that has Problems.
+func refused(name problemName) problem {
+	p := problems[name]
+	p.name = name
+	return p
+}
+
+// wantsProblem reports whether refusals are Problems.
+func (rq *request) wantsProblem() bool { return rq.route != nil && rq.route.problems }
+
+// writeProblemDetails writes a Problem (RFC 9457). One without a name of its own
+// is named by its status; what that leaves says no more than the status.
+func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
+	switch {
+	case o.name != "":
+	case o.status == http.StatusServiceUnavailable:
+		o.name = problemUnavailable
+	case o.status == http.StatusBadRequest, o.status == http.StatusRequestEntityTooLarge, o.status == http.StatusUnsupportedMediaType:
+		o.name = problemMalformed
+	}
+	kind, title := "about:blank", http.StatusText(o.status)
+	if o.name != "" {
+		kind, title = "urn:authsvc:problem:"+string(o.name), problems[o.name].text
+	}
+	if o.allow != "" {
+		w.Header().Set("Allow", o.allow)
+	}
+	body := struct {
+		Type    string `json:"type"`
+		Title   string `json:"title"`
+		Status  int    `json:"status"`
+		Detail  string `json:"detail,omitempty"`
+		Request string `json:"request"`
+	}{kind, title, o.status, o.text, rq.requestID()}
+	if body.Detail == title {
+		body.Detail = ""
+	}
+	rq.writeObject(w, object{v: body, status: o.status, contentType: hProblem})
 }

@@ -94,7 +94,7 @@ func (l *limiter) over(key string, now time.Time) bool {
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, credentials, turn, link, backchannel *limiter
+	signIn, mailbox, credentials, turn, link, backchannel, token *limiter
 
 	mailClient, mailNetwork *limiter // the part of all mails for one client, and for one IPv6 /48
 	mailTotal, mailReserved *limiter // all mails, and those reserved for known devices; mailReserved may be nil
@@ -113,6 +113,7 @@ func newLimits(r RateLimit) limits {
 		warned:      newReplayCache(),
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
+		token:       newLimiter("token", r.Token, r.Disabled),
 		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),
 		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),
 	}
@@ -172,6 +173,9 @@ func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
 	rq.keepTypedForm()
 	rq.audit("request.limited", RateLimited, "too many attempts")
+	if rq.wantsProblem() {
+		return refused(problemRateLimited)
+	}
 	if !rq.wantsJSON() {
 		p := rq.errorView(RateLimited, rq.requestID())
 		p.status = http.StatusTooManyRequests

@@ -171,6 +171,7 @@ var (
 	hJSON     = []string{"application/json; charset=utf-8"}
 	hHTML     = []string{"text/html; charset=utf-8"}
 	hText     = []string{"text/plain; charset=utf-8"}
+	hProblem  = []string{"application/problem+json"}
 	hPragma   = []string{"no-cache"}
 	hExpires  = []string{"0"}
 	hOwnSite  = []string{"same-origin"}
@@ -247,6 +248,9 @@ func (rq *request) writeObject(w http.ResponseWriter, o object) {
 		}
 	}
 	w.Header()["Content-Type"] = hJSON
+	if o.contentType != nil {
+		w.Header()["Content-Type"] = o.contentType
+	}
 	if o.status != 0 {
 		w.WriteHeader(o.status)
 	}
@@ -274,6 +278,10 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
+	if rq.wantsProblem() {
+		rq.writeProblemDetails(w, o)
+		return
+	}
 	if rq.wantsJSON() {
 		if o.allow != "" {
 			w.Header().Set("Allow", o.allow)
@@ -295,7 +303,7 @@ func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 	h.Set("Cache-Control", a.cache)
 	if a.etag != "" {
 		h.Set("ETag", a.etag)
-		if rq.r.Header.Get("If-None-Match") == a.etag {
+		if sameETag(rq.r.Header["If-None-Match"], a.etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -310,6 +318,19 @@ func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
 		}
 	}
 	w.Write(body) //nolint:errcheck
+}
+
+// sameETag reports whether an If-None-Match header has the tag (RFC 9110 section
+// 13.1.2): caches on the way may have made it a weak one.
+func sameETag(lines []string, etag string) bool {
+	for _, line := range lines {
+		for one := range strings.SplitSeq(line, ",") {
+			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // acceptsGzip reads an Accept-Encoding header (RFC 9110 section 12.5.3). Weights

@@ -21,6 +21,8 @@ type route struct {
 	foreign   func(*request) bool     // whether another site, or no browser at all, may make this POST; nil: no
 	cors      func(*request) bool     // whether trusted origins may read the answer; nil: no
 	internal  string                  // the method that Config.InternalHosts may be asked with; "": none
+	when      func(*request) bool     // whether the configuration has the route; nil: always
+	problems  bool                    // refusals are Problems (RFC 9457)
 }
 
 // routes is the HTTP interface below the base path. ":provider" is a
@@ -44,6 +46,9 @@ var routes = map[string]*route{
 	// The provider itself posts: no cookies, no CSRF token; its signature counts.
 	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
 	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
+	"token":                        {post: postToken, cors: always, internal: http.MethodPost, when: issuesTokens, problems: true},
+	"jwks":                         {get: getJWKS, internal: http.MethodGet, when: issuesTokens, problems: true},
+	issuerMetadata:                 {get: getIssuer, when: issuesTokens, problems: true},
 }
 
 func always(*request) bool { return true }
@@ -117,7 +122,15 @@ func (rq *request) match(path string) *route {
 	if _, _, ok := rq.pages.Asset(path); ok {
 		return &assetRoute
 	}
-	return routes[path]
+	if rt := routes[path]; rt.configured(rq) {
+		return rt
+	}
+	return nil
+}
+
+// configured reports whether there is the route, in this configuration.
+func (rt *route) configured(rq *request) bool {
+	return rt != nil && (rt.when == nil || rt.when(rq))
 }
 
 // postLimit counts this POST per client; nil: none does.
@@ -194,7 +207,7 @@ func (rq *request) warnSlash(path string) {
 
 // notAllowed answers a method that the route does not have.
 func (rq *request) notAllowed(rt *route) outcome {
-	if out := rq.dialect.unsupported(rq.r.Method); out != nil {
+	if out := rq.dialect.unsupported(rq.r.Method); out != nil && !rt.problems {
 		return out
 	}
 	var allow []string

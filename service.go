@@ -50,6 +50,9 @@ type Service struct {
 	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
 	revoked       *revocations
 	tokens        tokenStorage
+	signing       *signing
+	audiences     []audience // that tokens are issued for
+	issuer        []byte     // the metadata of the issuer of tokens
 	refreshes     *refreshCalls
 
 	proxies      []netip.Prefix
@@ -140,9 +143,11 @@ func newService(c Config, before *Service) (*Service, error) {
 	s.background.start(s.background.ctx)
 	if before != nil {
 		before.background.stopLogged.Do(func() {}) // it goes on as s
+		s.recordKeys(s.background.ctx, s.signing.made)
 		return s, nil
 	}
 	s.record(s.background.ctx, AuditEvent{Name: "service.started"})
+	s.recordKeys(s.background.ctx, s.signing.made)
 	return s, nil
 }
 
@@ -280,6 +285,7 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.credentials, before.limits.credentials},
 		{s.limits.link, before.limits.link},
 		{s.limits.backchannel, before.limits.backchannel},
+		{s.limits.token, before.limits.token},
 	} {
 		if l.to != nil && l.from != nil {
 			l.to.counts = l.from.counts

@@ -250,16 +250,9 @@ func (rq *request) answerSession(how readOptions) outcome {
 		}
 		return rq.json(rq.dialect.emptySession)
 	}
-	s, renewed, err := rq.readSession(how)
-	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
-		err = errSessionTooLarge
-	}
+	s, err := rq.slideSession(how)
 	if errors.Is(err, errSessionTooLarge) {
-		rq.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
-		if how.trigger == "update" {
-			return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
-		}
-		s, _, err = rq.readSession(readOptions{full: how.full}) // as it was
+		return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
 	}
 	if err != nil {
 		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
@@ -278,6 +271,25 @@ func (rq *request) answerSession(how readOptions) outcome {
 		return rq.json(appendSession(rq.room[:0], s))
 	}
 	return object{v: s}
+}
+
+// slideSession reads the session and sends what renews it. If it has become too
+// large it is the one from before, or errSessionTooLarge if the client asked for
+// the change.
+func (rq *request) slideSession(how readOptions) (*Session, error) {
+	s, renewed, err := rq.readSession(how)
+	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+		err = errSessionTooLarge
+	}
+	if !errors.Is(err, errSessionTooLarge) {
+		return s, err
+	}
+	rq.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
+	if how.trigger == "update" {
+		return nil, err
+	}
+	s, _, err = rq.readSession(readOptions{full: how.full})
+	return s, err
 }
 
 // askSession runs the Session callback, if there is one and it is wanted.

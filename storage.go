@@ -16,6 +16,7 @@ var errNoStorage = errors.New("authsvc: without storage")
 // one noAdapter stands in, and features that need records are off.
 func useAdapter(b *builder, s *Service) {
 	s.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
+	s.signing = &signing{}
 	a := b.config.Adapter
 	if a == nil {
 		s.adapter, s.policy.admit, s.background.start = &noAdapter{newReplayCache()}, identity.unstored, func(context.Context) {}
@@ -24,7 +25,7 @@ func useAdapter(b *builder, s *Service) {
 	}
 	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.startWorkers
 	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
-	s.revoked.enabled = true
+	s.revoked.enabled, s.signing.stored = true, true
 	b.defaultStrategy = StrategyDatabase
 }
 
@@ -172,7 +173,7 @@ func (s *Service) openStore() error {
 		return err
 	}
 	s.startRevocations(ctx)
-	return nil
+	return s.openSigningKeys(ctx)
 }
 
 func storeUnusable(err error) error {
@@ -255,6 +256,7 @@ func (s *Service) startRevocations(ctx context.Context) {
 const (
 	metaCompat = "compat"
 	metaIssuer = "issuer:" // + provider id
+	metaKeys   = "signing-keys"
 )
 
 // checkIssuers refuses a provider id that now means another issuer: the

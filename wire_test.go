@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
@@ -95,7 +96,17 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 		}
 		RateLimit struct {
 			SignIn string `yaml:"sign_in"`
+			Token  string
 		} `yaml:"rate_limit"`
+		Tokens struct {
+			Audiences []struct {
+				ID     string
+				Alg    authsvc.SigningAlg
+				Typ    string
+				TTL    time.Duration
+				Claims []string
+			}
+		}
 	}
 	if err := yaml.Unmarshal([]byte(config), &y); err != nil {
 		t.Fatal(err)
@@ -108,6 +119,12 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 			&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"}},
 			&authsvc.Email{From: "Acme <no-reply@app.example>", Send: mails.Send},
 		},
+	}
+	for _, a := range y.Tokens.Audiences {
+		c.Tokens.Audiences = append(c.Tokens.Audiences, authsvc.Audience{ID: a.ID, Alg: a.Alg, Typ: a.Typ, TTL: a.TTL, Claims: a.Claims})
+	}
+	if y.RateLimit.Token == "4/h" {
+		c.RateLimit.Token = authsvc.Rate{N: 4, Per: time.Hour}
 	}
 	if strings.Contains(config, "logout_at_provider: true") {
 		o := c.Providers[0].(*authsvc.OAuth)

@@ -62,13 +62,18 @@ func TestOtherBackEnds(t *testing.T) {
 // codeBlock is the only code of a language in docs/other-back-ends.md.
 func codeBlock(t *testing.T, language string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "docs", "other-back-ends.md"))
+	return onlyBlock(t, "other-back-ends.md", language)
+}
+
+func onlyBlock(t *testing.T, name, language string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	parts := strings.Split(string(page), "```"+language+"\n")
 	if len(parts) != 2 {
-		t.Fatalf("%d blocks of %s, want 1", len(parts)-1, language)
+		t.Fatalf("%s has %d blocks of %s, want 1", name, len(parts)-1, language)
 	}
 	code, _, _ := strings.Cut(parts[1], "```\n")
 	return code

@@ -1,7 +1,9 @@
 package reader_test
 
 import (
+	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"testing"
 
@@ -39,9 +41,9 @@ func TestGreet(t *testing.T) {
 		Adapter: store, // nil: sessions are in cookies only
 	})
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
-	defer sessions.Close(t.Context())
+	defer sessions.Close(context.Background())
 	// docs
 	b := w.Browser()
 	answer := func() string {

@@ -251,3 +251,28 @@ func TestStorageMistakes(t *testing.T) {
 		})
 	}
 }
+
+// TestTokensMistakes: those of a list of mappings, by the loader and the engine.
+func TestTokensMistakes(t *testing.T) {
+	t.Parallel()
+	lines := func(tokens string) []string {
+		return []string{"url: https://app.example.com", "secret: " + testSecret, "storage: {url: none}", tokens, "providers: [{id: github, client_id: a, client_secret: b}]"}
+	}
+	if got := findMistakes(t, lines("tokens: {rotate: 30d, audiences: [{id: api}]}")); got != nil {
+		t.Errorf("without mistakes: %q", got)
+	}
+	got := findMistakes(t, lines("tokens: {rotate: 1h, audiences: [{id: api, alg: HS256, tll: 1h, claims: [groups, exp]}, nothing, {typ: x, allow: all, ttl: long, alg: RS256}]}"))
+	checkFound(t, "all at once", []string{
+		`F:4: key "tokens.audiences[0].tll" is not known; did you mean ttl?`,
+		"F:4: tokens.audiences[1] is one value, not a mapping; write {id: https://api.example.com}",
+		`F:4: tokens.audiences[2].ttl "long" is not a duration; write a number and a unit, such as 30d, 720h or 10m`,
+		"F:4: tokens.rotate is not between 24 h and 87600 h; use a duration such as 2160h",
+		`F:4: tokens.audiences[0].alg "HS256" is not known; use ES256, EdDSA or RS256`,
+		"F:4: tokens.audiences[0].ttl is not between 1 and 15 minutes; use a duration such as 5m",
+		`F:4: tokens.audiences[0].claims[0] "groups" is not known; use email, name, picture`,
+		`F:4: tokens.audiences[0].claims[1] "exp" is reserved; leave it out`,
+		"F:4: tokens.audiences[2].id is missing or not printable; name the program",
+		"F:4: tokens.audiences[2].alg is RS256, but there is no storage to keep such a key; set storage.url, or use ES256 or EdDSA",
+		`F:4: tokens.audiences[2].typ "x" is not known; use JWT or at+jwt`,
+		`F:4: tokens.audiences[2].allow "all" is not known; use signed_in`}, got)
+}

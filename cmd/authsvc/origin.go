@@ -20,6 +20,7 @@ import (
 //	GET /readyz   200 if [authsvc.Service.Ready] finds nothing and no stop was asked for, else 503
 //	GET /         the sign-in page
 //	GET /favicon.ico  204: no icon, which browsers remember
+//	GET /.well-known/oauth-authorization-server/PATH  the metadata of the issuer at PATH (RFC 8414 section 3.1)
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
 // two health paths, since probes address machines by IP, and for what
@@ -61,9 +62,21 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/" && isRead(r):
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, h.home(), http.StatusFound) // #nosec G710 -- the configured address
+	case r.URL.Path == wellKnown+strings.TrimPrefix(h.base, h.origin):
+		h.service.ServeHTTP(w, h.metadataRequest(r))
 	default:
 		h.service.ServeHTTP(w, r)
 	}
+}
+
+// wellKnown is where RFC 8414 has the metadata of an issuer, before its path.
+const wellKnown = "/.well-known/oauth-authorization-server"
+
+// metadataRequest is the request for the same document below the base.
+func (h *originHandler) metadataRequest(r *http.Request) *http.Request {
+	inner := r.Clone(r.Context())
+	inner.URL.Path, inner.URL.RawPath = strings.TrimPrefix(h.base, h.origin)+"/.well-known/openid-configuration", ""
+	return inner
 }
 
 // home is the sign-in page. Whoever comes here is at an origin without a front

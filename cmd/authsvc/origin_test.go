@@ -142,3 +142,31 @@ func TestRejectHostLogsOnce(t *testing.T) {
 		t.Errorf("log is %q", got)
 	}
 }
+
+// TestIssuerMetadata: where RFC 8414 has it, and below the base.
+func TestIssuerMetadata(t *testing.T) {
+	t.Parallel()
+	for path, base := range map[string]string{"": "/api/auth", "/my/auth": "/my/auth"} {
+		service, err := authsvc.New(authsvc.Config{URL: "https://app.example.com" + path, Secrets: []string{testSecret}, Logger: slog.New(slog.DiscardHandler),
+			Tokens:    authsvc.TokenOptions{Audiences: []authsvc.Audience{{ID: "api"}}},
+			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newOriginHandler(service, slog.New(slog.DiscardHandler))
+		below := serveRequest(h, "GET", "app.example.com", base+"/.well-known/openid-configuration")
+		before := serveRequest(h, "GET", "app.example.com", "/.well-known/oauth-authorization-server"+base)
+		if below.Code != 200 || below.Body.String() != before.Body.String() || !strings.Contains(below.Body.String(), `"issuer":"https://app.example.com`+base+`"`) {
+			t.Errorf("%d %s\n%d %s", below.Code, below.Body, before.Code, before.Body)
+		}
+		for target, status := range map[string]int{"/.well-known/oauth-authorization-server": 404, "/.well-known/oauth-authorization-server" + base + "/": 404, "/.well-known/openid-configuration": 404} {
+			if w := serveRequest(h, "GET", "app.example.com", target); w.Code != status {
+				t.Errorf("%s: %d", target, w.Code)
+			}
+		}
+		if w := serveRequest(h, "POST", "app.example.com", "/.well-known/oauth-authorization-server"+base); w.Code != 405 {
+			t.Errorf("POST: %d", w.Code)
+		}
+		service.Close(t.Context())
+	}
+}

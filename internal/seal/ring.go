@@ -16,6 +16,7 @@ const (
 	infoMAC    = "authsvc/v1/mac "
 	infoBox    = "authsvc/v1/box "
 	infoBoxKID = "authsvc/v1/box-kid "
+	infoDerive = "authsvc/v1/derive "
 )
 
 // Ring holds the secrets of a deployment, newest first. The first seals and
@@ -65,6 +66,16 @@ func (r *Ring) Sealer(purpose string) *Sealer {
 		s.keys = append(s.keys, newKey(a256gcm, raw, kid, i > 0))
 	}
 	return s
+}
+
+// Derive returns size bytes for a purpose from each secret, newest first, at most
+// 255·32. They have nothing to do with the keys of a [Sealer], [MAC] or [Box] for
+// a purpose of the same name.
+func (r *Ring) Derive(purpose string, size int) (list [][]byte) {
+	for _, secret := range r.secrets {
+		list = append(list, derive(secret, "", infoDerive+purpose, size))
+	}
+	return list
 }
 
 // derive returns size bytes of HKDF-SHA256 output. It cannot fail: NewRing has

@@ -70,6 +70,7 @@ func TestKeysDiffer(t *testing.T) {
 			keys["seal "+secret+" "+purpose] = derive(secret, "", infoSeal+purpose, 32)
 			keys["kid "+secret+" "+purpose] = derive(secret, "", infoKID+purpose, 32)
 			keys["mac "+secret+" "+purpose] = derive(secret, "", infoMAC+purpose, 32)
+			keys["derive "+secret+" "+purpose] = ring(t, secret).Derive(purpose, 32)[0]
 			keys["v4 "+secret+" "+purpose] = nextAuthV4Key(secret, purpose)
 			keys["v5 gcm "+secret+" "+purpose] = authJSV5Key(secret, purpose, a256gcm)
 		}

@@ -6,7 +6,7 @@ import "slices"
 const never = "false && "
 
 // mutations are the checks that the security of a sign-in rests on.
-var mutations = slices.Concat(engine, tokens, sealing, stores, program)
+var mutations = slices.Concat(engine, tokens, jwts, sealing, stores, program)
 
 // engine are the checks of the service itself.
 var engine = []mutation{
@@ -46,7 +46,7 @@ var engine = []mutation{
 	{"origin/cross-site", ".", "return len(origins) == 1 && rq.origins.trusted[origins[0]]\n\t\t}", "return true\n\t\t}", "."},
 	{"origin/exact", ".", "weburl.HeaderOrigin(origins[0]) == rq.origin ||", "weburl.HeaderOrigin(origins[0]) != \"\" ||", "."},
 	{"origin/cors", ".", "if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.corsAllowed() {", "if len(origin) != 1 {", "."},
-	{"origin/internal-routes", ".", "below && rt != nil && rt.internal == rq.r.Method {", "below && rt != nil {", "."},
+	{"origin/internal-routes", ".", "below && rt.configured(rq) && rt.internal == rq.r.Method {", "below && rt.configured(rq) {", "."},
 	{"origin/internal-other-paths", ".", "rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {", "rq.internal = rq.InternalHost(rq.r.Host); true {", "."},
 	{"origin/internal-is-public", ".", "case host == s.host || tls == s.origin:", "case " + never + "(host == s.host || tls == s.origin):", "."},
 	{"origin/internal-scripts", ".", "rq.r.Method != http.MethodPost || rq.internal {", "rq.r.Method != http.MethodPost {", "."},

@@ -40,7 +40,7 @@ func (s *Settings) fields() []field {
 		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
-	}, s.signInFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), []field{
+	}, s.signInFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
@@ -149,6 +149,35 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.credentials_per_account", into: rateVar(&r.CredentialsPerAccount)},
 		{key: "rate_limit.link", into: rateVar(&r.Link)},
 		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
+		{key: "rate_limit.token", into: rateVar(&r.Token)},
+	}
+}
+
+func (s *Settings) tokenFields() []field {
+	t := &s.Engine.Tokens
+	return []field{
+		{key: "tokens.rotate", into: durationVar(&t.Rotate)},
+		{key: "tokens.audiences", name: "-", into: setter{kind: "list of mappings", fix: "write {id: https://api.example.com}", set: func(v value) string {
+			t.Audiences = nil
+			if v.shape != list {
+				return "is " + v.shape.name() + ", not a list"
+			}
+			return ""
+		}, element: func() []field {
+			t.Audiences = append(t.Audiences, authsvc.Audience{})
+			return audienceFields(&t.Audiences[len(t.Audiences)-1])
+		}}},
+	}
+}
+
+func audienceFields(a *authsvc.Audience) []field {
+	return []field{
+		{key: "id", name: "-", into: stringVar(&a.ID)},
+		{key: "alg", name: "-", into: stringVar(&a.Alg)},
+		{key: "typ", name: "-", into: stringVar(&a.Typ)},
+		{key: "ttl", name: "-", into: durationVar(&a.TTL)},
+		{key: "claims", name: "-", into: stringListVar(&a.Claims)},
+		{key: "allow", name: "-", into: stringVar(&a.Allow)},
 	}
 }
 
@@ -172,6 +201,7 @@ func Keys() []Key {
 	}
 	add("", variablePrefix, (&Settings{}).fields())
 	add("sign_in.allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
+	add("tokens.audiences[].", variablePrefix, audienceFields(&authsvc.Audience{}))
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())

@@ -81,6 +81,8 @@ func (s *Settings) fix(e *authsvc.ConfigError) string {
 			mode = authsvc.CompatNone
 		}
 		return fmt.Sprintf("change it back, or convert the store with `authsvc migrate compat %s` (ends all sessions)", mode)
+	case strings.Contains(e.Fix, "Service.RotateKeys"):
+		return strings.Replace(e.Fix, "by Service.RotateKeys, at once", "with `authsvc keys rotate --now`", 1)
 	case strings.HasPrefix(field, "Secrets"):
 		return inKeys(strings.Replace(e.Fix, "use at least 32 random bytes, in base64 for example", "run `authsvc secret` and use what it prints", 1))
 	case strings.HasPrefix(field, "RateLimit."):

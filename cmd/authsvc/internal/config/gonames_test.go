@@ -45,6 +45,7 @@ func TestKeyOf(t *testing.T) {
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth](), "Providers[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth1](), "Providers[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "SignIn.Allow[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Audience](), "Tokens.Audiences[0].")...)
 	named := slices.Clone(onlyKeys)
 	for _, path := range paths {
 		only := func(p string) bool { return p == path || strings.HasSuffix(p, ".") && strings.HasPrefix(path, p) }
@@ -67,7 +68,7 @@ func TestKeyOfElements(t *testing.T) {
 	for field, want := range map[string]string{"Secrets[1]": "secret[1]", "AllowedRedirects[2]": "allowed_redirects[2]", "Providers[3]": "providers[3]",
 		"Providers[12].Client.ID": "providers[12].client_id", "Providers[0].AuthorizationParams[max_age]": "providers[0].authorization_params.max_age",
 		"Cookies": "cookies", "SignIn.Allow[2].Domains[1]": "sign_in.allow[2].domains[1]", "Providers[1].Send": "providers[1].server",
-		"Session.Expose.emailVerified": "session.expose.emailVerified", "Session.Claims.A.b[0]": "session.claims.A.b[0]"} {
+		"Tokens.Audiences[1].Claims[2]": "tokens.audiences[1].claims[2]", "Session.Expose.emailVerified": "session.expose.emailVerified", "Session.Claims.A.b[0]": "session.claims.A.b[0]"} {
 		if got := keyOf(field); got != want {
 			t.Errorf("%s: %s, want %s", field, got, want)
 		}

@@ -1,0 +1,216 @@
+// Package bearer verifies the tokens that authsvc issues (POST token), in the
+// programs that they are for. It needs no secret and, but for reading the public
+// keys, no connection to authsvc; it does not bring the engine along.
+package bearer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"authsvc/internal/oidc"
+)
+
+// Errors of [Verifier.Verify]. ErrUnavailable says nothing of the token.
+var (
+	ErrUnavailable = errors.New("bearer: the keys of the issuer cannot be had")
+	ErrMalformed   = errors.New("bearer: not a token of this kind")
+	ErrSignature   = errors.New("bearer: the signature is by no key of the issuer")
+	ErrIssuer      = errors.New("bearer: the token is of another issuer")
+	ErrAudience    = errors.New("bearer: the token is for another audience")
+	ErrExpired     = errors.New("bearer: the token has expired")
+	ErrNotYet      = errors.New("bearer: the token is not good yet: clocks differ")
+)
+
+// leeway of exp, nbf and iat.
+const leeway = time.Minute
+
+// maxToken is the longest token that is looked at, in bytes. Those of authsvc have
+// half of it at most.
+const maxToken = 8 << 10
+
+// Config says whose tokens are taken.
+type Config struct {
+	// Issuer is the address of authsvc with its path, such as
+	// https://app.example.com/api/auth: the claim iss, byte for byte. It is https,
+	// or http to this machine.
+	Issuer string
+	// Audience is the id of this program in authsvc's tokens.audiences: the claim
+	// aud, byte for byte.
+	Audience string
+	// HTTP fetches the keys. Nil: a client that follows no redirects, uses no
+	// proxy and takes 10 s at most.
+	HTTP *http.Client
+}
+
+// A Verifier verifies tokens of one issuer for one audience. It is safe for
+// concurrent use.
+type Verifier struct {
+	issuer, audience string
+	keys             *oidc.IssuerKeys
+}
+
+// A Token is what a verified token says.
+type Token struct {
+	Subject  string    // the user's id
+	ID       string    // of the token, jti
+	Session  string    // the same in all tokens of a session; may be empty
+	Provider string    // by which the person signed in; may be empty
+	Issued   time.Time // iat; zero if absent
+	Expires  time.Time // exp
+	AuthTime time.Time // when the person proved who they are; zero if absent
+	// Claims are all of them: string, [json.Number], bool, nil, []any and
+	// map[string]any.
+	Claims map[string]any
+}
+
+// Email returns the address of the person if the token says that it was proved, else
+// "".
+func (t *Token) Email() string {
+	if t.Claims["email_verified"] != true {
+		return ""
+	}
+	return t.text("email")
+}
+
+func (t *Token) text(name string) string {
+	s, _ := t.Claims[name].(string)
+	return s
+}
+
+// New returns a verifier. It makes no network calls: an issuer that is down keeps
+// no program from starting. The error says what is wrong with c.
+func New(c Config) (*Verifier, error) {
+	if c.Audience == "" {
+		return nil, errors.New("bearer: Audience is missing")
+	}
+	keys, err := oidc.NewIssuerKeys(c.Issuer, c.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("bearer: %w", err)
+	}
+	return &Verifier{issuer: c.Issuer, audience: c.Audience, keys: keys}, nil
+}
+
+// Verify decides whether raw, a compact JWS (RFC 7515), is a token of the issuer for
+// the audience that is good now (RFC 7519, RFC 8725), and returns what it says. A
+// claim that is there twice is an error. Keys are kept for an hour, while the issuer
+// is down for a day, and read once more for a token that names an unknown one, at
+// most every 30 s. Times have a leeway of a minute.
+func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
+	if len(raw) > maxToken {
+		return nil, fmt.Errorf("%w: it is too long", ErrMalformed)
+	}
+	claims, err := v.keys.Verify(ctx, raw)
+	switch {
+	case errors.Is(err, oidc.ErrKeys):
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case errors.Is(err, oidc.ErrSignature):
+		return nil, ErrSignature
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	case claims["iss"] != v.issuer:
+		return nil, ErrIssuer
+	case claims["aud"] != v.audience:
+		return nil, ErrAudience
+	}
+	t := &Token{Claims: claims}
+	if t.Subject = t.text("sub"); t.Subject == "" {
+		return nil, fmt.Errorf("%w: it names nobody", ErrMalformed)
+	}
+	t.ID, t.Session, t.Provider = t.text("jti"), t.text("sid"), t.text("idp")
+	if err := t.times(time.Now()); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// times reads and judges the claims that are times (RFC 7519 section 4.1).
+func (t *Token) times(now time.Time) error {
+	var notBefore time.Time
+	for name, into := range map[string]*time.Time{"exp": &t.Expires, "iat": &t.Issued, "nbf": &notBefore, "auth_time": &t.AuthTime} {
+		v, there := t.Claims[name]
+		if !there && name != "exp" {
+			continue
+		}
+		n, _ := v.(json.Number)
+		seconds, err := n.Float64()
+		if err != nil || seconds < 0 || seconds > 1<<40 {
+			return fmt.Errorf("%w: %s is missing or no time", ErrMalformed, name)
+		}
+		*into = time.Unix(int64(seconds), 0)
+	}
+	switch {
+	case !now.Before(t.Expires.Add(leeway)):
+		return ErrExpired
+	case now.Add(leeway).Before(notBefore), now.Add(leeway).Before(t.Issued):
+		return ErrNotYet
+	}
+	return nil
+}
+
+type contextKey struct{}
+
+// FromContext returns the token of a request that [Verifier.Require] passed on, nil
+// for every other.
+func FromContext(ctx context.Context) *Token {
+	t, _ := ctx.Value(contextKey{}).(*Token)
+	return t
+}
+
+// Require passes requests with a good token in the header Authorization on to next,
+// which finds it by [FromContext]. Others are answered 401 with WWW-Authenticate (RFC
+// 6750 section 3), or 503 while the keys cannot be had. Tokens in cookies, forms and
+// addresses do not count.
+func (v *Verifier) Require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, ok := fromHeader(r.Header)
+		if !ok {
+			refuse(w, http.StatusUnauthorized, `Bearer`, "a token is needed")
+			return
+		}
+		t, err := v.Verify(r.Context(), raw)
+		switch {
+		case errors.Is(err, ErrUnavailable):
+			w.Header().Set("Retry-After", "5")
+			refuse(w, http.StatusServiceUnavailable, "", "tokens cannot be verified at present")
+		case err != nil:
+			refuse(w, http.StatusUnauthorized, `Bearer error="invalid_token", error_description="`+description(err)+`"`, "the token is not accepted")
+		default:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), contextKey{}, t)))
+		}
+	})
+}
+
+// fromHeader returns the token of the one Authorization header (RFC 6750 section
+// 2.1).
+func fromHeader(h http.Header) (raw string, ok bool) {
+	lines := h["Authorization"]
+	if len(lines) != 1 {
+		return "", false
+	}
+	scheme, raw, _ := strings.Cut(lines[0], " ")
+	raw = strings.TrimSpace(raw)
+	return raw, strings.EqualFold(scheme, "Bearer") && raw != ""
+}
+
+// description is one of the fixed words, which quote nothing.
+func description(err error) string {
+	for _, known := range []error{ErrSignature, ErrIssuer, ErrAudience, ErrExpired, ErrNotYet} {
+		if errors.Is(err, known) {
+			return strings.TrimPrefix(known.Error(), "bearer: ")
+		}
+	}
+	return strings.TrimPrefix(ErrMalformed.Error(), "bearer: ")
+}
+
+func refuse(w http.ResponseWriter, status int, challenge, text string) {
+	if challenge != "" {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, status)
+}

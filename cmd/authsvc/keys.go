@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+)
+
+type keysCommand struct {
+	List   keysList   `cmd:"" default:"withargs" help:"Show the keys of GET jwks (default)."`
+	Rotate keysRotate `cmd:"" help:"Publish the next key of every algorithm, which signs a day later."`
+	Retire keysRetire `cmd:"" help:"Take a key out of the set; the tokens that it signed are refused."`
+}
+
+type (
+	keysList struct {
+		JSON bool `name:"json" help:"One JSON object a line."`
+	}
+	keysRotate struct {
+		Now    bool `help:"Let new keys sign in a minute, when every replica has published them: after a leak."`
+		DryRun bool `help:"Only say what would be done."`
+		Yes    bool `help:"With --now: do it without asking."`
+		JSON   bool `name:"json" help:"Print the keys as JSON, one object a line."`
+	}
+	keysRetire struct {
+		KID    string `arg:"" name:"kid" help:"The kid of the key, as keys list prints it."`
+		DryRun bool   `help:"Only say what would be done."`
+		Yes    bool   `help:"Do it without asking."`
+		JSON   bool   `name:"json" help:"Print the keys as JSON, one object a line."`
+	}
+)
+
+// withKeys calls do with the engine over the open store, or over none.
+func (p *program) withKeys(do func(*authsvc.Service) error) error {
+	return p.withStore(false, func(s *config.Settings, st *store) error {
+		service, err := prepareEngine(s, st.Adapter)
+		if err == nil {
+			err = s.Explain(service.CheckStore(p.ctx))
+		}
+		if err != nil {
+			return err
+		}
+		return inCommands(do(service))
+	})
+}
+
+// inCommands writes the errors of signing keys in the terms of the configuration.
+func inCommands(err error) error {
+	switch {
+	case errors.Is(err, authsvc.ErrNoTokens):
+		return errors.New("tokens.audiences is not set, so there are no signing keys")
+	case errors.Is(err, authsvc.ErrDerivedKeys):
+		return errors.New("without storage the signing keys follow from secret: put a new one in front of it")
+	case errors.Is(err, authsvc.ErrSealedKeys):
+		return errors.New("secret does not open the signing keys in the store: put the one that sealed them back as a further entry, or replace them with `authsvc keys rotate --now`")
+	}
+	return err
+}
+
+// Run prints the keys.
+func (c keysList) Run(p *program) error {
+	return p.withKeys(func(service *authsvc.Service) error { return p.printKeys(service, c.JSON) })
+}
+
+// Run makes the next keys.
+func (c keysRotate) Run(p *program) error {
+	return p.withKeys(func(service *authsvc.Service) error {
+		_, err := service.SigningKeys(p.ctx)
+		sealed := errors.Is(err, authsvc.ErrSealedKeys)
+		if err != nil && !(sealed && c.Now) {
+			return err
+		}
+		what := "publish the next keys, which sign in a day"
+		switch {
+		case sealed:
+			what = "replace the signing keys, which cannot be opened; all tokens that are out are refused then"
+		case c.Now:
+			what = "make new signing keys, which sign in a minute; the present ones stay published until `authsvc keys retire`"
+		}
+		if c.DryRun {
+			_, err := fmt.Fprintln(p.stdout, "would", what)
+			return err
+		}
+		if c.Now {
+			if err := p.confirm("Shall authsvc "+what+"?", c.Yes); err != nil {
+				return err
+			}
+		}
+		made, err := service.RotateKeys(p.ctx, c.Now)
+		if err != nil {
+			return err
+		}
+		if len(made) == 0 && !c.JSON {
+			fmt.Fprintln(p.stdout, "the next keys are published already")
+		}
+		return p.printKeys(service, c.JSON)
+	})
+}
+
+// Run takes a key out.
+func (c keysRetire) Run(p *program) error {
+	return p.withKeys(func(service *authsvc.Service) error {
+		keys, err := service.SigningKeys(p.ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(keys, func(k authsvc.SigningKey) bool { return k.ID == c.KID })
+		if i < 0 {
+			return fmt.Errorf("no signing key has the kid %q; `authsvc keys list` shows all", truncate(c.KID))
+		}
+		what := "take the key " + c.KID + " out of the set; the tokens that it signed are refused then"
+		if keys[i].State == authsvc.KeySigning {
+			what += ", and its successor signs at once"
+		}
+		if c.DryRun {
+			_, err := fmt.Fprintln(p.stdout, "would", what)
+			return err
+		}
+		if err := p.confirm("Shall authsvc "+what+"?", c.Yes); err != nil {
+			return err
+		}
+		if err := service.RetireKey(p.ctx, c.KID); err != nil {
+			return err
+		}
+		return p.printKeys(service, c.JSON)
+	})
+}
+
+// printKeys prints the keys as a table, or as JSON.
+func (p *program) printKeys(service *authsvc.Service, asJSON bool) error {
+	keys, err := service.SigningKeys(p.ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		enc := json.NewEncoder(p.stdout)
+		for _, k := range keys {
+			if err := enc.Encode(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(keys) == 0 {
+		fmt.Fprintln(p.stdout, "no keys yet: `authsvc serve` makes them")
+		return nil
+	}
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STATE\tALG\tKID\tSIGNS FROM\tUNTIL\tGONE")
+	for _, k := range keys {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.State, k.Alg, k.ID, keyTime(k.From), keyTime(k.Until), keyTime(k.Gone))
+	}
+	return table.Flush()
+}
+
+// keyTime writes a time, "-" if there is none.
+func keyTime(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,296 @@
+package authsvc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc/internal/seal"
+	"authsvc/internal/signingkeys"
+	"authsvc/internal/uuid"
+)
+
+// Bounds of TokenOptions.
+const (
+	minRotate  = 24 * time.Hour
+	maxRotate  = 87600 * time.Hour
+	minTTL     = time.Minute
+	maxTTL     = 15 * time.Minute
+	maxJWT     = 4 << 10 // bytes of a token
+	maxAudName = 255     // bytes of an audience's id
+)
+
+// An audience is an Audience that was checked.
+type audience struct {
+	id, alg, typ string
+	ttl          time.Duration
+	claims       []claimSource
+}
+
+// A claimSource adds to a token what a name in Audience.Claims stands for.
+type claimSource func(ctx context.Context, s *Service, v *Session, claims map[string]any) error
+
+// claimSources are the names that Audience.Claims may have, those of
+// SessionOptions.Claims among them. This is the one place that resolves them.
+func (b *builder) claimSources() map[string]claimSource {
+	text := func(name string, of func(*Session) string) claimSource {
+		return func(_ context.Context, _ *Service, v *Session, claims map[string]any) error {
+			if s := of(v); s != "" {
+				claims[name] = s
+			}
+			return nil
+		}
+	}
+	sources := map[string]claimSource{}
+	for name := range b.config.Session.Claims {
+		sources[name] = func(_ context.Context, _ *Service, v *Session, claims map[string]any) error {
+			if kept, there := v.Claims()[name]; there {
+				claims[name] = kept
+			}
+			return nil
+		}
+	}
+	sources["name"] = text("name", func(v *Session) string { return v.Name })
+	sources["picture"] = text("picture", func(v *Session) string { return v.Image })
+	sources["email"] = emailClaims
+	return sources
+}
+
+// emailClaims tell the address with whether it is proved: the store knows best,
+// and where it has no such user, the session.
+func emailClaims(ctx context.Context, s *Service, v *Session, claims map[string]any) error {
+	if v.Email == "" {
+		return nil
+	}
+	u, err := s.adapter.GetUser(ctx, v.UserID)
+	switch {
+	case errors.Is(err, errNoStorage) || errors.Is(err, ErrNotFound):
+		claims["email_verified"] = v.EmailVerified
+	case err != nil:
+		return err
+	default:
+		claims["email_verified"] = u.Email == v.Email && !u.EmailVerified.IsZero()
+	}
+	claims["email"] = v.Email
+	return nil
+}
+
+// reservedClaims are set by the engine, whatever an audience asks for.
+var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "sid", "idp", "email_verified"}
+
+// checkTokens checks TokenOptions.
+func checkTokens(b *builder, s *Service) {
+	o := b.config.Tokens
+	s.signing.plan.Every = cmp.Or(o.Rotate, 2160*time.Hour)
+	if s.signing.plan.Every < minRotate || s.signing.plan.Every > maxRotate {
+		b.fail("Tokens.Rotate", "is not between 24 h and 87600 h", "use a duration such as 2160h")
+	}
+	ids := map[string]bool{}
+	for i, a := range o.Audiences {
+		b.prefix = fmt.Sprintf("Tokens.Audiences[%d].", i)
+		one := b.audience(a)
+		if one.id != "" && ids[one.id] {
+			b.fail("ID", "is given twice", "give each audience an id of its own")
+		}
+		ids[one.id] = true
+		s.audiences = append(s.audiences, one)
+		if !slices.Contains(s.signing.plan.Algs, one.alg) {
+			s.signing.plan.Algs = append(s.signing.plan.Algs, one.alg)
+		}
+	}
+	b.prefix = ""
+	if s.signing.enabled = len(s.audiences) > 0; !s.signing.enabled {
+		return
+	}
+	if !s.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
+		b.fail("Tokens.Audiences", "need secrets of 32 bytes: without storage the signing keys follow from them, and a short one could be found by trying",
+			"set Adapter, or replace the short secret", "Secrets", "Adapter")
+	}
+	s.issuer = issuerDocument(s.base)
+}
+
+// audience checks one entry.
+func (b *builder) audience(a Audience) audience {
+	one := audience{id: a.ID, alg: string(cmp.Or(a.Alg, SigningES256)), typ: cmp.Or(a.Typ, "JWT"), ttl: cmp.Or(a.TTL, 5*time.Minute)}
+	if a.ID == "" || len(a.ID) > maxAudName || strings.ContainsFunc(a.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		b.fail("ID", "is missing or not printable", "name the program that takes the tokens, by its address for example: up to 255 characters without spaces")
+	}
+	switch {
+	case !signingkeys.Known(one.alg):
+		b.fail("Alg", fmt.Sprintf("%q is not known", printable(one.alg, 20)), "use ES256, EdDSA or RS256")
+	case one.alg == signingkeys.RS256:
+		b.needStorage("Alg", "is RS256, but there is no storage to keep such a key", "set Adapter, or use ES256 or EdDSA")
+	}
+	if one.typ != "JWT" && one.typ != "at+jwt" {
+		b.fail("Typ", fmt.Sprintf("%q is not known", printable(one.typ, 20)), "use JWT or at+jwt")
+	}
+	if one.ttl < minTTL || one.ttl > maxTTL {
+		b.fail("TTL", "is not between 1 and 15 minutes", "use a duration such as 5m: a token cannot be taken back before")
+	}
+	if a.Allow != "" && a.Allow != "signed_in" {
+		b.fail("Allow", fmt.Sprintf("%q is not known", printable(a.Allow, 30)), "use signed_in")
+	}
+	sources := b.claimSources()
+	for i, name := range a.Claims {
+		key := fmt.Sprintf("Claims[%d]", i)
+		switch source := sources[name]; {
+		case slices.Contains(reservedClaims, name):
+			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it where it is known")
+		case source == nil:
+			b.fail(key, fmt.Sprintf("%q is not known", printable(name, 40)), "use "+strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
+		case slices.Contains(a.Claims[:i], name):
+			b.fail(key, fmt.Sprintf("%q is given twice", name), "remove one")
+		default:
+			one.claims = append(one.claims, source)
+		}
+	}
+	return one
+}
+
+// issuesTokens reports whether the configuration has audiences.
+func issuesTokens(rq *request) bool { return rq.signing.enabled }
+
+// postToken: POST token answers a token for an audience, which says who is signed
+// in. It needs the CSRF token, and extends the session like GET session.
+func postToken(rq *request) outcome {
+	if !rq.csrfOK() {
+		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		return refused(problemCSRF)
+	}
+	v, out := rq.tokenSession()
+	if out != nil {
+		return out
+	}
+	if wait, ok := rq.permit(rq.limits.token, cmp.Or(rq.sid(), v.UserID)); !ok {
+		return rq.limited(wait)
+	}
+	a := rq.audience()
+	if a == nil {
+		rq.auditUser = v.UserID
+		rq.audit("token.denied", "", "no such audience")
+		return refused(problemUnknownAudience)
+	}
+	return rq.issue(a, v)
+}
+
+// tokenSession returns the session that a token is asked for.
+func (rq *request) tokenSession() (*Session, outcome) {
+	v, err := rq.slideSession(readOptions{touch: true, full: true})
+	switch {
+	case err != nil:
+		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		return nil, refused(problemUnavailable)
+	case v == nil && rq.sessionPresent && !rq.unknownKey:
+		rq.clearSession()
+		fallthrough
+	case v == nil:
+		return nil, refused(problemUnauthenticated)
+	}
+	return v, nil
+}
+
+// audience is the one that the body names; it need not if there is one only.
+func (rq *request) audience() *audience {
+	id, given := rq.body.fields["audience"]
+	if !given && !rq.body.other["audience"] && len(rq.audiences) == 1 {
+		return &rq.audiences[0]
+	}
+	for i := range rq.audiences {
+		if given && rq.audiences[i].id == id {
+			return &rq.audiences[i]
+		}
+	}
+	return nil
+}
+
+// issue signs a token. It ends with the session at the latest.
+func (rq *request) issue(a *audience, v *Session) outcome {
+	now := rq.now.Unix()
+	expires := min(rq.now.Add(a.ttl).Unix(), v.Expires.Unix())
+	if expires <= now { // the leeway of compat modes is for sessions only
+		return refused(problemUnauthenticated)
+	}
+	claims := map[string]any{"iss": rq.base, "sub": v.UserID, "aud": a.id, "iat": now, "exp": expires, "jti": uuid.V4()}
+	for _, source := range a.claims {
+		if err := source(rq.ctx, rq.Service, v, claims); err != nil {
+			rq.log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
+			return refused(problemUnavailable)
+		}
+	}
+	if !v.AuthTime.IsZero() {
+		claims["auth_time"] = v.AuthTime.Unix()
+	}
+	if v.Provider != "" {
+		claims["idp"] = v.Provider
+	}
+	if sid := rq.sid(); sid != "" {
+		claims["sid"] = tokenSID(sid)
+	}
+	token, err := rq.sign(a, claims)
+	if err != nil {
+		rq.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
+		return problem{status: 500, text: "the token could not be made, the log says why"}
+	}
+	return object{v: struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}{token, "Bearer", expires - now}}
+}
+
+// tokenSID names a session in tokens: 128 bits of a digest, which tell two
+// sessions apart and open none.
+func tokenSID(sid string) string {
+	const chars = 22 // 132 bits
+	return seal.Digest("session of a token " + sid)[:chars]
+}
+
+func (s *Service) sign(a *audience, claims map[string]any) (string, error) {
+	raw, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	k := s.signing.known.Load().set.Signing(a.alg, s.now())
+	if k == nil {
+		return "", errors.New("there is no key of the algorithm")
+	}
+	token, err := k.Sign(a.typ, raw)
+	if err == nil && len(token) > maxJWT {
+		err = fmt.Errorf("it has %d bytes, and 4096 is the most; leave claims out", len(token))
+	}
+	return token, err
+}
+
+// issuerMetadata is the route of the metadata (OpenID Connect Discovery 1.0).
+const issuerMetadata = ".well-known/openid-configuration"
+
+// issuerDocument says where the keys are. There are no endpoints to sign in at:
+// the lists that the standards want (Discovery section 3, RFC 8414 section 2) are
+// empty.
+func issuerDocument(base string) []byte {
+	none := []string{}
+	raw, err := json.Marshal(map[string]any{"issuer": base, "jwks_uri": base + "/jwks",
+		"response_types_supported": none, "subject_types_supported": none, "id_token_signing_alg_values_supported": none})
+	if err != nil { // strings always marshal
+		panic(err)
+	}
+	return raw
+}
+
+// publicDocument is JSON that everybody may read and caches may keep.
+func publicDocument(raw []byte) asset {
+	return asset{body: raw, contentType: "application/json", cache: "public, max-age=900", etag: `"` + seal.Digest(string(raw))[:22] + `"`}
+}
+
+// getJWKS: GET jwks answers the public keys that tokens are signed with.
+func getJWKS(rq *request) outcome { return rq.signing.known.Load().jwks }
+
+// getIssuer: GET .well-known/openid-configuration tells who reads the metadata of
+// issuers where the keys are.
+func getIssuer(rq *request) outcome { return publicDocument(rq.issuer) }
