@@ -161,6 +161,43 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// TestVariableInItsValue: a variable that the value of its key names is a part of
+// it; any other replaces it. The list is that of the guide for those who move.
+func TestVariableInItsValue(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../../../docs/moving-from-nextauth.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(guide), "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	const older = "the secret of the NextAuth application 7c1"
+	env := map[string]string{"AUTHSVC_SECRET": testSecret, "NEXTAUTH_SECRET": older, "AUTHSVC_GITHUB_ID": "of the environment"}
+	for name, tt := range map[string]struct {
+		file string
+		want []string
+	}{
+		"the guide":             {strings.ReplaceAll(block, "…", "x"), []string{testSecret, older}},
+		"named alone":           {"secret: ${AUTHSVC_SECRET}\nproviders: [{id: github}]", []string{testSecret}},
+		"named in a text":       {"secret: \"x-${AUTHSVC_SECRET}\"\nproviders: [{id: github}]", []string{"x-" + testSecret}},
+		"another variable":      {"secret: [\"${NEXTAUTH_SECRET}\"]\nproviders: [{id: github}]", []string{testSecret}},
+		"one that is like it":   {"secret: [\"$${AUTHSVC_SECRETS}\"]\nproviders: [{id: github}]", []string{testSecret}},
+		"a value of its own":    {"secret: of-the-file\nproviders: [{id: github}]", []string{testSecret}},
+		"nothing said":          {"providers: [{id: github}]", []string{testSecret}},
+		"a provider's variable": {"providers: [{id: github, client_id: \"of the file\"}]", []string{testSecret}},
+	} {
+		s, err := Load(Input{Path: writeFile(t, tt.file+"\nurl: https://app.example.com\n"), Env: env})
+		if name == "the guide" {
+			s, err = Load(Input{Path: writeFile(t, tt.file), Env: env})
+		}
+		if s == nil {
+			t.Errorf("%s: %v", name, err)
+		} else if diff := cmp.Diff(tt.want, s.Engine.Secrets); diff != "" {
+			t.Errorf("%s (-want +got): %s", name, diff)
+		}
+	}
+}
+
 // TestSettingsPrintNoSecret: no way to print the settings shows a secret.
 func TestSettingsPrintNoSecret(t *testing.T) {
 	t.Parallel()

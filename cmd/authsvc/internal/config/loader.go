@@ -70,12 +70,34 @@ func (l *loader) readSection(prefix, variables string, members []member, fields 
 		key := prefix + f.key
 		variable := f.variable(variables)
 		l.variables[key] = variable
-		if v, ok := l.override(f, key, variable); ok {
+		if v, ok := l.override(f, key, variable); ok && !(v.place == variable && names(members, f.key, variable)) {
 			overridden[f.key] = true
 			l.assign(f, key, v)
 		}
 	}
 	l.readMembers(prefix, "", members, fields, overridden, more)
+}
+
+// names reports whether the value of a key in the file is put together with a
+// variable: a list whose first entry is ${AUTHSVC_SECRET} is not to become that
+// entry alone.
+func names(members []member, key, variable string) bool {
+	first, rest, below := strings.Cut(key, ".")
+	for _, m := range members {
+		switch {
+		case m.key == key || m.key == first && !below:
+			return m.value.mentions("${" + variable + "}")
+		case m.key == first:
+			return names(m.value.members, rest, variable)
+		}
+	}
+	return false
+}
+
+// mentions reports whether a text is in a value, as it is written.
+func (v value) mentions(text string) bool {
+	return strings.Contains(v.raw, text) || slices.ContainsFunc(v.items, func(item value) bool { return item.mentions(text) }) ||
+		slices.ContainsFunc(v.members, func(m member) bool { return m.value.mentions(text) })
 }
 
 // readMembers assigns the members below the key at, which is relative to prefix.
