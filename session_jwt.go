@@ -81,7 +81,6 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 	if !j.svc.shape.ReadsColumns() {
 		return nil
 	}
-	delete(kept, "columns")
 	u, err := j.svc.adapter.GetUser(ctx, userID)
 	if errors.Is(err, ErrNotFound) {
 		return nil // such as one of the credentials provider who is not stored
@@ -189,6 +188,10 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 				delete(claims, name)
 			}
 		}
+		if c.Kept != "" { // what is inside could be changed in place
+			kept, _ := decodeClaims([]byte(c.Kept)) // as it was
+			claims["authsvc_session"] = map[string]any(kept)
+		}
 		now, err := json.Marshal(claims)
 		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
@@ -207,7 +210,11 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 			j.svc.log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
 		}
 	}
-	if err := j.svc.askSession(ctx, s, User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}, how); err != nil {
+	u := User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
+	if j.svc.callbacks.Session != nil {
+		u.Extra = s.Extra()
+	}
+	if err := j.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
@@ -241,10 +248,9 @@ func (j *jwtSessions) readColumns(ctx context.Context, s *Session, fresh Claims)
 	if !j.svc.shape.ReadsColumns() {
 		return nil
 	}
-	old, _ := fresh["authsvc_session"].(map[string]any)
-	kept := maps.Clone(old)
-	if kept == nil {
-		kept = map[string]any{}
+	kept := map[string]any{}
+	if s.kept != "" {
+		kept["claims"] = json.RawMessage(s.kept)
 	}
 	if err := j.addColumns(ctx, kept, s.UserID); err != nil {
 		return err

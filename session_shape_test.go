@@ -134,6 +134,34 @@ func TestEmailVerifiedIsOfThatAddress(t *testing.T) {
 	}
 }
 
+// TestClaimsAreTheEngines: a JWT callback cannot change what stays with the session.
+func TestClaimsAreTheEngines(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Session.Strategy, c.Session.UpdateAge = "jwt", -1
+		c.Session.Claims, c.Session.Expose = map[string]string{"groups": "groups"}, map[string]string{"groups": "groups"}
+		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
+			if kept, ok := p.Claims["authsvc_session"].(map[string]any); ok && p.Trigger == "update" {
+				kept["claims"].(map[string]any)["groups"] = p.Data
+				p.Claims["taken"] = p.Data
+			}
+			return p.Claims, nil
+		}
+	})
+	giveClaims(w, map[string]any{"groups": []string{"staff"}})
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	for range 2 {
+		b.Raw("/api/auth/session", "application/json", `{"csrfToken":"`+b.CSRF()+`","data":["ops"]}`)
+		if got := userOf(t, b); got != `"groups":["staff"]` {
+			t.Errorf("%s", got)
+		}
+	}
+	if s := sessionOf(t, w, b); fmt.Sprint(s.Token()["taken"]) != "[ops]" || fmt.Sprint(s.Claims()["groups"]) != "[staff]" {
+		t.Errorf("%v, %v", s.Token(), s.Claims())
+	}
+}
+
 // TestExposeMistakes: each is reported, all at once.
 func TestExposeMistakes(t *testing.T) {
 	t.Parallel()

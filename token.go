@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -235,7 +236,7 @@ func (rq *request) issue(a *audience, v *Session) outcome {
 	token, err := rq.sign(a, claims)
 	if err != nil {
 		rq.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
-		return problem{status: 500, text: "the token could not be made, the log says why"}
+		return problem{status: http.StatusInternalServerError, text: "the token could not be made, the log says why"}
 	}
 	return object{v: struct {
 		AccessToken string `json:"access_token"`

@@ -37,7 +37,7 @@ func dialect() sqladapter.Dialect {
 // readAs has the database write what the driver does not know, such as an enum.
 func readAs(column string, k sqladapter.Kind) string {
 	switch k {
-	case sqladapter.Text, sqladapter.Decimal, sqladapter.JSON:
+	case sqladapter.Text, sqladapter.Decimal, sqladapter.JSON, sqladapter.Float: // a REAL would come with digits that it has not
 		return `CAST(` + column + ` AS TEXT)`
 	case sqladapter.List:
 		return `CAST(to_json(` + column + `) AS TEXT)`
