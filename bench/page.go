@@ -131,12 +131,23 @@ func (r *results) machineText() string {
 		m.Day, m.Revision, m.Go, m.Processor, m.Cores, m.Memory, m.System, m.Rounds, m.Length, 100*others, r.Sizes.Service, r.Sizes.Floor)
 }
 
-// wantedCell is what a table says of a promise.
-func wantedCell(format string, value float64) string {
-	if value == 0 {
+// atLeast and atMost are what a table says of a promise, and whether it was kept.
+func atLeast(format string, wanted, got float64) string {
+	return promiseCell("≥ "+format, wanted, got < wanted)
+}
+
+func atMost(format string, wanted, got float64) string {
+	return promiseCell("≤ "+format, wanted, got > wanted)
+}
+
+func promiseCell(format string, wanted float64, missed bool) string {
+	switch {
+	case wanted == 0:
 		return "–"
+	case missed:
+		return fmt.Sprintf(format, wanted) + ", missed"
 	}
-	return fmt.Sprintf(format, value)
+	return fmt.Sprintf(format, wanted)
 }
 
 func (r *results) comparisonTable() string {
@@ -150,7 +161,7 @@ func (r *results) comparisonTable() string {
 		rate := func(s sample) float64 { return s.Rate }
 		cost := func(s sample) float64 { return s.CPU }
 		fmt.Fprintf(&b, "| %s | %.0f | %.0f | **%.2f** (%.2f–%.2f) | %s | %s | %s | %.1f | %.1f |\n", c.Name,
-			medianOf(c.Service, rate), medianOf(c.Floor, rate), ratio, low, high, wantedCell("≥ %.2f", c.Promise.Ratio),
+			medianOf(c.Service, rate), medianOf(c.Floor, rate), ratio, low, high, atLeast("%.2f", c.Promise.Ratio, ratio),
 			round(medianOf(c.Service, func(s sample) time.Duration { return s.P50 })),
 			round(medianOf(c.Service, func(s sample) time.Duration { return s.P99 })),
 			medianOf(c.Service, cost), medianOf(c.Floor, cost))
@@ -175,9 +186,9 @@ func (r *results) costTable() string {
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %.1f (%s) | %.1f (%s) | %.1f | %s | %s | %.2f (%s) |\n", strings.TrimPrefix(c.Name, "session, "),
-			c.Idle[0], wantedCell("≤ %.0f", c.Promise.Idle), c.after(), wantedCell("≤ %.0f", c.Promise.After),
+			c.Idle[0], atMost("%.0f", c.Promise.Idle, c.Idle[0]), c.after(), atMost("%.0f", c.Promise.After, c.after()),
 			medianOf(c.Floor, func(s sample) float64 { return s.RSS }),
-			round(median(c.Starts[0])), round(median(c.Starts[1])), c.startRatio(), wantedCell("≤ %.1f", c.Promise.Start))
+			round(median(c.Starts[0])), round(median(c.Starts[1])), c.startRatio(), atMost("%.1f", c.Promise.Start, c.startRatio()))
 	}
 	if b.Len() == 0 {
 		return ""
@@ -204,7 +215,7 @@ func (r *results) latencyTable() string {
 				ratio = float64(p.P99) / float64(p.P50)
 			}
 		}
-		fmt.Fprintf(&b, " %.1f (≤ %d) | %s / %s |\n", ratio, mostP99, round(c.Floor.P50), round(c.Floor.P99))
+		fmt.Fprintf(&b, " %.1f (%s) | %s / %s |\n", ratio, atMost("%.0f", mostP99, ratio), round(c.Floor.P50), round(c.Floor.P99))
 	}
 	return b.String()
 }
@@ -221,7 +232,7 @@ func (r *results) growthTable() string {
 			rates = append(rates, fmt.Sprintf("%s: %.0f", p.label(), p.Rate))
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s %s | %s | %.2f× | %s |\n", g.Name, g.Points[0].label(),
-			g.Points[len(g.Points)-1].label(), g.X, strings.Join(rates, " · "), g.Ratio(), wantedCell("≤ %.2f", g.Wanted))
+			g.Points[len(g.Points)-1].label(), g.X, strings.Join(rates, " · "), g.Ratio(), atMost("%.2f", g.Wanted, g.Ratio()))
 	}
 	return b.String()
 }
