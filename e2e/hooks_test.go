@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -57,17 +59,18 @@ func backedSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inner string
+	var inner string // where servers reach the service
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		inner = strings.Replace(s.origin, "localhost", "127.0.0.1", 1)
 		c.InternalHosts = []string{strings.TrimPrefix(inner, "http://")}
 		c.Session = authsvc.SessionOptions{Strategy: authsvc.StrategyJWT, UpdateAge: -1} // each tab has a name of its own
 		takeNames(s, c)
 	})
-	behind := startNode(t, "backends.mjs", inner)
+	behind := startServer(t, webDir, inner, "node", "backends.mjs", inner)
 	for _, path := range []string{"/express/", "/hono/", "/plain/", "/first"} {
 		s.mux.Handle(path, behind)
 	}
+	s.inner = inner
 	for name, script := range scripts {
 		s.mux.HandleFunc("GET /"+name+".js", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
@@ -80,12 +83,12 @@ func backedSite(t *testing.T) *site {
 	return s
 }
 
-// startNode runs a program of the web project, which prints the port that it
-// listens on, and returns a proxy to it that leaves the Host as it is.
-func startNode(t *testing.T, args ...string) *httputil.ReverseProxy {
+// startServer runs a program in dir, which asks the service at inner and prints the
+// port that it listens on, and returns a proxy to it that leaves the Host as it is.
+func startServer(t *testing.T, dir, inner string, command ...string) *httputil.ReverseProxy {
 	t.Helper()
-	program := exec.CommandContext(t.Context(), "node", args...)
-	program.Dir = webDir
+	program := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	program.Dir, program.Env = dir, append(os.Environ(), "AUTHSVC="+inner, "DENO_NO_UPDATE_CHECK=1", "DENO_DIR="+t.TempDir())
 	out, err := program.StdoutPipe()
 	if err := errors.Join(err, program.Start()); err != nil {
 		t.Fatal(err)
@@ -96,7 +99,7 @@ func startNode(t *testing.T, args ...string) *httputil.ReverseProxy {
 	})
 	port, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("node %s prints no port: %v", strings.Join(args, " "), err)
+		t.Fatalf("%s prints no port: %v", strings.Join(command, " "), err)
 	}
 	target := &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
 	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -161,13 +164,39 @@ func reads(b *chromium.Tab) int {
 	return chromium.Eval[int](b, `performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/session")).length`)
 }
 
+// runtimesDir has Deno and Bun, for Linux on x64.
+const runtimesDir = "runtimes"
+
+// runtimes are how each of them runs a server.
+var runtimes = map[string][]string{
+	"deno": {"node_modules/@deno/linux-x64-glibc/deno", "run", "--no-lock", "--no-remote", "--node-modules-dir=manual", "--allow-net", "--allow-env", "--allow-read", "server.mjs"},
+	"bun":  {"node_modules/@oven/bun-linux-x64/bin/bun", "run", "server.mjs"},
+}
+
+// startRuntimes serves /deno/ and /bun/, where they can be had, and returns which.
+func (s *site) startRuntimes(t *testing.T) (kinds []string) {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return nil
+	}
+	if err := errors.Join(npm.Install(runtimesDir), npm.Pack(filepath.Join("..", "clients", "js"), runtimesDir)); err != nil {
+		t.Fatal(err)
+	}
+	for kind, command := range runtimes {
+		s.mux.Handle("/"+kind+"/", startServer(t, runtimesDir, s.inner, command...))
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
 // TestBackEndsInJavaScript: protect() in Express, in Hono and around a function of a
-// Request sends people to sign in and back, and fails closed.
+// Request, in Node.js, Deno and Bun, sends people to sign in and back, and fails
+// closed.
 func TestBackEndsInJavaScript(t *testing.T) {
 	t.Parallel()
 	requested(t, "Node and Chromium")
 	s := backedSite(t)
-	for _, kind := range []string{"express", "hono", "plain"} {
+	for _, kind := range append(s.startRuntimes(t), "express", "hono", "plain") {
 		path := "/" + kind + "/me?tab=1"
 		b := newTab(t)
 		b.Open(s.origin + path)
