@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
-	"net/url"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 // TestOtherBackEnds: the programs of docs/other-back-ends.md are told who is signed in.
 func TestOtherBackEnds(t *testing.T) {
 	t.Parallel()
+	needClient(t)
 	origin, issuer := startDev(t)
 	b := newTab(t)
 	b.Open(origin + "/api/auth/signin?callbackUrl=%2F")
@@ -25,37 +29,46 @@ func TestOtherBackEnds(t *testing.T) {
 		pairs = append(pairs, name+"="+value)
 	}
 	cookie := strings.Join(pairs, "; ")
-	host := strings.TrimPrefix(origin, "http://")
-	at, err := url.Parse(origin)
-	if err != nil {
-		t.Fatal(err)
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "{}")
+	}))
+	t.Cleanup(away.Close)
+	for _, program := range backEnds(t) {
+		for _, c := range []struct{ cookie, at, email string }{{cookie, origin, "ada@example.com"}, {"theme=dark", origin, ""}, {cookie, away.URL, "refused"}} {
+			call := exec.CommandContext(t.Context(), program[0], program[1:]...)
+			call.Dir = webDir // where authsvc-client is
+			call.Env = append(os.Environ(), "COOKIE="+c.cookie, "AUTHSVC="+c.at)
+			out, err := call.CombinedOutput()
+			if refused := c.email == "refused"; refused || err != nil {
+				if !refused || err == nil {
+					t.Errorf("%s: %v\n%s", program, err, out)
+				}
+				continue
+			}
+			var session struct{ User struct{ Email string } }
+			if err := json.NewDecoder(bytes.NewReader(out)).Decode(&session); err != nil || session.User.Email != c.email {
+				t.Errorf("%s was told %s, want the address %q", program[1], out, c.email)
+			}
+		}
 	}
-	inner := "http://127.0.0.1:" + at.Port()
+}
 
+// backEnds writes the programs of the page that take COOKIE and AUTHSVC from the
+// environment and print the session, and returns how to run each.
+func backEnds(t *testing.T) [][]string {
+	t.Helper()
 	dir := t.TempDir()
-	python, node := codeBlock(t, "python"), codeBlock(t, "js")
-	python += "\n\nimport sys\nfound, _ = session(*sys.argv[1:])\nprint(json.dumps(found))\n"
-	node += "\nconst { session: found } = await session(...process.argv.slice(2));\nconsole.log(JSON.stringify(found));\n"
-	curl := strings.ReplaceAll(strings.TrimSpace(codeBlock(t, "sh")), "http://127.0.0.1:3000", inner)
-	for name, text := range map[string]string{"back.py": python, "back.mjs": node, "back.sh": "COOKIE=$1 HOST=$3\n" + curl + "\n"} {
+	python := codeBlock(t, "python") + "\n\nimport os\nfound, _ = session(os.environ['COOKIE'], os.environ['AUTHSVC'])\nprint(json.dumps(found))\n"
+	fetch := codeBlock(t, "mjs") + "\nconst { session: found } = await session(process.env.COOKIE, process.env.AUTHSVC);\nconsole.log(JSON.stringify(found));\n"
+	for name, text := range map[string]string{"back.py": python, "back.mjs": fetch, "back.sh": codeBlock(t, "sh")} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, program := range [][]string{{"python3", "back.py"}, {"node", "back.mjs"}, {"sh", "back.sh"}} {
-		for _, c := range []struct{ cookie, email string }{{cookie, "ada@example.com"}, {"theme=dark", ""}} {
-			call := exec.CommandContext(t.Context(), program[0], program[1], c.cookie, inner, host)
-			call.Dir = dir
-			out, err := call.CombinedOutput()
-			if err != nil {
-				t.Errorf("%s: %v\n%s", program[0], err, out)
-				continue
-			}
-			var session struct{ User struct{ Email string } }
-			if err := json.Unmarshal(out, &session); err != nil || session.User.Email != c.email {
-				t.Errorf("%s was told %s, want the address %q", program[0], out, c.email)
-			}
-		}
+	return [][]string{
+		{"python3", filepath.Join(dir, "back.py")}, {"sh", filepath.Join(dir, "back.sh")}, {"node", filepath.Join(dir, "back.mjs")},
+		{"node", "--input-type=module", "--eval", codeBlock(t, "js")},
 	}
 }
 

@@ -32,6 +32,7 @@ type site struct {
 	mail   *mailbox.Server
 	store  authsvc.Adapter
 	mux    *http.ServeMux // pages of the application
+	inner  string         // its address for servers, of backedSite
 	logs   *logbuffer.Buffer
 
 	mu   sync.Mutex

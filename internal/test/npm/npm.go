@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Install installs the npm packages of a directory if its lock file is newer
@@ -48,6 +49,42 @@ func Bundle(dir, entry string) ([]byte, error) {
 	out, err := cmd.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		err = fmt.Errorf("esbuild: %s", failed.Stderr)
+	}
+	return out, err
+}
+
+// Pack puts authsvc-client, whose folder is pkg, among the packages of dir as a
+// registry would deliver it: packed, and unpacked again.
+func Pack(pkg, dir string) error {
+	temp, err := os.MkdirTemp("", "authsvc-pack-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	pack := exec.Command("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", temp)
+	pack.Dir = pkg
+	name, err := pack.Output()
+	if err != nil {
+		return fmt.Errorf("npm pack in %s: %w", pkg, err)
+	}
+	into := filepath.Join(dir, "node_modules", "authsvc-client")
+	if err := errors.Join(os.RemoveAll(into), os.MkdirAll(into, 0o755)); err != nil {
+		return err
+	}
+	tar := exec.Command("tar", "-xzf", filepath.Join(temp, strings.TrimSpace(string(name))), "--strip-components=1", "-C", into)
+	if out, err := tar.CombinedOutput(); err != nil {
+		return fmt.Errorf("tar: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Run returns what a script in dir writes to standard output.
+func Run(dir string, args ...string) ([]byte, error) {
+	cmd := exec.Command("node", args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("node %s: %s", strings.Join(args, " "), failed.Stderr)
 	}
 	return out, err
 }

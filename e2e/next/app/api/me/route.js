@@ -1,0 +1,5 @@
+import { protect } from "authsvc-client/server"
+
+const me = protect({ url: () => process.env.AUTHSVC_URL }, (request, session) => Response.json(session))
+
+export { me as GET, me as POST }
