@@ -148,6 +148,9 @@ func checkSession(b *builder, s *Service) {
 	case StrategyDatabase:
 		b.needStorage("Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
 		s.revoked.enabled = false // none of them is asked
+		if b.config.Callbacks.JWT != nil {
+			b.warn("the JWT callback is never called with strategy database, where sessions have no token: use the callbacks Claims or Session", "field", "Callbacks.JWT")
+		}
 		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
 	case StrategyJWT:
 		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 )
 
@@ -90,6 +91,14 @@ func TestLoopbackHosts(t *testing.T) {
 	}
 }
 
+// withJWT sets a callback that strategy database never calls.
+func withJWT(strategy authsvc.Strategy) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy = memory.New(), strategy
+		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) { return p.Claims, nil }
+	}
+}
+
 // TestStartWarnings: what switches a protection off, or does nothing, is said.
 func TestStartWarnings(t *testing.T) {
 	t.Parallel()
@@ -104,6 +113,8 @@ func TestStartWarnings(t *testing.T) {
 		tune func(*authsvc.Config)
 		want string // "" is no warning
 	}{
+		"JWT, no token":   {withJWT(authsvc.StrategyDatabase), "field=Callbacks.JWT"},
+		"JWT, a token":    {withJWT(authsvc.StrategyJWT), ""},
 		"everybody":       {proxies("0.0.0.0/0"), "trusts everybody or nearly so"},
 		"everybody, v6":   {proxies("::/0"), "trusts everybody or nearly so"},
 		"half of them":    {proxies("128.0.0.0/1"), "trusts everybody or nearly so"},

@@ -61,32 +61,38 @@ func ExampleCallbacks_claims() {
 
 	// docs: claims
 	callbacks := authsvc.Callbacks{
-		// Strategy jwt: at the sign-in, into the token, which only the server reads.
-		JWT: func(ctx context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
-			if p.User != nil {
-				role, err := roles(ctx, p.User.ID)
-				if err != nil {
-					return nil, err // nobody is signed in without a role
-				}
-				p.Claims["role"] = role
+		// At the sign-in: what stays with the session, which only the server reads.
+		Claims: func(ctx context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
+			if a.IsNewUser { // without an id, and so without a role
+				return kept, nil
 			}
-			return p.Claims, nil
+			role, err := roles(ctx, a.User.ID)
+			if err != nil {
+				return nil, err // nobody is signed in without a role
+			}
+			if kept == nil { // session.claims names none
+				kept = authsvc.Claims{}
+			}
+			kept["role"] = role
+			return kept, nil
 		},
-		// Either strategy: into what GET session answers, which the browser reads.
-		Session: func(_ context.Context, p authsvc.SessionParams) (map[string]any, error) {
-			p.Session["role"] = p.Claims["role"]
-			return p.Session, nil
+		// Whenever GET session answers: what the browser reads.
+		Session: func(ctx context.Context, p authsvc.SessionParams) (map[string]any, error) {
+			role, err := roles(ctx, p.User.ID)
+			p.Session["role"] = role
+			return p.Session, err
 		},
 	}
 	// docs
 
-	claims, err := callbacks.JWT(context.Background(), authsvc.JWTParams{Claims: authsvc.Claims{}, User: &authsvc.User{ID: "7"}})
-	fmt.Println(claims["role"], err)
-	// Output: admin <nil>
+	claims, err := callbacks.Claims(context.Background(), authsvc.SignInAttempt{User: authsvc.User{ID: "7"}}, nil)
+	shown, _ := callbacks.Session(context.Background(), authsvc.SessionParams{User: authsvc.User{ID: "7"}, Session: map[string]any{}})
+	fmt.Println(claims["role"], shown["role"], err)
+	// Output: admin admin <nil>
 }
 
 // A handler that is for some of those who are signed in.
-func ExampleSession_Token() {
+func ExampleSession_Claims() {
 	auth, err := authsvc.New(exampleConfig())
 	if err != nil {
 		log.Fatal(err)
@@ -98,7 +104,7 @@ func ExampleSession_Token() {
 	admins := func(next http.Handler) http.Handler {
 		return auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			session, err := auth.Session(r)
-			if err != nil || session.Token()["role"] != "admin" {
+			if err != nil || session.Claims()["role"] != "admin" {
 				http.Error(w, "not for you", http.StatusForbidden)
 				return
 			}

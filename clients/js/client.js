@@ -65,6 +65,8 @@ export async function signIn(provider, options, authorizationParams) {
   const providers = await getProviders();
   if (!providers) return navigate(`${base}/error`);
   if (!provider || !Object.hasOwn(providers, provider)) {
+    // A page of the application's own may be what it leads back to.
+    if (typeof provider === "string") console.warn(`authsvc: no provider "${provider}"; known: ${Object.keys(providers).join(", ")}`);
     return navigate(`${base}/signin?${new URLSearchParams({ callbackUrl })}`);
   }
 

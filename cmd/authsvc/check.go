@@ -73,7 +73,7 @@ func (k *checker) checkStorage() {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
 	if missing, err := storeIsMissing(k.settings); missing || err != nil {
-		k.report("storage", describeStorage(k.settings)+" does not exist yet; serve creates it", err)
+		k.reportNewStore(err)
 		return
 	}
 	st, err := openStore(ctx, k.settings, false)
@@ -87,6 +87,21 @@ func (k *checker) checkStorage() {
 	}
 	k.report("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
 	k.reportWarnings(st.warnings)
+}
+
+// reportNewStore reports on a store that opening it would create.
+func (k *checker) reportNewStore(err error) {
+	s := k.settings
+	d := drivers()[storageScheme(s)]
+	if err == nil {
+		if err = d.canCreate(s.Storage.URL); err != nil {
+			err = config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.fix)}
+		}
+	}
+	k.report("storage", describeStorage(s)+" does not exist yet; serve creates it", err)
+	if err == nil && !sameCompat(s.Engine.Compat, authsvc.CompatNone) {
+		k.reportWarnings([]string{fmt.Sprintf("storage: with compat %s the database is usually there already, and a new one has none of its users; is storage.url that of the application?", s.Engine.Compat)})
+	}
 }
 
 // checkSecrets reads from the store at which step of a rotation the running replicas

@@ -62,7 +62,7 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 type devCommand struct {
-	Listen string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider takes the next port. Default: localhost:3000, or as -c says."`
+	Listen string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider takes the next port, or the one after if --url has that. Default: localhost:3000, or as -c says."`
 	Host   string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
 	URL    string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on or a code space a port."`
 	Dir    string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`

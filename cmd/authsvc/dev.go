@@ -42,19 +42,23 @@ func (c *devCommand) serve(p *program) error {
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
 }
 
-// startProvider starts what dev adds, on the port after that of the service.
+// startProvider starts what dev adds, on a port next to that of the service.
 func (c *devCommand) startProvider(s *config.Settings) (*devidp.Server, error) {
 	if err := devidp.Check(&s.Engine); err != nil { // before what follows from it
 		return nil, err
 	}
 	host, port, err := net.SplitHostPort(s.Listen)
 	number, numErr := strconv.Atoi(port)
-	if err != nil || numErr != nil || number < 1 || number > 65534 {
+	if err != nil || numErr != nil || number < 1 || number > 65533 {
 		return nil, fmt.Errorf("listen %s is not HOST:PORT, such as localhost:3000", s.Listen)
 	}
 	if !dev.Listenable(host) {
 		return nil, fmt.Errorf("dev listens on loopback only, and listen is %s: %v; add --listen localhost:%d, or use `authsvc serve`",
 			s.Listen, devidp.ErrPublicURL, number)
 	}
-	return devidp.Start(&s.Engine, devidp.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(number+1)), Dir: c.Dir})
+	if err := dev.MakeDir(c.Dir); err != nil {
+		return nil, err
+	}
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(dev.ProviderPort(number, s.Engine.URL)))
+	return devidp.Start(&s.Engine, devidp.Options{Addr: at, Dir: c.Dir})
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +48,8 @@ type driver struct {
 	renames  bool // storage.naming, tables and columns count
 	// exists reports whether the store exists. Nil: opening never creates it.
 	exists func(url string) (bool, error)
+	// canCreate returns why opening could not create it. It goes with exists.
+	canCreate func(url string) error
 	// unreachable reports whether a later attempt may succeed. Nil: never.
 	unreachable func(error) bool
 }
@@ -62,7 +66,7 @@ func drivers() map[string]driver {
 		"mysql": mysql, "mariadb": mysql,
 		"mongodb": mongodb, "mongodb+srv": mongodb,
 		"redis": redis, "rediss": redis, "unix": redis,
-		"sqlite": {open: openSQLite, exists: sqliteExists, renames: true,
+		"sqlite": {open: openSQLite, exists: sqliteExists, canCreate: func(url string) error { return checkFolder(filepath.Dir(sqlitePath(url))) }, renames: true,
 			fix: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
 		"memory": {name: "memory", open: openMemory},
 		"none":   {name: "none", open: openNone},
@@ -221,13 +225,28 @@ func openSQLite(ctx context.Context, s config.Storage) (*store, error) {
 	return loadWarnings(ctx, &store{Adapter: db, schema: db, close: db.Close}, db.Warnings)
 }
 
+func sqlitePath(url string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(url, "sqlite:"), "//")
+}
+
 func sqliteExists(url string) (bool, error) {
-	path := strings.TrimPrefix(strings.TrimPrefix(url, "sqlite:"), "//")
-	_, err := os.Stat(path)
+	_, err := os.Stat(sqlitePath(url))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// checkFolder returns why no file can be made in a folder. It leaves none.
+func checkFolder(dir string) error {
+	f, err := os.CreateTemp(dir, ".authsvc-check-*")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the folder %s does not exist", dir)
+		}
+		return fmt.Errorf("no file can be made in the folder %s: %w", dir, errors.Unwrap(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func openPostgres(ctx context.Context, s config.Storage) (*store, error) {

@@ -103,3 +103,23 @@ func TestServeWaitsForStore(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckFolder: a folder that this user may not write to holds no new store.
+func TestCheckFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := checkFolder(dir); err != nil {
+		t.Errorf("a folder of one's own: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if os.Geteuid() == 0 {
+		dir = "/proc" // where root may not write either
+	} else if err := os.Chmod(dir, 0o500); err != nil { // #nosec G302 -- a folder
+		t.Fatal(err)
+	}
+	if err := checkFolder(dir); err == nil {
+		t.Errorf("%s: a file can be made", dir)
+	}
+}

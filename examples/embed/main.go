@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -61,20 +62,28 @@ func run(ctx context.Context) error {
 			html.EscapeString(session.Name))
 	})))
 
-	// docs: stop
-	server := &http.Server{Addr: "localhost:8080", Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := errors.Join(server.Shutdown(ctx), auth.Close(ctx)); err != nil {
-			log.Print(err)
-		}
-	}()
-	log.Print("open http://localhost:8080")
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "localhost:8080")
+	if err != nil {
+		return errors.Join(err, auth.Close(context.Background()))
 	}
-	// docs
-	return nil
+	log.Print("open http://localhost:8080")
+	return serve(ctx, listener, mux, auth)
 }
+
+// docs: stop
+// serve answers requests until ctx ends, the last ones to their end.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, auth *authsvc.Service) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(listener) }()
+	var err error
+	select {
+	case err = <-serving:
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(ctx), auth.Close(ctx))
+}
+
+// docs

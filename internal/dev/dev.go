@@ -15,11 +15,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"authsvc"
@@ -35,7 +36,8 @@ import (
 type Options struct {
 	// Dir keeps the database, the secret, the people and the mails.
 	Dir string
-	// Port of the application; the identity provider listens on the next one.
+	// Port of the application; the identity provider listens on the next one, or
+	// the one after it if that is the port of URL.
 	Port int
 	// Host to listen on: localhost or a loopback address. Anything else is
 	// refused unless Shared, because everybody who can connect can sign in as
@@ -71,7 +73,7 @@ const stopTimeout = 2 * time.Second
 // Run serves until ctx ends, then finishes what is in flight.
 func Run(ctx context.Context, o Options) (err error) {
 	w := &world{Options: o}
-	w.Log = slog.New(quiet{o.Log.Handler()})
+	w.Log = slog.New(quiet{o.Log.Handler(), w.refused})
 	defer func() { err = errors.Join(err, w.close()) }()
 	for _, step := range []func(context.Context) error{w.prepare, w.openStore, w.openMailbox, w.openProvider, w.openService, w.listen} {
 		if err := step(ctx); err != nil {
@@ -94,6 +96,7 @@ type world struct {
 	origin  string // of the application, as the browser sees it
 	local   string // of the home page and the inbox
 	issuer  string
+	idpPort int
 	store   *sqlite.Store
 	mailbox *mailbox.Server
 	idp     *idp.Provider
@@ -103,6 +106,7 @@ type world struct {
 	secret  string
 	servers []*http.Server
 	failed  chan error
+	untold  sync.Map // events that wait for their log line, by request
 }
 
 // prepare checks the address and makes the folder.
@@ -110,17 +114,17 @@ func (w *world) prepare(context.Context) error {
 	if !w.Shared && !Listenable(w.Host) {
 		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use --host in a container or a code space, and `authsvc serve` to be reached from elsewhere", w.Host)
 	}
-	if w.Port < 1 || w.Port > 65534 {
-		return fmt.Errorf("port %d cannot be used; choose one from 1 to 65534", w.Port)
+	if w.Port < 1 || w.Port > 65533 {
+		return fmt.Errorf("port %d cannot be used; choose one from 1 to 65533", w.Port)
 	}
 	if err := w.setAddresses(); err != nil {
 		return err
 	}
 	w.failed = make(chan error, 8)
-	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
-		return fmt.Errorf("folder for dev: %w", err)
+	err := MakeDir(w.Dir)
+	if err != nil {
+		return err
 	}
-	var err error
 	if w.secret, err = w.keep("secret"); err != nil {
 		return err
 	}
@@ -128,6 +132,31 @@ func (w *world) prepare(context.Context) error {
 	w.client = idp.Client{ID: clientID, Name: "your application", Secret: client,
 		RedirectURIs: []string{w.origin + "/api/auth/callback/" + providerID, programOrigin + "/api/auth/callback/" + providerID}}
 	return err
+}
+
+// MakeDir makes the folder of dev if it is missing, with a .gitignore: there are
+// secrets in it.
+func MakeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil // whoever made it decides
+	}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("folder for dev: %w", err)
+	}
+	return nil
+}
+
+// ProviderPort returns the port of the identity provider: the one after that of
+// the service, unless it is that of the URL, where another server listens.
+func ProviderPort(service int, url string) int {
+	if u, err := neturl.Parse(url); err == nil && u.Port() == strconv.Itoa(service+1) {
+		return service + 2
+	}
+	return service + 1
 }
 
 // setAddresses says what the pages are called in a browser.
@@ -139,7 +168,8 @@ func (w *world) setAddresses() error {
 	if w.origin = strings.TrimSuffix(cmp.Or(w.URL, w.local), "/"); !loopbackOrigin(w.origin) {
 		return fmt.Errorf("dev is for loopback only, and %q is not an origin there, such as http://localhost:5173; use `authsvc serve` for anything else", w.URL)
 	}
-	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port+1))
+	w.idpPort = ProviderPort(w.Port, w.origin)
+	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.idpPort))
 	return nil
 }
 
@@ -154,7 +184,7 @@ func Listenable(host string) bool {
 
 // loopbackOrigin accepts http://host:port of this machine.
 func loopbackOrigin(raw string) bool {
-	u, err := url.Parse(raw)
+	u, err := neturl.Parse(raw)
 	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname()) && raw == "http://"+u.Host
 }
 
@@ -215,7 +245,7 @@ func (w *world) openService(context.Context) error {
 	}
 	if w.Shared {
 		config.Outbound.DangerousTransport = inProcess{w.issuer, w.idp}
-		config.Logger = slog.New(slog.DiscardHandler) // which warns of that at the start
+		config.Logger = slog.New(quiet{slog.DiscardHandler, w.refused}) // it warns of that at the start
 	}
 	w.service, err = authsvc.New(config)
 	return err
@@ -239,7 +269,7 @@ func (w *world) listen(ctx context.Context) error {
 	if w.Shared {
 		return nil
 	}
-	return w.serve(ctx, "127.0.0.1", w.Port+1, w.idp)
+	return w.serve(ctx, "127.0.0.1", w.idpPort, w.idp)
 }
 
 func (w *world) serve(ctx context.Context, host string, port int, h http.Handler) error {
@@ -265,18 +295,19 @@ func (w *world) welcome() {
 		w.welcomeShared()
 		return
 	}
+	by := ""
+	if w.origin != w.local {
+		by = fmt.Sprintf(" (yours; it passes /api/auth on)\n  authsvc         %s", w.local)
+	}
 	fmt.Fprintf(w.Out, `authsvc dev — for development, on this machine only
 
-  Open            %s
+  Open            %s%s
   Mails           %s/inbox
   People          %s (the built-in identity provider)
   Kept in         %s
 
 Press Ctrl-C to stop.
-`, w.local, w.local, w.issuer, w.Dir)
-	if w.origin != w.local {
-		fmt.Fprintf(w.Out, "\nYour page is at %s and passes /api/auth on to %s.\n", w.origin, w.local)
-	}
+`, w.origin, by, w.local, w.issuer, w.Dir)
 }
 
 // close ends what runs, in the opposite order of its start.

@@ -11,18 +11,50 @@ import (
 )
 
 // quiet is a log without what goes as it should: tell says that in fewer words.
-type quiet struct{ slog.Handler }
+// refused is told why a sign-in was refused.
+type quiet struct {
+	slog.Handler
+	refused func(request, cause string)
+}
 
 // Enabled implements [slog.Handler].
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+	return level >= slog.LevelInfo
+}
+
+// Handle implements [slog.Handler].
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "sign-in refused" {
+		attrs := map[string]string{}
+		r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value.String(); return true })
+		q.refused(attrs["request"], attrs["cause"])
+	}
+	if r.Level < slog.LevelWarn || !q.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return q.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements [slog.Handler].
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attrs), q.refused}
+}
 
 // WithGroup implements [slog.Handler].
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+func (q quiet) WithGroup(name string) slog.Handler {
+	return quiet{q.Handler.WithGroup(name), q.refused}
+}
+
+// inLog is the reason of an event whose cause has no fixed text: it is in the log
+// line that follows the event.
+const inLog = "the log line of this request says why"
+
+// refused prints the event that tell left to the log line, with its cause.
+func (w *world) refused(request, cause string) {
+	if v, ok := w.untold.LoadAndDelete(request); ok {
+		w.print(v.(authsvc.AuditEvent), v.(authsvc.AuditEvent).Name+": "+cause)
+	}
+}
 
 // tell prints a line about a sign-in, or what became of it.
 func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
@@ -42,8 +74,17 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 		if e.Outcome == authsvc.AuditSuccess {
 			return
 		}
-		line = string(e.Name) + ": " + e.Reason
+		if e.Reason == inLog {
+			w.untold.Store(e.RequestID, e)
+			return
+		}
+		line = e.Name + ": " + e.Reason
 	}
+	w.print(e, line)
+}
+
+// print prints a line about an event.
+func (w *world) print(e authsvc.AuditEvent, line string) {
 	fmt.Fprintf(w.Out, "%s  %s\n", e.Time.Local().Format(time.TimeOnly), plainlog.Text(line))
 }
 

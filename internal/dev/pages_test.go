@@ -6,6 +6,7 @@ import (
 	"html"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"authsvc/internal/dev"
+	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/logbuffer"
 )
 
@@ -194,5 +196,59 @@ func checkGoSnippet(t *testing.T, text string) {
 	}
 	if out, err := exec.CommandContext(t.Context(), "gofmt", "-l", file).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("gofmt: %v %s", err, out)
+	}
+}
+
+// TestCause: a refusal whose cause is no fixed text is one line with the cause, not
+// one that refers to a log.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	out, log := &logbuffer.Buffer{}, &logbuffer.Buffer{}
+	start(t, out, dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, Out: out, Log: slog.New(slog.NewTextHandler(log, nil))})
+	banner := out.String()
+	v := visit(t, port)
+	asked := v.post("/api/auth/signin/dev", "callbackUrl", "/").Request.URL
+	v.get("/api/auth/callback/dev?" + url.Values{"code": {"no-such-code"}, "state": asked.Query()["state"], "iss": {fmt.Sprintf("http://127.0.0.1:%d", port+1)}}.Encode())
+	got := strings.TrimPrefix(out.String(), banner)
+	if !regexp.MustCompile(`^\d\d:\d\d:\d\d  sign_in\.refused: .*invalid_grant.*\n$`).MatchString(got) {
+		t.Errorf("printed %q; logged %s", got, log)
+	}
+}
+
+// TestOtherURL: with a page elsewhere, that is what is said to be opened, and the
+// identity provider takes another port than it.
+func TestOtherURL(t *testing.T) {
+	t.Parallel()
+	port, err := freeport.Pick(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &logbuffer.Buffer{}
+	page := fmt.Sprintf("http://localhost:%d", port+1)
+	start(t, out, dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, URL: page, Out: out, Log: slog.New(slog.DiscardHandler)})
+	for _, want := range []string{"\n  Open            " + page + " (yours; ", fmt.Sprintf("\n  authsvc         http://localhost:%d\n", port), fmt.Sprintf("\n  People          http://127.0.0.1:%d ", port+2)} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// TestFolder: a new folder is kept out of Git, and one that was there is left as it
+// is.
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	there := t.TempDir()
+	made := filepath.Join(there, "a", "dev")
+	for dir, want := range map[string]string{there: "", made: "*\n"} {
+		if err := dev.MakeDir(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, ".gitignore")); string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", dir, got, err)
+		}
+	}
+	if err := dev.MakeDir(filepath.Join(made, ".gitignore", "x")); err == nil {
+		t.Error("a folder below a file was made")
 	}
 }

@@ -26,7 +26,7 @@ export function json(body, status = 200) {
 /**
  * Installs the globals for one test and returns what it can look at and steer:
  * calls (what was fetched), messages (what other tabs were told), logs,
- * location, and answer(path, function or Response).
+ * warnings, location, and answer(path, function or Response).
  */
 export function open(t, { href = `${ORIGIN}/page?x=1` } = {}) {
   const answers = new Map();
@@ -34,6 +34,7 @@ export function open(t, { href = `${ORIGIN}/page?x=1` } = {}) {
     calls: [],
     messages: [],
     logs: [],
+    warnings: [],
     storageListeners: new Set(),
     location: fakeLocation(href),
     answer: (path, reply) => answers.set(path, reply),
@@ -63,6 +64,7 @@ export function open(t, { href = `${ORIGIN}/page?x=1` } = {}) {
     },
   });
   t.mock.method(console, "error", (...args) => browser.logs.push(args));
+  t.mock.method(console, "warn", (...args) => browser.warnings.push(args.join(" ")));
   return browser;
 }
 

@@ -50,6 +50,11 @@ test("types declare exactly what a module exports", () => {
   }
 });
 
+test("the paths that README.md shows are those that the types are tested with", () => {
+  const shown = JSON.parse(read("README.md").split("```json\n")[1].split("```")[0]);
+  assert.deepEqual(shown.compilerOptions.paths, JSON.parse(read("tsconfig.json")).compilerOptions.paths);
+});
+
 test("the packed package has what is exported, its licence, and nothing else", () => {
   const [{ files }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
   const packed = files.map((file) => file.path).sort();

@@ -32,6 +32,8 @@ for (const [name, reply, args, want] of elsewhere) {
     assert.equal(await client.signIn(...args), undefined);
     assert.deepEqual(browser.location.visited, [want]);
     assert.deepEqual(browser.calls.map((call) => call.path), ["providers"]);
+    const warned = name === "unknown provider" || name.startsWith("a name");
+    assert.deepEqual(browser.warnings, warned ? [`authsvc: no provider "${args[0]}"; known: github, email, password`] : []);
   });
 }
 

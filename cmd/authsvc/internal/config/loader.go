@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+
+	"authsvc/internal/lazyregexp"
 )
 
 // A loader collects values and mistakes.
@@ -129,15 +132,32 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 	}
 }
 
-// literal reports whether a value has text of its own besides variables.
-func (v value) literal() bool {
-	for _, item := range v.items {
-		if item.literal() {
-			return true
-		}
+// Parts of secrets: a reference to an environment variable, and parameters of an
+// address that are secret.
+var (
+	variable        = lazyregexp.New(`\$\{[^}]*\}`)
+	secretParameter = lazyregexp.New(`(?i)(pass|pwd|secret|token)\w*=`)
+)
+
+// spelledOut reports whether the secret at a key is written in its value, rather
+// than named by variables. Of an address, only the password and some parameters are
+// secret.
+func (v value) spelledOut(key string) bool {
+	if slices.ContainsFunc(v.items, func(item value) bool { return item.spelledOut(key) }) {
+		return true
 	}
-	raw := strings.TrimSpace(v.raw)
-	return raw != "" && !(strings.HasPrefix(raw, "${") && strings.Index(raw, "}") == len(raw)-1)
+	rest := variable.ReplaceAllString(strings.TrimSpace(v.raw), "")
+	if key != "storage.url" && key != "session.store" && !strings.HasSuffix(key, "server") {
+		return rest != ""
+	}
+	if rest == "none" || rest == "memory:" || strings.HasPrefix(rest, "sqlite:") {
+		return false
+	}
+	if u, err := url.Parse(rest); err == nil && u.Scheme != "" && u.Host != "" {
+		password, _ := u.User.Password()
+		return password != "" || secretParameter.MatchString(u.RawQuery)
+	}
+	return rest != ""
 }
 
 // placeholder reports whether a value was copied from the documentation, where
@@ -159,12 +179,12 @@ func (l *loader) assign(f field, key string, v value) {
 	for _, m := range v.members {
 		l.places[key+"."+m.key] = m.place
 	}
-	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.literal() {
-		l.holdsSecret = true
-	}
 	if v.placeholder() {
 		l.fail(v.place, key, "is still the placeholder of the documentation", "write your own value")
 		return
+	}
+	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.spelledOut(key) {
+		l.holdsSecret = true
 	}
 	if problem := f.into.set(v); problem != "" && !l.unread[key] {
 		l.fail(v.place, key, problem, f.into.fix)

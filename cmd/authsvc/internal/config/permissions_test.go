@@ -21,6 +21,13 @@ func TestFilePermissions(t *testing.T) {
 		{held, 0o600, false}, {held, 0o640, true}, {held, 0o604, true}, {named, 0o644, false},
 		{strings.Replace(named, `"${S}"`, `"x${S}"`, 1), 0o644, true},
 		{strings.Replace(held, testSecret, "["+testSecret+"]", 1), 0o644, true},
+		{strings.Replace(held, testSecret, "[\"${S}\", \"${S}${S}\"]", 1), 0o644, false},
+		{named + "storage: {url: \"sqlite:x.db\"}\n", 0o644, false},
+		{named + "storage: {url: \"postgres://app:${S}@db.example/app?sslmode=disable\"}\n", 0o644, false},
+		{named + "storage: {url: \"postgres://app@db.example/app\"}\n", 0o644, false},
+		{named + "storage: {url: \"postgres://app:hunter2@db.example/app\"}\n", 0o644, true},
+		{named + "storage: {url: \"postgres://app:x${S}@db.example/app\"}\n", 0o644, true},
+		{named + "storage: {url: \"postgres://app@db.example/app?password=hunter2\"}\n", 0o644, true},
 	} {
 		path := writeFile(t, c.file)
 		if err := os.Chmod(path, c.mode); err != nil {
@@ -33,6 +40,13 @@ func TestFilePermissions(t *testing.T) {
 		if warned := strings.Contains(strings.Join(s.Warnings, "\n"), "holds a secret and can be read"); warned != c.want {
 			t.Errorf("mode %v of\n%s: warnings %q, want one: %t", c.mode, c.file, s.Warnings, c.want)
 		}
+	}
+	path := writeFile(t, "url: http://localhost:3000\nsecret: …\n")
+	if err := os.Chmod(path, 0o644); err != nil { // #nosec G302 -- others may read it
+		t.Fatal(err)
+	}
+	if s, err := Load(Input{Path: path}); err == nil || s == nil || len(s.Warnings) > 0 {
+		t.Errorf("a placeholder: %v, %+v", err, s)
 	}
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")

@@ -67,7 +67,7 @@ func (l *loader) parse(file string, raw []byte) value {
 		l.fail(file, "", "is empty", fix)
 		return value{}
 	case err != nil:
-		l.syntaxError(err)
+		l.syntaxError(raw, err)
 		return value{}
 	}
 	v := value{}
@@ -125,7 +125,7 @@ var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?(.*)$`)
 // syntaxError records an error of the YAML library as a mistake. The library
 // quotes names of anchors and tagged values, and either may be a secret that
 // was not put in quotes.
-func (l *loader) syntaxError(err error) {
+func (l *loader) syntaxError(raw []byte, err error) {
 	place, text := l.file, "it cannot be read"
 	if m := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " ")); m != nil {
 		if text = m[2]; m[1] != "" {
@@ -137,6 +137,13 @@ func (l *loader) syntaxError(err error) {
 	}
 	if len(l.mistakes) > 0 && (strings.Contains(text, "tab character") || strings.Contains(text, "cannot start any token")) { // the tabs were named
 		return
+	}
+	if strings.Contains(text, "mapping values are not allowed") || strings.Contains(text, "did not find expected") {
+		if line, column := oddIndent(raw); line > 0 {
+			l.fail(fmt.Sprintf("%s:%d", l.file, line), "", fmt.Sprintf("begins in column %d, where no key above it begins", column),
+				"mend its indentation: begin keys that belong together in one column, and what belongs to a key two spaces further in; what else is wrong is said once this is mended")
+			return
+		}
 	}
 	l.fail(place, "", "is not YAML: "+text, "close every quote and bracket, indent with spaces, and put quotes around values that hold more than letters and digits; what else is wrong is said once this is mended")
 }
