@@ -55,7 +55,7 @@
 //     takes access back overtakes every sign-in that is under way. Without
 //     an Adapter there is nowhere to keep a revocation: then a copied cookie
 //     works until it expires. With strategy jwt, other replicas know within
-//     two seconds.
+//     two seconds as a rule and five at most.
 //   - The store holds digests of session and link tokens. Tokens of identity
 //     providers are sealed, except in compat modes (Config.ProviderTokens).
 //   - If the store or a callback fails, nobody is signed in by it.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -66,7 +68,8 @@ func TestDescribe(t *testing.T) {
 }
 
 // TestProgramsLicences holds the modules of this tree against the list of
-// licences, without the file, which CI compares.
+// licences, without the file, which CI compares, and their number against
+// docs/supply-chain.md.
 func TestProgramsLicences(t *testing.T) {
 	t.Chdir("../../..")
 	modules, err := linked(t.Context())
@@ -75,6 +78,19 @@ func TestProgramsLicences(t *testing.T) {
 	}
 	if len(modules) < 30 {
 		t.Errorf("%d modules", len(modules))
+	}
+	var counted strings.Builder
+	if err := count(&counted, modules); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/supply-chain.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentence := regexp.MustCompile(`(\d+) that we import, (\d+) that those bring`)
+	said := sentence.ReplaceAllString(sentence.FindString(string(page)), "modules in the program: $1 direct, $2 indirect\n")
+	if said != counted.String() {
+		t.Errorf("docs/supply-chain.md says %q, counted are %q", said, counted.String())
 	}
 	files := map[string]bool{}
 	for _, m := range modules {
