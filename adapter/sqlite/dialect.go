@@ -55,7 +55,11 @@ func is(codes ...int) func(error) bool {
 
 // noSuchTable goes by the message: the code is that of all errors in statements.
 func noSuchTable(err error) bool {
-	return is(lib.SQLITE_ERROR)(err) && strings.Contains(err.Error(), ": no such ")
+	if !is(lib.SQLITE_ERROR)(err) {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, ": no such ") || strings.Contains(text, " has no column named ")
 }
 
 // decodeTime reads what Prisma writes into DATETIME columns: integer
