@@ -20,6 +20,15 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
+// visitNew runs dev in a folder of its own until the test ends, and visits it.
+func visitNew(t *testing.T) (v *visitor, port int) {
+	t.Helper()
+	port = freePorts(t)
+	_, stop := run(t, t.TempDir(), port)
+	t.Cleanup(stop)
+	return visit(t, port), port
+}
+
 // TestOtherNames: other names of this machine lead to the one that dev goes by,
 // which one it is.
 func TestOtherNames(t *testing.T) {
@@ -76,10 +85,7 @@ func TestNews(t *testing.T) {
 // may load.
 func TestPictures(t *testing.T) {
 	t.Parallel()
-	port := freePorts(t)
-	_, stop := run(t, t.TempDir(), port)
-	defer stop()
-	v := visit(t, port)
+	v, port := visitNew(t)
 	home := v.choose(v.post("/api/auth/signin/dev", "callbackUrl", "/"), "Ada Lovelace")
 	src := regexp.MustCompile(`<img class="picture" src="([^"]+)"`).FindStringSubmatch(home.Text)
 	issuer := fmt.Sprintf("http://127.0.0.1:%d", port+1)
@@ -98,10 +104,7 @@ func TestPictures(t *testing.T) {
 // links open in the whole window, and says when there is more mail.
 func TestMailFrame(t *testing.T) {
 	t.Parallel()
-	port := freePorts(t)
-	_, stop := run(t, t.TempDir(), port)
-	defer stop()
-	v := visit(t, port)
+	v, _ := visitNew(t)
 	before := v.get("/inbox-state").Text
 	if empty := v.get("/inbox").Text; !strings.Contains(empty, `data-follow="/inbox-state" data-state="`+before+`"`) || !strings.Contains(empty, `<noscript><meta http-equiv="refresh" content="10"></noscript>`) {
 		t.Errorf("the empty inbox does not follow: %s", empty)
@@ -148,10 +151,7 @@ func snippet(t *testing.T, page, label string) string {
 // TestSnippets: what the home page offers to copy works as it is.
 func TestSnippets(t *testing.T) {
 	t.Parallel()
-	port := freePorts(t)
-	_, stop := run(t, t.TempDir(), port)
-	defer stop()
-	v := visit(t, port)
+	v, _ := visitNew(t)
 	home := v.get("/").Text
 	if curl, err := exec.LookPath("curl"); err == nil && curl != "" {
 		cmd := exec.CommandContext(t.Context(), "sh", "-ec", snippet(t, home, "curl"))

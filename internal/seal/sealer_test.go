@@ -77,7 +77,7 @@ func TestOpenLeavesPlaintextToTheCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(first, "XXXXX")
+	copy(first, "?????")
 	wantOpen(t, s, token, "hello", false)
 }
 
