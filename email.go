@@ -142,9 +142,13 @@ func (f *emailFlow) link(rq *request, address, token string) string {
 
 func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]byte, error) {
 	m := Message{From: f.From, To: address}
-	var err error
+	lang := f.text.Language(rq.locales())
+	device, err := f.text.Device(lang, rq.r.UserAgent())
+	if err != nil {
+		return nil, err
+	}
 	m.Subject, m.Text, m.HTML, err = f.text.Compose(mailtext.Data{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
-		Minutes: int(f.MaxAge / time.Minute), Language: f.text.Language(rq.locales()), Look: rq.pages.MailLook()})
+		Minutes: int(f.MaxAge / time.Minute), Language: lang, Device: device, Network: shownNetwork(rq.clientIP()), Look: rq.pages.MailLook()})
 	if err != nil {
 		return nil, err
 	}
