@@ -43,6 +43,8 @@ type info struct {
 	hostOnly   bool          // issuer is only where people are sent, which services do move
 	linkAge    time.Duration // of e-mailed links; 0: it sends none
 	inboxURL   string        // where they can be read
+	codes      bool          // their mails have a code as well
+	hidden     bool          // it is no way to sign in
 }
 
 // A deliverer is a flow that sends mails from the queue.
