@@ -75,7 +75,9 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			s.ServeHTTP(w, r)
 			return w.Result(), nil
 		},
-		Do: wireCommands(op, func(wanted func(testing.TB, authsvc.Message) string) (string, error) { return wanted(t, mails.Next(t)), nil }),
+		Do: wireCommands(op, func(wanted func(testing.TB, authsvc.Message) string) (string, error) {
+			return wanted(t, mails.Next(t)), nil
+		}),
 	}, transcript)
 }
 
