@@ -60,7 +60,7 @@ type auditKind struct {
 // auditKinds lists every event, in the order of docs/audit.md.
 var auditKinds = []auditKind{
 	{"sign_in.succeeded", AuditSuccess, "A session began. The reason says whether the user was created by it."},
-	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in, by the signIn callback or the claims callback, or more claims than stay with a session."},
+	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
 	{"sign_in.failed", AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
 	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
 	{"csrf.refused", AuditRefused, "A POST had no CSRF token or not that of its cookie."},
@@ -96,7 +96,7 @@ var auditKinds = []auditKind{
 	{"token.refresh_failed", AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
 	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
-	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured."},
+	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
 	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
 	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},

@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -174,11 +175,14 @@ type Audience struct {
 	TTL time.Duration
 	// Claims are told beside iss, sub, aud, iat, exp, jti, auth_time, sid and
 	// idp: "name", "email" (with email_verified), "picture", and names of
-	// SessionOptions.Claims.
+	// SessionOptions.Claims or, with a Claims callback, any other.
 	Claims []string
-	// Allow says who gets a token: "signed_in" (default) is everybody with a
-	// session.
-	Allow string
+	// Allow are conditions of which one has to hold for a session to get a token.
+	// Empty: everybody who is signed in. Claims are those of [Session.Claims], and an
+	// address counts if Session.EmailVerified.
+	Allow []Condition
+	// When, if set, is asked after them. False or an error refuses.
+	When func(ctx context.Context, r AccessRequest) (bool, error)
 }
 
 // SigningAlg is an algorithm of signatures (RFC 7518 section 3.1).

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/pages"
@@ -77,7 +76,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.maySignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew}, access.Subject{Proved: true}) // by whoever redeems it
+	to, err := rq.maySignIn(rq.attempt(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)
@@ -89,7 +88,8 @@ func (f *emailFlow) begin(rq *request) outcome {
 	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
-		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: refusedBy(err)}
+		_, reason := refusal(err, "by the signIn callback")
+		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: reason}
 	}
 	return f.request(rq, address, known, withheld)
 }
@@ -142,9 +142,13 @@ func (f *emailFlow) link(rq *request, address, token string) string {
 
 func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]byte, error) {
 	m := Message{From: f.From, To: address}
-	var err error
+	lang := f.text.Language(rq.locales())
+	device, err := f.text.Device(lang, rq.r.UserAgent())
+	if err != nil {
+		return nil, err
+	}
 	m.Subject, m.Text, m.HTML, err = f.text.Compose(mailtext.Data{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
-		Minutes: int(f.MaxAge / time.Minute), Language: f.text.Language(rq.locales()), Look: rq.pages.MailLook()})
+		Minutes: int(f.MaxAge / time.Minute), Language: lang, Device: device, Network: shownNetwork(rq.clientIP()), Look: rq.pages.MailLook()})
 	if err != nil {
 		return nil, err
 	}

@@ -116,6 +116,7 @@ const (
 	problemCSRF            problemName = "csrf"
 	problemCrossSite       problemName = "cross_site"
 	problemUnknownAudience problemName = "unknown_audience"
+	problemForbidden       problemName = "forbidden"
 	problemRateLimited     problemName = "rate_limited"
 	problemMalformed       problemName = "malformed"
 	problemUnavailable     problemName = "unavailable"
@@ -127,6 +128,7 @@ var problems = map[problemName]problem{
 	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
 	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
 	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is none that is configured"},
+	problemForbidden:       {status: http.StatusForbidden, text: "this person gets no token for the audience"},
 	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
 	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
 	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},

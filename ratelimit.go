@@ -209,6 +209,20 @@ func networkOf(ip netip.Addr) string {
 	return ip.String()
 }
 
+// shownNetwork is what people are told of where a request came from: enough to
+// recognise it, and not one house. "" is not known.
+func shownNetwork(ip netip.Addr) string {
+	bits := 24
+	if ip.Is6() {
+		bits = 48
+	}
+	p, err := ip.Prefix(bits)
+	if err != nil || !ip.IsValid() || ip.IsLoopback() {
+		return ""
+	}
+	return p.String()
+}
+
 // clientIP is the address of the peer or, when that is a trusted proxy, the
 // right-most address in X-Forwarded-For that is not one.
 func (rq *request) clientIP() netip.Addr {

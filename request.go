@@ -22,15 +22,16 @@ import (
 // collects cookies; what to answer is the action's outcome.
 type request struct {
 	*Service
-	ctx      context.Context
-	r        *http.Request
-	flow     flow   // of the :provider segment, else nil
-	code     string // of error/:code
-	route    *route // nil: none has the path
-	jar      jar
-	body     *body // of a POST, else nil
-	asksJSON bool  // a body that cannot be read says json=true
-	now      time.Time
+	ctx        context.Context
+	r          *http.Request
+	flow       flow   // of the :provider segment, else nil
+	code       string // of error/:code
+	route      *route // nil: none has the path
+	jar        jar
+	body       *body // of a POST, else nil
+	asksJSON   bool  // a body that cannot be read says json=true
+	now        time.Time
+	waitsSince time.Time // for others, by this machine's clock; zero: not yet
 
 	set            []cookie // to be written
 	queryVals      url.Values

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"authsvc"
@@ -29,8 +30,7 @@ func (c *devCommand) serve(p *program) error {
 				s.Engine.URL, devidp.ErrPublicURL)
 		}
 		if err == nil {
-			p.banner = fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n  Mails        %s\n  People       %s\n\n",
-				s.Engine.URL, started.InboxURL(), started.Issuer())
+			p.banner = banner(&s.Engine, started)
 		}
 		return err
 	}
@@ -40,6 +40,16 @@ func (c *devCommand) serve(p *program) error {
 		}
 	}()
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
+}
+
+// banner says where everything is; the inbox only if a provider fills it.
+func banner(c *authsvc.Config, started *devidp.Server) string {
+	mails := ""
+	if slices.ContainsFunc(c.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
+		mails = "  Mails        " + started.InboxURL() + "\n"
+	}
+	return fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n%s  People       %s\n\n",
+		c.URL, mails, started.Issuer())
 }
 
 // startProvider starts what dev adds, on a port next to that of the service.

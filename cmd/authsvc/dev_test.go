@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"authsvc"
+	"authsvc/devidp"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
 )
@@ -102,5 +104,31 @@ func TestDevWithConfiguration(t *testing.T) {
 	}
 	if <-l.done; l.err != nil {
 		t.Errorf("it ended with %v", l.err)
+	}
+}
+
+// TestDevBanner: the inbox is offered where a provider fills it.
+func TestDevBanner(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		providers []authsvc.Provider
+		mails     bool
+	}{
+		{"by mail", []authsvc.Provider{&authsvc.Email{From: "app@example.com"}}, true},
+		{"without mail", nil, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := authsvc.Config{URL: "http://localhost:3000", Providers: test.providers}
+			d, err := devidp.Start(&c, devidp.Options{Addr: "127.0.0.1:0", Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close() //nolint:errcheck // the test ends
+			if got := banner(&c, d); strings.Contains(got, d.InboxURL()) != test.mails || !strings.Contains(got, d.Issuer()) {
+				t.Errorf("%s", got)
+			}
+		})
 	}
 }

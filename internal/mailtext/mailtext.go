@@ -34,6 +34,8 @@ type Data struct {
 	Minutes  int    // how long the link lives
 	Lifetime string // the same in words of the language, such as "10 minutes"
 	Language string // BCP 47
+	Device   string // that asked for the mail, in words of the language, such as "Firefox on Linux"
+	Network  string // that it asked from, such as 203.0.113.0/24; "" is not known
 	// The theme. BrandColor and ButtonText are Look.Colours.Brand and OnBrand,
 	// Logo is Look.Logo.
 	BrandColor, ButtonText, Logo string
@@ -90,6 +92,11 @@ func New(t Templates) (*Composer, error) {
 		return nil, found
 	}
 	return c, nil
+}
+
+// Device names the browser and the system of a User-Agent header in a language.
+func (c *Composer) Device(lang, userAgent string) (string, error) {
+	return pages.Device(lang, userAgent)
 }
 
 // Language chooses the language of a mail, as that of a page is chosen.

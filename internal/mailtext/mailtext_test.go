@@ -28,7 +28,7 @@ func looked(t *testing.T, theme pages.Theme) pages.MailLook {
 
 func mailTo(lang string, minutes int, look pages.MailLook) Data {
 	return Data{URL: "https://app.example.com/api/auth/callback/email?callbackUrl=https%3A%2F%2Fapp.example.com%2F&token=3f8c0e1b6d5a49f7a2c4e608&email=ada%40example.com",
-		Host: "app.example.com", Site: "Acme & Söhne", Email: "ada@example.com", Minutes: minutes, Language: lang, Look: look}
+		Host: "app.example.com", Site: "Acme & Söhne", Email: "ada@example.com", Minutes: minutes, Language: lang, Device: "Firefox on Linux", Network: "203.0.113.0/24", Look: look}
 }
 
 func composer(t *testing.T, c Templates) *Composer {
@@ -64,12 +64,12 @@ func TestDefaults(t *testing.T) {
 		if err != nil || subject != tt.subject {
 			t.Errorf("%s: subject %q, %v", tt.lang, subject, err)
 		}
-		for _, s := range append(tt.text, d.URL, d.Host, d.Email) {
+		for _, s := range append(tt.text, d.URL, d.Host, d.Email, d.Device, d.Network) {
 			if !strings.Contains(text, s) {
 				t.Errorf("%s %d: no %q in %s", tt.lang, tt.minutes, s, text)
 			}
 		}
-		for _, s := range append(tt.html, "Acme &amp; Söhne", d.Host, d.Email, "background:#ffd400;color:#000000", `src="https://cdn.example.com/logo.png" alt="Acme &amp; Söhne"`) {
+		for _, s := range append(tt.html, "Acme &amp; Söhne", d.Host, d.Email, d.Device, d.Network, "background:#ffd400;color:#000000", `src="https://cdn.example.com/logo.png" alt="Acme &amp; Söhne"`) {
 			if !strings.Contains(html, s) {
 				t.Errorf("%s %d: no %q in %s", tt.lang, tt.minutes, s, html)
 			}
@@ -193,7 +193,7 @@ func TestParseMistakes(t *testing.T) {
 	}{
 		"no action":              {files("mail.txt", "a\nb {{.URL} c"), []string{"mail.txt:2: bad character U+007D"}},
 		"no function":            {files("mail.html", "{{.URL}}\n\n{{frob .Site}}"), []string{`mail.html:3: function "frob" not defined; correct`}},
-		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
+		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
 		"no variable, HTML":      {files("mail.html", "\n<a href=\"{{.Link}}\">go</a>"), []string{"mail.html:2: there is no {{.Link}}; use {{.URL}}"}},
 		"no variable, subject":   {files("subject.txt", "{{.Title}}"), []string{"subject.txt:1: there is no {{.Title}}; use {{.URL}}"}},
 		"half an attribute":      {files("mail.html", "<a href=\"{{.URL}}\">go</a>\n<p title=\"{{.Site}}>"), []string{"mail.html"}},

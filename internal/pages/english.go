@@ -31,6 +31,9 @@ func english() words {
 		"hours.one":     "1 hour",
 		"hours.other":   "%d hours",
 
+		"device":         "%s on %s",
+		"device.unknown": "Unknown browser",
+
 		"signin.heading":    "Sign in to %s",
 		"signin.with":       "Sign in with %s",
 		"signin.button":     "Sign in",
@@ -74,7 +77,9 @@ func english() words {
 		"mail.lead":    "This signs you in to %s as %s.",
 		"mail.button":  "Sign in",
 		"mail.life":    "The link works once and for %s.",
-		"mail.ignore":  "If you did not ask for it, ignore this mail: nobody can sign in without the link.",
+		"mail.asked":   "It was asked for with: %s.",
+		"mail.place":   "It was asked for with: %s, from the network %s.",
+		"mail.ignore":  "If that was not you, ignore this mail: nobody can sign in without it. No one will ever ask you for it, so pass it on to nobody.",
 
 		"confirm.heading": "Sign in as %s?",
 		"confirm.lead":    "You opened a link to sign in to %s. Press the button to go on in this browser.",

@@ -29,6 +29,9 @@ func german() words {
 		"hours.one":     "1 Stunde",
 		"hours.other":   "%d Stunden",
 
+		"device":         "%s auf %s",
+		"device.unknown": "Unbekannter Browser",
+
 		"signin.heading":    "Bei %s anmelden",
 		"signin.with":       "Mit %s anmelden",
 		"signin.button":     "Anmelden",
@@ -72,7 +75,9 @@ func german() words {
 		"mail.lead":    "Damit melden Sie sich bei %s als %s an.",
 		"mail.button":  "Anmelden",
 		"mail.life":    "Der Link gilt einmal und %s lang.",
-		"mail.ignore":  "Wenn Sie ihn nicht angefordert haben, ignorieren Sie diese E-Mail: Ohne den Link kann sich niemand anmelden.",
+		"mail.asked":   "Angefordert mit: %s.",
+		"mail.place":   "Angefordert mit: %s, aus dem Netz %s.",
+		"mail.ignore":  "Wenn Sie das nicht waren, ignorieren Sie diese E-Mail: Ohne sie kann sich niemand anmelden. Niemand wird Sie je danach fragen, geben Sie also nichts daraus weiter.",
 
 		"confirm.heading": "Als %s anmelden?",
 		"confirm.lead":    "Sie haben einen Link zum Anmelden bei %s geöffnet. Mit der Schaltfläche melden Sie sich in diesem Browser an.",

@@ -59,6 +59,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for name := range pageNames() {
 		used["title."+string(name)] = true
 	}
+	used["device"], used["device.unknown"] = true, true
 	for _, unit := range []string{"seconds", "minutes", "hours", "ago.minutes", "ago.hours", "ago.days", "ago.months"} {
 		used[unit+".one"], used[unit+".other"] = true, true
 	}

@@ -50,6 +50,7 @@ func TestFull(t *testing.T) {
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit, "account": c.Account,
 		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "jwts": c.Tokens, "allow": c.SignIn.Allow,
+		"rules": []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Text, s.Rules.When[1].Text},
 	}
 	want := map[string]any{
 		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
@@ -71,7 +72,9 @@ func TestFull(t *testing.T) {
 			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}},
 		"account": authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}},
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
-			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}, Allow: "signed_in"}}},
+			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}}, {ID: "reports", Allow: []authsvc.Condition{
+			{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"}, Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}}},
+		"rules":   []string{"user.email_verified", `{"tier": "basic"}`, `to.host == "www.example.org"`, "", `now - session.auth_time < duration("1h")`},
 		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
