@@ -73,6 +73,8 @@ var auditKinds = []auditKind{
 	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
 	{"email.delayed", AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
 	{"email.given_up", AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
+	{"code.refused", AuditRefused, "A mailed code was wrong."},
+	{"code.spent", AuditRefused, "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
 	{"email.first_proof", AuditSuccess, "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
 	{"account.linked", AuditSuccess, "An account was added to a user who existed."},
 	{"account.link_refused", AuditRefused, "An account was not added: it is another user's, or the session changed meanwhile."},

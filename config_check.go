@@ -36,7 +36,7 @@ func compile(c *Config) (*Service, *builder) {
 	} {
 		check(b, s)
 	}
-	b.base, b.http, b.openIDType = s.base, newHTTPClient(c), s.dialect.openIDType
+	b.base, b.http, b.openIDType, b.mailsCodes = s.base, newHTTPClient(c), s.dialect.openIDType, s.dialect.mailsCodes
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // others may use it

@@ -11,6 +11,7 @@ import (
 // keys are derived from Config.Secrets, one for each purpose.
 type keys struct {
 	state       *seal.MAC
+	code        *seal.MAC   // of mailed codes
 	links       []*seal.MAC // one a secret; none where hashSecrets are
 	hashSecrets []string    // that NextAuth.js hashes CSRF tokens and links with
 	transaction *seal.Sealer
@@ -73,7 +74,7 @@ func (s *Service) deriveKeys(c *Config) {
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	s.keys.state = ring.MAC("state " + s.base)
+	s.keys.state, s.keys.code = ring.MAC("state "+s.base), ring.MAC("email code "+s.base)
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
 	s.keys.fresh = ring.Sealer("fresh " + s.base)

@@ -44,6 +44,8 @@ type info struct {
 	linkAge    time.Duration // of e-mailed links; 0: it sends none
 	inboxURL   string        // where they can be read
 	asksAgain  bool          // people who are signed in there can be made to prove who they are
+	codes      bool          // their mails have a code as well
+	hidden     bool          // it is no way to sign in
 }
 
 // A deliverer is a flow that sends mails from the queue.

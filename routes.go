@@ -115,7 +115,7 @@ func (rq *request) match(path string) *route {
 	name, segment, two := strings.Cut(path, "/")
 	if two {
 		if rt := routes[name+"/:provider"]; rt != nil {
-			if rq.flow = rq.flows[segment]; rq.flow == nil {
+			if rq.flow = rq.shownFlow(segment); rq.flow == nil {
 				return nil
 			}
 			return rt
@@ -133,6 +133,14 @@ func (rq *request) match(path string) *route {
 	}
 	if rt := routes[path]; rt.configured(rq) {
 		return rt
+	}
+	return nil
+}
+
+// shownFlow is the provider of an id if it is a way to sign in, else nil.
+func (s *Service) shownFlow(id string) flow {
+	if f := s.flows[id]; f != nil && !f.info().hidden {
+		return f
 	}
 	return nil
 }

@@ -224,8 +224,11 @@ func (s *Service) linkDigests(token string, now time.Time) []string {
 func (s *Service) describeProviders(order []flow) {
 	var b strings.Builder
 	b.WriteByte('{')
-	for i, f := range order {
+	for _, f := range order {
 		in := f.info()
+		if in.hidden {
+			continue
+		}
 		entry, err := json.Marshal(struct {
 			ID          string `json:"id"`
 			Name        string `json:"name"`
@@ -236,7 +239,7 @@ func (s *Service) describeProviders(order []flow) {
 		if err != nil { // strings always marshal
 			continue
 		}
-		if i > 0 {
+		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
 		b.WriteString(`"` + in.id + `":`)

@@ -88,8 +88,8 @@ type typed struct {
 	Name     string `json:"n"`
 }
 
-// maxTyped bounds it, in bytes.
-const maxTyped = 1 << 10
+// maxTypedForm bounds it, in bytes.
+const maxTypedForm = 1 << 10
 
 // keepTyped remembers who somebody said they were, for the built-in page that
 // shows the form again.
@@ -104,7 +104,7 @@ func (rq *request) keepTyped(provider, name string) {
 // unless a script asks.
 func (rq *request) rememberTyped(form, value string) {
 	raw, err := json.Marshal(typed{form, value})
-	if err != nil || len(raw) > maxTyped || rq.wantsJSON() {
+	if err != nil || len(raw) > maxTypedForm || rq.wantsJSON() {
 		return
 	}
 	if value, err := rq.keys.typed.Seal(raw); err == nil {

@@ -105,7 +105,7 @@ func splitAccount(all []Account, provider, id string) (found *Account, others []
 // canSignIn reports whether a user with these accounts can sign in.
 func (s *Service) canSignIn(u User, accounts []Account) bool {
 	for _, a := range accounts {
-		if s.flows[a.Provider] != nil {
+		if s.shownFlow(a.Provider) != nil {
 			return true
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Service) canSignIn(u User, accounts []Account) bool {
 		return false
 	}
 	for _, f := range s.flows {
-		if f.info().linkAge > 0 {
+		if in := f.info(); in.linkAge > 0 && !in.hidden {
 			return true
 		}
 	}

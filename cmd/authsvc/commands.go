@@ -29,6 +29,7 @@ type commands struct {
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
 	Types       typesCommand       `cmd:"" help:"Print the TypeScript types of sessions, for next-auth/react or client.js."`
 	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`
+	Openapi     openapiCommand     `cmd:"" help:"Print the HTTP interface of this configuration, as OpenAPI 3.1."`
 	Keys        keysCommand        `cmd:"" help:"Show and change the keys that sign tokens."`
 	Secret      secretCommand      `cmd:"" help:"Print a new secret."`
 	Providers   providersCommand   `cmd:"" help:"List the built-in identity providers."`

@@ -45,8 +45,8 @@ const (
 // callbackUrl on another origin.
 func pageNames() map[Name]bool {
 	return map[Name]bool{
-		SignIn: false, SignOut: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
-		Error: true, VerifyRequest: true, Used: true, Notice: true, NotFound: true,
+		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
+		Error: true, Used: true, Notice: true, NotFound: true,
 	}
 }
 

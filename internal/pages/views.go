@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -201,6 +202,20 @@ type VerifyRequestView struct {
 	NextURL       string // goes on once the link was opened in this browser; empty: not waited for
 	WaitSeconds   int    // how long the page looks for that by itself; 0: it does not
 	UILocales     string // as in SignInView
+	CodeAction    string // POST callback/email with the code of the mail; empty: it has none
+	WrongCode     bool   // this is the answer to a code that was not right
+	CodeTries     string // how many more may be tried, a digit; empty: as many as before
+}
+
+// CodeLeft is CodeTries as a number.
+func (v VerifyRequestView) CodeLeft() int {
+	n, _ := strconv.Atoi(v.CodeTries)
+	return n
+}
+
+// CodeSpent says whether no code can be tried any more.
+func (v VerifyRequestView) CodeSpent() bool {
+	return v.CodeAction != "" && v.WrongCode && v.CodeTries == "0"
 }
 
 // LimitReached says whether no more links go to the address for now.

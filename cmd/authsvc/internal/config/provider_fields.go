@@ -111,6 +111,8 @@ func (e *entry) emailFields() []field {
 		{key: "from", into: stringVar(&e.email.From)},
 		{key: "max_age", into: durationVar(&e.email.MaxAge)},
 		{key: "inbox_url", into: stringVar(&e.email.InboxURL)},
+		{key: "codes", into: maybeBoolVar(&e.email.Codes)},
+		{key: "sign_in", into: notBoolVar(&e.email.NoSignIn)},
 		{key: "helo", into: stringVar(&e.mail.HELO)},
 		{key: "insecure_no_tls", into: boolVar(&e.mail.InsecureNoTLS)},
 	}
