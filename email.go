@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode"
 
-	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/pages"
@@ -85,7 +84,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.maySignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew}, access.Subject{Proved: true}) // by whoever redeems it
+	to, err := rq.maySignIn(rq.attempt(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)
@@ -97,7 +96,8 @@ func (f *emailFlow) begin(rq *request) outcome {
 	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
-		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: refusedBy(err)}
+		_, reason := refusal(err, "by the signIn callback")
+		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: reason}
 	}
 	return f.request(rq, address, known, withheld)
 }

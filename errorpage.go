@@ -29,6 +29,18 @@ func plainErrorCode(code ErrorCode) ErrorCode {
 	return code
 }
 
+// errorURL is the page that explains a word about this request.
+func (rq *request) errorURL(code ErrorCode) string {
+	if rq.confirms != "" { // that page tries again
+		return weburl.WithQuery(rq.base+"/confirm", "error", string(code), "request", rq.requestID())
+	}
+	to := weburl.WithQuery(rq.base+"/error", "error", string(code))
+	if code == CredentialsSignin {
+		to = weburl.WithQuery(to, "provider", rq.providerID())
+	}
+	return weburl.WithQuery(to, "request", rq.requestID())
+}
+
 // errorPage: GET error and GET error/:code explain a word, or lead to the page
 // that does.
 func errorPage(rq *request) outcome {

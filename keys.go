@@ -18,6 +18,7 @@ type keys struct {
 	email       *seal.Sealer
 	device      *seal.Sealer
 	typed       *seal.Sealer
+	fresh       *seal.Sealer
 	mail        *seal.Sealer
 
 	// Of versions that did not bind keys to the URL; accepted until oldEnd.
@@ -77,6 +78,7 @@ func (s *Service) deriveKeys(c *Config) {
 	s.keys.code = ring.MAC("email code " + s.base)
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
+	s.keys.fresh = ring.Sealer("fresh " + s.base)
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	s.prepareSigningKeys(ring)

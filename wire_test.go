@@ -107,6 +107,7 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 				Typ    string
 				TTL    time.Duration
 				Claims []string
+				Allow  []struct{ Users []string }
 			}
 		}
 	}
@@ -123,10 +124,14 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 		},
 	}
 	for _, a := range y.Tokens.Audiences {
-		c.Tokens.Audiences = append(c.Tokens.Audiences, authsvc.Audience{ID: a.ID, Alg: a.Alg, Typ: a.Typ, TTL: a.TTL, Claims: a.Claims})
+		one := authsvc.Audience{ID: a.ID, Alg: a.Alg, Typ: a.Typ, TTL: a.TTL, Claims: a.Claims}
+		for _, allow := range a.Allow {
+			one.Allow = append(one.Allow, authsvc.Condition{Users: allow.Users})
+		}
+		c.Tokens.Audiences = append(c.Tokens.Audiences, one)
 	}
-	if y.RateLimit.Token == "4/h" {
-		c.RateLimit.Token = authsvc.Rate{N: 4, Per: time.Hour}
+	if y.RateLimit.Token == "5/h" {
+		c.RateLimit.Token = authsvc.Rate{N: 5, Per: time.Hour}
 	}
 	if strings.Contains(config, "logout_at_provider: true") {
 		o := c.Providers[0].(*authsvc.OAuth)

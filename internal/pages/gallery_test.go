@@ -101,7 +101,7 @@ func gallery() []state {
 	overtaken := stale
 	overtaken.SignedIn, overtaken.CallbackURL = "ada@example.com", testOrigin
 
-	return []state{
+	return append([]state{
 		{"signin", SignIn, signIn(SignInView{Providers: []Provider{github, google, emailForm()}})},
 		{"signin-8", SignIn, signIn(SignInView{Providers: eightProviders()})},
 		{"signin-email", SignIn, signIn(SignInView{Providers: []Provider{emailForm()}})},
@@ -155,7 +155,7 @@ func gallery() []state {
 		{"notice", Notice, NoticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
 		{"repost", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
 		{"signout-provider", SignOutProvider, SignOutProviderView{Action: "https://op.example.com/end?x=1", Fields: url.Values{"state": {"s"}, "id_token_hint": {"a.b.c"}}}},
-	}
+	}, accountStates()...)
 }
 
 func newTestPages(t *testing.T, theme Theme) *Pages {

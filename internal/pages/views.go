@@ -26,6 +26,7 @@ type SignInView struct {
 	SignedIn string
 	Name     string // the person's, as far as it is known
 	Picture  string // https address of the person's; see Policy
+	Fresh    string // of the form that adds a way to sign in
 	Home     bool   // CallbackURL leads back to this page: there is nothing to go on to
 	// SignOutPage is the application's own page for signing out, if it has one.
 	SignOutPage string

@@ -39,6 +39,7 @@ func (e *entry) oauthFields() []field {
 		{key: "signing_algs", into: stringListVar(&o.SigningAlgs)},
 		{key: "checks", into: stringListVar(&o.Checks)},
 		{key: "no_pkce", into: boolVar(&o.NoPKCE)},
+		{key: "no_auth_time", into: boolVar(&o.NoAuthTime)},
 		{key: "headers", into: stringMapVar(&o.Headers)},
 		{key: "userinfo_method", into: stringVar(&o.UserInfo.Method)},
 		{key: "userinfo_body", into: stringVar(&o.UserInfo.Body)},
