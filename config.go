@@ -48,7 +48,8 @@ type Config struct {
 	TrustedOrigins []string
 	// InternalHosts are further names, as host or host:port, that servers of the
 	// application reach the service at. A request whose Host is one of them may
-	// ask for the session (GET) and gets 421 for all else. Cookies and links are
+	// ask for the session (GET session), for tokens (POST token, GET jwks) and for
+	// the health paths of the program, and gets 421 for all else. Cookies and links are
 	// those of URL all the same; no answer names an internal host.
 	InternalHosts []string
 	// TrustedProxies may set X-Forwarded-For; nobody else's counts.

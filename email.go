@@ -357,6 +357,6 @@ func (e *Email) build(b *builder) flow {
 	} else {
 		f.chooseCodes(b)
 	}
-	f.wire.codes = f.codes
+	f.wire.codes, f.wire.forScripts = f.codes, f.codes
 	return f
 }

@@ -74,7 +74,8 @@ func (s *Service) deriveKeys(c *Config) {
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	s.keys.state, s.keys.code = ring.MAC("state "+s.base), ring.MAC("email code "+s.base)
+	s.keys.state = ring.MAC("state " + s.base)
+	s.keys.code = ring.MAC("email code " + s.base)
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
 	s.keys.fresh = ring.Sealer("fresh " + s.base)

@@ -158,7 +158,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("Scope", "lacks openid", "OpenID Connect answers no ID token without it")
 	}
 	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
-		b.fail("Endpoints.UserInfo", "is missing", "without an issuer, the profile comes from there")
+		b.fail("Endpoints.UserInfo", "is missing", "the profile comes from there, except with OpenID Connect (OpenID: true)")
 	}
 	if f.LogoutAtProvider && !f.openID && f.Endpoints.EndSession == "" {
 		b.fail("Endpoints.EndSession", "is missing", "LogoutAtProvider needs it where there is no OpenID Connect to discover it from")

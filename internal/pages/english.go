@@ -65,6 +65,7 @@ func english() words {
 		"verify.heading":     "Check your email",
 		"verify.sent":        "A sign in link has been sent to your email address.",
 		"verify.resent":      "We sent you another link.",
+		"verify.resentcode":  "We sent you another email, with a new code.",
 		"verify.life":        "It can take a minute, may land in the spam folder, and works once within %s.",
 		"verify.once":        "It can take a minute, may land in the spam folder, and works once.",
 		"verify.code":        "Or enter the code from the email",

@@ -63,6 +63,7 @@ func german() words {
 		"verify.heading":     "Sehen Sie in Ihr Postfach",
 		"verify.sent":        "Ein Link zum Anmelden ist an Ihre E-Mail-Adresse unterwegs.",
 		"verify.resent":      "Wir haben einen weiteren Link gesendet.",
+		"verify.resentcode":  "Wir haben eine weitere E-Mail mit einem neuen Code gesendet.",
 		"verify.life":        "Er kann eine Minute brauchen, landet vielleicht im Spam-Ordner und gilt einmal innerhalb von %s.",
 		"verify.once":        "Er kann eine Minute brauchen, landet vielleicht im Spam-Ordner und gilt einmal.",
 		"verify.code":        "Oder geben Sie den Code aus der E-Mail ein",

@@ -137,7 +137,8 @@ func TestPrecedence(t *testing.T) {
 	}
 	const file = "url: https://file.example\nlisten: file:1\nsecret: ${UNSET}\nshow_refusal: false\n" +
 		"allowed_redirects: [https://file.example]\nproviders: [{id: github, client_id: file, client_secret: \"$${x}\", name: $5}]\n"
-	s, err := Load(Input{Path: writeFile(t, file), Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
+	path := writeFile(t, file)
+	s, err := Load(Input{Path: path, Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
 		"AUTHSVC_URL": "https://env.example", "AUTHSVC_LISTEN": "env:2", "AUTHSVC_SECRET_FILE": secretFile,
 		"AUTHSVC_SHOW_REFUSAL": "true", "AUTHSVC_ALLOWED_REDIRECTS": "https://a.example, https://b.example",
 		"AUTHSVC_GITHUB_ID": "env", "AUTHSVC_GOOGLE_ID": "g", "AUTHSVC_GOOGLE_SECRET_FILE": openFile,
@@ -157,6 +158,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	wantWarnings := []string{
+		"AUTHSVC_SECRET_FILE replaces secret of " + path + ":3, so a new one there changes nothing",
 		fmt.Sprintf("AUTHSVC_GOOGLE_SECRET_FILE: %q can be read by group or others; run chmod 600 on it", openFile),
 		`"AUTHSVC_COMPATT" is not read; did you mean AUTHSVC_COMPAT?`,
 	}
@@ -196,8 +198,14 @@ func TestVariableInItsValue(t *testing.T) {
 		}
 		if s == nil {
 			t.Errorf("%s: %v", name, err)
-		} else if diff := cmp.Diff(tt.want, s.Engine.Secrets); diff != "" {
+			continue
+		}
+		if diff := cmp.Diff(tt.want, s.Engine.Secrets); diff != "" {
 			t.Errorf("%s (-want +got): %s", name, diff)
+		}
+		replaced := name == "another variable" || name == "one that is like it" || name == "a value of its own"
+		if got := strings.Contains(strings.Join(s.Warnings, "\n"), "AUTHSVC_SECRET replaces secret of "); got != replaced {
+			t.Errorf("%s: warnings %q, want one: %t", name, s.Warnings, replaced)
 		}
 	}
 }
