@@ -61,6 +61,8 @@ type problem struct {
 	text   string
 	allow  string // Allow header of a 405
 	name   problemName
+	// challenge is the WWW-Authenticate of a 401 (RFC 9110 section 11.6.1).
+	challenge string
 }
 
 // noContent is an empty answer.
@@ -160,6 +162,9 @@ func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
 	}
 	if o.allow != "" {
 		w.Header().Set("Allow", o.allow)
+	}
+	if o.challenge != "" {
+		w.Header().Set("WWW-Authenticate", o.challenge)
 	}
 	body := struct {
 		Type    string `json:"type"`

@@ -51,8 +51,9 @@ type Service struct {
 	revoked       *revocations
 	tokens        tokenStorage
 	signing       *signing
-	audiences     []audience // that tokens are issued for
-	issuer        []byte     // the metadata of the issuer of tokens
+	audiences     []audience     // that tokens are issued for
+	pats          personalTokens // how personal access tokens are
+	issuer        []byte         // the metadata of the issuer of tokens
 	refreshes     *refreshCalls
 
 	proxies      []netip.Prefix
@@ -294,6 +295,8 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.link, before.limits.link},
 		{s.limits.backchannel, before.limits.backchannel},
 		{s.limits.token, before.limits.token},
+		{s.limits.account, before.limits.account},
+		{s.limits.personal, before.limits.personal},
 	} {
 		if l.to != nil && l.from != nil {
 			l.to.counts = l.from.counts

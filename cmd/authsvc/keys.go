@@ -38,6 +38,11 @@ type (
 
 // withKeys calls do with the engine over the open store, or over none.
 func (p *program) withKeys(do func(*authsvc.Service) error) error {
+	return p.withEngine(func(service *authsvc.Service, _ *store) error { return inCommands(do(service)) })
+}
+
+// withEngine calls do with the engine and the open store, or none.
+func (p *program) withEngine(do func(*authsvc.Service, *store) error) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		service, err := prepareEngine(s, st.Adapter)
 		if err == nil {
@@ -46,7 +51,7 @@ func (p *program) withKeys(do func(*authsvc.Service) error) error {
 		if err != nil {
 			return err
 		}
-		return inCommands(do(service))
+		return do(service, st)
 	})
 }
 
