@@ -139,7 +139,7 @@ func english() words {
 		"account.unlisted":       "Older sign-ins may be missing here; “Sign out everywhere else” ends them too.",
 		"account.data":           "Your data",
 		"account.exporthint":     "Everything that this site’s sign-in keeps about you, as a file.",
-		"account.export":         "Download your data",
+		"account.export":         "Download",
 		"account.done.renamed":   "Your name is changed.",
 		"account.done.unlinked":  "That way to sign in is removed.",
 		"account.done.ended":     "That browser is signed out.",

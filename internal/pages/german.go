@@ -137,7 +137,7 @@ func german() words {
 		"account.unlisted":       "Ältere Anmeldungen können hier fehlen; „Überall sonst abmelden“ beendet auch sie.",
 		"account.data":           "Ihre Daten",
 		"account.exporthint":     "Alles, was die Anmeldung dieser Website über Sie aufbewahrt, als Datei.",
-		"account.export":         "Ihre Daten herunterladen",
+		"account.export":         "Herunterladen",
 		"account.done.renamed":   "Ihr Name ist geändert.",
 		"account.done.unlinked":  "Dieser Anmeldeweg ist entfernt.",
 		"account.done.ended":     "Dieser Browser ist abgemeldet.",
