@@ -81,7 +81,7 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout") }},
 		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout?csrf=true") }},
-		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Or enter the code", "Send another code"}, reach: askForLink},
+		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Or enter the eight digits", "Send another code"}, reach: askForLink},
 		state{name: "verify-request-links", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink, tune: noCodes},
 		state{name: "verify-request-again", shows: []string{"We sent you another email"}, focus: "",
 			reach: func(s *site, b *chromium.Tab) {
