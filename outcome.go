@@ -100,6 +100,7 @@ type identity struct {
 	linkVerified  bool   // the operator lets verified addresses link
 	linkTo        string // id of the user who asked to add this identity
 	linkImplied   bool   // not asked for: implied by being signed in
+	confirms      string // id of the user who has to be this person
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
@@ -115,6 +116,7 @@ const (
 	problemCSRF            problemName = "csrf"
 	problemCrossSite       problemName = "cross_site"
 	problemUnknownAudience problemName = "unknown_audience"
+	problemForbidden       problemName = "forbidden"
 	problemRateLimited     problemName = "rate_limited"
 	problemMalformed       problemName = "malformed"
 	problemUnavailable     problemName = "unavailable"
@@ -126,6 +128,7 @@ var problems = map[problemName]problem{
 	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
 	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
 	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is none that is configured"},
+	problemForbidden:       {status: http.StatusForbidden, text: "this person gets no token for the audience"},
 	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
 	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
 	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},

@@ -30,8 +30,8 @@ var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Cal
 // onlyKeys are the keys of the program, and of what is put together from
 // several.
 var onlyKeys = []string{"listen", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
-	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].helo",
-	"providers[0].insecure_no_tls"}
+	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].codes", "providers[0].sign_in", "providers[0].helo",
+	"providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect"}
 
 // TestKeyOf: every field of the engine that a configuration can set has the key
 // that sets it.
@@ -39,13 +39,14 @@ func TestKeyOf(t *testing.T) {
 	t.Parallel()
 	var keys []string
 	for _, k := range Keys() {
-		keys = append(keys, strings.Replace(k.Name, "[]", "[0]", 1))
+		keys = append(keys, strings.ReplaceAll(k.Name, "[]", "[0]"))
 	}
 	paths := leaves(reflect.TypeFor[authsvc.Config](), "")
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth](), "Providers[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth1](), "Providers[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "SignIn.Allow[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Audience](), "Tokens.Audiences[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "Tokens.Audiences[0].Allow[0].")...)
 	named := slices.Clone(onlyKeys)
 	for _, path := range paths {
 		only := func(p string) bool { return p == path || strings.HasSuffix(p, ".") && strings.HasPrefix(path, p) }
