@@ -27,16 +27,19 @@ type AuditOptions struct {
 // printable characters only and at most 255 bytes. docs/audit.md lists the
 // names.
 type AuditEvent struct {
-	Name      string       `json:"name"` // such as "sign_in.refused"
-	Time      time.Time    `json:"time"` // UTC, milliseconds
-	Outcome   AuditOutcome `json:"outcome"`
-	Code      ErrorCode    `json:"code,omitempty"`
-	Reason    string       `json:"reason,omitempty"` // a fixed text of the engine
-	Provider  string       `json:"provider,omitempty"`
-	UserID    string       `json:"user,omitempty"` // the user concerned, if known
-	ClientIP  string       `json:"client,omitempty"`
-	UserAgent string       `json:"agent,omitempty"` // at most 200 bytes
-	RequestID string       `json:"request,omitempty"`
+	Name     string       `json:"name"` // such as "sign_in.refused"
+	Time     time.Time    `json:"time"` // UTC, milliseconds
+	Outcome  AuditOutcome `json:"outcome"`
+	Code     ErrorCode    `json:"code,omitempty"`
+	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine
+	Provider string       `json:"provider,omitempty"`
+	UserID   string       `json:"user,omitempty"` // the user concerned, if known
+	// Actor is who did it when that is neither the user nor the service: an
+	// operator at the command line ("cli:root").
+	Actor     string `json:"actor,omitempty"`
+	ClientIP  string `json:"client,omitempty"`
+	UserAgent string `json:"agent,omitempty"` // at most 200 bytes
+	RequestID string `json:"request,omitempty"`
 }
 
 // AuditOutcome says how what an event reports ended. It follows from the name of
@@ -174,7 +177,7 @@ func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
 	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
-	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID},
+	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID}, {"actor", e.Actor},
 		{"client", e.ClientIP}, {"agent", e.UserAgent}, {"request", e.RequestID}} {
 		if a[1] != "" {
 			attrs = append(attrs, slog.String(a[0], a[1]))
@@ -189,7 +192,7 @@ func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 
 // plain makes the texts of an event printable and bounds their length.
 func (e *AuditEvent) plain() {
-	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText,
+	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText, &e.Actor: maxAuditText,
 		&e.ClientIP: maxAuditText, &e.RequestID: maxAuditText, &e.UserAgent: maxAgent} {
 		*text = shortened(plainlog.Text(shortened(*text, limit)), limit)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 //go:embed templates/*.html templates/style.css
@@ -355,7 +356,7 @@ func (d document) Beside(key, arg string) (template.HTML, error) {
 // initials are the first letters of the first and the last word of a name, or
 // that of who.
 func initials(name, who string) string {
-	words := strings.Fields(name)
+	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return !strings.ContainsFunc(w, unicode.IsLetter) })
 	switch {
 	case len(words) == 0:
 		return letter(who)
