@@ -42,8 +42,8 @@ type Condition struct {
 	Networks []netip.Prefix
 }
 
-// errNotAllowed: no condition of SignInRules.Allow holds.
-var errNotAllowed = errors.New("no condition of SignIn.Allow holds")
+// errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
+var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
 
 // checkConditions compiles the conditions of a sign-in and those of audiences.
 func checkConditions(b *builder, s *Service) {

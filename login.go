@@ -55,7 +55,7 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.confirm, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -362,12 +362,16 @@ func (l *login) emitChanges(created bool) {
 // callback: GET and POST callback/:provider end a flow. An identity goes on to
 // login; any other outcome is the answer.
 func callback(rq *request) outcome {
+	if out := rq.readConfirm(); out != nil {
+		return out
+	}
 	rq.waitsSince = time.Now()
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)
 	if !ok {
 		return out
 	}
+	id.confirms = rq.confirms
 	// The code or link is used up: finish even if the browser disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()

@@ -100,6 +100,7 @@ type identity struct {
 	linkVerified  bool   // the operator lets verified addresses link
 	linkTo        string // id of the user who asked to add this identity
 	linkImplied   bool   // not asked for: implied by being signed in
+	confirms      string // id of the user who has to be this person
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it

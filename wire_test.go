@@ -75,7 +75,9 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			s.ServeHTTP(w, r)
 			return w.Result(), nil
 		},
-		Do: wireCommands(op, func() (string, error) { return arena.Link(t, mails.Next(t)), nil }),
+		Do: wireCommands(op, func(wanted func(testing.TB, authsvc.Message) string) (string, error) {
+			return wanted(t, mails.Next(t)), nil
+		}),
 	}, transcript)
 }
 
@@ -157,14 +159,16 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 }
 
 // wireCommands are the commands of a transcript.
-func wireCommands(op *idp.Server, mail func() (string, error)) func([]string) (string, error) {
+func wireCommands(op *idp.Server, mail func(wanted func(testing.TB, authsvc.Message) string) (string, error)) func([]string) (string, error) {
 	return func(args []string) (string, error) {
 		switch {
 		case args[0] == "approve" && len(args) == 3:
 			a, err := op.Approve(args[1], strings.Trim(args[2], "-"))
 			return a.URL(), err
 		case args[0] == "mail":
-			return mail()
+			return mail(arena.Link)
+		case args[0] == "code":
+			return mail(func(_ testing.TB, m authsvc.Message) string { return arena.Code(m) })
 		case args[0] == "logout" && len(args) == 2:
 			return op.LogoutToken("app", args[1])
 		case args[0] == "form" && len(args) == 2:

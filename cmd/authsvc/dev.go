@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -18,6 +19,9 @@ import (
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
 	p.adapt = func(s *config.Settings) (err error) {
+		if err := c.ownStorage(s); err != nil {
+			return err
+		}
 		if started != nil { // a reload
 			return started.Add(&s.Engine)
 		}
@@ -40,6 +44,20 @@ func (c *devCommand) serve(p *program) error {
 		}
 	}()
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
+}
+
+// ownStorage has people of dev nowhere near those of a deployment, whose mails that
+// wait would come to the inbox.
+func (c *devCommand) ownStorage(s *config.Settings) error {
+	if scheme := storageScheme(s); c.RealStorage || scheme == "none" || scheme == "memory" {
+		return nil
+	}
+	if len(s.Storage.Naming.UserColumns) > 0 {
+		return errors.New("storage.user_columns are columns of your database, and dev keeps its people in one of its own: " +
+			"add --real-storage if storage.url is a database for development")
+	}
+	s.Storage.URL, s.Storage.Sessions = "sqlite:"+filepath.Join(c.Dir, "configured.db"), ""
+	return nil
 }
 
 // banner says where everything is; the inbox only if a provider fills it.

@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/devidp"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
@@ -104,6 +108,42 @@ func TestDevWithConfiguration(t *testing.T) {
 	}
 	if <-l.done; l.err != nil {
 		t.Errorf("it ended with %v", l.err)
+	}
+	for name, want := range map[string]bool{"authsvc.db": false, "dev/configured.db": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s is there: %t, want %t", name, err == nil, want)
+		}
+	}
+}
+
+// TestDevStorage: dev uses the storage of a configuration only when told to.
+func TestDevStorage(t *testing.T) {
+	t.Parallel()
+	const own, there, sessions = "sqlite:dir/configured.db", "postgres://db.example/app", "redis://cache.example/0"
+	for name, test := range map[string]struct {
+		real    bool
+		storage config.Storage
+		want    config.Storage
+		refused bool
+	}{
+		"its own":             {false, config.Storage{URL: there, Sessions: sessions}, config.Storage{URL: own}, false},
+		"that of the file":    {true, config.Storage{URL: there, Sessions: sessions}, config.Storage{URL: there, Sessions: sessions}, false},
+		"none":                {false, config.Storage{URL: "none"}, config.Storage{URL: "none"}, false},
+		"memory":              {false, config.Storage{URL: "memory:"}, config.Storage{URL: "memory:"}, false},
+		"columns of another":  {false, config.Storage{URL: there, Naming: config.Naming{UserColumns: []string{"role"}}}, config.Storage{}, true},
+		"columns of that one": {true, config.Storage{URL: there, Naming: config.Naming{UserColumns: []string{"role"}}}, config.Storage{URL: there, Naming: config.Naming{UserColumns: []string{"role"}}}, false},
+	} {
+		s := &config.Settings{Storage: test.storage}
+		err := (&devCommand{Dir: "dir", RealStorage: test.real}).ownStorage(s)
+		if test.refused {
+			if err == nil || !strings.Contains(err.Error(), "--real-storage") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(test.want, s.Storage); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got): %s", name, err, diff)
+		}
 	}
 }
 

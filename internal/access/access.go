@@ -41,7 +41,7 @@ type Problem struct{ Field, Problem, Fix string }
 func Prepare(c Condition) (Condition, []Problem) {
 	var problems []Problem
 	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
-	if c.empty() {
+	if c.Empty() {
 		note("", "names nobody", "name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes")
 	}
 	c.Emails, c.Domains = slices.Clone(c.Emails), slices.Clone(c.Domains)
@@ -77,13 +77,14 @@ func Prepare(c Condition) (Condition, []Problem) {
 	return c, problems
 }
 
-func (c *Condition) empty() bool {
+// Empty reports whether c names nobody.
+func (c *Condition) Empty() bool {
 	return len(c.Emails)+len(c.Domains)+len(c.Users)+len(c.Providers)+len(c.Groups)+len(c.Claims)+len(c.Networks) == 0
 }
 
 // Holds reports whether a condition that was prepared holds for s.
 func (c *Condition) Holds(s *Subject) bool {
-	if c.empty() {
+	if c.Empty() {
 		return false
 	}
 	for name, values := range c.Claims {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	htmltemplate "html/template"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type Templates struct {
 // Data is what a mail is made from.
 type Data struct {
 	URL      string // the sign-in link
+	Code     string // the same in digits, such as 1234 5678; "": the mail has none
 	Host     string // of the service
 	Site     string // its name
 	Email    string
@@ -99,6 +101,22 @@ func (c *Composer) Device(lang, userAgent string) (string, error) {
 	return pages.Device(lang, userAgent)
 }
 
+// ShowsCode reports whether all mails have their code, in both forms.
+func (c *Composer) ShowsCode() bool {
+	all := append([]Templates{c.custom}, slices.Collect(maps.Values(c.custom.Languages))...)
+	return !slices.ContainsFunc(all, func(t Templates) bool {
+		return t.Text != nil && !hasCode(t.Text) || t.HTML != nil && !hasCode(t.HTML)
+	})
+}
+
+// hasCode reports whether a template, which check has filled before, shows the
+// code.
+func hasCode(t executor) bool {
+	d := sample()
+	s, err := fill(t, d)
+	return err == nil && strings.Contains(s, d.Code)
+}
+
 // Language chooses the language of a mail, as that of a page is chosen.
 func (c *Composer) Language(uiLocales, acceptLanguage string) string {
 	return c.languages.Choose(uiLocales, acceptLanguage)
@@ -156,10 +174,12 @@ func merged(first, second Templates) Templates {
 	return first
 }
 
-// fill executes a template of either kind.
-func fill(t interface {
+// An executor is a template of either kind.
+type executor interface {
 	Execute(w io.Writer, data any) error
-}, d Data) (string, error) {
+}
+
+func fill(t executor, d Data) (string, error) {
 	var b bytes.Buffer
 	err := t.Execute(&b, d)
 	return b.String(), err

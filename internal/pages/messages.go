@@ -135,6 +135,9 @@ func (w words) Minutes(n int) (string, error) {
 	return w.count("minutes", n)
 }
 
+// Tries says how often something may be tried.
+func (w words) Tries(n int) (string, error) { return w.count("tries", n) }
+
 // Device names the browser and the system of a User-Agent header.
 func (w words) Device(userAgent string) (string, error) {
 	switch browser, system := useragent.Parse(userAgent); {
@@ -173,6 +176,10 @@ func (w words) ErrorLines(code, reason, provider string) (lines []string, err er
 		return nil, err
 	}
 	help, err := w.ErrorHelp(code)
+	if reason == "elsewhere" { // nothing is wrong with what was typed
+		help, err = w.T("reason.elsewhere")
+		return []string{help}, err
+	}
 	if _, known := w.text["reason."+reason]; known && err == nil {
 		help, err = w.T("reason."+reason, provider)
 	}

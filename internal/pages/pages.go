@@ -31,6 +31,8 @@ const (
 	VerifyRequest   Name = "verify-request"
 	Confirm         Name = "confirm"
 	Used            Name = "used"
+	StepUp          Name = "stepup"
+	Account         Name = "account"
 	Notice          Name = "notice"
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
@@ -43,15 +45,15 @@ const (
 // callbackUrl on another origin.
 func pageNames() map[Name]bool {
 	return map[Name]bool{
-		SignIn: false, SignOut: false, Confirm: false, Repost: false, SignOutProvider: false,
-		Error: true, VerifyRequest: true, Used: true, Notice: true, NotFound: true,
+		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
+		Error: true, Used: true, Notice: true, NotFound: true,
 	}
 }
 
 // Scripts are what the pages run. Each page works without; its policy allows
 // exactly that text.
 func Scripts() map[Name]string {
-	return map[Name]string{Repost: submitScript, SignOutProvider: submitScript, SignIn: revealScript, VerifyRequest: waitScript}
+	return map[Name]string{Repost: submitScript, SignOutProvider: submitScript, SignIn: revealScript, StepUp: revealScript, VerifyRequest: waitScript}
 }
 
 const (
@@ -310,6 +312,12 @@ type document struct {
 	words
 	Name Name
 	V    any
+}
+
+// With is the document with another view, for a part of the page.
+func (d document) With(v any) document {
+	d.V = v
+	return d
 }
 
 // Title is the text of the browser's tab.

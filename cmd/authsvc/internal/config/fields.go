@@ -40,7 +40,7 @@ func (s *Settings) fields() []field {
 		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
-	}, s.signInFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), []field{
+	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
@@ -52,6 +52,22 @@ func (s *Settings) fields() []field {
 		{key: "debug.listen", into: loopbackVar(&s.Debug)},
 		{key: "log.level", into: enumVar(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
+}
+
+func (s *Settings) accountFields() []field {
+	a := &s.Engine.Account
+	edit := stringListVar(&a.Edit)
+	set := edit.set
+	edit.set = func(v value) string { // an empty list is not the default
+		problem := set(v)
+		a.Edit = []string{}
+		return problem
+	}
+	return []field{
+		{key: "account.enabled", into: notBoolVar(&a.Disabled)},
+		{key: "account.fresh", into: durationVar(&a.Fresh)},
+		{key: "account.edit", into: edit},
+	}
 }
 
 func (s *Settings) signInFields() []field {
@@ -194,6 +210,7 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.link", into: rateVar(&r.Link)},
 		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
 		{key: "rate_limit.token", into: rateVar(&r.Token)},
+		{key: "rate_limit.account", into: rateVar(&r.Account)},
 	}
 }
 

@@ -1,0 +1,246 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// A pattern is one of net/http.ServeMux without a host: an optional method, and
+// segments, each a literal or a wildcard.
+type pattern struct {
+	text     string
+	method   string // "": every one
+	segments []segment
+}
+
+// A segment matches one segment of a path, or with multi the rest of it.
+type segment struct {
+	literal string // unescaped
+	folded  string // in lower case
+	any     bool   // {name}
+	multi   bool   // a final slash, or {name...}: the rest, which may be empty
+	end     bool   // {$}: nothing follows the slash
+}
+
+// parsePattern reads "[METHOD ]/path".
+func parsePattern(text string) (*pattern, error) {
+	p := &pattern{text: text}
+	path := text
+	if method, rest, ok := strings.Cut(text, " "); ok {
+		if p.method, path = method, strings.TrimLeft(rest, " \t"); !token(method) {
+			return nil, errors.New("has no method before the space")
+		}
+	}
+	if !strings.HasPrefix(path, "/") {
+		return nil, errors.New("does not begin with a method or /; hosts have rules of their own")
+	}
+	names := map[string]bool{}
+	parts := strings.Split(path[1:], "/")
+	for i, part := range parts {
+		s, err := parseSegment(part, i == len(parts)-1, names)
+		if err != nil {
+			return nil, err
+		}
+		p.segments = append(p.segments, s)
+	}
+	return p, nil
+}
+
+func parseSegment(part string, last bool, names map[string]bool) (segment, error) {
+	switch {
+	case part == "" && last:
+		return segment{multi: true}, nil
+	case part == "", part == ".", part == "..":
+		return segment{}, errors.New("has //, . or .., which no path has once it is resolved")
+	case part == "{$}" && last:
+		return segment{end: true}, nil
+	case !strings.ContainsAny(part, "{}"):
+		literal, err := url.PathUnescape(part)
+		if err != nil || strings.ContainsAny(part, "?#;\\ ") {
+			return segment{}, fmt.Errorf("has %q, which no path has", part)
+		}
+		return segment{literal: literal, folded: lower(literal)}, nil
+	}
+	name, ok := strings.CutPrefix(part, "{")
+	name, closed := strings.CutSuffix(name, "}")
+	name, multi := strings.CutSuffix(name, "...")
+	if !ok || !closed || !identifier(name) || multi && !last {
+		return segment{}, fmt.Errorf("has %q where a wildcard is {name}, or {name...} or {$} at the end", part)
+	}
+	if names[name] {
+		return segment{}, fmt.Errorf("names {%s} twice", name)
+	}
+	names[name] = true
+	return segment{any: !multi, multi: multi}, nil
+}
+
+// token reports whether a method is one (RFC 9110 section 5.6.2).
+func token(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	})
+}
+
+func identifier(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// matches reports whether a method and a path, cut at its slashes after the
+// first and each segment unescaped, are of the pattern.
+func (p *pattern) matches(method string, path []string, fold bool) bool {
+	if p.method != "" && p.method != method && (p.method != "GET" || method != "HEAD") {
+		return false
+	}
+	for i, s := range p.segments {
+		switch {
+		case i >= len(path):
+			return false
+		case s.multi:
+			return true
+		case s.end:
+			return path[i] == "" && i == len(path)-1
+		case s.any && path[i] != "", s.literal != "" && (path[i] == s.literal || fold && path[i] == s.folded):
+			continue
+		default:
+			return false
+		}
+	}
+	return len(path) == len(p.segments)
+}
+
+// A relation says how what one pattern matches stands to what another does.
+type relation int
+
+const (
+	disjoint relation = iota
+	equal
+	within   // all of it is of the other, which has more
+	contains // the reverse
+	overlap  // each has something that the other has not, and there is some of both
+)
+
+// join is the relation of two things together.
+func (r relation) join(o relation) relation {
+	switch {
+	case r == disjoint || o == disjoint:
+		return disjoint
+	case r == equal:
+		return o
+	case o == equal || r == o:
+		return r
+	}
+	return overlap
+}
+
+// compare returns how p stands to q. With fold letters count without their case.
+func (p *pattern) compare(q *pattern, fold bool) relation {
+	return compareMethods(p.method, q.method).join(compareSegments(p.segments, q.segments, fold))
+}
+
+func compareMethods(p, q string) relation {
+	switch {
+	case p == q:
+		return equal
+	case p == "" || p == "GET" && q == "HEAD":
+		return contains
+	case q == "" || q == "GET" && p == "HEAD":
+		return within
+	}
+	return disjoint
+}
+
+func compareSegments(p, q []segment, fold bool) relation {
+	r := equal
+	for i := 0; ; i++ {
+		switch {
+		case i == len(p) && i == len(q):
+			return r
+		case i == len(p) || i == len(q): // the rest of the other is not empty
+			return disjoint
+		case p[i].multi && q[i].multi:
+			return r
+		case p[i].multi:
+			return r.join(contains)
+		case q[i].multi:
+			return r.join(within)
+		}
+		if r = r.join(compareSegment(p[i], q[i], fold)); r == disjoint {
+			return r
+		}
+	}
+}
+
+func compareSegment(p, q segment, fold bool) relation {
+	switch {
+	case p.end != q.end: // one has an empty segment, the other never has
+		return disjoint
+	case p.end, p.any && q.any:
+		return equal
+	case p.any:
+		return contains
+	case q.any:
+		return within
+	case p.literal == q.literal, fold && p.folded == q.folded:
+		return equal
+	}
+	return disjoint
+}
+
+// lower is s with the letters of ASCII in lower case.
+func lower(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c >= 'A' && c <= 'Z' {
+			b := []byte(s)
+			for j := i; j < len(b); j++ {
+				if b[j] >= 'A' && b[j] <= 'Z' {
+					b[j] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}
+
+// clashes reports whether p and q match something in common and neither is the
+// more specific.
+func (p *pattern) clashes(q *pattern) bool {
+	for _, fold := range []bool{false, true} {
+		if r := p.compare(q, fold); r == equal || r == overlap {
+			return true
+		}
+	}
+	return false
+}
+
+// rank is higher for the more specific of two patterns that match something in
+// common: each segment counts, and then the method.
+func (p *pattern) rank() int {
+	n := 0
+	for _, s := range p.segments {
+		switch {
+		case s.multi:
+		case s.any:
+			n += 8
+		default:
+			n += 16
+		}
+	}
+	switch p.method {
+	case "":
+	case "HEAD":
+		n += 2
+	default:
+		n++
+	}
+	return n
+}

@@ -1,0 +1,231 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+)
+
+// Bounds of what is judged.
+const (
+	maxTarget   = 8 << 10 // bytes
+	maxReadings = 8       // each with and without a final slash
+	maxMethods  = 4
+)
+
+// pathOf cuts the query off the target of a request (RFC 9112 section 3.2.1) and
+// reports whether what is left is a path that can be judged.
+func pathOf(target string) (string, bool) {
+	path, _, _ := strings.Cut(target, "?")
+	if len(target) > maxTarget || !strings.HasPrefix(path, "/") {
+		return "", false
+	}
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c <= ' ' || c >= 0x7f || c == '#' || c == '\\':
+			return "", false
+		case c == '%':
+			b, ok := hexByte(path[i:])
+			if !ok || b == 0 {
+				return "", false
+			}
+			i += 2
+		}
+	}
+	return path, true
+}
+
+// readings returns what servers may take a path for: it itself, and what the steps
+// below make of it, in any order. It reports false if these are more than
+// maxReadings, or if one holds a NUL. The final slash is the business of the caller.
+func readings(path string, room []string) ([]string, bool) {
+	all := append(room[:0], path)
+	add := func(s string) {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	for i := 0; i < len(all); i++ {
+		s := all[i]
+		if strings.IndexByte(s, 0) >= 0 {
+			return nil, false
+		}
+		if !plain(s) {
+			add(decode(s, true))
+			add(decode(s, false))
+			add(cutParameters(s))
+			add(strings.ReplaceAll(s, `\`, "/"))
+			add(collapse(s))
+			add(resolve(s))
+			add(lowerPath(s))
+		}
+		if len(all) > maxReadings {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// plain reports whether the steps make nothing else of a path.
+func plain(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '~' || c == '-' {
+			continue
+		}
+		if c != '/' && c != '.' || i+1 < len(s) && c == '/' && (s[i+1] == '/' || s[i+1] == '.') {
+			return false
+		}
+	}
+	return true
+}
+
+// otherEnd is s with a final slash if it has none, else without.
+func otherEnd(s string) string {
+	if s == "/" || s == "" {
+		return "/"
+	}
+	if t, ok := strings.CutSuffix(s, "/"); ok {
+		return t
+	}
+	return s + "/"
+}
+
+// decode resolves percent escapes once, the valid ones. An escaped slash stays as
+// it is if it is to be a letter.
+func decode(s string, slashIsLetter bool) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c, ok := hexByte(s[i:])
+		switch {
+		case !ok:
+			b.WriteByte(s[i])
+			continue
+		case c == '/' && slashIsLetter:
+			b.WriteString("%2F")
+		default:
+			b.WriteByte(c)
+		}
+		i += 2
+	}
+	return b.String()
+}
+
+// hexByte reads the escape that s begins with.
+func hexByte(s string) (byte, bool) {
+	if len(s) < 3 || s[0] != '%' {
+		return 0, false
+	}
+	high, ok := nibble(s[1])
+	low, alsoOK := nibble(s[2])
+	return high<<4 | low, ok && alsoOK
+}
+
+func nibble(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
+
+// cutParameters cuts each segment at its first semicolon (RFC 3986 section 3.3).
+func cutParameters(s string) string {
+	if !strings.Contains(s, ";") {
+		return s
+	}
+	parts := strings.Split(s, "/")
+	for i, part := range parts {
+		parts[i], _, _ = strings.Cut(part, ";")
+	}
+	return strings.Join(parts, "/")
+}
+
+// collapse makes one slash of several.
+func collapse(s string) string {
+	for strings.Contains(s, "//") {
+		s = strings.ReplaceAll(s, "//", "/")
+	}
+	return s
+}
+
+// resolve removes dot segments (RFC 3986 section 5.2.4).
+func resolve(s string) string {
+	if !strings.Contains(s, "/.") {
+		return s
+	}
+	var kept []string
+	parts := strings.Split(strings.TrimPrefix(s, "/"), "/")
+	for i, part := range parts {
+		last := i == len(parts)-1
+		switch part {
+		case ".":
+		case "..":
+			kept = kept[:max(0, len(kept)-1)]
+		default:
+			kept = append(kept, part)
+			continue
+		}
+		if last {
+			kept = append(kept, "")
+		}
+	}
+	return "/" + strings.Join(kept, "/")
+}
+
+// lowerPath is s in lower case, but for the digits of its escapes, which are in
+// upper case, so that one escape has one spelling.
+func lowerPath(s string) string {
+	s = lower(s)
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	b := []byte(s)
+	for i := range b {
+		if _, ok := hexByte(s[i:]); ok {
+			copy(b[i:], strings.ToUpper(s[i:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// segmentsOf cuts a reading at its slashes after the first, and unescapes each
+// segment, as net/http.ServeMux does.
+func segmentsOf(path string, room []string) []string {
+	list := room[:0]
+	rest := strings.TrimPrefix(path, "/")
+	for {
+		part, after, more := strings.Cut(rest, "/")
+		list = append(list, decode(part, false))
+		if !more {
+			return list
+		}
+		rest = after
+	}
+}
+
+// methodsOf returns the method of a request and those that headers put in its
+// place; false if they are too many.
+func methodsOf(method string, overrides []string) ([]string, bool) {
+	if !token(method) {
+		return nil, false
+	}
+	if overrides == nil {
+		return []string{method}, true
+	}
+	list := []string{method}
+	for _, m := range overrides {
+		for _, m := range []string{m, strings.ToUpper(strings.TrimSpace(m))} {
+			if !slices.Contains(list, m) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list, len(list) <= 2*maxMethods
+}

@@ -1,0 +1,150 @@
+package gate
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+// readers are what servers make of a path before they look for what it names.
+var readers = map[string]func(string) string{
+	"as it is":         func(s string) string { return s },
+	"decodes":          func(s string) string { return decode(s, false) },
+	"decodes, cleans":  func(s string) string { return clean(decode(s, false)) },
+	"cleans, decodes":  func(s string) string { return decode(clean(s), false) },
+	"decodes twice":    func(s string) string { return clean(decode(decode(s, false), false)) },
+	"decodes no slash": func(s string) string { return clean(decode(s, true)) },
+	"blind to case":    func(s string) string { return lower(clean(decode(s, false))) },
+	"cuts parameters":  func(s string) string { return clean(decode(cutParameters(s), false)) },
+	"cuts them later":  func(s string) string { return clean(cutParameters(decode(s, false))) },
+	"collapses":        func(s string) string { return collapse(decode(s, false)) },
+	"collapses first":  func(s string) string { return resolve(collapse(decode(s, false))) },
+	"backslashes":      func(s string) string { return clean(strings.ReplaceAll(decode(s, false), `\`, "/")) },
+	"cuts, backslashes": func(s string) string {
+		return lower(clean(strings.ReplaceAll(cutParameters(decode(s, false)), `\`, "/")))
+	},
+}
+
+// clean is how net/http.ServeMux cleans a path.
+func clean(s string) string {
+	c := path.Clean("/" + s)
+	if strings.HasSuffix(s, "/") && c != "/" {
+		c += "/"
+	}
+	return c
+}
+
+// corpus are ways to write paths into /admin/ and /public/.
+func corpus() []string {
+	var list []string
+	for _, dots := range []string{"..", "%2e%2e", ".%2e", "%2E.", "%252e%252e", "..;", "..;x=1", "%2e%2e;", ".", "%2e", "x/..", "x/%2e%2e"} {
+		for _, slash := range []string{"/", "//", "%2f", "%2F", "%252f", "%5c", "%255C", "/./", "/;/"} {
+			list = append(list, "/public"+slash+dots+slash+"admin"+slash+"page", "/admin"+slash+dots+slash+"public"+slash+"page")
+		}
+	}
+	for _, word := range []string{"admin", "Admin", "ADMIN", "%61dmin", "%41dmin", "%2561dmin", "adm%69n", "admin;", "admin;a=b", "admin%3b", "admin%3Bx", "admin.", "admin%20", "admin%00", "ad/min", "a%64min%2f", "Public", "public", "pub%6cic;v"} {
+		for _, tail := range []string{"", "/", "//", "/page", "//page", "%2fpage", "/PAGE", "/%70age", ";/page", "/.", "/./page", "/page/", "/page;x"} {
+			list = append(list, "/"+word+tail)
+		}
+	}
+	return list
+}
+
+// ruleSets close and open the same paths in different ways.
+func ruleSets() map[string]Host {
+	anyone, closed := Allow{Anyone: true}, Allow{}
+	return map[string]Host{
+		"closed subtree":   {Default: anyone, Rules: []Rule{{"/admin/", closed}}},
+		"open subtree":     {Default: closed, Rules: []Rule{{"/public/", anyone}}},
+		"both":             {Default: closed, Rules: []Rule{{"/admin/", closed}, {"/public/", anyone}}},
+		"one page":         {Default: anyone, Rules: []Rule{{"/admin/page", closed}, {"/admin", closed}}},
+		"any second":       {Default: anyone, Rules: []Rule{{"/{x}/page", closed}, {"/public/page", anyone}}},
+		"capitals, method": {Default: anyone, Rules: []Rule{{"/Admin/", closed}, {"GET /public/page", closed}}},
+	}
+}
+
+// TestNoReadingGetsPast: whatever a server makes of a path, it serves nobody a
+// page whose rule asks for a session. What must pass does, too.
+func TestNoReadingGetsPast(t *testing.T) {
+	t.Parallel()
+	targets := corpus()
+	if len(targets) < 300 {
+		t.Fatalf("%d targets", len(targets))
+	}
+	for name, h := range ruleSets() {
+		s := compiled(t, h)
+		passed := 0
+		for _, target := range targets {
+			if s.Judge(t.Context(), asked("GET", target, nil)).Verdict != Allowed {
+				continue
+			}
+			passed++
+			for how, read := range readers {
+				page := read(target)
+				if rule := s.allow(s.find(&s.exact, "GET", segmentsOf(page, nil), false)); !rule.Anyone && !openAlike(s, page) {
+					t.Errorf("%s: %s passes, and a server that %s serves %s", name, target, how, page)
+				}
+			}
+		}
+		if passed == 0 {
+			t.Errorf("%s: nothing passes", name)
+		}
+	}
+}
+
+// openAlike reports whether a path is open with the final slash the other way
+// round, by a rule of its own.
+func openAlike(s *Site, page string) bool {
+	return s.allow(s.find(&s.exact, "GET", segmentsOf(otherEnd(page), nil), false)).Anyone
+}
+
+// FuzzReadings: no server that reads as those of readers do takes a path for
+// something that was not judged.
+func FuzzReadings(f *testing.F) {
+	for _, target := range corpus()[:100] {
+		f.Add(target)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		p, ok := pathOf(target)
+		if !ok {
+			return
+		}
+		all, ok := readings(p, nil)
+		if !ok {
+			return
+		}
+		if len(all) > maxReadings {
+			t.Fatalf("%d readings", len(all))
+		}
+		for how, read := range readers {
+			got := read(p)
+			found := false
+			for _, r := range all {
+				found = found || r == got || r == otherEnd(got) || otherEnd(r) == got || clean(r) == got || strings.EqualFold(r, got) && r == lowerPath(got)
+			}
+			if !found {
+				t.Errorf("%q: a server that %s makes %q of it, which is not judged: %q", p, how, got, all)
+			}
+		}
+	})
+}
+
+func BenchmarkJudge(b *testing.B) {
+	rules := []Rule{{"/static/", Allow{Anyone: true}}}
+	for _, word := range strings.Fields(strings.Repeat("a b c d e f g h i j ", 5)) {
+		rules = append(rules, Rule{"/" + word + strings.Repeat("x", len(rules)) + "/", Allow{}})
+	}
+	table, problems := Compile([]Host{{Origin: "https://app.example.com", Rules: rules}})
+	if problems != nil {
+		b.Fatal(problems)
+	}
+	s, _ := table.Find("app.example.com")
+	who := person("ops")
+	a := asked("GET", "/dashboard/overview?x=1", who)
+	b.ReportAllocs()
+	for b.Loop() {
+		if s.Judge(b.Context(), a).Verdict != Allowed {
+			b.Fatal("refused")
+		}
+	}
+}
