@@ -1,11 +1,13 @@
 package authsvc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"authsvc/internal/access"
 )
@@ -39,6 +41,12 @@ type Condition struct {
 	Claims map[string][]string
 	// Networks are those of the client's address; see Config.TrustedProxies.
 	Networks []netip.Prefix
+	// MaxAge, of the gate only: the person proved who they are at most that long
+	// ago, and is asked to sign in again if not; see [Service.RequireFresh].
+	MaxAge time.Duration
+	// When, of the gate only, is asked if all else holds. An error or a panic
+	// refuses. It is called at every request, and has to be quick.
+	When func(context.Context, Access) (bool, error)
 }
 
 // errNotAllowed: no condition of SignInRules.Allow holds.
@@ -47,35 +55,52 @@ var errNotAllowed = errors.New("no condition of SignIn.Allow holds")
 // checkConditions compiles the conditions of a sign-in.
 func checkConditions(b *builder, s *Service) {
 	for i, c := range b.config.SignIn.Allow {
-		compiled, problems := access.Prepare(access.Condition{Emails: c.Emails, Domains: c.Domains, Users: c.Users, Providers: c.Providers,
-			Groups: c.Groups, Claims: c.Claims, Networks: c.Networks})
-		for _, p := range problems {
-			field := fmt.Sprintf("SignIn.Allow[%d]", i)
-			if p.Field != "" {
-				field += "." + p.Field
-			}
-			b.fail(field, p.Problem, p.Fix)
+		at := fmt.Sprintf("SignIn.Allow[%d]", i)
+		if c.MaxAge != 0 {
+			b.fail(at+".MaxAge", "is for the gate: every sign-in is a new one", "leave it out")
 		}
-		for j, id := range c.Providers {
-			if s.flows[id] == nil && id != "" {
-				b.fail(fmt.Sprintf("SignIn.Allow[%d].Providers[%d]", i, j), fmt.Sprintf("%q is not the id of a provider of this configuration", printable(id, 40)),
-					"correct it, or add the provider", "Providers")
-			}
+		if c.When != nil {
+			b.fail(at+".When", "is for the gate", "use the callback SignIn")
 		}
-		b.checkClaims(i, c)
-		s.policy.mayPass = append(s.policy.mayPass, compiled)
+		s.policy.mayPass = append(s.policy.mayPass, b.condition(s, c, at))
 	}
 }
 
+// accessOf is what of a condition is about the person.
+func accessOf(c Condition) access.Condition {
+	return access.Condition{Emails: c.Emails, Domains: c.Domains, Users: c.Users, Providers: c.Providers,
+		Groups: c.Groups, Claims: c.Claims, Networks: c.Networks}
+}
+
+// condition compiles what of a condition is about the person.
+func (b *builder) condition(s *Service, c Condition, at string) access.Condition {
+	compiled, problems := access.Prepare(accessOf(c))
+	for _, p := range problems {
+		field := at
+		if p.Field != "" {
+			field += "." + p.Field
+		}
+		b.fail(field, p.Problem, p.Fix)
+	}
+	for j, id := range c.Providers {
+		if s.flows[id] == nil && id != "" {
+			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", printable(id, 40)),
+				"correct it, or add the provider", "Providers")
+		}
+	}
+	b.checkClaims(at, c)
+	return compiled
+}
+
 // checkClaims records claims of a condition that no sign-in has.
-func (b *builder) checkClaims(i int, c Condition) {
+func (b *builder) checkClaims(at string, c Condition) {
 	names := slices.Sorted(maps.Keys(c.Claims))
 	if len(c.Groups) > 0 {
 		names = append(names, "groups")
 	}
 	for _, name := range names {
-		if _, known := b.config.Session.Claims[name]; !known && name != "" {
-			b.fail(fmt.Sprintf("SignIn.Allow[%d]", i), fmt.Sprintf("asks for the claim %q, which no sign-in has", printable(name, 40)),
+		if _, known := b.config.Session.Claims[name]; !known && name != "" && b.config.Callbacks.Claims == nil {
+			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", printable(name, 40)),
 				"name in Session.Claims where a profile has it", "Session.Claims")
 		}
 	}

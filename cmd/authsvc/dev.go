@@ -17,6 +17,9 @@ import (
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
 	p.adapt = func(s *config.Settings) (err error) {
+		if problem := putBehind(s, c.Upstream, nil); problem != "" {
+			return fmt.Errorf("%s: %w", problem, errUsage)
+		}
 		if started != nil { // a reload
 			return started.Add(&s.Engine)
 		}

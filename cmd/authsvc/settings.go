@@ -39,7 +39,7 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 			return s, err
 		}
 	}
-	for _, check := range []func(*config.Settings) error{checkStorage, configureMail, validate} {
+	for _, check := range []func(*config.Settings) error{checkStorage, checkUpstreams, configureMail, validate} {
 		var more config.Mistakes
 		switch err := check(s); {
 		case errors.As(err, &more):

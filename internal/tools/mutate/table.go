@@ -75,7 +75,7 @@ var engine = []mutation{
 	{"allow/proves-another-address", ".", "l.id.verified && l.user.Email == l.id.user.Email", "l.id.verified", "."},
 	{"allow/all-of-a-condition", "internal/access", "(c.Providers == nil || s.Provider", "(true || s.Provider", "./internal/access"},
 	{"allow/subdomain", "internal/access", "domain == d || d[0] == '.' &&", "domain == d ||", "./internal/access"},
-	{"allow/empty", "internal/access", "if c.empty() {\n\t\treturn false", "if false {\n\t\treturn false", "./internal/access"},
+	{"allow/empty", "internal/access", "if c.Empty() {\n\t\treturn false", "if false {\n\t\treturn false", "./internal/access"},
 	{"email/link-over", ".", "case !rq.now.Before(t.Expires):", "case " + never + "!rq.now.Before(t.Expires):", "."},
 	{"email/other-browser", ".", `if current == "" && rq.askedFor(token) && isNavigation(rq.r.Header) {`, `if current == "" && isNavigation(rq.r.Header) {`, "."},
 	{"email/somebody-else-signed-in", ".", `if current == "" && rq.askedFor(token)`, "if rq.askedFor(token)", "."},

@@ -49,7 +49,7 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "jwts": c.Tokens, "allow": c.SignIn.Allow,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "allow": c.SignIn.Allow,
 	}
 	want := map[string]any{
 		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
@@ -71,6 +71,14 @@ func TestFull(t *testing.T) {
 			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}},
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
 			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}, Allow: "signed_in"}}},
+		"gate": authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
+			Recheck: time.Minute, UpstreamTimeout: 30 * time.Second, Hosts: []authsvc.GateHost{{Origin: "https://*.apps.example.com", Upstream: "unix:/run/app.sock",
+				Default: authsvc.Allow{Anyone: true}, WebSocketOrigins: []string{"https://www.example.com"}, Rules: []authsvc.GateRule{
+					{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}, {Match: "/in/"},
+					{Match: "GET /admin/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"},
+						Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, MaxAge: time.Hour}}}},
+					{Match: "/api/{name}", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}, {MaxAge: 5 * time.Minute}}}}}},
+				{Origin: "https://app.example.com", Default: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}},
 		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
