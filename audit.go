@@ -27,16 +27,19 @@ type AuditOptions struct {
 // printable characters only and at most 255 bytes. docs/audit.md lists the
 // names.
 type AuditEvent struct {
-	Name      string       `json:"name"` // such as "sign_in.refused"
-	Time      time.Time    `json:"time"` // UTC, milliseconds
-	Outcome   AuditOutcome `json:"outcome"`
-	Code      ErrorCode    `json:"code,omitempty"`
-	Reason    string       `json:"reason,omitempty"` // a fixed text of the engine
-	Provider  string       `json:"provider,omitempty"`
-	UserID    string       `json:"user,omitempty"` // the user concerned, if known
-	ClientIP  string       `json:"client,omitempty"`
-	UserAgent string       `json:"agent,omitempty"` // at most 200 bytes
-	RequestID string       `json:"request,omitempty"`
+	Name     string       `json:"name"` // such as "sign_in.refused"
+	Time     time.Time    `json:"time"` // UTC, milliseconds
+	Outcome  AuditOutcome `json:"outcome"`
+	Code     ErrorCode    `json:"code,omitempty"`
+	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine
+	Provider string       `json:"provider,omitempty"`
+	UserID   string       `json:"user,omitempty"` // the user concerned, if known
+	// Actor is who did it when that is neither the user nor the service: an
+	// operator at the command line ("cli:root").
+	Actor     string `json:"actor,omitempty"`
+	ClientIP  string `json:"client,omitempty"`
+	UserAgent string `json:"agent,omitempty"` // at most 200 bytes
+	RequestID string `json:"request,omitempty"`
 }
 
 // AuditOutcome says how what an event reports ended. It follows from the name of
@@ -60,7 +63,7 @@ type auditKind struct {
 // auditKinds lists every event, in the order of docs/audit.md.
 var auditKinds = []auditKind{
 	{"sign_in.succeeded", AuditSuccess, "A session began. The reason says whether the user was created by it."},
-	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in, by the signIn callback or the claims callback, or more claims than stay with a session."},
+	{"sign_in.refused", AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
 	{"sign_in.failed", AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
 	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
 	{"csrf.refused", AuditRefused, "A POST had no CSRF token or not that of its cookie."},
@@ -73,18 +76,22 @@ var auditKinds = []auditKind{
 	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
 	{"email.delayed", AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
 	{"email.given_up", AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
+	{"code.refused", AuditRefused, "A mailed code was wrong."},
+	{"code.spent", AuditRefused, "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
 	{"email.first_proof", AuditSuccess, "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
 	{"account.linked", AuditSuccess, "An account was added to a user who existed."},
 	{"account.link_refused", AuditRefused, "An account was not added: it is another user's, or the session changed meanwhile."},
 	{"account.not_linked", AuditRefused, "A sign-in was refused since the address is that of a user (named here) without this account."},
-	{"account.unlinked", AuditSuccess, "An account was removed, by the application or by a first proof."},
-	{"account.unlink_refused", AuditRefused, "UnlinkAccount refused: no such account, or the last way to sign in."},
-	{"account.unlink_failed", AuditFailed, "UnlinkAccount failed: the store, or another replica held it up."},
+	{"account.unlinked", AuditSuccess, "An account was removed, by the application, by the person or by a first proof."},
+	{"account.unlink_refused", AuditRefused, "An account was not removed: there is no such account, or it is the last way to sign in."},
+	{"account.unlink_failed", AuditFailed, "An account could not be removed: the store failed, or another replica held it up."},
+	{"fresh.required", AuditRefused, "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
 	{"sign_out.succeeded", AuditSuccess, "A person ended their session."},
 	{"sign_out.failed", AuditFailed, "The session could not be ended."},
 	{"sign_out.return_refused", AuditRefused, "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
 	{"sessions.ended", AuditSuccess, "EndSessions ended all sessions of a user."},
 	{"sessions.end_failed", AuditFailed, "EndSessions failed."},
+	{"user.updated", AuditSuccess, "A person changed their name."},
 	{"user.deleted", AuditSuccess, "DeleteUser removed a user with sessions and accounts."},
 	{"user.delete_failed", AuditFailed, "DeleteUser failed, or there is no such user. Sessions may have ended."},
 	{"session.ended_by_provider", AuditSuccess, "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
@@ -94,7 +101,7 @@ var auditKinds = []auditKind{
 	{"token.refresh_failed", AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
 	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
-	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured."},
+	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
 	{"gate.refused", AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
 	{"gate.malformed", AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
 	{"gate.misconfigured", AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies."},
@@ -173,7 +180,7 @@ func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
 	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
-	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID},
+	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID}, {"actor", e.Actor},
 		{"client", e.ClientIP}, {"agent", e.UserAgent}, {"request", e.RequestID}} {
 		if a[1] != "" {
 			attrs = append(attrs, slog.String(a[0], a[1]))
@@ -188,7 +195,7 @@ func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 
 // plain makes the texts of an event printable and bounds their length.
 func (e *AuditEvent) plain() {
-	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText,
+	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText, &e.Actor: maxAuditText,
 		&e.ClientIP: maxAuditText, &e.RequestID: maxAuditText, &e.UserAgent: maxAgent} {
 		*text = shortened(plainlog.Text(shortened(*text, limit)), limit)
 	}

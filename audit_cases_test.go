@@ -61,6 +61,11 @@ func gateAsks(path string) func(*audited, *arena.Browser) {
 		gated.Get(path)
 	}
 }
+func entersCode(code string) func(*audited, *arena.Browser) {
+	return func(_ *audited, b *arena.Browser) {
+		b.Post("/api/auth/callback/email", "email", mailed, "code", code)
+	}
+}
 func wrongToken(path string) func(*audited, *arena.Browser) {
 	return func(_ *audited, b *arena.Browser) { b.Post(path, "csrfToken", "wrong") }
 }
@@ -123,6 +128,17 @@ var auditCases = map[string]auditCase{
 		{Name: "email.first_proof", Reason: "removed", Provider: "email", User: mailed},
 		{Name: "account.unlinked", Reason: "first proof", Provider: "op", User: mailed},
 		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
+	"a wrong code": {prepare: asksLink, run: entersCode("no digits"), want: []brief{{Name: "code.refused", Code: authsvc.WrongCode, Reason: "not eight digits", Provider: "email"}}},
+	"a code, too often": {prepare: func(w *audited, b *arena.Browser) {
+		asksLink(w, b)
+		m := w.Mail.Next(w.T)
+		for i := range 5 { // each from elsewhere, or the events would be counted
+			guesser := b.Clone()
+			guesser.IP = fmt.Sprintf("198.51.%d.7:1", i)
+			entersCode(wrong(arena.Code(m)))(w, guesser)
+		}
+	}, run: entersCode("12345678"), want: []brief{{Name: "code.spent", Code: authsvc.WrongCode, Reason: "five codes", Provider: "email"}}},
+	"a code elsewhere": {run: entersCode("12345678"), want: []brief{{Name: "sign_in.refused", Code: authsvc.Verification, Reason: "did not ask for a code", Provider: "email"}}},
 	"credentials": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
 		want: []brief{{Name: "sign_in.succeeded", Provider: "credentials", User: "=ada-id"}}},
 	"credentials, wrong": {run: func(_ *audited, b *arena.Browser) { b.Login("nobody") },
@@ -313,6 +329,19 @@ var auditCases = map[string]auditCase{
 	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
 	"deletion of nobody": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "nobody") },
 		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"name": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/profile", "name", "Ada") },
+		want: []brief{{Name: "user.updated", Reason: "by the person", User: ada}}},
+	"name without token": {prepare: viaOp, run: wrongToken("/api/auth/account/profile"), want: []brief{{Name: "csrf.refused"}}},
+	"unlink by the person, unknown": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", "x") },
+		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", User: ada}}},
+	"unlink by the person, not fresh": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); makeOld(w.T, w.World, w.user(ada)) },
+		run:  func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", "x") },
+		want: []brief{{Name: "fresh.required", Code: authsvc.FreshRequired, Reason: "too old", User: ada}}},
+	"unlink by the person": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", w.accountID(ada)) },
+		want: []brief{{Name: "account.unlinked", Reason: "by the person", Provider: "op", User: ada}}},
+	"confirmation by another": {prepare: viaOp, run: func(w *audited, b *arena.Browser) {
+		b.Get(b.Approve(w.OP, b.Post("/api/auth/confirm", "provider", "op").Location(), "grace"))
+	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthAccountNotLinked, Reason: "another user", Provider: "op", User: ada}}},
 	"unlink": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada") },
 		want: []brief{{Name: "account.unlinked", Reason: "application", Provider: "op", User: ada, Apart: true}}},
 	"unlink, not there": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "grace") },

@@ -127,6 +127,15 @@ func (w *audited) user(address string) string {
 	return u.ID
 }
 
+// accountID is the id of the first account of the user with an address.
+func (w *audited) accountID(address string) string {
+	list, err := w.store.Store.ListAccounts(context.Background(), w.user(address))
+	if err != nil || len(list) == 0 {
+		return "no account of " + address
+	}
+	return list[0].ID
+}
+
 // await waits for an event that comes beside requests.
 func (w *audited) await(name string) {
 	for range 1000 {

@@ -2,7 +2,13 @@ package authsvc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"authsvc/internal/outbound"
 )
 
 // Claims are the contents of a session token (strategy "jwt"), or what stays with
@@ -15,9 +21,9 @@ type Claims map[string]any
 type Profile map[string]any
 
 // Callbacks may decide. A nil callback means the default; an error or a panic
-// refuses. They are called on the request path and should answer within
-// seconds; the context ends with the request, or, once a person has proved who
-// they are, 30 s later.
+// refuses, and a [Refusal] says for the audit why. They are called on the request
+// path and should answer within seconds; the context ends with the request, or,
+// once a person has proved who they are, 30 s later.
 type Callbacks struct {
 	// SignIn is asked before anything is stored or any session begins, and, for
 	// the e-mail provider, also before a link is sent. A nil error lets the
@@ -31,6 +37,18 @@ type Callbacks struct {
 	// names, nil if there are none; it may change and return them. As JSON they
 	// take at most 4 KiB. An error refuses with AccessDenied.
 	Claims func(ctx context.Context, a SignInAttempt, kept Claims) (Claims, error)
+
+	// CreateUser is asked before a user is stored, after SignIn and Claims. u is
+	// what would be stored; of what it returns the name and the image count. An
+	// error refuses with AccessDenied. If other requests change the same person
+	// meanwhile, a sign-in starts over and asks again.
+	CreateUser func(ctx context.Context, a SignInAttempt, u User) (User, error)
+
+	// AllowRedirect is asked about a callbackUrl that is https and that neither the
+	// own origin nor AllowedRedirects nor TrustedOrigins allow. It gets the address
+	// as it would be sent, and true allows it. It is not asked where there is a
+	// Redirect callback.
+	AllowRedirect func(ctx context.Context, to *url.URL) bool
 
 	// Redirect decides where a callbackUrl may lead. url is what was asked for
 	// (unchecked), baseURL the origin of the service. Only this callback may
@@ -62,6 +80,80 @@ type SignInAttempt struct {
 	// may be sent.
 	VerificationRequest bool
 	IsNewUser           bool // no stored user yet
+	// EmailProved: User.Email is known to be the person's, by what the store has, by
+	// this sign-in, or, with VerificationRequest, by whoever redeems the link.
+	// User.EmailVerified has only what the store knows.
+	EmailProved bool
+	Client      RequestClient
+	Time        time.Time // of the request, by the clock of the store
+}
+
+// A RequestClient is who sends a request.
+type RequestClient struct {
+	IP    netip.Addr // see Config.TrustedProxies
+	Agent string     // the header User-Agent, untrusted
+}
+
+// A Refusal is an error of a callback that says for the audit why it refuses. Any
+// other error refuses as well.
+type Refusal struct {
+	// Reason is fixed words, such as "by the rule of sign-in": whoever reads the log
+	// or the audit reads them.
+	Reason string
+	// Failed: the callback could not decide. The event is then sign_in.failed in
+	// place of sign_in.refused.
+	Failed bool
+	Err    error // the cause, for the log; may be nil
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	if r.Err == nil {
+		return r.Reason
+	}
+	return r.Reason + ": " + r.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// refusal is the event and the reason for an error of a callback, which otherwise
+// is what by says.
+func refusal(err error, by string) (event, reason string) {
+	event = "sign_in.refused"
+	var r *Refusal
+	switch {
+	case errors.Is(err, errNotAllowed):
+		return event, "by the conditions of sign-in"
+	case errors.As(err, &r):
+		if by = r.Reason; r.Failed {
+			event = "sign_in.failed"
+		}
+	}
+	return event, by
+}
+
+// refuseSignIn audits and answers the refusal of a callback.
+func (rq *request) refuseSignIn(err error, by string) outcome {
+	event, reason := refusal(err, by)
+	rq.audit(event, AccessDenied, reason)
+	return fail(AccessDenied, err)
+}
+
+// attempt completes what callbacks are told about a sign-in.
+func (rq *request) attempt(a SignInAttempt) SignInAttempt {
+	a.EmailProved = a.EmailProved || !a.User.EmailVerified.IsZero()
+	a.Client, a.Time = RequestClient{rq.clientIP(), rq.r.UserAgent()}, rq.now
+	return a
+}
+
+// callbackContext is that of the request, with the end of the time that it may wait
+// for others.
+func (rq *request) callbackContext() context.Context {
+	if rq.waitsSince.IsZero() {
+		rq.waitsSince = time.Now()
+	}
+	return outbound.WithBudget(rq.ctx, rq.waitsSince.Add(providerTimeout))
 }
 
 // JWTParams are the arguments of the JWT callback.

@@ -46,16 +46,37 @@ func (rq *request) callbackURLCookie() string {
 // resolveCallbackURL returns an allowed absolute URL for want, the origin if it
 // is refused.
 func (rq *request) resolveCallbackURL(want string) string {
-	if rq.callbacks.Redirect != nil && want != "" {
-		if to, ok := rq.redirectCallback(want); ok {
-			return to
-		}
-		return rq.origin
-	}
-	if to, ok := rq.allowedURL(want); ok {
+	if to, ok := rq.judgeCallbackURL(want); ok {
 		return to
 	}
 	return rq.origin
+}
+
+// judgeCallbackURL returns where want may lead. The Redirect callback decides
+// alone.
+func (rq *request) judgeCallbackURL(want string) (to string, ok bool) {
+	if rq.callbacks.Redirect != nil && want != "" {
+		return rq.redirectCallback(want)
+	}
+	if to, ok := rq.allowedURL(want); ok {
+		return to, true
+	}
+	return rq.allowedByCallback(want)
+}
+
+// allowedByCallback asks the AllowRedirect callback about an address that no list
+// allows.
+func (rq *request) allowedByCallback(want string) (to string, ok bool) {
+	_, clean, ok := weburl.Parse(want)
+	if rq.callbacks.AllowRedirect == nil || !ok || !strings.HasPrefix(clean, "https://") {
+		return "", false
+	}
+	u, err := url.Parse(clean)
+	if err != nil {
+		return "", false
+	}
+	defer rq.recovered("allowRedirect callback", func() { to, ok = "", false })
+	return clean, rq.callbacks.AllowRedirect(rq.callbackContext(), u)
 }
 
 // redirectCallback calls the Redirect callback, which alone may leave the

@@ -45,25 +45,37 @@ type Condition struct {
 	// ago, and is asked to sign in again if not; see [Service.RequireFresh].
 	MaxAge time.Duration
 	// When, of the gate only, is asked if all else holds. An error or a panic
-	// refuses. It is called at every request, and has to be quick.
-	When func(context.Context, Access) (bool, error)
+	// refuses. It is called at every request, and has to be quick. The path is as it
+	// came, with its escapes.
+	When func(context.Context, AccessRequest) (bool, error)
 }
 
-// errNotAllowed: no condition of SignInRules.Allow holds.
-var errNotAllowed = errors.New("no condition of SignIn.Allow holds")
+// errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
+var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
 
-// checkConditions compiles the conditions of a sign-in.
+// checkConditions compiles the conditions of a sign-in and those of audiences.
 func checkConditions(b *builder, s *Service) {
-	for i, c := range b.config.SignIn.Allow {
-		at := fmt.Sprintf("SignIn.Allow[%d]", i)
+	s.policy.mayPass = b.conditions(s, "SignIn.Allow", b.config.SignIn.Allow, false)
+	for i, a := range b.config.Tokens.Audiences {
+		s.audiences[i].allow = b.conditions(s, fmt.Sprintf("Tokens.Audiences[%d].Allow", i), a.Allow, b.config.Callbacks.Claims != nil)
+	}
+}
+
+// conditions compiles a list. With anyClaim there may be claims that
+// SessionOptions.Claims does not name.
+func (b *builder) conditions(s *Service, list string, all []Condition, anyClaim bool) []access.Condition {
+	var made []access.Condition
+	for i, c := range all {
+		at := fmt.Sprintf("%s[%d]", list, i)
 		if c.MaxAge != 0 {
-			b.fail(at+".MaxAge", "is for the gate: every sign-in is a new one", "leave it out")
+			b.fail(at+".MaxAge", "is for the gate alone", "leave it out")
 		}
 		if c.When != nil {
-			b.fail(at+".When", "is for the gate", "use the callback SignIn")
+			b.fail(at+".When", "is for the gate alone", "use a callback, or Audience.When")
 		}
-		s.policy.mayPass = append(s.policy.mayPass, b.condition(s, c, at))
+		made = append(made, b.condition(s, c, at, anyClaim))
 	}
+	return made
 }
 
 // accessOf is what of a condition is about the person.
@@ -73,7 +85,7 @@ func accessOf(c Condition) access.Condition {
 }
 
 // condition compiles what of a condition is about the person.
-func (b *builder) condition(s *Service, c Condition, at string) access.Condition {
+func (b *builder) condition(s *Service, c Condition, at string, anyClaim bool) access.Condition {
 	compiled, problems := access.Prepare(accessOf(c))
 	for _, p := range problems {
 		field := at
@@ -88,7 +100,9 @@ func (b *builder) condition(s *Service, c Condition, at string) access.Condition
 				"correct it, or add the provider", "Providers")
 		}
 	}
-	b.checkClaims(at, c)
+	if !anyClaim {
+		b.checkClaims(at, c)
+	}
 	return compiled
 }
 
@@ -99,25 +113,69 @@ func (b *builder) checkClaims(at string, c Condition) {
 		names = append(names, "groups")
 	}
 	for _, name := range names {
-		if _, known := b.config.Session.Claims[name]; !known && name != "" && b.config.Callbacks.Claims == nil {
+		if _, known := b.config.Session.Claims[name]; !known && name != "" {
 			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", printable(name, 40)),
 				"name in Session.Claims where a profile has it", "Session.Claims")
 		}
 	}
 }
 
-// mayPass reports whether a condition holds for a sign-in. An address counts if it
-// is proved, which a mailed link does by being redeemed.
-func (rq *request) mayPass(a SignInAttempt, who access.Subject) bool {
-	if len(rq.policy.mayPass) == 0 {
-		return true
-	}
-	who.UserID, who.Email, who.Provider, who.Client = a.User.ID, a.User.Email, a.Account.Provider, rq.clientIP()
-	who.Proved = who.Proved || !a.User.EmailVerified.IsZero()
-	for i := range rq.policy.mayPass {
-		if rq.policy.mayPass[i].Holds(&who) {
+// mayPass reports whether a condition holds for a sign-in with these claims. An
+// address counts if it is proved, which a mailed link does by being redeemed.
+func (rq *request) mayPass(a SignInAttempt, claims map[string]any) bool {
+	return anyHolds(rq.policy.mayPass, &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
+		Claims: claims, Client: a.Client.IP})
+}
+
+// anyHolds reports whether one of the conditions holds, as it does if there are
+// none.
+func anyHolds(all []access.Condition, who *access.Subject) bool {
+	for i := range all {
+		if all[i].Holds(who) {
 			return true
 		}
 	}
-	return false
+	return len(all) == 0
+}
+
+// An AccessRequest is what Audience.When decides about.
+type AccessRequest struct {
+	Session *Session
+	Method  string
+	Host    string
+	Path    string
+	Client  RequestClient
+	Time    time.Time // by the clock of the store
+}
+
+// mayHave asks the conditions of an audience, then When, whether a session gets
+// its tokens. The reason says why not.
+func (rq *request) mayHave(a *audience, r AccessRequest) (reason string) {
+	v := r.Session
+	if len(a.allow) > 0 && !anyHolds(a.allow, &access.Subject{UserID: v.UserID, Email: v.Email, Proved: v.EmailVerified, Provider: v.Provider, Claims: v.Claims(), Client: r.Client.IP}) {
+		return "by the conditions of the audience"
+	}
+	if a.when == nil {
+		return ""
+	}
+	ok, err := rq.callWhen(a, r)
+	switch {
+	case err != nil:
+		rq.log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
+		return "the rule of the audience failed"
+	case !ok:
+		return "by the rule of the audience"
+	}
+	return ""
+}
+
+// accessRequest is what a session is asked about.
+func (rq *request) accessRequest(v *Session) AccessRequest {
+	return AccessRequest{Session: v, Method: rq.r.Method, Host: rq.r.Host, Path: rq.r.URL.Path,
+		Client: RequestClient{rq.clientIP(), rq.r.UserAgent()}, Time: rq.now}
+}
+
+func (rq *request) callWhen(a *audience, of AccessRequest) (ok bool, err error) {
+	defer rq.recovered("when of an audience", func() { ok, err = false, ErrAccessDenied })
+	return a.when(rq.callbackContext(), of)
 }

@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,9 @@ type Config struct {
 	Session SessionOptions
 	// Compat says whose cookies, tokens and answers to speak.
 	Compat Compat
+	// Account configures the account page. It needs an Adapter; without one the
+	// page and the one that asks for a fresh proof do not exist.
+	Account AccountOptions
 	// SignIn says who may sign in; everybody, by default.
 	SignIn SignInRules
 	// Gate puts other programs behind sign-in.
@@ -46,7 +50,8 @@ type Config struct {
 	TrustedOrigins []string
 	// InternalHosts are further names, as host or host:port, that servers of the
 	// application reach the service at. A request whose Host is one of them may
-	// ask for the session (GET) and gets 421 for all else. Cookies and links are
+	// ask for the session (GET session), for tokens (POST token, GET jwks) and for
+	// the health paths of the program, and gets 421 for all else. Cookies and links are
 	// those of URL all the same; no answer names an internal host.
 	InternalHosts []string
 	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
@@ -173,11 +178,14 @@ type Audience struct {
 	TTL time.Duration
 	// Claims are told beside iss, sub, aud, iat, exp, jti, auth_time, sid and
 	// idp: "name", "email" (with email_verified), "picture", and names of
-	// SessionOptions.Claims.
+	// SessionOptions.Claims or, with a Claims callback, any other.
 	Claims []string
-	// Allow says who gets a token: "signed_in" (default) is everybody with a
-	// session.
-	Allow string
+	// Allow are conditions of which one has to hold for a session to get a token.
+	// Empty: everybody who is signed in. Claims are those of [Session.Claims], and an
+	// address counts if Session.EmailVerified.
+	Allow []Condition
+	// When, if set, is asked after them. False or an error refuses.
+	When func(ctx context.Context, r AccessRequest) (bool, error)
 }
 
 // SigningAlg is an algorithm of signatures (RFC 7518 section 3.1).
@@ -208,6 +216,19 @@ type SessionOptions struct {
 	// sign-in), "claims.NAME" or just NAME of Claims, "User.COLUMN" or just COLUMN
 	// of User.Extra. What is unknown is null. Names are as in Claims.
 	Expose map[string]string
+}
+
+// AccountOptions configure what people can do about their account at GET account.
+type AccountOptions struct {
+	// Disabled: there is no account page.
+	Disabled bool
+	// Fresh is how recent the proof of who somebody is has to be for what a
+	// borrowed session must not do, such as removing a way to sign in: default
+	// 10 min, from 1 min to 24 h. Later the person is asked at GET confirm.
+	Fresh time.Duration
+	// Edit names what people may change about themselves: "name". Nil means
+	// that, an empty list nothing.
+	Edit []string
 }
 
 // Pages are paths or URLs of pages of your own; empty means built in.
@@ -244,6 +265,7 @@ type RateLimit struct {
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
+	Account               Rate // POST account/* per user, default 60/min
 }
 
 // A Rate is N events per period.

@@ -32,11 +32,11 @@ func compile(c *Config) (*Service, *builder) {
 		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens,
 	} {
 		check(b, s)
 	}
-	b.base, b.http, b.openIDType = s.base, newHTTPClient(c), s.dialect.openIDType
+	b.base, b.http, b.openIDType, b.mailsCodes = s.base, newHTTPClient(c), s.dialect.openIDType, s.dialect.mailsCodes
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // others may use it
@@ -355,6 +355,7 @@ func checkRateLimit(b *builder, s *Service) {
 		{"Link", &r.Link, Rate{30, time.Minute}},
 		{"BackchannelLogout", &r.BackchannelLogout, Rate{300, time.Minute}},
 		{"Token", &r.Token, Rate{60, time.Minute}},
+		{"Account", &r.Account, Rate{60, time.Minute}},
 	} {
 		if *v.rate == (Rate{}) {
 			*v.rate = v.def

@@ -13,7 +13,7 @@ import (
 )
 
 // reservedFields of a POST are the interface's own.
-var reservedFields = []string{"csrfToken", "callbackUrl", "json", "redirect", "repost"}
+var reservedFields = []string{"csrfToken", "callbackUrl", "json", "redirect", "repost", "confirm"}
 
 // credentialsFlow is a compiled *Credentials.
 type credentialsFlow struct {

@@ -24,8 +24,10 @@ type dialect struct {
 	openIDType      string // Account.Type of OpenID Connect
 	tenantIDs       bool   // new accounts of several tenants' issuers name the tenant
 	linksSignedIn   bool   // being signed in is the wish to link
+	linksFresh      bool   // to ask to link needs a fresh proof
 	keepsFirstProof bool
 	sealsTokens     bool // of identity providers
+	mailsCodes      bool // unless Email.Codes says otherwise
 
 	foreignSessions bool          // other programs make sessions, too
 	leeway          time.Duration // of exp and nbf of their tokens
@@ -40,7 +42,7 @@ func newDialect(mode Compat) *dialect {
 	case CompatNone:
 		return &dialect{mode: mode, cookies: [3]string{"authsvc.session", "authsvc.csrf", "authsvc.callback-url"}, sessionPrefix: "__Host-",
 			emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) outcome { return nil },
-			openIDType: "oauth", tenantIDs: true, sealsTokens: true,
+			openIDType: "oauth", tenantIDs: true, linksFresh: true, sealsTokens: true, mailsCodes: true,
 			sessionSealer: func(r *seal.Ring, origin, cookie string) *seal.Sealer {
 				return r.Sealer("session " + origin + " " + cookie)
 			}}

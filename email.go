@@ -7,12 +7,10 @@ import (
 	"errors"
 	"net/http"
 	"net/mail"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 
-	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/pages"
@@ -38,6 +36,14 @@ type Email struct {
 	InboxURL string
 	// Templates replaces the texts of the mail; nil fields keep the default.
 	Templates MailTemplates
+	// Codes puts a one-time code of eight digits into each mail, beside the link,
+	// and its field on the page that follows: for who reads mail on another device
+	// than the one to sign in on. Default: true with CompatNone, if a text of
+	// Templates does not leave the code out, else false.
+	Codes *bool
+	// NoSignIn keeps the provider for what else is mailed: it is not among the
+	// ways to sign in, and has no routes.
+	NoSignIn bool
 }
 
 // A Message is a mail to one recipient.
@@ -53,8 +59,9 @@ const maxQueuedMails = 10_000
 
 type emailFlow struct {
 	Email
-	wire info
-	text *mailtext.Composer
+	wire  info
+	text  *mailtext.Composer
+	codes bool // mails have one
 }
 
 func (f *emailFlow) info() info { return f.wire }
@@ -77,7 +84,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.maySignIn(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew}, access.Subject{Proved: true}) // by whoever redeems it
+	to, err := rq.maySignIn(rq.attempt(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
 	switch {
 	case err != nil && rq.policy.showRefusal:
 		return fail(AccessDenied, err)
@@ -85,11 +92,12 @@ func (f *emailFlow) begin(rq *request) outcome {
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	known := rq.hasDeviceCookie(f.deviceKey(address))
+	known := rq.hasDeviceCookie(f.deviceKey(address)) || rq.hasDeviceCookie(userKey(user.ID))
 	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
-		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: refusedBy(err)}
+		_, reason := refusal(err, "by the signIn callback")
+		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: reason}
 	}
 	return f.request(rq, address, known, withheld)
 }
@@ -108,9 +116,9 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	send := withheld.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
-	link := f.link(rq, address, plain)
 	stored := rq.linkDigests(plain, rq.now)[0]
-	payload, err := f.sealMail(rq, address, link, known)
+	code := f.newCode()
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq, address, plain), Code: shownCode(code)}, known)
 	if err != nil {
 		return fail(EmailSignin, err)
 	}
@@ -131,7 +139,11 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	} else {
 		rq.mails.unqueue(m)
 	}
-	rq.rememberLink(emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()})
+	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()}
+	if f.codes {
+		e.bindCode(rq, stored, code, send)
+	}
+	rq.rememberLink(e)
 	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales())}
 }
 
@@ -140,12 +152,17 @@ func (f *emailFlow) link(rq *request, address, token string) string {
 	return weburl.WithQuery(rq.base+"/callback/"+f.ID, "callbackUrl", rq.callbackURL(), "token", token, "email", address)
 }
 
-func (f *emailFlow) sealMail(rq *request, address, link string, known bool) ([]byte, error) {
+// sealMail composes a mail with the link and the code in d, and seals it.
+func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data, known bool) ([]byte, error) {
 	m := Message{From: f.From, To: address}
 	var err error
-	m.Subject, m.Text, m.HTML, err = f.text.Compose(mailtext.Data{URL: link, Host: rq.host, Site: rq.siteName, Email: address,
-		Minutes: int(f.MaxAge / time.Minute), Language: f.text.Language(rq.locales()), Look: rq.pages.MailLook()})
-	if err != nil {
+	d.Language = f.text.Language(rq.locales())
+	if d.Device, err = f.text.Device(d.Language, rq.r.UserAgent()); err != nil {
+		return nil, err
+	}
+	d.Host, d.Site, d.Email, d.Minutes = rq.host, rq.siteName, address, int(f.MaxAge/time.Minute)
+	d.Network, d.Look = shownNetwork(rq.clientIP()), rq.pages.MailLook()
+	if m.Subject, m.Text, m.HTML, err = f.text.Compose(d); err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known})
@@ -189,6 +206,9 @@ func (f *emailFlow) complete(rq *request) outcome {
 	if rq.r.Method == http.MethodPost {
 		if !rq.csrfOK() {
 			return rq.csrfRefused("/signin")
+		}
+		if _, typed := rq.body.fields["code"]; typed && f.codes && rq.body.get("token") == "" {
+			return f.redeemCode(rq)
 		}
 		get = rq.body.get
 	}
@@ -243,7 +263,7 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 		if out := rq.countLink(); out != nil {
 			return out
 		}
-		return f.dead(rq, address, "the link is unknown, was used or has expired")
+		return f.dead(rq, address, fixedReason("the link is unknown, was used or has expired"))
 	}
 	return page{name: pages.Confirm, view: pages.ConfirmView{Email: address, Token: token, CallbackURL: rq.callbackURL(),
 		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
@@ -252,13 +272,18 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 // redeem takes the token, once, and returns the identity that it proves.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	t, err := rq.takeLink(address, token)
+	return f.proved(rq, address, t, err)
+}
+
+// proved returns the identity of who had the mail with a token that was taken.
+func (f *emailFlow) proved(rq *request, address string, t VerificationToken, err error) outcome {
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return f.dead(rq, address, "the link is unknown or was used")
+		return f.dead(rq, address, fixedReason("the link is unknown or was used"))
 	case err != nil:
 		return storeFailed(Callback, err)
 	case !rq.now.Before(t.Expires):
-		return f.dead(rq, address, "the link has expired")
+		return f.dead(rq, address, fixedReason("the link has expired"))
 	}
 	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
 		return storeFailed(Callback, err)
@@ -268,9 +293,9 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.deviceKey(address)}
 }
 
-// dead answers a link that signs nobody in. Whoever is signed in with its address
+// dead answers a link or a code that signs nobody in. Whoever is signed in with its address
 // needs none; others get the form for the next one, with the address in it.
-func (f *emailFlow) dead(rq *request, address string, why fixedReason) outcome {
+func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 	refused := fail(Verification, why)
 	if s, err := rq.current(); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
 		rq.auditRefusal(refused)
@@ -309,7 +334,7 @@ func (e *Email) build(b *builder) flow {
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", namedBy: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
-		limit: func(l *limits) *limiter { return l.link }}
+		hidden: e.NoSignIn, limit: func(l *limits) *limiter { return l.link }}
 	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
@@ -329,77 +354,9 @@ func (e *Email) build(b *builder) flow {
 		for _, m := range found {
 			b.fail("Templates", strings.TrimSpace(m.File+" "+m.Problem), m.Fix)
 		}
+	} else {
+		f.chooseCodes(b)
 	}
+	f.wire.codes, f.wire.forScripts = f.codes, f.codes
 	return f
-}
-
-// An emailRequest is a link that this browser requested, as its cookie has it.
-type emailRequest struct {
-	Address     string `json:"a"`
-	Token       string `json:"t"` // digest of the link's token
-	CallbackURL string `json:"c"`
-	Expires     int64  `json:"e"`
-	Sent        int    `json:"n,omitempty"` // how many links to the address this browser asked for
-}
-
-// maxEmailRequests is how many links one browser can have open.
-const maxEmailRequests = 3
-
-// emailRequests reads the sealed e-mail cookie, oldest first.
-func (rq *request) emailRequests() []emailRequest {
-	value, ok := rq.jar.get(rq.names.email)
-	if !ok || len(value) > 4096 {
-		return nil
-	}
-	raw, _, err := rq.keys.email.Open(value)
-	var list []emailRequest
-	if err != nil || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
-}
-
-func (rq *request) setEmailRequests(list []emailRequest) {
-	for len(list) > 0 {
-		raw, err := json.Marshal(list)
-		if err != nil {
-			return
-		}
-		value, err := rq.keys.email.Seal(raw)
-		if err != nil {
-			return
-		}
-		if len(value)+len(rq.names.email) <= 3900 {
-			rq.setCookie(cookie{name: rq.names.email, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
-			return
-		}
-		list = list[1:]
-	}
-	rq.expireCookie(rq.names.email, "")
-}
-
-func (rq *request) rememberLink(e emailRequest) {
-	e.Sent = 1
-	list := rq.emailRequests()
-	for _, before := range list {
-		if before.Address == e.Address {
-			e.Sent = before.Sent + 1
-		}
-	}
-	list = append(list, e)
-	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
-}
-
-// forgetLinks drops the links of an address; one of them was used.
-func (rq *request) forgetLinks(address string) {
-	list := rq.emailRequests()
-	if len(list) == 0 {
-		return
-	}
-	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Address == address }))
-}
-
-func (rq *request) askedFor(token string) bool {
-	d := seal.Digest(token)
-	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return sameSecret(e.Token, d) })
 }

@@ -23,17 +23,19 @@ func TestMailLanguage(t *testing.T) {
 			}
 		}
 	})
-	tests := []struct{ query, accept, subject, life string }{
-		{"", "", "Sign in to Acme", "for 1 hour."},
-		{"", "de-DE,de;q=0.9,en;q=0.8", "Bei Acme anmelden", "und 1 Stunde lang."},
-		{"?ui_locales=de", "en", "Bei Acme anmelden", "und 1 Stunde lang."},
-		{"?ui_locales=" + strings.Repeat("de+", 40), "en", "Sign in to Acme", "for 1 hour."},
-		{"?ui_locales=en", "de", "Sign in to Acme", "for 1 hour."},
+	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	tests := []struct{ query, accept, agent, subject, life, asked string }{
+		{"", "", "", "Sign in to Acme", "for 1 hour.", "with: Unknown browser, from the network 203.0.113.0/24."},
+		{"", "de-DE,de;q=0.9,en;q=0.8", firefox, "Bei Acme anmelden", "und 1 Stunde lang.", "mit: Firefox auf Linux, aus dem Netz 203.0.113.0/24."},
+		{"?ui_locales=de", "en", "<b>", "Bei Acme anmelden", "und 1 Stunde lang.", "mit: Unbekannter Browser, aus"},
+		{"?ui_locales=" + strings.Repeat("de+", 40), "en", firefox, "Sign in to Acme", "for 1 hour.", "with: Firefox on Linux, from"},
+		{"?ui_locales=en", "de", firefox, "Sign in to Acme", "for 1 hour.", "with: Firefox on Linux, from"},
 	}
 	field := regexp.MustCompile(`name="ui_locales" value="([^"]*)"`)
 	for i, tt := range tests {
 		b := w.Browser()
 		b.IP = "203.0.113." + string(rune('1'+i)) + ":4711"
+		b.Header.Set("User-Agent", tt.agent)
 		if tt.accept != "" {
 			b.Header.Set("Accept-Language", tt.accept)
 		}
@@ -49,7 +51,7 @@ func TestMailLanguage(t *testing.T) {
 			}
 		}
 		m := w.Mail.Next(t)
-		if m.Subject != tt.subject || !strings.Contains(m.Text, tt.life) || !strings.Contains(m.HTML, tt.life) {
+		if m.Subject != tt.subject || !strings.Contains(m.Text, tt.life) || !strings.Contains(m.HTML, tt.life) || !strings.Contains(m.Text, tt.asked) || !strings.Contains(m.HTML, tt.asked) {
 			t.Errorf("%q, %q: %q %s", tt.query, tt.accept, m.Subject, m.Text)
 		}
 		for _, want := range []string{"background:#ffd400;color:#000000", `<img src="https://cdn.app.test/logo.png" alt="Acme"`} {

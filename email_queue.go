@@ -14,8 +14,11 @@ import (
 )
 
 // MailTemplates replaces the texts of the sign-in mail. The data of all three
-// is {URL, Host, Site, Email, Minutes, Lifetime, Language, BrandColor,
-// ButtonText, Logo}: Lifetime is the minutes in words, such as "1 hour"; Logo is
+// is {URL, Code, Host, Site, Email, Minutes, Lifetime, Language, Device,
+// Network, BrandColor, ButtonText, Logo}: Code is empty where mails have none;
+// Device names the browser that asked, such as
+// "Firefox on Linux", Network is where it did, an IPv4 /24 or IPv6 /48, and may
+// be empty; Lifetime is the minutes in words, such as "1 hour"; Logo is
 // Theme.Logo if that is an https URL. Text and HTML have to contain URL.
 type MailTemplates struct {
 	Subject *template.Template     // one line

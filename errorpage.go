@@ -29,6 +29,18 @@ func plainErrorCode(code ErrorCode) ErrorCode {
 	return code
 }
 
+// errorURL is the page that explains a word about this request.
+func (rq *request) errorURL(code ErrorCode) string {
+	if rq.confirms != "" { // that page tries again
+		return weburl.WithQuery(rq.base+"/confirm", "error", string(code), "request", rq.requestID())
+	}
+	to := weburl.WithQuery(rq.base+"/error", "error", string(code))
+	if code == CredentialsSignin {
+		to = weburl.WithQuery(to, "provider", rq.providerID())
+	}
+	return weburl.WithQuery(to, "request", rq.requestID())
+}
+
 // errorPage: GET error and GET error/:code explain a word, or lead to the page
 // that does.
 func errorPage(rq *request) outcome {
@@ -63,7 +75,7 @@ func (rq *request) offerLink(v *pages.ErrorView) {
 }
 
 // onPages are all words that a page explains.
-var onPages = append([]ErrorCode{Configuration, AccessDenied, Verification, RateLimited}, onSignIn...)
+var onPages = append([]ErrorCode{Configuration, AccessDenied, Verification, RateLimited, WrongCode}, onSignIn...)
 
 // spelled is the word that a page explains.
 func (rq *request) spelled(code ErrorCode) ErrorCode {
@@ -94,7 +106,7 @@ func (rq *request) errorView(code ErrorCode, id string) page {
 // shownHint is what refusal adds to an error word, and the id of the provider.
 func (rq *request) shownHint() (h hint, provider string) {
 	h, provider = hint(rq.query("reason")), rq.query("provider")
-	if rq.flows[provider] == nil || !slices.Contains([]hint{hintCancelled, hintUnavailable, hintStale}, h) {
+	if rq.flows[provider] == nil || !slices.Contains([]hint{hintCancelled, hintUnavailable, hintStale, hintElsewhere}, h) {
 		return "", ""
 	}
 	return h, provider
@@ -117,8 +129,9 @@ func (rq *request) shownRequestID() string {
 // opened=true it goes on to the callbackUrl, once a link was opened in this
 // browser.
 func verifyRequestPage(rq *request) outcome {
+	code, left := rq.codeState()
 	if rq.custom.VerifyRequest != "" {
-		return redirect{to: rq.absolute(rq.custom.VerifyRequest)}
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.VerifyRequest), "error", string(code), "left", left)}
 	}
 	s, err := rq.current()
 	if err != nil {
@@ -139,15 +152,30 @@ func verifyRequestPage(rq *request) outcome {
 		if s == nil {
 			v.WaitSeconds = int(last.Expires - rq.now.Unix())
 		}
+		if in.codes && last.Code != "" {
+			v.CodeAction, v.WrongCode, v.CodeTries = rq.base+"/callback/"+in.id, code != "", left
+		}
 	}
 	v.LinksPerHour, v.UILocales = rq.linksPerHour, rq.askedLocales()
 	return page{name: pages.VerifyRequest, view: v}
 }
 
+// codeState is what wrongCode carries to the page: the error word, and how many
+// tries are left, "" if that was none.
+func (rq *request) codeState() (code ErrorCode, left string) {
+	if rq.query("error") != string(WrongCode) {
+		return "", ""
+	}
+	if left = rq.query("left"); len(left) != 1 || left < "0" || left > "4" {
+		left = ""
+	}
+	return WrongCode, left
+}
+
 // linkProvider is the provider of that id if it sends links, else the first
 // that does.
 func (s *Service) linkProvider(id string) (in info) {
-	if f := s.flows[id]; f != nil && f.info().linkAge > 0 {
+	if f := s.shownFlow(id); f != nil && f.info().linkAge > 0 {
 		return f.info()
 	}
 	for _, v := range s.views {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"authsvc/internal/outbound"
@@ -29,6 +30,7 @@ const (
 	AccessDenied          ErrorCode = "AccessDenied"          // a callback or the person refused
 	Verification          ErrorCode = "Verification"          // the e-mail link is unknown, used or expired
 	RateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
+	WrongCode             ErrorCode = "Code"                  // the mailed code is another, or was tried too often; not a NextAuth word
 )
 
 // An authError is a refusal: Code is for the page, Err for the log.
@@ -57,11 +59,13 @@ const (
 	hintCancelled   hint = "cancelled"   // nothing was granted at the provider
 	hintUnavailable hint = "unavailable" // the provider does not answer
 	hintStale       hint = "stale"       // the attempt is not pending any more
+	hintElsewhere   hint = "elsewhere"   // another browser asked for the code
 )
 
 // hint is empty if there is nothing to add.
 func (e *authError) hint() hint {
 	var stale staleReason
+	var elsewhere elsewhereReason
 	switch {
 	case errors.Is(e.Err, errStore):
 		return ""
@@ -71,6 +75,8 @@ func (e *authError) hint() hint {
 		return hintUnavailable
 	case errors.As(e.Err, &stale):
 		return hintStale
+	case errors.As(e.Err, &elsewhere):
+		return hintElsewhere
 	}
 	return ""
 }
@@ -90,6 +96,8 @@ var (
 	ErrStale = errors.New("authsvc: stale: access was taken back or tokens were replaced meanwhile")
 	// ErrQueueFull: the mail queue holds as many mails as it may.
 	ErrQueueFull = errors.New("authsvc: mail queue is full")
+	// ErrTooMany: the user has as many credentials of that kind as may be.
+	ErrTooMany = errors.New("authsvc: too many of that kind")
 )
 
 // ErrAccessDenied is what a SignIn callback returns to refuse.
@@ -121,6 +129,14 @@ func (r staleReason) Error() string { return string(r) }
 
 // Unwrap returns the reason as one that audit events repeat.
 func (r staleReason) Unwrap() error { return fixedReason(r) }
+
+// elsewhereReason is a fixedReason why a code does not count in this browser.
+type elsewhereReason string
+
+func (r elsewhereReason) Error() string { return string(r) }
+
+// Unwrap returns the reason as one that audit events repeat.
+func (r elsewhereReason) Unwrap() error { return fixedReason(r) }
 
 // printable makes foreign text fit for a log line or a message.
 func printable(s string, limit int) string {
@@ -174,8 +190,9 @@ type builder struct {
 	http            *http.Client
 	prefix          string         // of the keys below the current place
 	positions       map[string]int // of providers, by id, in Config.Providers
-	openIDType      string         // see dialect
-	defaultStrategy Strategy       // of sessions
+	openIDType      string         // see dialect, as is
+	mailsCodes      bool
+	defaultStrategy Strategy // of sessions
 	mistakes        []error
 	warnings        []func(*Service)
 }
@@ -220,6 +237,9 @@ func (b *builder) providers() (flows map[string]flow, order []flow) {
 		}
 	}
 	b.prefix = ""
+	if len(order) > 0 && len(b.mistakes) == 0 && !slices.ContainsFunc(order, func(f flow) bool { return !f.info().hidden }) {
+		b.fail("Providers", "name no way to sign in", "add one, or let the e-mail provider be one: leave NoSignIn out")
+	}
 	return flows, order
 }
 

@@ -277,3 +277,31 @@ func ExampleParseMailTemplates() {
 	// docs
 	_ = email
 }
+
+// Errors of the engine have names.
+func ExampleService_DeleteUser() {
+	config := exampleConfig()
+	config.Adapter = memory.New()
+	auth, err := authsvc.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(context.Background())
+
+	remove := func(ctx context.Context, id string) error {
+		// docs: not found
+		err := auth.DeleteUser(ctx, id)
+		switch {
+		case errors.Is(err, authsvc.ErrNotFound):
+			fmt.Println("there is no such user")
+		case err != nil:
+			return err // the store could not be asked: nothing is certain
+		}
+		// docs
+		return nil
+	}
+	fmt.Println(remove(context.Background(), "7"))
+	// Output:
+	// there is no such user
+	// <nil>
+}

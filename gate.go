@@ -3,7 +3,6 @@ package authsvc
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,15 +74,6 @@ type GateHeaders struct {
 	Email  []string // X-Auth-Email; empty if the address is not proved
 	Name   []string // X-Auth-Name
 	Groups []string // X-Auth-Groups: the claim groups, with commas
-}
-
-// Access is a request that a condition judges by When.
-type Access struct {
-	Session *Session // who is signed in
-	Origin  string   // of the program
-	Method  string
-	Target  string // path and query as they came; the path has not been decoded
-	Client  netip.Addr
 }
 
 // gated is what the configuration of the gate compiles to.
@@ -181,7 +171,7 @@ func (rq *request) judge(host, method, target string, header http.Header, touch 
 	if v.site, v.origin = rq.gate.table.Find(host); v.site == nil {
 		return v
 	}
-	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, WebSocketOrigins: rq.gate.websocket[v.site.Index()], Client: rq.clientIP}
+	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, WebSocketOrigins: rq.gate.websocket[v.site.Index()]}
 	asked.Subject = func() (*gate.Person, error) {
 		session, renewed, err := rq.readSession(readOptions{touch: touch, full: true})
 		if err != nil || session == nil {
@@ -190,8 +180,11 @@ func (rq *request) judge(host, method, target string, header http.Header, touch 
 		if renewed != nil {
 			rq.setSession(renewed.value, renewed.expires)
 		}
-		v.session, asked.Session = session, session
-		return rq.person(session), nil
+		v.session = session
+		path, _, _ := strings.Cut(target, "?")
+		who := rq.person(session)
+		asked.Request = AccessRequest{Session: session, Method: method, Host: host, Path: path, Client: RequestClient{who.Client, rq.r.UserAgent()}, Time: rq.now}
+		return who, nil
 	}
 	v.Decision = v.site.Judge(rq.ctx, asked)
 	return v

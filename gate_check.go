@@ -70,7 +70,7 @@ func (b *builder) allow(s *Service, a Allow, field string) gate.Allow {
 			b.fail(at+".MaxAge", "is negative", "use a duration such as 1h")
 		}
 		if one.Access = accessOf(c); !one.Access.Empty() || c.MaxAge == 0 && c.When == nil {
-			one.Access = b.condition(s, c, at)
+			one.Access = b.condition(s, c, at, b.config.Callbacks.Claims != nil)
 		}
 		if c.When != nil {
 			one.When = s.when(c.When)
@@ -83,11 +83,11 @@ func (b *builder) allow(s *Service, a Allow, field string) gate.Allow {
 var errConditionPanicked = errors.New("it panicked")
 
 // when calls a condition's function. A panic is an error, and an error refuses.
-func (s *Service) when(call func(context.Context, Access) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
+func (s *Service) when(call func(context.Context, AccessRequest) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
 	return func(ctx context.Context, a *gate.Asked) (holds bool, err error) {
 		defer s.recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
-		session, _ := a.Session.(*Session)
-		return call(ctx, Access{Session: session, Origin: a.Origin, Method: a.Method, Target: a.Target, Client: a.Client()})
+		r, _ := a.Request.(AccessRequest)
+		return call(ctx, r)
 	}
 }
 

@@ -33,14 +33,14 @@ func gatedWorld(c *authsvc.Config) {
 		{Match: "/admin/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}},
 		{Match: "/fresh/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{MaxAge: time.Nanosecond}}}},
 		{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}},
-		{Match: "/asks/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{When: func(_ context.Context, a authsvc.Access) (bool, error) {
-			switch a.Target {
+		{Match: "/asks/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{When: func(_ context.Context, a authsvc.AccessRequest) (bool, error) {
+			switch a.Path {
 			case "/asks/panic":
 				panic("a condition")
 			case "/asks/error":
 				return true, errors.New("a condition")
 			}
-			return a.Session.Email != "" && a.Method == "GET" && a.Origin == arena.Origin, nil
+			return a.Session.Email != "" && a.Method == "GET" && a.Host == "app.test", nil
 		}}}}},
 	}}}}
 }

@@ -11,12 +11,14 @@ import (
 // keys are derived from Config.Secrets, one for each purpose.
 type keys struct {
 	state       *seal.MAC
+	code        *seal.MAC   // of mailed codes
 	links       []*seal.MAC // one a secret; none where hashSecrets are
 	hashSecrets []string    // that NextAuth.js hashes CSRF tokens and links with
 	transaction *seal.Sealer
 	email       *seal.Sealer
 	device      *seal.Sealer
 	typed       *seal.Sealer
+	fresh       *seal.Sealer
 	mail        *seal.Sealer
 
 	// Of versions that did not bind keys to the URL; accepted until oldEnd.
@@ -73,8 +75,10 @@ func (s *Service) deriveKeys(c *Config) {
 		panic(err)
 	}
 	s.keys.state = ring.MAC("state " + s.base)
+	s.keys.code = ring.MAC("email code " + s.base)
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
+	s.keys.fresh = ring.Sealer("fresh " + s.base)
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	s.prepareSigningKeys(ring)

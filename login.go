@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"authsvc/internal/access"
 	"authsvc/internal/pages"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/sessionshape"
@@ -56,7 +55,7 @@ func (rq *request) login(id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.confirm, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -157,8 +156,8 @@ func (l *login) proves() bool {
 
 // attempt is what callbacks are told about the sign-in.
 func (l *login) attempt() SignInAttempt {
-	return SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
-		IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == ""}
+	return l.rq.attempt(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
+		IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == "", EmailProved: l.proves()})
 }
 
 // profileClaims are what SessionOptions.Claims names of the profile.
@@ -168,10 +167,9 @@ func (l *login) profileClaims() map[string]any {
 
 // callSignIn asks the conditions and the SignIn callback, and records a refusal.
 func (l *login) callSignIn() outcome {
-	to, err := l.rq.maySignIn(l.attempt(), access.Subject{Proved: l.proves(), Claims: l.profileClaims()})
+	to, err := l.rq.maySignIn(l.attempt(), l.profileClaims())
 	if err != nil {
-		l.rq.audit("sign_in.refused", AccessDenied, refusedBy(err))
-		return fail(AccessDenied, err)
+		return l.rq.refuseSignIn(err, "by the signIn callback")
 	}
 	if to != "" {
 		l.rq.audit("sign_in.refused", "", "the signIn callback led elsewhere")
@@ -184,8 +182,7 @@ func (l *login) callSignIn() outcome {
 func (l *login) keepClaims() outcome {
 	claims, err := l.rq.claimsCallback(l.attempt(), l.profileClaims())
 	if err != nil {
-		l.rq.audit("sign_in.refused", AccessDenied, "by the claims callback")
-		return fail(AccessDenied, err)
+		return l.rq.refuseSignIn(err, "by the claims callback")
 	}
 	l.claims, err = sessionshape.Encode(claims)
 	switch {
@@ -203,21 +200,21 @@ func (rq *request) claimsCallback(a SignInAttempt, kept Claims) (claims Claims, 
 		return kept, nil
 	}
 	defer rq.recovered("claims callback", func() { claims, err = nil, ErrAccessDenied })
-	return rq.callbacks.Claims(rq.ctx, a, kept)
+	return rq.callbacks.Claims(rq.callbackContext(), a, kept)
 }
 
-// maySignIn asks the conditions, then the SignIn callback. who has what the sign-in
-// proves. It returns the callback's redirect, checked, or an error that refuses
-// the sign-in.
-func (rq *request) maySignIn(a SignInAttempt, who access.Subject) (to string, err error) {
-	if !rq.mayPass(a, who) {
+// maySignIn asks the conditions, then the SignIn callback, about a sign-in with
+// these claims. It returns the callback's redirect, checked, or an error that
+// refuses the sign-in.
+func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string, err error) {
+	if !rq.mayPass(a, claims) {
 		return "", errNotAllowed
 	}
 	if rq.callbacks.SignIn == nil {
 		return "", nil
 	}
 	defer rq.recovered("signIn callback", func() { to, err = "", ErrAccessDenied })
-	to, err = rq.callbacks.SignIn(rq.ctx, a)
+	to, err = rq.callbacks.SignIn(rq.callbackContext(), a)
 	if err != nil || to == "" {
 		return "", err
 	}
@@ -226,14 +223,6 @@ func (rq *request) maySignIn(a SignInAttempt, who access.Subject) (to string, er
 		return "", errors.New("the signIn callback's redirect is not allowed")
 	}
 	return to, nil
-}
-
-// refusedBy says for the audit what refused a sign-in.
-func refusedBy(err error) string {
-	if errors.Is(err, errNotAllowed) {
-		return "by the conditions of sign-in"
-	}
-	return "by the signIn callback"
 }
 
 // issueSession stores the session, sets its cookie and ends the session that it
@@ -328,8 +317,11 @@ func (l *login) succeed() outcome {
 	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
 	l.rq.setCookie(cookie{name: l.rq.names.lastProvider, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	l.rq.forgetTyped()
-	if l.id.accountName != "" {
+	switch {
+	case l.id.accountName != "":
 		l.rq.setDeviceCookie(l.id.accountName)
+	case !l.id.stored:
+		l.rq.setDeviceCookie(userKey(l.user.ID))
 	}
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()
@@ -373,11 +365,16 @@ func (l *login) emitChanges(created bool) {
 // callback: GET and POST callback/:provider end a flow. An identity goes on to
 // login; any other outcome is the answer.
 func callback(rq *request) outcome {
+	if out := rq.readConfirm(); out != nil {
+		return out
+	}
+	rq.waitsSince = time.Now()
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)
 	if !ok {
 		return out
 	}
+	id.confirms = rq.confirms
 	// The code or link is used up: finish even if the browser disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()

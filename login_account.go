@@ -142,6 +142,11 @@ func (l *login) create(a *Account) outcome {
 	if a != nil {
 		a.ID = uuid.V7()
 	}
+	asked, err := l.createCallback(l.attempt(), u)
+	if err != nil {
+		return l.rq.refuseSignIn(err, "by the createUser callback")
+	}
+	u.Name, u.Image = asked.Name, asked.Image
 	l.record = l.rq.sessions.start(&l.start)
 	stored, err := l.rq.adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {
@@ -153,6 +158,15 @@ func (l *login) create(a *Account) outcome {
 	}
 	l.user, l.found, l.created, l.linked = stored, true, true, a != nil
 	return nil
+}
+
+// createCallback asks the CreateUser callback about a user.
+func (l *login) createCallback(a SignInAttempt, u User) (asked User, err error) {
+	if l.rq.callbacks.CreateUser == nil {
+		return u, nil
+	}
+	defer l.rq.recovered("createUser callback", func() { err = ErrAccessDenied })
+	return l.rq.callbacks.CreateUser(l.rq.callbackContext(), a, u)
 }
 
 // signUpConflict starts over if a concurrent request has stored the same person,

@@ -109,6 +109,10 @@ func (f *oauthFlow) params(rq *request) url.Values {
 	for name, s := range f.AuthorizationParams {
 		v.Set(name, s)
 	}
+	if rq.confirms != "" && f.wire.asksAgain {
+		v.Set("prompt", "login")
+		v.Set("max_age", "0")
+	}
 	return v
 }
 

@@ -22,7 +22,7 @@ func (o *OAuth) build(b *builder) flow {
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
 		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.Endpoints.Authorization)), hostOnly: o.Issuer == ""}
 	if f.openID {
-		f.wire.kind = b.openIDType
+		f.wire.kind, f.wire.asksAgain = b.openIDType, !o.NoAuthTime
 	}
 	if f.openID && f.Scope == "" {
 		f.Scope = "openid email profile"
@@ -158,7 +158,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("Scope", "lacks openid", "OpenID Connect answers no ID token without it")
 	}
 	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
-		b.fail("Endpoints.UserInfo", "is missing", "without an issuer, the profile comes from there")
+		b.fail("Endpoints.UserInfo", "is missing", "the profile comes from there, except with OpenID Connect (OpenID: true)")
 	}
 	if f.LogoutAtProvider && !f.openID && f.Endpoints.EndSession == "" {
 		b.fail("Endpoints.EndSession", "is missing", "LogoutAtProvider needs it where there is no OpenID Connect to discover it from")

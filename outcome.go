@@ -121,6 +121,7 @@ type identity struct {
 	linkVerified  bool   // the operator lets verified addresses link
 	linkTo        string // id of the user who asked to add this identity
 	linkImplied   bool   // not asked for: implied by being signed in
+	confirms      string // id of the user who has to be this person
 	plainRedirect bool   // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
@@ -136,10 +137,10 @@ const (
 	problemCSRF            problemName = "csrf"
 	problemCrossSite       problemName = "cross_site"
 	problemUnknownAudience problemName = "unknown_audience"
+	problemForbidden       problemName = "forbidden"
 	problemRateLimited     problemName = "rate_limited"
 	problemMalformed       problemName = "malformed"
 	problemUnavailable     problemName = "unavailable"
-	problemForbidden       problemName = "forbidden"
 	problemTooOld          problemName = "reauthentication_required"
 )
 
@@ -149,9 +150,9 @@ var problems = map[problemName]problem{
 	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
 	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
 	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is none that is configured"},
+	problemForbidden:       {status: http.StatusForbidden, text: "this person may not have that"},
 	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
 	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
-	problemForbidden:       {status: http.StatusForbidden, text: "whoever is signed in may not do this"},
 	problemTooOld:          {status: http.StatusUnauthorized, text: "the sign-in is too long ago for this"},
 	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},
 }

@@ -43,6 +43,9 @@ type info struct {
 	hostOnly   bool          // issuer is only where people are sent, which services do move
 	linkAge    time.Duration // of e-mailed links; 0: it sends none
 	inboxURL   string        // where they can be read
+	asksAgain  bool          // people who are signed in there can be made to prove who they are
+	codes      bool          // their mails have a code as well
+	hidden     bool          // it is no way to sign in
 }
 
 // A deliverer is a flow that sends mails from the queue.
@@ -133,6 +136,10 @@ type OAuth struct {
 	SigningAlgs []string
 	// NoPKCE: the provider does not know PKCE, or refuses a request with it.
 	NoPKCE bool
+	// NoAuthTime: ID tokens have no auth_time, although max_age asks for it, so
+	// that the provider cannot be made to ask people again. It then serves to
+	// confirm who somebody is only for people who have nothing else.
+	NoAuthTime bool
 	// Checks may name pkce, state and nonce. Empty: all that apply. Dropping
 	// one is warned about at start, dropping all is refused.
 	Checks []string

@@ -94,7 +94,7 @@ func (l *limiter) over(key string, now time.Time) bool {
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, credentials, turn, link, backchannel, token *limiter
+	signIn, mailbox, credentials, turn, link, backchannel, token, account *limiter
 
 	mailClient, mailNetwork *limiter // the part of all mails for one client, and for one IPv6 /48
 	mailTotal, mailReserved *limiter // all mails, and those reserved for known devices; mailReserved may be nil
@@ -114,6 +114,7 @@ func newLimits(r RateLimit) limits {
 		link:        newLimiter("link", r.Link, r.Disabled),
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 		token:       newLimiter("token", r.Token, r.Disabled),
+		account:     newLimiter("account-page", r.Account, r.Disabled),
 		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),
 		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),
 	}
@@ -206,6 +207,20 @@ func networkOf(ip netip.Addr) string {
 		}
 	}
 	return ip.String()
+}
+
+// shownNetwork is what people are told of where a request came from: enough to
+// recognise it, and not one house. "" is not known.
+func shownNetwork(ip netip.Addr) string {
+	bits := 24
+	if ip.Is6() {
+		bits = 48
+	}
+	p, err := ip.Prefix(bits)
+	if err != nil || !ip.IsValid() || ip.IsLoopback() {
+		return ""
+	}
+	return p.String()
 }
 
 // clientIP is the address of the peer or, when that is a trusted proxy, the

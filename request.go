@@ -22,15 +22,16 @@ import (
 // collects cookies; what to answer is the action's outcome.
 type request struct {
 	*Service
-	ctx      context.Context
-	r        *http.Request
-	flow     flow   // of the :provider segment, else nil
-	code     string // of error/:code
-	route    *route // nil: none has the path
-	jar      jar
-	body     *body // of a POST, else nil
-	asksJSON bool  // a body that cannot be read says json=true
-	now      time.Time
+	ctx        context.Context
+	r          *http.Request
+	flow       flow   // of the :provider segment, else nil
+	code       string // of error/:code
+	route      *route // nil: none has the path
+	jar        jar
+	body       *body // of a POST, else nil
+	asksJSON   bool  // a body that cannot be read says json=true
+	now        time.Time
+	waitsSince time.Time // for others, by this machine's clock; zero: not yet
 
 	set            []cookie // to be written
 	queryVals      url.Values
@@ -51,6 +52,7 @@ type request struct {
 	audited        bool   // its result is recorded
 	quiet          bool   // it was counted as a repetition: log nothing
 	auditUser      string // the user that it is about, once that is known
+	confirms       string // id of the user who proves that it is still them
 	signsOut       bool
 	pairBuf        [8]pair
 	answer         object    // see json
@@ -190,6 +192,9 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	}
 	if rq.cors(h) {
 		h["Cross-Origin-Resource-Policy"] = hSameSite
+	}
+	if rq.personal() {
+		h.Add("Vary", "Cookie, Accept")
 	}
 	if a, ok := out.(asset); ok {
 		rq.writeAsset(w, a)
@@ -397,14 +402,6 @@ func (rq *request) refusal(e *authError) outcome {
 		to = weburl.WithQuery(to, "provider", rq.providerID(), "reason", string(h))
 	}
 	return redirect{to: to, status: status}
-}
-
-func (rq *request) errorURL(code ErrorCode) string {
-	to := weburl.WithQuery(rq.base+"/error", "error", string(code))
-	if code == CredentialsSignin {
-		to = weburl.WithQuery(to, "provider", rq.providerID())
-	}
-	return weburl.WithQuery(to, "request", rq.requestID())
 }
 
 func (rq *request) providerID() string {

@@ -33,19 +33,20 @@ func (s *Service) Require(next http.Handler) http.Handler {
 
 // RequireFresh is Require for what a stolen or forgotten session must not do
 // (step-up): it also asks people to sign in again whose session began longer
-// than maxAge ago. They are sent to {base}/signin with again=true, where the
-// page offers the ways to sign in as if they were not signed in; a page of
-// your own (Pages.SignIn) gets again=true, too, and has to do the same. The new
-// sign-in replaces the session. A session of which
+// than maxAge ago. They are sent to {base}/confirm, which offers their own ways to
+// sign in and leads back; without an Adapter to {base}/signin with again=true,
+// where the page offers the ways to sign in as if they were not signed in; a
+// page of your own (Pages.SignIn) gets again=true, too, and has to do the same.
+// The new sign-in replaces the session. A session of which
 // the provider is unknown, because another program began it, is never fresh:
 // nobody knows when that person proved anything.
 //
 // What counts is the sign-in here. An identity provider may let people through
-// without a word; it asks them again if its authorization parameters say so
-// (OAuth.AuthorizationParams), max_age for example, which is then checked too.
+// without a word; {base}/confirm asks OpenID providers to ask them again
+// (prompt=login, max_age=0), and checks that.
 func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
-	fresh := func(v *Session) bool { return v.Provider != "" && s.now().Sub(v.AuthTime) <= maxAge }
-	return func(next http.Handler) http.Handler { return s.require(next, fresh, "sign in again") }
+	good := func(v *Session) bool { return v.fresh(s.now(), maxAge) }
+	return func(next http.Handler) http.Handler { return s.require(next, good, "sign in again") }
 }
 
 // require passes on requests with a session that is good; the refusal of
@@ -79,6 +80,9 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 // has to prove it anew.
 func (rq *request) sendToSignIn(w http.ResponseWriter, again bool, refusal string) {
 	signIn := func(back string) string {
+		if again && rq.policy.confirms {
+			return weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
+		}
 		flag := ""
 		if again {
 			flag = "true"

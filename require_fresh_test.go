@@ -73,7 +73,7 @@ func TestRequireFresh(t *testing.T) {
 				time.Sleep(time.Second)
 				r := ask(fresh, "text/html")
 				if back := guestOrigin + "/pay?to=bob"; r.StatusCode != http.StatusFound ||
-					!strings.HasPrefix(r.Header.Get("Location"), guestOrigin+"/api/auth/signin?") || !strings.Contains(r.Header.Get("Location"), url.QueryEscape(back)) {
+					!strings.HasPrefix(r.Header.Get("Location"), guestOrigin+"/api/auth/confirm?") || !strings.Contains(r.Header.Get("Location"), url.QueryEscape(back)) {
 					t.Errorf("stale, a person: %d %s", r.StatusCode, r.Header.Get("Location"))
 				}
 				if r := ask(fresh, "application/json"); r.StatusCode != http.StatusUnauthorized || !strings.Contains(r.text, "again") {
@@ -116,9 +116,10 @@ func TestRequireFreshUsesStoreClock(t *testing.T) {
 	}
 }
 
-// The page that RequireFresh sends to is a way on: its forms sign in again, and
-// the guarded page opens.
-func TestRequireFreshSignInPage(t *testing.T) {
+// The page that RequireFresh sends to is a way on: its forms prove anew who the
+// person is, and the guarded page opens. It once was the sign-in page, whose one
+// primary button led back to the guarded page, in a circle.
+func TestRequireFreshConfirmPage(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"op", "credentials"} {
 		t.Run(way, func(t *testing.T) {
@@ -149,11 +150,11 @@ func TestRequireFreshSignInPage(t *testing.T) {
 			makeOld(t, w, id)
 			stale := b.Get("/pay?to=bob")
 			page := b.Get(stale.Location())
-			if page.StatusCode != http.StatusOK || !strings.Contains(page.Text, "sign in again") || strings.Contains(page.Text, `name="link"`) ||
+			if page.StatusCode != http.StatusOK || !strings.Contains(page.Text, "Confirm that it is you") || strings.Contains(page.Text, `name="link"`) ||
 				strings.Contains(page.Text, `href="`+arena.Origin+`/pay?to=bob"`) {
 				t.Fatalf("%d from %s: %s", page.StatusCode, stale.Location(), page.Text)
 			}
-			action, fields := formTo(t, page.Text, way)
+			action, fields := formTo(t, page.Text, map[string]string{"op": "confirm", "credentials": "callback/credentials"}[way])
 			fields.Set("username", "ada")
 			fields.Set("password", "right")
 			a := b.Form(action, fields)
@@ -177,7 +178,7 @@ func TestRequireFreshSignInPage(t *testing.T) {
 }
 
 // makeOld has the sessions of a user begin an hour ago.
-func makeOld(t *testing.T, w *arena.World, userID string) {
+func makeOld(t testing.TB, w *arena.World, userID string) {
 	t.Helper()
 	list, err := w.Store.ListSessions(t.Context(), userID)
 	if err != nil || len(list) == 0 {

@@ -107,7 +107,7 @@ func TestRequireHTMX(t *testing.T) {
 		t.Errorf("signed in: %d %s %v", a.Code, a.Body, a.Header())
 	}
 	a := ask(w.RequireFresh(-1)(page), "GET", "HX-Request", "true", "HX-Current-URL", arena.Origin+"/page")
-	if want := signIn + url.QueryEscape(arena.Origin+"/page") + "&again=true"; a.Header().Get("HX-Redirect") != want {
+	if want := strings.Replace(signIn, "/signin?", "/confirm?", 1) + url.QueryEscape(arena.Origin+"/page"); a.Header().Get("HX-Redirect") != want {
 		t.Errorf("not fresh: %v, want %s", a.Header(), want)
 	}
 }

@@ -23,6 +23,7 @@ type route struct {
 	internal  string                  // the method that Config.InternalHosts may be asked with; "": none
 	when      func(*request) bool     // whether the configuration has the route; nil: always
 	problems  bool                    // refusals are Problems (RFC 9457)
+	personal  bool                    // the answer is about the person's own account
 }
 
 // routes is the HTTP interface below the base path. ":provider" is a
@@ -34,6 +35,10 @@ var routes = map[string]*route{
 	"signin/:provider":   {get: signInPage, post: signIn, limit: signInLimit, cors: always},
 	"callback/:provider": {get: callback, post: callback, limit: callbackLimit, foreign: fromProvider, cors: fromScripts},
 	"signout":            {get: signOutPage, post: signOut, cors: always},
+	"account":            {get: getAccount, cors: always, when: hasAccount, personal: true},
+	"account/profile":    {post: postProfile, cors: always, when: hasAccount, personal: true},
+	"account/unlink":     {post: postUnlink, cors: always, when: hasAccount, personal: true},
+	"confirm":            {get: confirmPage, post: confirm, limit: signInLimit, cors: always, when: canConfirm, personal: true},
 	"signout/provider":   {get: signOutPost},
 	"signout/return":     {get: signOutReturn},
 	"session":            {get: getSession, post: updateSession, cors: always, internal: http.MethodGet},
@@ -56,6 +61,10 @@ var routes = map[string]*route{
 func gates(rq *request) bool { return rq.gate.table != nil }
 
 func always(*request) bool { return true }
+
+func hasAccount(rq *request) bool { return rq.policy.account }
+
+func canConfirm(rq *request) bool { return rq.policy.confirms }
 
 // fromProvider: a form_post response comes from the provider's site; posted
 // again, from our own.
@@ -110,7 +119,7 @@ func (rq *request) match(path string) *route {
 	name, segment, two := strings.Cut(path, "/")
 	if two {
 		if rt := routes[name+"/:provider"]; rt != nil {
-			if rq.flow = rq.flows[segment]; rq.flow == nil {
+			if rq.flow = rq.shownFlow(segment); rq.flow == nil {
 				return nil
 			}
 			return rt
@@ -128,6 +137,14 @@ func (rq *request) match(path string) *route {
 	}
 	if rt := routes[path]; rt.configured(rq) {
 		return rt
+	}
+	return nil
+}
+
+// shownFlow is the provider of an id if it is a way to sign in, else nil.
+func (s *Service) shownFlow(id string) flow {
+	if f := s.flows[id]; f != nil && !f.info().hidden {
+		return f
 	}
 	return nil
 }

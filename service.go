@@ -74,6 +74,11 @@ type policy struct {
 	admit          func(identity) identity // adapts an identity to a service without storage
 	linksAsked     bool                    // signed-in users may ask to link an identity
 	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
+	linksFresh     bool                    // asking to link needs a fresh proof
+	confirms       bool                    // people can be asked for a fresh proof of who they are
+	account        bool                    // there is the account page
+	edits          bool                    // where people may change their name
+	fresh          time.Duration           // how recent a fresh proof is
 	tenantIDs      bool                    // see dialect
 	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
 	mayPass        []access.Condition      // one has to hold; empty: all sign-ins may
@@ -220,8 +225,11 @@ func (s *Service) linkDigests(token string, now time.Time) []string {
 func (s *Service) describeProviders(order []flow) {
 	var b strings.Builder
 	b.WriteByte('{')
-	for i, f := range order {
+	for _, f := range order {
 		in := f.info()
+		if in.hidden {
+			continue
+		}
 		entry, err := json.Marshal(struct {
 			ID          string `json:"id"`
 			Name        string `json:"name"`
@@ -232,7 +240,7 @@ func (s *Service) describeProviders(order []flow) {
 		if err != nil { // strings always marshal
 			continue
 		}
-		if i > 0 {
+		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
 		b.WriteString(`"` + in.id + `":`)

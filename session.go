@@ -39,6 +39,12 @@ type Session struct {
 	token  []byte // JSON of them, while nobody asked
 }
 
+// fresh reports whether the person proved who they are not longer ago than
+// within. Of a session that another program began nobody knows.
+func (s *Session) fresh(now time.Time, within time.Duration) bool {
+	return s.Provider != "" && now.Sub(s.AuthTime) <= within
+}
+
 // emailProved reports whether a stored user has proved the address.
 func emailProved(u User) bool { return u.Email != "" && !u.EmailVerified.IsZero() }
 
@@ -163,6 +169,9 @@ type sessions interface {
 	// endBy ends a user's sessions that began by a provider or by an unknown
 	// one, and returns the stored ones.
 	endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error)
+	// rename puts the user's new name into a session that carries it; renewed is
+	// then the new cookie.
+	rename(ctx context.Context, raw, name string, now time.Time) (renewed *sessionCookie, err error)
 	// refersToUser reports whether a session record needs a stored user.
 	refersToUser() bool
 	// id names the session for the CSRF token, without asking the store.

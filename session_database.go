@@ -186,6 +186,11 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 	return ended, errors.Join(errs...)
 }
 
+// rename has nothing to do: the name is read with the session.
+func (d *databaseSessions) rename(context.Context, string, string, time.Time) (*sessionCookie, error) {
+	return nil, nil
+}
+
 func (d *databaseSessions) id(raw string, _ time.Time) string {
 	if _, hash, ok := d.key(raw); ok {
 		return hash

@@ -269,6 +269,21 @@ func decodeClaims(plain []byte) (claims Claims, err error) {
 	return claims, err
 }
 
+// rename issues the token anew, with the name.
+func (j *jwtSessions) rename(ctx context.Context, raw, name string, now time.Time) (*sessionCookie, error) {
+	c, plain, _, ok := j.open(raw, now)
+	s, _, err := j.read(ctx, raw, now, readOptions{})
+	if err != nil || !ok || s == nil {
+		return nil, err
+	}
+	claims, err := decodeClaims(plain)
+	if err != nil {
+		return nil, err
+	}
+	claims["name"] = name
+	return j.reissue(ctx, s, &c, claims, now)
+}
+
 // end revokes the session until its absolute end, if there is a store; without
 // one the session ends in this browser only.
 func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*SignOutEvent, error) {

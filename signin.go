@@ -44,7 +44,7 @@ func signInPage(rq *request) outcome {
 		if who := cmp.Or(s.Email, s.Name, s.UserID); again != "" {
 			v.Again = who
 		} else {
-			v.SignedIn, v.Name = who, s.Name
+			v.SignedIn, v.Name, v.Fresh = who, s.Name, rq.freshField(s, "signin")
 			v.Picture, pictures = shownPicture(s.Image)
 		}
 	}
@@ -88,14 +88,23 @@ type typed struct {
 	Name     string `json:"n"`
 }
 
+// maxTypedForm bounds it, in bytes.
+const maxTypedForm = 1 << 10
+
 // keepTyped remembers who somebody said they were, for the built-in page that
 // shows the form again.
 func (rq *request) keepTyped(provider, name string) {
 	if name == "" || len(name) > emailaddr.MaxLength || rq.custom.SignIn != "" || rq.wantsJSON() {
 		return
 	}
-	raw, err := json.Marshal(typed{provider, name})
-	if err != nil {
+	rq.rememberTyped(provider, name)
+}
+
+// rememberTyped keeps what was typed into the field of a form in a sealed cookie,
+// unless a script asks.
+func (rq *request) rememberTyped(form, value string) {
+	raw, err := json.Marshal(typed{form, value})
+	if err != nil || len(raw) > maxTypedForm || rq.wantsJSON() {
 		return
 	}
 	if value, err := rq.keys.typed.Seal(raw); err == nil {

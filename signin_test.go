@@ -235,7 +235,7 @@ func TestLinkLimitIsSaid(t *testing.T) {
 	b := w.Browser()
 	for i := 1; i <= 4; i++ {
 		a := b.Get(b.Post("/api/auth/signin/email", "email", "ada@app.test").Location())
-		if said, again := strings.Contains(a.Text, "3 an hour is the limit"), strings.Contains(a.Text, "Send another link"); said != (i >= 3) || again != (i < 3) {
+		if said, again := strings.Contains(a.Text, "3 an hour is the limit"), strings.Contains(a.Text, "Send another code"); said != (i >= 3) || again != (i < 3) {
 			t.Errorf("after %d: said %v, another %v", i, said, again)
 		}
 	}

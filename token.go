@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/access"
 	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
 	"authsvc/internal/signingkeys"
 	"authsvc/internal/uuid"
 )
@@ -32,6 +34,8 @@ type audience struct {
 	id, alg, typ string
 	ttl          time.Duration
 	claims       []claimSource
+	allow        []access.Condition // of which one has to hold; empty: all do
+	when         func(context.Context, AccessRequest) (bool, error)
 }
 
 // A claimSource adds to a token what a name in Audience.Claims stands for.
@@ -50,17 +54,22 @@ func (b *builder) claimSources() map[string]claimSource {
 	}
 	sources := map[string]claimSource{}
 	for name := range b.config.Session.Claims {
-		sources[name] = func(_ context.Context, _ *Service, v *Session, claims map[string]any) error {
-			if kept, there := v.Claims()[name]; there {
-				claims[name] = kept
-			}
-			return nil
-		}
+		sources[name] = keptClaim(name)
 	}
 	sources["name"] = text("name", func(v *Session) string { return v.Name })
 	sources["picture"] = text("picture", func(v *Session) string { return v.Image })
 	sources["email"] = emailClaims
 	return sources
+}
+
+// keptClaim is the source of a claim that stays with the session.
+func keptClaim(name string) claimSource {
+	return func(_ context.Context, _ *Service, v *Session, claims map[string]any) error {
+		if kept, there := v.Claims()[name]; there {
+			claims[name] = kept
+		}
+		return nil
+	}
 }
 
 // emailClaims tell the address with whether it is proved: the store knows best,
@@ -118,7 +127,7 @@ func checkTokens(b *builder, s *Service) {
 
 // audience checks one entry.
 func (b *builder) audience(a Audience) audience {
-	one := audience{id: a.ID, alg: string(cmp.Or(a.Alg, SigningES256)), typ: cmp.Or(a.Typ, "JWT"), ttl: cmp.Or(a.TTL, 5*time.Minute)}
+	one := audience{id: a.ID, alg: string(cmp.Or(a.Alg, SigningES256)), typ: cmp.Or(a.Typ, "JWT"), ttl: cmp.Or(a.TTL, 5*time.Minute), when: a.When}
 	if a.ID == "" || len(a.ID) > maxAudName || strings.ContainsFunc(a.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		b.fail("ID", "is missing or not printable", "name the program that takes the tokens, by its address for example: up to 255 characters without spaces")
 	}
@@ -134,13 +143,14 @@ func (b *builder) audience(a Audience) audience {
 	if one.ttl < minTTL || one.ttl > maxTTL {
 		b.fail("TTL", "is not between 1 and 15 minutes", "use a duration such as 5m: a token cannot be taken back before")
 	}
-	if a.Allow != "" && a.Allow != "signed_in" {
-		b.fail("Allow", fmt.Sprintf("%q is not known", printable(a.Allow, 30)), "use signed_in")
-	}
 	sources := b.claimSources()
 	for i, name := range a.Claims {
 		key := fmt.Sprintf("Claims[%d]", i)
-		switch source := sources[name]; {
+		source := sources[name]
+		if source == nil && b.config.Callbacks.Claims != nil && sessionshape.UsableName(name) { // which may keep one of that name
+			source = keptClaim(name)
+		}
+		switch {
 		case slices.Contains(reservedClaims, name):
 			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it where it is known")
 		case source == nil:
@@ -176,6 +186,11 @@ func postToken(rq *request) outcome {
 		rq.auditUser = v.UserID
 		rq.audit("token.denied", "", "no such audience")
 		return refused(problemUnknownAudience)
+	}
+	if reason := rq.mayHave(a, rq.accessRequest(v)); reason != "" {
+		rq.auditUser = v.UserID
+		rq.audit("token.denied", "", reason)
+		return refused(problemForbidden)
 	}
 	return rq.issue(a, v)
 }

@@ -305,7 +305,7 @@ func TestTokensMistakes(t *testing.T) {
 	t.Parallel()
 	c := withoutStorage()
 	c.Tokens = authsvc.TokenOptions{Rotate: time.Hour, Audiences: []authsvc.Audience{
-		{ID: "", Alg: "none", Typ: "jwt", TTL: time.Second, Claims: []string{"email", "sub", "groups", "email", "email_verified"}, Allow: "everybody"},
+		{ID: "", Alg: "none", Typ: "jwt", TTL: time.Second, Claims: []string{"email", "sub", "groups", "email", "email_verified"}, Allow: []authsvc.Condition{{}, {Providers: []string{"none"}}}},
 		{ID: "api", Alg: authsvc.SigningRS256, TTL: time.Hour}, {ID: "api"}, {ID: "a b"}, {ID: strings.Repeat("a", 256)},
 	}}
 	_, err := authsvc.New(c)
@@ -313,9 +313,10 @@ func TestTokensMistakes(t *testing.T) {
 	for _, e := range authsvc.ConfigErrors(err) {
 		got = append(got, e.Field)
 	}
-	want := "Tokens.Rotate Tokens.Audiences[0].ID Tokens.Audiences[0].Alg Tokens.Audiences[0].Typ Tokens.Audiences[0].TTL Tokens.Audiences[0].Allow " +
+	want := "Tokens.Rotate Tokens.Audiences[0].ID Tokens.Audiences[0].Alg Tokens.Audiences[0].Typ Tokens.Audiences[0].TTL " +
 		"Tokens.Audiences[0].Claims[1] Tokens.Audiences[0].Claims[2] Tokens.Audiences[0].Claims[3] Tokens.Audiences[0].Claims[4] " +
-		"Tokens.Audiences[1].Alg Tokens.Audiences[1].TTL Tokens.Audiences[2].ID Tokens.Audiences[3].ID Tokens.Audiences[4].ID"
+		"Tokens.Audiences[1].Alg Tokens.Audiences[1].TTL Tokens.Audiences[2].ID Tokens.Audiences[3].ID Tokens.Audiences[4].ID " +
+		"Tokens.Audiences[0].Allow[0] Tokens.Audiences[0].Allow[1].Providers[0]"
 	if strings.Join(got, " ") != want {
 		t.Errorf("mistakes at %v\n%v", got, err)
 	}

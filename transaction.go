@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,7 @@ type transaction struct {
 	Browser     string `json:"b"`           // browserHash of the CSRF token
 	Expires     int64  `json:"e"`           // seconds since 1970
 	State       string `json:"s"`
+	Confirms    string `json:"f,omitempty"` // id of the user who is to prove that it is still them
 	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
 	Token       string `json:"t,omitempty"` // OAuth 1: the request token,
 	TokenSecret string `json:"k,omitempty"` // and its secret
@@ -290,6 +292,9 @@ type remote struct {
 // the identity is to be linked, the signed-in user.
 func (rq *request) newAttempt(at remote) (*transaction, outcome) {
 	tx := &transaction{Provider: at.id, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: rq.callbackURL()}
+	if tx.Confirms = rq.confirms; tx.Confirms != "" {
+		return tx, nil
+	}
 	asked := rq.body.get("link") == "true"
 	if !(asked && rq.policy.linksAsked || rq.policy.linksSignedIn) {
 		return tx, nil
@@ -298,6 +303,8 @@ func (rq *request) newAttempt(at remote) (*transaction, outcome) {
 	switch {
 	case err != nil:
 		return nil, storeFailed(OAuthSignin, err)
+	case asked && s != nil && rq.policy.linksFresh && !rq.provedFresh(s, "signin"):
+		return nil, rq.confirmFirst(rq.base+"/signin?callbackUrl="+url.QueryEscape(tx.CallbackURL), s)
 	case s != nil:
 		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
 	case asked:
@@ -330,6 +337,7 @@ func (rq *request) finishAttempt(at remote, a authResponse, identify func(*trans
 	if refused != nil {
 		return refused
 	}
+	rq.confirms = tx.Confirms
 	if tx.Issuer != at.issuer || tx.RedirectURI != at.redirectURI {
 		return fail(OAuthCallback, fixedReason("the provider's issuer or address was changed since the attempt began"))
 	}

@@ -23,17 +23,22 @@ var ErrLastAccount = errors.New("authsvc: the account is the user's last way to 
 // are sent. What a credentials provider would let in is not known here:
 // [EvenLast] is for those who know.
 func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
-	var o unlinkOptions
+	o := unlinkOptions{reason: "by the application"}
+	o.record = func(e AuditEvent) { s.record(ctx, e) }
 	for _, option := range options {
 		option(&o)
 	}
-	return s.unlink(ctx, userID, provider, providerAccountID, o.evenLast)
+	return s.unlink(ctx, userID, provider, providerAccountID, o)
 }
 
 // An UnlinkOption is one of [EvenLast].
 type UnlinkOption func(*unlinkOptions)
 
-type unlinkOptions struct{ evenLast bool }
+type unlinkOptions struct {
+	evenLast bool
+	reason   string           // of audit events: who wants it
+	record   func(AuditEvent) // writes them
+}
 
 // EvenLast removes an account even if it is the user's last way to sign in:
 // there is no ErrLastAccount.
@@ -41,9 +46,9 @@ func EvenLast() UnlinkOption { return func(o *unlinkOptions) { o.evenLast = true
 
 // unlink removes an account and records why that failed; afterUnlink records
 // that it succeeded.
-func (s *Service) unlink(ctx context.Context, userID, provider, id string, last bool) error {
-	err := s.unlinkWithLease(ctx, userID, provider, id, last)
-	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: "by the application"}
+func (s *Service) unlink(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
+	err := s.unlinkWithLease(ctx, userID, provider, id, o)
+	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: o.reason}
 	switch {
 	case err == nil:
 		return nil
@@ -52,13 +57,13 @@ func (s *Service) unlink(ctx context.Context, userID, provider, id string, last 
 	case errors.Is(err, ErrLastAccount):
 		e.Name, e.Reason = "account.unlink_refused", "it is the last way to sign in"
 	}
-	s.record(ctx, e)
+	o.record(e)
 	return err
 }
 
 // unlinkWithLease holds a lease of the user, so that two concurrent requests do
 // not remove the last two accounts.
-func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id string, last bool) error {
+func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
 	release, err := s.lease(ctx, nameOf("unlink", userID))
 	if err != nil {
 		return err
@@ -76,13 +81,13 @@ func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id stri
 	switch {
 	case found == nil:
 		return ErrNotFound
-	case !last && !s.canSignIn(u, others):
+	case !o.evenLast && !s.canSignIn(u, others):
 		return ErrLastAccount
 	}
 	if err := s.adapter.UnlinkAccount(ctx, provider, id, s.revocation(keyAccount+userID, userID, s.now())); err != nil {
 		return err
 	}
-	s.afterUnlink(ctx, u, *found)
+	s.afterUnlink(ctx, u, *found, o)
 	return nil
 }
 
@@ -100,7 +105,7 @@ func splitAccount(all []Account, provider, id string) (found *Account, others []
 // canSignIn reports whether a user with these accounts can sign in.
 func (s *Service) canSignIn(u User, accounts []Account) bool {
 	for _, a := range accounts {
-		if s.flows[a.Provider] != nil {
+		if s.shownFlow(a.Provider) != nil {
 			return true
 		}
 	}
@@ -108,7 +113,7 @@ func (s *Service) canSignIn(u User, accounts []Account) bool {
 		return false
 	}
 	for _, f := range s.flows {
-		if f.info().linkAge > 0 {
+		if in := f.info(); in.linkAge > 0 && !in.hidden {
 			return true
 		}
 	}
@@ -116,10 +121,10 @@ func (s *Service) canSignIn(u User, accounts []Account) bool {
 }
 
 // afterUnlink reports that an account was removed and revokes its tokens.
-func (s *Service) afterUnlink(ctx context.Context, u User, stored Account) {
+func (s *Service) afterUnlink(ctx context.Context, u User, stored Account, o unlinkOptions) {
 	a, lost := s.tokens.open(stored)
 	s.logLost(a, lost)
-	s.record(ctx, AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: "by the application"})
+	o.record(AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: o.reason})
 	if s.events.UnlinkAccount != nil {
 		s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) })
 	}

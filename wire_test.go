@@ -79,7 +79,9 @@ func playEmbedded(t *testing.T, config, transcript string) {
 			}
 			return w.Result(), nil
 		},
-		Do: wireCommands(op, func() (string, error) { return arena.Link(t, mails.Next(t)), nil }),
+		Do: wireCommands(op, func(wanted func(testing.TB, authsvc.Message) string) (string, error) {
+			return wanted(t, mails.Next(t)), nil
+		}),
 	}, transcript)
 }
 
@@ -109,6 +111,7 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 				Typ    string
 				TTL    time.Duration
 				Claims []string
+				Allow  []struct{ Users []string }
 			}
 		}
 	}
@@ -125,10 +128,14 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 		},
 	}
 	for _, a := range y.Tokens.Audiences {
-		c.Tokens.Audiences = append(c.Tokens.Audiences, authsvc.Audience{ID: a.ID, Alg: a.Alg, Typ: a.Typ, TTL: a.TTL, Claims: a.Claims})
+		one := authsvc.Audience{ID: a.ID, Alg: a.Alg, Typ: a.Typ, TTL: a.TTL, Claims: a.Claims}
+		for _, allow := range a.Allow {
+			one.Allow = append(one.Allow, authsvc.Condition{Users: allow.Users})
+		}
+		c.Tokens.Audiences = append(c.Tokens.Audiences, one)
 	}
-	if y.RateLimit.Token == "4/h" {
-		c.RateLimit.Token = authsvc.Rate{N: 4, Per: time.Hour}
+	if y.RateLimit.Token == "5/h" {
+		c.RateLimit.Token = authsvc.Rate{N: 5, Per: time.Hour}
 	}
 	if strings.Contains(config, "logout_at_provider: true") {
 		o := c.Providers[0].(*authsvc.OAuth)
@@ -160,14 +167,16 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 }
 
 // wireCommands are the commands of a transcript.
-func wireCommands(op *idp.Server, mail func() (string, error)) func([]string) (string, error) {
+func wireCommands(op *idp.Server, mail func(wanted func(testing.TB, authsvc.Message) string) (string, error)) func([]string) (string, error) {
 	return func(args []string) (string, error) {
 		switch {
 		case args[0] == "approve" && len(args) == 3:
 			a, err := op.Approve(args[1], strings.Trim(args[2], "-"))
 			return a.URL(), err
 		case args[0] == "mail":
-			return mail()
+			return mail(arena.Link)
+		case args[0] == "code":
+			return mail(func(_ testing.TB, m authsvc.Message) string { return arena.Code(m) })
 		case args[0] == "logout" && len(args) == 2:
 			return op.LogoutToken("app", args[1])
 		case args[0] == "form" && len(args) == 2:

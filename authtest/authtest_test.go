@@ -245,7 +245,7 @@ func TestLargeSession(t *testing.T) {
 }
 
 // TestMail: mails are caught, those of the program's own provider, too, and their
-// links work.
+// links and codes work.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){
@@ -280,6 +280,12 @@ func TestMail(t *testing.T) {
 			s.Submit(t, client, "signout", nil).Body.Close()
 			if status, _ := get(t, client, s.URL+"/who"); status != http.StatusUnauthorized {
 				t.Errorf("after the sign-out: %d", status)
+			}
+			s.Mail.Clear(t)
+			s.Submit(t, client, "signin/email", url.Values{"email": {"ada@example.com"}}).Body.Close()
+			s.Submit(t, client, "callback/email", url.Values{"email": {"ada@example.com"}, "code": {s.Mail.Code(t, "ada@example.com")}}).Body.Close()
+			if status, text := get(t, client, s.URL+"/who"); status != http.StatusOK || !strings.Contains(text, "ada@example.com") {
+				t.Errorf("after the code: %d %s", status, text)
 			}
 			if s.Mail.Clear(t); len(s.Mail.Messages()) != 0 {
 				t.Error("mails are left")

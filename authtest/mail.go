@@ -19,6 +19,7 @@ type Message struct {
 	Text    string // text/plain
 	HTML    string // text/html, empty if there is none
 	Link    string // the first http or https link, empty if there is none
+	Code    string // the one-time code, such as "1234 5678", empty if there is none
 }
 
 // maxMessage is what the engine may queue, with room for its encoding.
@@ -38,7 +39,7 @@ func (m *Mail) send(_ context.Context, x authsvc.Message) error {
 }
 
 func message(x inbox.Message) Message {
-	return Message{To: x.To[0], Subject: x.Subject, Text: x.Text, HTML: x.HTML, Link: x.Link()}
+	return Message{To: x.To[0], Subject: x.Subject, Text: x.Text, HTML: x.HTML, Link: x.Link(), Code: x.Code}
 }
 
 // Messages returns the newest mails, the last first. A mail that somebody has
@@ -72,6 +73,13 @@ func (m *Mail) Wait(t testing.TB, address string) Message {
 func (m *Mail) Link(t testing.TB, address string) string {
 	t.Helper()
 	return m.Wait(t, address).Link
+}
+
+// Code returns the one-time code in the newest mail to an address, as [Mail.Wait]
+// does.
+func (m *Mail) Code(t testing.TB, address string) string {
+	t.Helper()
+	return m.Wait(t, address).Code
 }
 
 // Clear forgets all mails.

@@ -1,6 +1,8 @@
 package bearer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -25,4 +27,27 @@ func Example() {
 	// docs
 	_ = mux
 	// Output:
+}
+
+// What the caller cannot help is not answered as a token that is no good.
+func ExampleVerifier_Verify() {
+	v, err := bearer.New(bearer.Config{Issuer: "https://app.example.com/api/auth", Audience: "https://api.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	status := func(ctx context.Context, raw string) int {
+		// docs: bearer errors
+		token, err := v.Verify(ctx, raw)
+		switch {
+		case errors.Is(err, bearer.ErrUnavailable):
+			return http.StatusServiceUnavailable
+		case err != nil:
+			return http.StatusUnauthorized
+		}
+		// docs
+		fmt.Println(token.Subject)
+		return http.StatusOK
+	}
+	fmt.Println(status(context.Background(), "no token"))
+	// Output: 401
 }

@@ -40,6 +40,23 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
+		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID"},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/account") }},
+		state{name: "account-renamed", shows: []string{"Your name is changed.", "Countess"}, focus: "[role=status]", reach: rename},
+		state{name: "account-bad-name", shows: []string{"This name cannot be used"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				b.Open(s.base + "/account?error=Invalid" + requestID)
+			}},
+		state{name: "account-add", shows: []string{"Add a way to sign in"},
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				b.Open(s.base + "/account")
+				b.Click("section[aria-labelledby=ways] > details > summary")
+			}},
+		state{name: "stepup", shows: []string{"Confirm that it is you", "Continue with Example ID"},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/confirm?callbackUrl=%2F") }},
+		state{name: "stepup-other", shows: []string{"another account than yours"}, focus: banner, reach: confirmAsAnother},
 		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
 		state{name: "signin-bad-address", shows: []string{"could not be sent"}, focus: banner, reach: badAddress},
 		state{name: "link-used", shows: []string{"You are signed in already", "grace@acme.test"},
@@ -64,12 +81,30 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout") }},
 		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout?csrf=true") }},
-		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink},
-		state{name: "verify-request-again", shows: []string{"We sent you another link"}, focus: "",
+		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Or enter the eight digits", "Send another code"}, reach: askForLink},
+		state{name: "verify-request-links", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink, tune: noCodes},
+		state{name: "verify-request-again", shows: []string{"We sent you another email"}, focus: "",
 			reach: func(s *site, b *chromium.Tab) {
 				askForLink(s, b)
-				b.Click(".card form button")
+				b.Click(".card form[action$='/signin/email'] button")
 				b.Wait(`document.querySelector("[role=status]")`)
+			}},
+		state{name: "verify-request-wrong", shows: []string{"That is not the code. 4 tries left."}, focus: "#code",
+			reach: func(s *site, b *chromium.Tab) { askForLink(s, b); wrongCode(b, "0000 0000") }},
+		state{name: "verify-request-digits", shows: []string{"A code has eight digits."}, focus: "#code",
+			reach: func(s *site, b *chromium.Tab) { askForLink(s, b); wrongCode(b, "123") }},
+		state{name: "verify-request-spent", shows: []string{"The link in the email still works", "Send another code"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				askForLink(s, b)
+				for range 5 {
+					wrongCode(b, "0000 0000")
+				}
+			}},
+		state{name: "error-code-elsewhere", shows: []string{"A code only works in the browser that asked for it", "Email me a new link"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				askForLink(s, b)
+				chromium.Eval[bool](b, `(() => { document.querySelector("form[action$='/callback/email'] [name=email]").value = "other@acme.test"; return true })()`)
+				wrongCode(b, "0000 0000")
 			}},
 		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "go on in this browser"}, reach: linkElsewhere},
 		state{name: "confirm-signed-in", shows: []string{"grace@acme.test", "You are signed in here as ada@example.com"},
@@ -161,6 +196,22 @@ func askForLink(s *site, b *chromium.Tab) {
 	b.Fill("input[name=email]", "grace@acme.test")
 	b.Click("#submitButton")
 	b.At(s.base + "/verify-request")
+}
+
+func noCodes(_ *site, c *authsvc.Config) {
+	for _, p := range c.Providers {
+		if e, ok := p.(*authsvc.Email); ok {
+			e.Codes = new(false)
+		}
+	}
+}
+
+// wrongCode enters a code, and waits for what comes of it.
+func wrongCode(b *chromium.Tab, code string) {
+	b.Fill("#code", code)
+	chromium.Eval[bool](b, `window.before = true`)
+	b.Click("form[action$='/callback/email'] button")
+	b.Wait(`!window.before && document.readyState === "complete"`)
 }
 
 // linkElsewhere opens a link that another browser asked for.

@@ -160,7 +160,13 @@ func (s *site) count(route string) int {
 }
 
 // mailTo waits for a mail to an address and returns the link in it.
-func (s *site) mailTo(address string) string {
+func (s *site) mailTo(address string) string { s.t.Helper(); return s.takeMail(address).Link() }
+
+// codeTo is the code in it.
+func (s *site) codeTo(address string) string { s.t.Helper(); return s.takeMail(address).Code }
+
+// takeMail returns the newest mail to an address, and removes it.
+func (s *site) takeMail(address string) mailbox.Message {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
 	defer cancel()
@@ -171,7 +177,7 @@ func (s *site) mailTo(address string) string {
 	if err := s.mail.Delete(m.ID); err != nil {
 		s.t.Fatal(err)
 	}
-	return m.Link()
+	return m
 }
 
 // signIn brings a tab through the provider's page as one of its people.

@@ -77,6 +77,8 @@ func TestWalk(t *testing.T) {
 				walkLinking(s, b, h)
 				walkSignOut(s, b, h)
 				walkMail(s, b, h)
+				walkSignOut(s, b, h)
+				walkCode(s, b, h)
 				walkConfirm(s, b, h)
 				walkPassword(s, b, h)
 				walkFormPost(s, b, h, scripts)
@@ -133,10 +135,26 @@ func walkMail(s *site, b *chromium.Tab, h hand) {
 	h.press(b, "#submitButton")
 	b.At(s.base + "/verify-request")
 	s.mailTo("joan@acme.test")
-	h.press(b, ".card form button")
+	h.press(b, ".card form[action$='/signin/email'] button")
 	b.Wait(`document.querySelector("[role=status]")`)
 	b.Open(s.mailTo("joan@acme.test"))
 	b.At(s.origin + "/?from=mail")
+	s.signedInAs(b, "joan@acme.test")
+}
+
+// walkCode enters the code of a mail, first a wrong one.
+func walkCode(s *site, b *chromium.Tab, h hand) {
+	s.t.Helper()
+	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dcode")
+	h.enter(b, "input[name=email]", "joan@acme.test")
+	h.press(b, "#submitButton")
+	b.At(s.base + "/verify-request")
+	h.enter(b, "#code", "0000 0000")
+	h.press(b, "form[action$='/callback/email'] button")
+	b.Wait(`document.querySelector("#code[aria-invalid]")`)
+	h.enter(b, "#code", s.codeTo("joan@acme.test"))
+	h.press(b, "form[action$='/callback/email'] button")
+	b.At(s.origin + "/?from=code")
 	s.signedInAs(b, "joan@acme.test")
 }
 

@@ -26,6 +26,8 @@ func Google(c authsvc.Client) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: "https://accounts.google.com",
 		Scope:  "openid email profile",
-		Style:  authsvc.Style{Logo: "google", Background: "#ffffff", Text: "#000000"},
+		// auth_time comes only for projects that are verified and ask for it.
+		NoAuthTime: true,
+		Style:      authsvc.Style{Logo: "google", Background: "#ffffff", Text: "#000000"},
 	}
 }

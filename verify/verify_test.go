@@ -75,7 +75,7 @@ var groups = sync.OnceValue(func() []group {
 	all := []group{
 		{"cookies", cookiesChecks}, {"csrf", csrfChecks}, {"redirect", redirectChecks}, {"session", sessionChecks},
 		{"jwe", jweChecks}, {"oauth2", oauth2Checks}, {"oidc", oidcChecks}, {"oauth1", oauth1Checks},
-		{"email", emailChecks}, {"account", accountChecks}, {"httpwire", httpwireChecks}, {"headers", headersChecks},
+		{"email", emailChecks}, {"code", codeChecks}, {"account", accountChecks}, {"httpwire", httpwireChecks}, {"headers", headersChecks},
 		{"outbound", outboundChecks}, {"config", configChecks}, {"abuse", abuseChecks}, {"store", storeChecks},
 		{"race", raceChecks}, {"crash", crashChecks}, {"idpfault", idpfaultChecks}, {"smtpfault", smtpfaultChecks},
 		{"lifecycle", lifecycleChecks}, {"tokens", tokensChecks}, {"token", tokenChecks}, {"logout", logoutChecks}, {"passkey", passkeyChecks},

@@ -102,6 +102,16 @@ export interface SignInResponse {
   url: string | null;
 }
 
+/** Options of {@link submitCode}. */
+export interface SubmitCodeOptions {
+  /** Where to go after signing in. Default: this page. The service checks it. */
+  callbackUrl?: string;
+  /** false: stay on this page. */
+  redirect?: boolean;
+  /** The id of the e-mail provider. Default: `email`. */
+  provider?: string;
+}
+
 /** Options of {@link signOut}. */
 export interface SignOutParams<R extends boolean = true> {
   /** Where to go afterwards. Default: this page. The service checks it. */
@@ -159,6 +169,20 @@ export declare function signIn<P extends RedirectableProviderType | undefined = 
   options?: SignInOptions,
   authorizationParams?: SignInAuthorizationParams,
 ): Promise<P extends RedirectableProviderType ? SignInResponse | undefined : undefined>;
+
+/**
+ * Signs in with the one-time code of the mail that `signIn("email", { email })`
+ * asked for, in the browser that asked: spaces in it do not matter. Resolves to
+ * undefined when the page is being left, with `redirect: false` to the answer,
+ * whose error is `Code` for a code that is wrong or was tried too often (the
+ * link in the mail still works), and `Verification` if this browser did not ask
+ * for it or it is too old. Rejects as signIn does.
+ */
+export declare function submitCode(
+  email: string,
+  code: string,
+  options?: SubmitCodeOptions,
+): Promise<SignInResponse | undefined>;
 
 /**
  * Signs out and tells other tabs. Resolves to undefined when the page is being

@@ -71,7 +71,9 @@ export async function signIn(provider, options, authorizationParams) {
   }
 
   const { type } = providers[provider];
-  const action = type === "credentials" ? "callback" : "signin";
+  // A mailed code ends what signIn with the address alone began.
+  const proves = type === "credentials" || (type === "email" && options?.code != null);
+  const action = proves ? "callback" : "signin";
   const query = authorizationParams ? `?${new URLSearchParams(authorizationParams)}` : "";
   const path = `${action}/${encodeURIComponent(provider)}${query}`;
   const response = await submit(path, { ...options, callbackUrl });
@@ -81,9 +83,14 @@ export async function signIn(provider, options, authorizationParams) {
   }
 
   const result = signInResponse(response, data);
-  if (result.ok && !result.error && type === "credentials") changed("getSession");
+  if (result.ok && !result.error && proves) changed("getSession");
   if (result.ok) await tellListeners();
   return result;
+}
+
+/** Signs in with the code of a mail that signIn(provider, {email}) asked for. */
+export function submitCode(email, code, { provider = "email", ...options } = {}) {
+  return signIn(provider, { ...options, email, code });
 }
 
 /**

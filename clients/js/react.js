@@ -3,7 +3,7 @@
 import { createContext, createElement, useContext, useState, useSyncExternalStore } from "react";
 import { current, seed, stateOf, subscribe } from "./store.js";
 
-export { configure, getCsrfToken, getProviders, getSession, signIn, signOut } from "./index.js";
+export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./index.js";
 
 const First = createContext(stateOf(undefined));
 

@@ -3,7 +3,7 @@ import type { Session } from "./client.js";
 import type { SessionState, Update } from "./store.js";
 
 export type { Session, SessionState, Update };
-export { configure, getCsrfToken, getProviders, getSession, signIn, signOut } from "./client.js";
+export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./client.js";
 
 /**
  * Returns the session, whose members are read reactively, until the owner ends.

@@ -2,7 +2,7 @@
 import { createSignal, getOwner, onCleanup } from "solid-js";
 import { current, seed, subscribe } from "./store.js";
 
-export { configure, getCsrfToken, getProviders, getSession, signIn, signOut } from "./index.js";
+export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./index.js";
 
 /**
  * Returns {data, status, update}, whose members are read reactively, until the

@@ -1,7 +1,7 @@
 // The store of Svelte.
 import { current, seed, subscribe } from "./store.js";
 
-export { configure, getCsrfToken, getProviders, getSession, signIn, signOut } from "./index.js";
+export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./index.js";
 
 /**
  * Returns a readable store of {data, status, update}, $session in a component.

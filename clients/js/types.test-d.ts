@@ -46,6 +46,10 @@ ours.configure({ baseUrl: "https://auth.example.com", basePath: "/login" });
 export const left: undefined = await ours.signIn();
 ours.signIn("github", { callbackUrl: "/", link: "true" }, { prompt: "login" });
 ours.signIn("email", { email: "ada@example.com", redirect: false });
+const coded: ours.SignInResponse | undefined = await ours.submitCode("ada@example.com", "1234 5678", { redirect: false });
+void coded;
+// @ts-expect-error a code is text: digits at its start may be 0
+await ours.submitCode("ada@example.com", 12345678);
 const { url } = await ours.signOut({ redirect: false });
 export const signedOutTo: string = url;
 export const github: ours.ClientSafeProvider | undefined = (await ours.getProviders())?.github;

@@ -2,7 +2,7 @@
 import { computed, getCurrentScope, onScopeDispose, shallowRef } from "vue";
 import { seed, current, subscribe } from "./store.js";
 
-export { configure, getCsrfToken, getProviders, getSession, signIn, signOut } from "./index.js";
+export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./index.js";
 
 /**
  * Returns {data, status, update}, the first two as refs; they follow the session

@@ -26,7 +26,7 @@ func (c *checkCommand) Run(p *program) error {
 	var mistakes config.Mistakes
 	if errors.As(err, &mistakes) {
 		for _, m := range mistakes {
-			fmt.Fprintln(p.stdout, "wrong ", m)
+			fmt.Fprintln(p.stdout, "wrong ", m.Text())
 		}
 		return errFindings
 	}

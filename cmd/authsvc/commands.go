@@ -29,6 +29,8 @@ type commands struct {
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
 	Types       typesCommand       `cmd:"" help:"Print the TypeScript types of sessions, for next-auth/react or client.js."`
+	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`
+	Openapi     openapiCommand     `cmd:"" help:"Print the HTTP interface of this configuration, as OpenAPI 3.1."`
 	Keys        keysCommand        `cmd:"" help:"Show and change the keys that sign tokens."`
 	Secret      secretCommand      `cmd:"" help:"Print a new secret."`
 	Providers   providersCommand   `cmd:"" help:"List the built-in identity providers."`
@@ -68,6 +70,8 @@ type devCommand struct {
 	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on or a code space a port."`
 	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`
 	Dir      string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`
+
+	RealStorage bool `help:"With -c: use storage.url and session.store of the configuration, and send its mails that wait to the inbox. Without it dev has a database of its own in --dir."`
 }
 
 // Run starts the development mode. No configuration of serve reaches it unless

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"authsvc"
@@ -20,6 +22,9 @@ func (c *devCommand) serve(p *program) error {
 		if problem := putBehind(s, c.Upstream, nil); problem != "" {
 			return fmt.Errorf("%s: %w", problem, errUsage)
 		}
+		if err := c.ownStorage(s); err != nil {
+			return err
+		}
 		if started != nil { // a reload
 			return started.Add(&s.Engine)
 		}
@@ -32,8 +37,7 @@ func (c *devCommand) serve(p *program) error {
 				s.Engine.URL, devidp.ErrPublicURL)
 		}
 		if err == nil {
-			p.banner = fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n  Mails        %s\n  People       %s\n\n",
-				s.Engine.URL, started.InboxURL(), started.Issuer())
+			p.banner = banner(&s.Engine, started)
 		}
 		return err
 	}
@@ -43,6 +47,30 @@ func (c *devCommand) serve(p *program) error {
 		}
 	}()
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
+}
+
+// ownStorage has people of dev nowhere near those of a deployment, whose mails that
+// wait would come to the inbox.
+func (c *devCommand) ownStorage(s *config.Settings) error {
+	if scheme := storageScheme(s); c.RealStorage || scheme == "none" || scheme == "memory" {
+		return nil
+	}
+	if len(s.Storage.Naming.UserColumns) > 0 {
+		return errors.New("storage.user_columns are columns of your database, and dev keeps its people in one of its own: " +
+			"add --real-storage if storage.url is a database for development")
+	}
+	s.Storage.URL, s.Storage.Sessions = "sqlite:"+filepath.Join(c.Dir, "configured.db"), ""
+	return nil
+}
+
+// banner says where everything is; the inbox only if a provider fills it.
+func banner(c *authsvc.Config, started *devidp.Server) string {
+	mails := ""
+	if slices.ContainsFunc(c.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
+		mails = "  Mails        " + started.InboxURL() + "\n"
+	}
+	return fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n%s  People       %s\n\n",
+		c.URL, mails, started.Issuer())
 }
 
 // startProvider starts what dev adds, on a port next to that of the service.

@@ -4,12 +4,18 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/devidp"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
 )
@@ -102,5 +108,67 @@ func TestDevWithConfiguration(t *testing.T) {
 	}
 	if <-l.done; l.err != nil {
 		t.Errorf("it ended with %v", l.err)
+	}
+	for name, want := range map[string]bool{"authsvc.db": false, "dev/configured.db": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s is there: %t, want %t", name, err == nil, want)
+		}
+	}
+}
+
+// TestDevStorage: dev uses the storage of a configuration only when told to.
+func TestDevStorage(t *testing.T) {
+	t.Parallel()
+	const own, there, sessions = "sqlite:dir/configured.db", "postgres://db.example/app", "redis://cache.example/0"
+	for name, test := range map[string]struct {
+		real    bool
+		storage config.Storage
+		want    config.Storage
+		refused bool
+	}{
+		"its own":             {false, config.Storage{URL: there, Sessions: sessions}, config.Storage{URL: own}, false},
+		"that of the file":    {true, config.Storage{URL: there, Sessions: sessions}, config.Storage{URL: there, Sessions: sessions}, false},
+		"none":                {false, config.Storage{URL: "none"}, config.Storage{URL: "none"}, false},
+		"memory":              {false, config.Storage{URL: "memory:"}, config.Storage{URL: "memory:"}, false},
+		"columns of another":  {false, config.Storage{URL: there, Naming: config.Naming{UserColumns: []string{"role"}}}, config.Storage{}, true},
+		"columns of that one": {true, config.Storage{URL: there, Naming: config.Naming{UserColumns: []string{"role"}}}, config.Storage{URL: there, Naming: config.Naming{UserColumns: []string{"role"}}}, false},
+	} {
+		s := &config.Settings{Storage: test.storage}
+		err := (&devCommand{Dir: "dir", RealStorage: test.real}).ownStorage(s)
+		if test.refused {
+			if err == nil || !strings.Contains(err.Error(), "--real-storage") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(test.want, s.Storage); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got): %s", name, err, diff)
+		}
+	}
+}
+
+// TestDevBanner: the inbox is offered where a provider fills it.
+func TestDevBanner(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		providers []authsvc.Provider
+		mails     bool
+	}{
+		{"by mail", []authsvc.Provider{&authsvc.Email{From: "app@example.com"}}, true},
+		{"without mail", nil, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := authsvc.Config{URL: "http://localhost:3000", Providers: test.providers}
+			d, err := devidp.Start(&c, devidp.Options{Addr: "127.0.0.1:0", Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close() //nolint:errcheck // the test ends
+			if got := banner(&c, d); strings.Contains(got, d.InboxURL()) != test.mails || !strings.Contains(got, d.Issuer()) {
+				t.Errorf("%s", got)
+			}
+		})
 	}
 }

@@ -151,7 +151,7 @@ func badLines() []badLine {
 		{"- {id: plain, type: oauth2, client_id: \"${NOWHERE}\", client_secret: b, token_url: http://far.example/t, auth_method: magic}",
 			"- {id: plain, type: oauth2, client_id: a, client_secret: b, authorization_url: https://a.example/a, token_url: https://a.example/t, userinfo_url: https://a.example/u}", []string{
 				"providers[3].client_id needs the environment variable NOWHERE, which is not set; set it, or write the value here",
-				"providers[3].userinfo_url is missing; without an issuer, the profile comes from there (or set AUTHSVC_PLAIN_USERINFO_URL)",
+				"providers[3].userinfo_url is missing; the profile comes from there, except with OpenID Connect (type: oidc) (or set AUTHSVC_PLAIN_USERINFO_URL)",
 				"providers[3].token_url is refused: ",
 				"providers[3].authorization_url is refused: required without issuer; write the address that the provider documents (or set AUTHSVC_PLAIN_AUTHORIZATION_URL)",
 				`providers[3].auth_method is refused: "magic" is not supported; use client_secret_basic, client_secret_post, private_key_jwt or none`}},

@@ -201,5 +201,11 @@ func (r *rotation) progress(n int) string {
 	case old > 0:
 		return fmt.Sprintf("step 2 of a rotation is done: all %d replicas seal under the newest secret; drop the others when session.max_age has passed since", n)
 	}
+	if n == 1 && !slices.Equal(r.replicas[0].Keys, r.keys) {
+		return "the running replica has another list, and takes this one at its next reload or start"
+	}
+	if n == 1 {
+		return "one, that of the running replica"
+	}
 	return fmt.Sprintf("one, the same at all %d replicas", n)
 }

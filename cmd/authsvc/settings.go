@@ -34,18 +34,17 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 	if errors.As(err, &all); s == nil {
 		return nil, err
 	}
-	if p.adapt != nil {
-		if err := p.adapt(s); err != nil && len(all) == 0 {
-			return s, err
-		}
+	adapt := p.adapt
+	if adapt == nil {
+		adapt = func(*config.Settings) error { return nil }
 	}
-	for _, check := range []func(*config.Settings) error{checkStorage, checkUpstreams, configureMail, validate} {
+	for _, check := range []func(*config.Settings) error{checkStorage, adapt, checkUpstreams, configureMail, configureDecisions, validate} {
 		var more config.Mistakes
 		switch err := check(s); {
 		case errors.As(err, &more):
 			all = s.Add(all, more)
 		case err != nil && len(all) == 0:
-			return nil, err
+			return s, err
 		}
 	}
 	if len(all) > 0 {

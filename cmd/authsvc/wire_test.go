@@ -131,6 +131,11 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 				defer cancel()
 				m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
 				return m.Link(), err
+			case "code":
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
+				return m.Code, err
 			case "logout":
 				return op.LogoutToken("app", args[1])
 			case "form":

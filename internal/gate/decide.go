@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -31,9 +30,8 @@ type Asked struct {
 	Origin         string      // of the host that was asked
 	// WebSocketOrigins may open WebSockets, beside Origin.
 	WebSocketOrigins []string
-	// Session and Client are the caller's, for When.
-	Session any
-	Client  func() netip.Addr
+	// Request is the caller's, for When.
+	Request any
 	// Subject finds who is signed in, nil without a session. It is asked at most once.
 	Subject func() (*Person, error)
 }

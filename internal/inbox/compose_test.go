@@ -18,6 +18,7 @@ func TestDeliver(t *testing.T) {
 		"both parts": {"Grüße", "Öffnen Sie\r\n" + long + "\r\n", "<p>Ö <a href=\"https://b.example/?x=1&amp;y=2\">ja</a>",
 			Message{Subject: "Grüße", Text: "Öffnen Sie\r\n" + long + "\r\n", HTML: "<p>Ö <a href=\"https://b.example/?x=1&amp;y=2\">ja</a>",
 				Links: []string{long, "https://b.example/?x=1&y=2"}}},
+		"a code":         {"Hi", "1234 5678\r\n\r\nis the code, not 12345678", "", Message{Subject: "Hi", Text: "1234 5678\r\n\r\nis the code, not 12345678", Code: "1234 5678"}},
 		"text alone":     {"Hello", "no link", "", Message{Subject: "Hello", Text: "no link"}},
 		"header of lies": {"Hi\r\nBcc: eve@example.com", "x", "", Message{Subject: "Hi\r\nBcc: eve@example.com", Text: "x"}},
 	} {

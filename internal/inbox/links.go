@@ -15,6 +15,7 @@ const (
 )
 
 var (
+	codeLine = lazyregexp.New(`(?m)^([0-9]{4} ?[0-9]{4})\r?$`)
 	textLink = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
 	hrefLink = lazyregexp.New(`(?i)\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )

@@ -23,6 +23,7 @@ type Message struct {
 	HTML    string   // the first text/html part
 	Raw     string   // as it came over the wire, without the dot-stuffing
 	Links   []string // http and https URLs of Text, then of HTML, without repeats
+	Code    string   // a line of Text that is eight digits, as it stands, or ""
 }
 
 // Link is the first http or https link of the mail, or "".

@@ -34,6 +34,9 @@ func newMessage(id, from string, to []string, raw string) Message {
 		m.Text = strings.ToValidUTF8(raw, "\uFFFD")
 	}
 	m.Links = links(m.Text, m.HTML)
+	if found := codeLine.FindStringSubmatch(m.Text); found != nil {
+		m.Code = found[1]
+	}
 	return m
 }
 

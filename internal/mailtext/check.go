@@ -131,7 +131,7 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 func sample() Data {
 	colours := pages.MailColours{Page: "#f6f7f9", Card: "#ffffff", Text: "#16181d", Muted: "#5b6270", Line: "#e3e6eb", Brand: "#3b5bdb", OnBrand: "#ffffff"}
 	return Data{URL: "https://host.example/api/auth/callback/email?callbackUrl=https%3A%2F%2Fhost.example%2F&token=0123456789abcdef&email=a%40b.example",
-		Host: "host.example", Site: "Site", Email: "a@b.example", Minutes: 10, Lifetime: "10 minutes", Language: "en",
+		Code: "1234 5678", Host: "host.example", Site: "Site", Email: "a@b.example", Minutes: 10, Lifetime: "10 minutes", Language: "en", Device: "Firefox on Linux", Network: "203.0.113.0/24",
 		BrandColor: colours.Brand, ButtonText: colours.OnBrand, Logo: "https://host.example/logo.png",
 		Look: pages.MailLook{Logo: "https://host.example/logo.png", ColorScheme: "light dark", Colours: colours, Dark: &colours}}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	htmltemplate "html/template"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +29,15 @@ type Templates struct {
 // Data is what a mail is made from.
 type Data struct {
 	URL      string // the sign-in link
+	Code     string // the same in digits, such as 1234 5678; "": the mail has none
 	Host     string // of the service
 	Site     string // its name
 	Email    string
 	Minutes  int    // how long the link lives
 	Lifetime string // the same in words of the language, such as "10 minutes"
 	Language string // BCP 47
+	Device   string // that asked for the mail, in words of the language, such as "Firefox on Linux"
+	Network  string // that it asked from, such as 203.0.113.0/24; "" is not known
 	// The theme. BrandColor and ButtonText are Look.Colours.Brand and OnBrand,
 	// Logo is Look.Logo.
 	BrandColor, ButtonText, Logo string
@@ -90,6 +94,27 @@ func New(t Templates) (*Composer, error) {
 		return nil, found
 	}
 	return c, nil
+}
+
+// Device names the browser and the system of a User-Agent header in a language.
+func (c *Composer) Device(lang, userAgent string) (string, error) {
+	return pages.Device(lang, userAgent)
+}
+
+// ShowsCode reports whether all mails have their code, in both forms.
+func (c *Composer) ShowsCode() bool {
+	all := append([]Templates{c.custom}, slices.Collect(maps.Values(c.custom.Languages))...)
+	return !slices.ContainsFunc(all, func(t Templates) bool {
+		return t.Text != nil && !hasCode(t.Text) || t.HTML != nil && !hasCode(t.HTML)
+	})
+}
+
+// hasCode reports whether a template, which check has filled before, shows the
+// code.
+func hasCode(t executor) bool {
+	d := sample()
+	s, err := fill(t, d)
+	return err == nil && strings.Contains(s, d.Code)
 }
 
 // Language chooses the language of a mail, as that of a page is chosen.
@@ -149,10 +174,12 @@ func merged(first, second Templates) Templates {
 	return first
 }
 
-// fill executes a template of either kind.
-func fill(t interface {
+// An executor is a template of either kind.
+type executor interface {
 	Execute(w io.Writer, data any) error
-}, d Data) (string, error) {
+}
+
+func fill(t executor, d Data) (string, error) {
 	var b bytes.Buffer
 	err := t.Execute(&b, d)
 	return b.String(), err

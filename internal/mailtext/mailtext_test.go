@@ -28,7 +28,7 @@ func looked(t *testing.T, theme pages.Theme) pages.MailLook {
 
 func mailTo(lang string, minutes int, look pages.MailLook) Data {
 	return Data{URL: "https://app.example.com/api/auth/callback/email?callbackUrl=https%3A%2F%2Fapp.example.com%2F&token=3f8c0e1b6d5a49f7a2c4e608&email=ada%40example.com",
-		Host: "app.example.com", Site: "Acme & Söhne", Email: "ada@example.com", Minutes: minutes, Language: lang, Look: look}
+		Host: "app.example.com", Site: "Acme & Söhne", Email: "ada@example.com", Minutes: minutes, Language: lang, Device: "Firefox on Linux", Network: "203.0.113.0/24", Look: look}
 }
 
 func composer(t *testing.T, c Templates) *Composer {
@@ -64,18 +64,59 @@ func TestDefaults(t *testing.T) {
 		if err != nil || subject != tt.subject {
 			t.Errorf("%s: subject %q, %v", tt.lang, subject, err)
 		}
-		for _, s := range append(tt.text, d.URL, d.Host, d.Email) {
+		if strings.Contains(text+html, "code") || strings.Contains(text+html, "Code") {
+			t.Errorf("%s: a code: %s", tt.lang, text)
+		}
+		for _, s := range append(tt.text, d.URL, d.Host, d.Email, d.Device, d.Network) {
 			if !strings.Contains(text, s) {
 				t.Errorf("%s %d: no %q in %s", tt.lang, tt.minutes, s, text)
 			}
 		}
-		for _, s := range append(tt.html, "Acme &amp; Söhne", d.Host, d.Email, "background:#ffd400;color:#000000", `src="https://cdn.example.com/logo.png" alt="Acme &amp; Söhne"`) {
+		for _, s := range append(tt.html, "Acme &amp; Söhne", d.Host, d.Email, d.Device, d.Network, "background:#ffd400;color:#000000", `src="https://cdn.example.com/logo.png" alt="Acme &amp; Söhne"`) {
 			if !strings.Contains(html, s) {
 				t.Errorf("%s %d: no %q in %s", tt.lang, tt.minutes, s, html)
 			}
 		}
 		if !hasLink(html, d.URL) || strings.Count(html, "href=") != 1 {
 			t.Errorf("%s: not exactly the link: %s", tt.lang, html)
+		}
+	}
+}
+
+// TestCode: the text begins with the code, and the subject does not have it.
+func TestCode(t *testing.T) {
+	t.Parallel()
+	c := composer(t, Templates{})
+	for lang, want := range map[string][2]string{"en": {"Enter this code", "The code or the link"}, "de": {"Geben Sie diesen Code", "Code oder Link"}} {
+		d := mailTo(lang, 10, looked(t, pages.Theme{}))
+		d.Code = "1234 5678"
+		subject, text, html, err := c.Compose(d)
+		if err != nil || strings.Contains(subject, "1234") || !strings.HasPrefix(text, "1234 5678\n\n"+want[0]) || !strings.Contains(text, want[1]) || !strings.Contains(text, d.URL) {
+			t.Errorf("%s: %v %q %s", lang, err, subject, text)
+		}
+		if strings.Count(html, "1234 5678") != 1 || !strings.Contains(html, ">1234 5678</p>") || !strings.Contains(html, want[0]) || !strings.Contains(html, want[1]) || !hasLink(html, d.URL) {
+			t.Errorf("%s: %s", lang, html)
+		}
+	}
+}
+
+func TestShowsCode(t *testing.T) {
+	t.Parallel()
+	with, without := template.Must(template.New("").Parse("{{.Code}} {{.URL}}")), template.Must(template.New("").Parse("{{.URL}}"))
+	htmlWithout := htmltemplate.Must(htmltemplate.New("").Parse(`<a href="{{.URL}}">in</a>`))
+	for name, tt := range map[string]struct {
+		t    Templates
+		want bool
+	}{
+		"built in":          {Templates{}, true},
+		"shown":             {Templates{Text: with}, true},
+		"not in the text":   {Templates{Text: without}, false},
+		"not in the HTML":   {Templates{Text: with, HTML: htmlWithout}, false},
+		"not in a language": {Templates{Languages: map[string]Templates{"de": {Text: without}}}, false},
+		"in a language":     {Templates{Languages: map[string]Templates{"de": {Text: with}}}, true},
+	} {
+		if got := composer(t, tt.t).ShowsCode(); got != tt.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
@@ -129,7 +170,9 @@ func TestGallery(t *testing.T) {
 		"dark":   looked(t, pages.Theme{ColorScheme: "dark"}),
 	} {
 		for _, lang := range []string{"en", "de"} {
-			_, _, html, err := c.Compose(mailTo(lang, 10, look))
+			d := mailTo(lang, 10, look)
+			d.Code = "1234 5678"
+			_, _, html, err := c.Compose(d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +236,7 @@ func TestParseMistakes(t *testing.T) {
 	}{
 		"no action":              {files("mail.txt", "a\nb {{.URL} c"), []string{"mail.txt:2: bad character U+007D"}},
 		"no function":            {files("mail.html", "{{.URL}}\n\n{{frob .Site}}"), []string{`mail.html:3: function "frob" not defined; correct`}},
-		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
+		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
 		"no variable, HTML":      {files("mail.html", "\n<a href=\"{{.Link}}\">go</a>"), []string{"mail.html:2: there is no {{.Link}}; use {{.URL}}"}},
 		"no variable, subject":   {files("subject.txt", "{{.Title}}"), []string{"subject.txt:1: there is no {{.Title}}; use {{.URL}}"}},
 		"half an attribute":      {files("mail.html", "<a href=\"{{.URL}}\">go</a>\n<p title=\"{{.Site}}>"), []string{"mail.html"}},

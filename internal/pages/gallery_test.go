@@ -71,6 +71,15 @@ func gallery() []state {
 	resent, unknown, long, last := verify, verify, verify, verify
 	last.Sent = 5
 	resent.Resent, unknown.Email, long.Email = true, "", longEmail
+	code := verify
+	code.CodeAction = testBase + "/callback/email"
+	codeSent, codeWrong, codeLast, codeForm, codeSpent, codeDev := code, code, code, code, code, code
+	codeSent.Resent, codeSent.Sent, codeDev.InboxURL = true, 2, testOrigin+"/inbox"
+	codeWrong.WrongCode, codeLast.WrongCode, codeForm.WrongCode, codeSpent.WrongCode = true, true, true, true
+	codeWrong.CodeTries, codeLast.CodeTries, codeSpent.CodeTries = "4", "1", "0"
+	codeLast.Email, codeLast.Sent = longEmail, 5
+	elsewhere := ErrorView{Code: "Verification", Reason: "elsewhere", Provider: "Email", RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/signin",
+		LinkAction: testBase + "/signin/email", Email: "ada@example.com", CSRFToken: testToken, CallbackURL: testOrigin}
 	confirm := ConfirmView{Email: "ada@example.com", Token: testToken, CallbackURL: testOrigin, CSRFToken: testToken, Action: testBase + "/callback/email"}
 	other, longConfirm := confirm, confirm
 	other.Current, longConfirm.Email = "grace@example.com", longEmail
@@ -92,7 +101,7 @@ func gallery() []state {
 	overtaken := stale
 	overtaken.SignedIn, overtaken.CallbackURL = "ada@example.com", testOrigin
 
-	return []state{
+	return append([]state{
 		{"signin", SignIn, signIn(SignInView{Providers: []Provider{github, google, emailForm()}})},
 		{"signin-8", SignIn, signIn(SignInView{Providers: eightProviders()})},
 		{"signin-email", SignIn, signIn(SignInView{Providers: []Provider{emailForm()}})},
@@ -127,6 +136,15 @@ func gallery() []state {
 		{"verify-limit", VerifyRequest, last},
 		{"verify-unknown", VerifyRequest, unknown},
 		{"verify-long", VerifyRequest, long},
+		{"verify-code", VerifyRequest, code},
+		{"verify-code-resent", VerifyRequest, codeSent},
+		{"verify-code-wrong", VerifyRequest, codeWrong},
+		{"verify-code-last", VerifyRequest, codeLast},
+		{"verify-code-digits", VerifyRequest, codeForm},
+		{"verify-code-spent", VerifyRequest, codeSpent},
+		{"verify-code-inbox", VerifyRequest, codeDev},
+		{"error-code-elsewhere", Error, elsewhere},
+		{"error-code", Error, problem("Code")},
 		{"confirm", Confirm, confirm},
 		{"confirm-other", Confirm, other},
 		{"confirm-long", Confirm, longConfirm},
@@ -145,7 +163,7 @@ func gallery() []state {
 		{"notice", Notice, NoticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
 		{"repost", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
 		{"signout-provider", SignOutProvider, SignOutProviderView{Action: "https://op.example.com/end?x=1", Fields: url.Values{"state": {"s"}, "id_token_hint": {"a.b.c"}}}},
-	}
+	}, accountStates()...)
 }
 
 func newTestPages(t *testing.T, theme Theme) *Pages {

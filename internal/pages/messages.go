@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
+
+	"authsvc/internal/useragent"
 )
 
 // maxLocales bounds what is read of Accept-Language and ui_locales, in bytes.
@@ -87,6 +89,10 @@ func Text(lang, key string, args ...any) (string, error) { return wordsOf(lang).
 // Minutes is a time in words, for what is not a page.
 func Minutes(lang string, n int) (string, error) { return wordsOf(lang).Minutes(n) }
 
+// Device names the browser and the system of a User-Agent header, for what is not
+// a page.
+func Device(lang, userAgent string) (string, error) { return wordsOf(lang).Device(userAgent) }
+
 // T is the text of a key, with the arguments in place of its verbs. An unknown
 // key is an error of ours, not an empty page.
 func (w words) T(key string, args ...any) (string, error) {
@@ -129,6 +135,21 @@ func (w words) Minutes(n int) (string, error) {
 	return w.count("minutes", n)
 }
 
+// Tries says how often something may be tried.
+func (w words) Tries(n int) (string, error) { return w.count("tries", n) }
+
+// Device names the browser and the system of a User-Agent header.
+func (w words) Device(userAgent string) (string, error) {
+	switch browser, system := useragent.Parse(userAgent); {
+	case browser == "":
+		return w.T("device.unknown")
+	case system == "":
+		return browser, nil
+	default:
+		return w.T("device", browser, system)
+	}
+}
+
 // The three texts of an error: what happened, in a heading and in a sentence,
 // and what to do. Codes that are not in the catalogue, such as words that
 // somebody typed into the address bar, get those of "default".
@@ -155,6 +176,10 @@ func (w words) ErrorLines(code, reason, provider string) (lines []string, err er
 		return nil, err
 	}
 	help, err := w.ErrorHelp(code)
+	if reason == "elsewhere" { // nothing is wrong with what was typed
+		help, err = w.T("reason.elsewhere")
+		return []string{help}, err
+	}
 	if _, known := w.text["reason."+reason]; known && err == nil {
 		help, err = w.T("reason."+reason, provider)
 	}

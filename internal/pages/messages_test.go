@@ -50,7 +50,7 @@ func TestCataloguesAreComplete(t *testing.T) {
 // errorCodes are the words of the interface.
 func errorCodes() []string {
 	return []string{"OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked", "EmailSignin",
-		"CredentialsSignin", "SessionRequired", "Configuration", "AccessDenied", "Verification", "RateLimited"}
+		"CredentialsSignin", "SessionRequired", "Configuration", "AccessDenied", "Verification", "RateLimited", "Code"}
 }
 
 func TestEveryKeyIsUsedAndKnown(t *testing.T) {
@@ -59,16 +59,21 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for name := range pageNames() {
 		used["title."+string(name)] = true
 	}
-	for _, unit := range []string{"seconds", "minutes", "hours"} {
+	used["device"], used["device.unknown"] = true, true
+	for _, unit := range []string{"seconds", "minutes", "hours", "tries", "ago.minutes", "ago.hours", "ago.days", "ago.months"} {
 		used[unit+".one"], used[unit+".other"] = true, true
 	}
-	for _, code := range append(errorCodes(), "Signin", "csrf", "default") {
+	for _, code := range append(errorCodes(), "Signin", "csrf", "default", "LastMethod", "Invalid", "NotFound", "Unavailable") {
 		used["error."+string(code)], used["help."+string(code)] = true, true
 	}
 	for _, code := range []string{"default", "Configuration", "AccessDenied", "Verification", "RateLimited"} {
 		used["heading."+code] = true
 	}
-	for _, reason := range []string{"unavailable", "stale"} {
+	used["ago.now"] = true
+	for _, word := range dones {
+		used["account.done."+word] = true
+	}
+	for _, reason := range []string{"unavailable", "stale", "elsewhere"} {
 		used["reason."+reason] = true
 	}
 	key := regexp.MustCompile(`[.{ (](?:T|Rich|Beside) "([^"]+)"`)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 //go:embed templates/*.html templates/style.css
@@ -31,6 +32,8 @@ const (
 	VerifyRequest   Name = "verify-request"
 	Confirm         Name = "confirm"
 	Used            Name = "used"
+	StepUp          Name = "stepup"
+	Account         Name = "account"
 	Notice          Name = "notice"
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
@@ -46,15 +49,15 @@ const (
 // callbackUrl on another origin.
 func pageNames() map[Name]bool {
 	return map[Name]bool{
-		SignIn: false, SignOut: false, Confirm: false, Repost: false, SignOutProvider: false,
-		Error: true, VerifyRequest: true, Used: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
+		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
+		Error: true, Used: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
 	}
 }
 
 // Scripts are what the pages run. Each page works without; its policy allows
 // exactly that text.
 func Scripts() map[Name]string {
-	return map[Name]string{Repost: submitScript, SignOutProvider: submitScript, SignIn: revealScript, VerifyRequest: waitScript}
+	return map[Name]string{Repost: submitScript, SignOutProvider: submitScript, SignIn: revealScript, StepUp: revealScript, VerifyRequest: waitScript}
 }
 
 const (
@@ -330,6 +333,12 @@ type document struct {
 	V    any
 }
 
+// With is the document with another view, for a part of the page.
+func (d document) With(v any) document {
+	d.V = v
+	return d
+}
+
 // Title is the text of the browser's tab.
 func (d document) Title() (string, error) {
 	t, err := d.T("title." + string(d.Name))
@@ -365,7 +374,7 @@ func (d document) Beside(key, arg string) (template.HTML, error) {
 // initials are the first letters of the first and the last word of a name, or
 // that of who.
 func initials(name, who string) string {
-	words := strings.Fields(name)
+	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return !strings.ContainsFunc(w, unicode.IsLetter) })
 	switch {
 	case len(words) == 0:
 		return letter(who)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,6 +26,7 @@ type SignInView struct {
 	SignedIn string
 	Name     string // the person's, as far as it is known
 	Picture  string // https address of the person's; see Policy
+	Fresh    string // of the form that adds a way to sign in
 	Home     bool   // CallbackURL leads back to this page: there is nothing to go on to
 	// SignOutPage is the application's own page for signing out, if it has one.
 	SignOutPage string
@@ -200,6 +202,20 @@ type VerifyRequestView struct {
 	NextURL       string // goes on once the link was opened in this browser; empty: not waited for
 	WaitSeconds   int    // how long the page looks for that by itself; 0: it does not
 	UILocales     string // as in SignInView
+	CodeAction    string // POST callback/email with the code of the mail; empty: it has none
+	WrongCode     bool   // this is the answer to a code that was not right
+	CodeTries     string // how many more may be tried, a digit; empty: as many as before
+}
+
+// CodeLeft is CodeTries as a number.
+func (v VerifyRequestView) CodeLeft() int {
+	n, _ := strconv.Atoi(v.CodeTries)
+	return n
+}
+
+// CodeSpent says whether no code can be tried any more.
+func (v VerifyRequestView) CodeSpent() bool {
+	return v.CodeAction != "" && v.WrongCode && v.CodeTries == "0"
 }
 
 // LimitReached says whether no more links go to the address for now.

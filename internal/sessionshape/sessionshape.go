@@ -91,18 +91,23 @@ func (c *compiler) fail(of, name, problem, fix string) {
 
 // name checks a name of a claim or of what is shown.
 func (c *compiler) name(of, name string) bool {
-	odd := func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}
 	switch {
 	case of == "Expose" && slices.Contains(reserved, name):
 		c.fail(of, name, "is shown anyway, and not by another value", "choose another name")
-	case name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) || strings.HasPrefix(name, "__"):
+	case !UsableName(name):
 		c.fail(of, name, "is not a usable name", fmt.Sprintf("use letters, digits, - and _, at most %d, not __ first", maxName))
 	default:
 		return true
 	}
 	return false
+}
+
+// UsableName reports whether a claim may have a name.
+func UsableName(name string) bool {
+	odd := func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, odd) && !strings.HasPrefix(name, "__")
 }
 
 // field compiles one entry of Expose.

@@ -113,6 +113,39 @@ for (const [name, provider, reply, want] of results) {
   });
 }
 
+const codes = [
+  ["accepted", undefined, () => json({ url: `${ORIGIN}/next` }), { error: null, status: 200, ok: true, url: `${ORIGIN}/next` }],
+  ["wrong", undefined, () => json({ url: `${BASE}/verify-request?error=Code&left=4` }, 401), { error: "Code", status: 401, ok: false, url: null }],
+  ["of another provider", "post", () => json({ url: `${ORIGIN}/next` }), { error: null, status: 200, ok: true, url: `${ORIGIN}/next` }],
+];
+for (const [name, provider, reply, want] of codes) {
+  test(`submitCode: ${name}`, async (t) => {
+    const path = `callback/${provider ?? "email"}`;
+    const { browser, client } = await page(t, path, reply);
+    if (provider) browser.answer("providers", () => json({ post: { type: "email" } }));
+    const heard = [];
+    client.onSessionChange((session) => heard.push(session));
+    assert.deepEqual(await client.submitCode("ada@example.com", "1234 5678", { provider, redirect: false, callbackUrl: "/next" }), want);
+    assert.deepEqual(form(browser.called(path)[0]), { email: "ada@example.com", code: "1234 5678", redirect: "false", callbackUrl: "/next", csrfToken: CSRF, json: "true" });
+    assert.deepEqual(browser.location.visited, []);
+    assert.equal(heard.length, want.ok ? 1 : 0);
+    assert.deepEqual(browser.messages.map((m) => m.data.trigger), want.ok ? ["getSession"] : [], "other tabs hear of it");
+  });
+}
+
+test("submitCode goes on to where the service says", async (t) => {
+  const { browser, client } = await page(t, "callback/email", () => json({ url: `${ORIGIN}/next` }));
+  assert.equal(await client.submitCode("ada@example.com", "12345678"), undefined);
+  assert.equal(form(browser.called("callback/email")[0]).callbackUrl, HERE);
+  assert.deepEqual(browser.location.visited, [`${ORIGIN}/next`]);
+});
+
+test("a code is the business of e-mail alone", async (t) => {
+  const { browser, client } = await page(t, "signin/github", () => json({ url: HERE }));
+  await client.signIn("github", { code: "12345678" });
+  assert.equal(browser.called("signin/github").length, 1);
+});
+
 const rejections = [
   ["no network", () => Promise.reject(new TypeError("fetch failed")), TypeError],
   ["not JSON", () => new Response("<html>"), SyntaxError],

@@ -67,3 +67,12 @@ func Link(t testing.TB, m authsvc.Message) string {
 	t.Fatalf("no link in %q", m.Text)
 	return ""
 }
+
+// Code returns the code in a mail, as its first line shows it, or "".
+func Code(m authsvc.Message) string {
+	first, _, _ := strings.Cut(m.Text, "\n")
+	if digits := strings.ReplaceAll(first, " ", ""); len(digits) != 8 || strings.Trim(digits, "0123456789") != "" {
+		return ""
+	}
+	return first
+}

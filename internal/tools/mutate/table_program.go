@@ -2,6 +2,13 @@ package main
 
 // program are the checks of the command and of what it opens.
 var program = []mutation{
+	{"rules/fail-closed", "cmd/authsvc", "case err != nil:\n\t\treturn \"\", ruleFailed(err)", "case false:\n\t\treturn \"\", ruleFailed(err)", "./cmd/authsvc"},
+	{"rules/sign-in", "cmd/authsvc", "case !ok:\n\t\treturn \"\", &authsvc.Refusal", "case " + never + "!ok:\n\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},
+	{"rules/redirect-fails", "cmd/authsvc", "return ok && err == nil", "return ok || err != nil", "./cmd/authsvc"},
+	{"rules/claim-names", "cmd/authsvc", "if !sessionshape.UsableName(name) {", "if false {", "./cmd/authsvc"},
+	{"rules/cost", "cmd/authsvc/internal/rules", "cel.CostLimit(CostLimit), ", "", "./cmd/authsvc/internal/rules"},
+	{"rules/profile-size", "cmd/authsvc/internal/rules", "if err == nil && len(raw) > MaxProfile {", "if " + never + "len(raw) > MaxProfile {", "./cmd/authsvc/internal/rules"},
+	{"rules/no-type-no-decision", "cmd/authsvc/internal/rules", "return false, errType", "return true, nil", "./cmd/authsvc/internal/rules"},
 	{"sqlite/hard-link", "adapter/sqlite", "case links > 1:", "case false:", "./adapter/sqlite"},
 	{"sqlite/mounted", "adapter/sqlite", "case mounted:", "case false:", "./adapter/sqlite"},
 	{"sqlite/exposed", "adapter/sqlite", "if err == nil && names != \"\" {", "if false {", "./adapter/sqlite"},

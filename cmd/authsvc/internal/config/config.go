@@ -29,6 +29,7 @@ type Settings struct {
 	Listen  string // host:port, default 127.0.0.1:3000
 	Debug   string // host:port of this machine for profiles; empty: none
 	Storage Storage
+	Rules   Rules
 	Mail    []Mail // one per e-mail provider
 	// MailTemplates is a folder with the texts of mails; empty: built in.
 	MailTemplates string

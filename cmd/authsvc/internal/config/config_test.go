@@ -48,8 +48,9 @@ func TestFull(t *testing.T) {
 	c := s.Engine
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
-		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit,
+		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit, "account": c.Account,
 		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "allow": c.SignIn.Allow,
+		"rules": []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Text, s.Rules.When[1].Text},
 	}
 	want := map[string]any{
 		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
@@ -68,9 +69,12 @@ func TestFull(t *testing.T) {
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
-			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}},
+			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}},
+		"account": authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}},
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
-			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}, Allow: "signed_in"}}},
+			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}}, {ID: "reports", Allow: []authsvc.Condition{
+			{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"}, Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}}},
+		"rules": []string{"user.email_verified", `{"tier": "basic"}`, `to.host == "www.example.org"`, "", `now - session.auth_time < duration("1h")`},
 		"gate": authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
 			Recheck: time.Minute, UpstreamTimeout: 30 * time.Second, Hosts: []authsvc.GateHost{{Origin: "https://*.apps.example.com", Upstream: "unix:/run/app.sock",
 				Default: authsvc.Allow{Anyone: true}, WebSocketOrigins: []string{"https://www.example.com"}, Rules: []authsvc.GateRule{
@@ -141,7 +145,8 @@ func TestPrecedence(t *testing.T) {
 	}
 	const file = "url: https://file.example\nlisten: file:1\nsecret: ${UNSET}\nshow_refusal: false\n" +
 		"allowed_redirects: [https://file.example]\nproviders: [{id: github, client_id: file, client_secret: \"$${x}\", name: $5}]\n"
-	s, err := Load(Input{Path: writeFile(t, file), Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
+	path := writeFile(t, file)
+	s, err := Load(Input{Path: path, Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
 		"AUTHSVC_URL": "https://env.example", "AUTHSVC_LISTEN": "env:2", "AUTHSVC_SECRET_FILE": secretFile,
 		"AUTHSVC_SHOW_REFUSAL": "true", "AUTHSVC_ALLOWED_REDIRECTS": "https://a.example, https://b.example",
 		"AUTHSVC_GITHUB_ID": "env", "AUTHSVC_GOOGLE_ID": "g", "AUTHSVC_GOOGLE_SECRET_FILE": openFile,
@@ -161,6 +166,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	wantWarnings := []string{
+		"AUTHSVC_SECRET_FILE replaces secret of " + path + ":3, so a new one there changes nothing",
 		fmt.Sprintf("AUTHSVC_GOOGLE_SECRET_FILE: %q can be read by group or others; run chmod 600 on it", openFile),
 		`"AUTHSVC_COMPATT" is not read; did you mean AUTHSVC_COMPAT?`,
 	}
@@ -200,8 +206,14 @@ func TestVariableInItsValue(t *testing.T) {
 		}
 		if s == nil {
 			t.Errorf("%s: %v", name, err)
-		} else if diff := cmp.Diff(tt.want, s.Engine.Secrets); diff != "" {
+			continue
+		}
+		if diff := cmp.Diff(tt.want, s.Engine.Secrets); diff != "" {
 			t.Errorf("%s (-want +got): %s", name, diff)
+		}
+		replaced := name == "another variable" || name == "one that is like it" || name == "a value of its own"
+		if got := strings.Contains(strings.Join(s.Warnings, "\n"), "AUTHSVC_SECRET replaces secret of "); got != replaced {
+			t.Errorf("%s: warnings %q, want one: %t", name, s.Warnings, replaced)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (s *Settings) fields() []field {
 		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
-	}, s.signInFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), s.gateFields(), []field{
+	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), s.gateFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
@@ -54,20 +54,62 @@ func (s *Settings) fields() []field {
 	})
 }
 
+func (s *Settings) accountFields() []field {
+	a := &s.Engine.Account
+	edit := stringListVar(&a.Edit)
+	set := edit.set
+	edit.set = func(v value) string { // an empty list is not the default
+		problem := set(v)
+		a.Edit = []string{}
+		return problem
+	}
+	return []field{
+		{key: "account.enabled", into: notBoolVar(&a.Disabled)},
+		{key: "account.fresh", into: durationVar(&a.Fresh)},
+		{key: "account.edit", into: edit},
+	}
+}
+
 func (s *Settings) signInFields() []field {
 	r := &s.Engine.SignIn
 	return []field{
-		{key: "sign_in.allow", name: "-", into: setter{kind: "list of mappings", fix: "write {domains: [example.com]}", set: func(v value) string {
-			r.Allow = nil
-			if v.shape != list {
-				return "is " + v.shape.name() + ", not a list"
-			}
-			return ""
-		}, element: func() []field {
-			r.Allow = append(r.Allow, authsvc.Condition{})
-			return conditionFields(&r.Allow[len(r.Allow)-1])
-		}}},
+		{key: "sign_in.allow", name: "-", into: listVar(&r.Allow, "write {domains: [example.com]}", conditionFields)},
+		{key: "rules.sign_in", into: expressionVar(&s.Rules.SignIn)},
+		{key: "rules.claims", into: expressionVar(&s.Rules.Claims)},
+		{key: "rules.redirect", into: expressionVar(&s.Rules.Redirect)},
 	}
+}
+
+// listVar accepts a list of mappings with these fields.
+func listVar[T any](p *[]T, fix string, fields func(*T) []field) setter {
+	return setter{kind: "list of mappings", fix: fix, set: func(v value) string {
+		*p = nil
+		if v.shape != list {
+			return "is " + v.shape.name() + ", not a list"
+		}
+		return ""
+	}, element: func() []field {
+		*p = append(*p, *new(T))
+		return fields(&(*p)[len(*p)-1])
+	}}
+}
+
+// allowVar accepts a list of conditions, or signed_in, which is everybody with a
+// session.
+func allowVar(p *[]authsvc.Condition) setter {
+	s := listVar(p, "write signed_in, or a list of conditions such as [{groups: [ops]}]", conditionFields)
+	s.kind = "signed_in or list of mappings"
+	set := s.set
+	s.set = func(v value) string {
+		if *p = nil; v.shape != scalar {
+			return set(v)
+		}
+		if v.text != "signed_in" {
+			return quote(v.raw) + " is not known"
+		}
+		return ""
+	}
+	return s
 }
 
 func conditionFields(c *authsvc.Condition) []field {
@@ -150,6 +192,7 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.link", into: rateVar(&r.Link)},
 		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
 		{key: "rate_limit.token", into: rateVar(&r.Token)},
+		{key: "rate_limit.account", into: rateVar(&r.Account)},
 	}
 }
 
@@ -157,27 +200,22 @@ func (s *Settings) tokenFields() []field {
 	t := &s.Engine.Tokens
 	return []field{
 		{key: "tokens.rotate", into: durationVar(&t.Rotate)},
-		{key: "tokens.audiences", name: "-", into: setter{kind: "list of mappings", fix: "write {id: https://api.example.com}", set: func(v value) string {
-			t.Audiences = nil
-			if v.shape != list {
-				return "is " + v.shape.name() + ", not a list"
-			}
-			return ""
-		}, element: func() []field {
-			t.Audiences = append(t.Audiences, authsvc.Audience{})
-			return audienceFields(&t.Audiences[len(t.Audiences)-1])
-		}}},
+		{key: "tokens.audiences", name: "-", into: listVar(&t.Audiences, "write {id: https://api.example.com}", func(a *authsvc.Audience) []field {
+			s.Rules.When = append(s.Rules.When[:len(t.Audiences)-1], Expression{})
+			return audienceFields(a, &s.Rules.When[len(t.Audiences)-1])
+		})},
 	}
 }
 
-func audienceFields(a *authsvc.Audience) []field {
+func audienceFields(a *authsvc.Audience, when *Expression) []field {
 	return []field{
 		{key: "id", name: "-", into: stringVar(&a.ID)},
 		{key: "alg", name: "-", into: stringVar(&a.Alg)},
 		{key: "typ", name: "-", into: stringVar(&a.Typ)},
 		{key: "ttl", name: "-", into: durationVar(&a.TTL)},
 		{key: "claims", name: "-", into: stringListVar(&a.Claims)},
-		{key: "allow", name: "-", into: stringVar(&a.Allow)},
+		{key: "allow", name: "-", into: allowVar(&a.Allow)},
+		{key: "when", name: "-", into: expressionVar(when)},
 	}
 }
 
@@ -204,7 +242,8 @@ func Keys() []Key {
 	add("gate.hosts[].", variablePrefix, gateHostFields(&authsvc.GateHost{}))
 	add("gate.hosts[].rules[].", variablePrefix, gateRuleFields(&authsvc.GateRule{}))
 	add("gate.hosts[].rules[].allow[].", variablePrefix, gateConditionFields(&authsvc.Condition{}))
-	add("tokens.audiences[].", variablePrefix, audienceFields(&authsvc.Audience{}))
+	add("tokens.audiences[].", variablePrefix, audienceFields(&authsvc.Audience{}, &Expression{}))
+	add("tokens.audiences[].allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())

@@ -16,7 +16,7 @@ func (s *Settings) gateFields() []field {
 		{key: "gate.headers.groups", into: headerNamesVar(&g.Headers.Groups)},
 		{key: "gate.recheck", into: durationVar(&g.Recheck)},
 		{key: "gate.upstream_timeout", into: durationVar(&g.UpstreamTimeout)},
-		{key: "gate.hosts", name: "-", into: mappingsVar(&g.Hosts, "write {origin: https://app.example.com, upstream: http://127.0.0.1:8080}", gateHostFields)},
+		{key: "gate.hosts", name: "-", into: listVar(&g.Hosts, "write {origin: https://app.example.com, upstream: http://127.0.0.1:8080}", gateHostFields)},
 	}
 }
 
@@ -24,8 +24,8 @@ func gateHostFields(h *authsvc.GateHost) []field {
 	return []field{
 		{key: "origin", name: "-", into: stringVar(&h.Origin)},
 		{key: "upstream", name: "-", into: stringVar(&h.Upstream)},
-		{key: "default", name: "-", into: allowVar(&h.Default)},
-		{key: "rules", name: "-", into: mappingsVar(&h.Rules, "write {match: /admin/, allow: {groups: [ops]}}", gateRuleFields)},
+		{key: "default", name: "-", into: gateAllowVar(&h.Default)},
+		{key: "rules", name: "-", into: listVar(&h.Rules, "write {match: /admin/, allow: {groups: [ops]}}", gateRuleFields)},
 		{key: "websocket_origins", name: "-", into: stringListVar(&h.WebSocketOrigins)},
 	}
 }
@@ -33,7 +33,7 @@ func gateHostFields(h *authsvc.GateHost) []field {
 func gateRuleFields(r *authsvc.GateRule) []field {
 	return []field{
 		{key: "match", name: "-", into: stringVar(&r.Match)},
-		{key: "allow", name: "-", into: allowVar(&r.Allow)},
+		{key: "allow", name: "-", into: gateAllowVar(&r.Allow)},
 	}
 }
 
@@ -41,23 +41,9 @@ func gateConditionFields(c *authsvc.Condition) []field {
 	return append(conditionFields(c), field{key: "max_age", name: "-", into: durationVar(&c.MaxAge)})
 }
 
-// mappingsVar accepts a list of mappings with these fields.
-func mappingsVar[T any](p *[]T, fix string, fields func(*T) []field) setter {
-	return setter{kind: "list of mappings", fix: fix, set: func(v value) string {
-		if *p = nil; v.shape != list {
-			return "is " + v.shape.name() + ", not a list"
-		}
-		return ""
-	}, element: func() []field {
-		var one T
-		*p = append(*p, one)
-		return fields(&(*p)[len(*p)-1])
-	}}
-}
-
-// allowVar accepts anyone, signed_in, nobody, a condition, or a list of them.
-func allowVar(p *authsvc.Allow) setter {
-	s := mappingsVar(&p.AnyOf, "write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions", gateConditionFields)
+// gateAllowVar accepts anyone, signed_in, nobody, a condition, or a list of them.
+func gateAllowVar(p *authsvc.Allow) setter {
+	s := listVar(&p.AnyOf, "write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions", gateConditionFields)
 	s.kind = "anyone, signed_in, nobody or list of mappings"
 	s.reshape = func(v value) value {
 		if v.shape != mapping {
@@ -127,7 +113,7 @@ func AllowText(texts []string) (a authsvc.Allow, problem string) {
 func allowOf(v value) (authsvc.Allow, string) {
 	var a authsvc.Allow
 	l := &loader{sources: sources{places: map[string]string{}, variables: map[string]string{}, unread: map[string]bool{}}, used: map[string]bool{}}
-	l.assign(field{key: "allow", name: "-", into: allowVar(&a)}, "allow", v)
+	l.assign(field{key: "allow", name: "-", into: gateAllowVar(&a)}, "allow", v)
 	if len(l.mistakes) > 0 {
 		return a, l.mistakes[0].Problem + "; " + l.mistakes[0].Fix
 	}

@@ -26,13 +26,13 @@ func leaves(t reflect.Type, prefix string) (paths []string) {
 // is below.
 var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
 	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile",
-	"SignIn.Allow[0].MaxAge", "SignIn.Allow[0].When", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody", "Gate.Hosts[0].Rules[0].Allow.AnyOf[0].When"}
+	"SignIn.Allow[0].MaxAge", "SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody", "Gate.Hosts[0].Rules[0].Allow.AnyOf[0].When"}
 
 // onlyKeys are the keys of the program, and of what is put together from
 // several.
 var onlyKeys = []string{"listen", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
-	"gate.hosts[0].default", "storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].helo",
-	"providers[0].insecure_no_tls"}
+	"gate.hosts[0].default", "storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].codes", "providers[0].sign_in", "providers[0].helo",
+	"providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect"}
 
 // TestKeyOf: every field of the engine that a configuration can set has the key
 // that sets it.
@@ -50,6 +50,7 @@ func TestKeyOf(t *testing.T) {
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.GateRule](), "Gate.Hosts[0].Rules[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "Gate.Hosts[0].Rules[0].Allow.AnyOf[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Audience](), "Tokens.Audiences[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "Tokens.Audiences[0].Allow[0].")...)
 	named := slices.Clone(onlyKeys)
 	for _, path := range paths {
 		only := func(p string) bool { return p == path || strings.HasSuffix(p, ".") && strings.HasPrefix(path, p) }

@@ -38,7 +38,7 @@ func nearKinds(kind string) []string {
 		return nil
 	}
 	near := provider.Nearest(kind)
-	if n := closest(kind, ownKinds()); n != "" {
+	if n := closest(kind, ownKinds()); n != "" && !slices.Contains(near, n) {
 		near = append([]string{n}, near...)
 	}
 	return near

@@ -76,6 +76,9 @@ func (l *loader) readSection(prefix, variables string, members []member, fields 
 		if v, ok := l.override(f, key, variable); ok && !(v.place == variable && names(members, f.key, variable)) {
 			overridden[f.key] = true
 			l.assign(f, key, v)
+			if i := slices.IndexFunc(members, func(m member) bool { return m.key == key }); i >= 0 && key == "secret" && !names(members, key, variable) {
+				l.warn("%s replaces secret of %s, so a new one there changes nothing", v.place, members[i].value.place)
+			}
 		}
 	}
 	l.readMembers(prefix, "", members, fields, overridden, more)

@@ -18,6 +18,7 @@ type Mistake struct {
 	Key     string // such as session.max_age; may be empty
 	Problem string
 	Fix     string // what to do
+	Excerpt string // lines that show where in a text it is; empty: none
 
 	with []string // other keys that it rests on
 }
@@ -37,6 +38,14 @@ func (m Mistake) String() string {
 	return s
 }
 
+// Text returns the mistake and its excerpt, in lines.
+func (m Mistake) Text() string {
+	if m.Excerpt == "" {
+		return m.String()
+	}
+	return m.String() + "\n" + m.Excerpt
+}
+
 // Mistakes are all the mistakes of a configuration, in the order of the file.
 type Mistakes []Mistake
 
@@ -47,7 +56,7 @@ const maxMistakes = 100
 func (m Mistakes) Error() string {
 	lines := make([]string, len(m))
 	for i := range m {
-		lines[i] = m[i].String()
+		lines[i] = m[i].Text()
 	}
 	return strings.Join(lines, "\n")
 }
@@ -91,6 +100,7 @@ func (s *Settings) follows(m Mistake) bool {
 // line returns the line of the file; mistakes elsewhere come first.
 func (m Mistake) line() int {
 	_, number, _ := strings.Cut(m.Place, ":")
+	number, _, _ = strings.Cut(number, ":") // a column
 	n, _ := strconv.Atoi(number)
 	return n
 }
@@ -101,6 +111,7 @@ type sources struct {
 	places    map[string]string // by key: file:line, variable or flag
 	variables map[string]string // by key: the environment variable that could give it
 	unread    map[string]bool   // keys whose value is not known, because of a mistake
+	lines     []string          // of the file
 }
 
 func (s sources) fileName() string {

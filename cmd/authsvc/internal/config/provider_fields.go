@@ -39,6 +39,7 @@ func (e *entry) oauthFields() []field {
 		{key: "signing_algs", into: stringListVar(&o.SigningAlgs)},
 		{key: "checks", into: stringListVar(&o.Checks)},
 		{key: "no_pkce", into: boolVar(&o.NoPKCE)},
+		{key: "no_auth_time", into: boolVar(&o.NoAuthTime)},
 		{key: "headers", into: stringMapVar(&o.Headers)},
 		{key: "userinfo_method", into: stringVar(&o.UserInfo.Method)},
 		{key: "userinfo_body", into: stringVar(&o.UserInfo.Body)},
@@ -110,6 +111,8 @@ func (e *entry) emailFields() []field {
 		{key: "from", into: stringVar(&e.email.From)},
 		{key: "max_age", into: durationVar(&e.email.MaxAge)},
 		{key: "inbox_url", into: stringVar(&e.email.InboxURL)},
+		{key: "codes", into: maybeBoolVar(&e.email.Codes)},
+		{key: "sign_in", into: notBoolVar(&e.email.NoSignIn)},
 		{key: "helo", into: stringVar(&e.mail.HELO)},
 		{key: "insecure_no_tls", into: boolVar(&e.mail.InsecureNoTLS)},
 	}

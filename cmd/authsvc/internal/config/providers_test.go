@@ -74,7 +74,7 @@ func TestFullProviders(t *testing.T) {
 	c := s.Engine
 	acme := c.Providers[1].(*authsvc.OAuth)
 	wantAcme := &authsvc.OAuth{ID: "acme", Name: "Acme", OpenID: true, Issuer: "https://id.acme.example",
-		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, Checks: []string{"pkce", "state", "nonce"},
+		Client: authsvc.Client{ID: "ac", Secret: "ac-secret"}, Scope: "openid profile email", NoPKCE: true, NoAuthTime: true, Checks: []string{"pkce", "state", "nonce"},
 		AuthorizationParams: map[string]string{"audience": "api"}, AuthMethod: "client_secret_post", ResponseMode: "form_post", DeniedErrors: []string{"cancelled"},
 		Endpoints: authsvc.Endpoints{
 			Discovery:  "https://meta.acme.example/openid",

@@ -177,6 +177,14 @@ func boolVar(p *bool) setter {
 	})
 }
 
+// maybeBoolVar is boolVar for a key whose default depends on others.
+func maybeBoolVar(p **bool) setter {
+	return scalarSetter("boolean", "write true or false", func(s string) bool {
+		*p = new(s == "true")
+		return s == "true" || s == "false"
+	})
+}
+
 // notBoolVar is boolVar for a key that switches something off where the engine
 // has a field that switches it on, or the reverse.
 func notBoolVar(p *bool) setter {

@@ -33,6 +33,7 @@ type value struct {
 	text    string // of a scalar, with ${NAME} expanded
 	items   []value
 	members []member
+	node    *yaml.Node // of a scalar in the file
 	// ofScalar: it is an item of a list that was written as one text.
 	ofScalar bool
 }
@@ -51,6 +52,7 @@ func (l *loader) parse(file string, raw []byte) value {
 	if file == "" {
 		return value{}
 	}
+	l.lines = strings.Split(string(raw), "\n")
 	const fix = "start with: url: https://app.example.com"
 	d := yaml.NewDecoder(bytes.NewReader(l.withoutTabs(raw)))
 	var doc, more yaml.Node
@@ -164,7 +166,7 @@ func (l *loader) convert(n *yaml.Node, depth int) value {
 		l.fail(v.place, "", "has a tag (!)", "write the value without one, in quotes if it begins with !")
 	case n.Kind == yaml.ScalarNode:
 		if v.shape = absent; n.Tag != "!!null" {
-			v.shape, v.raw = scalar, n.Value
+			v.shape, v.raw, v.node = scalar, n.Value, n
 		}
 	case n.Kind == yaml.SequenceNode:
 		v.shape = list

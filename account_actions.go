@@ -1,0 +1,155 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc/internal/weburl"
+)
+
+// typedName is the form in the cookie of what was typed whose field is the name.
+// No provider has this id.
+const typedName = "account/profile"
+
+// checkAccount compiles the options of the account page.
+func checkAccount(b *builder, s *Service) {
+	o := b.config.Account
+	s.policy.fresh = 10 * time.Minute
+	if o.Fresh != 0 {
+		s.policy.fresh = o.Fresh
+	}
+	if s.policy.fresh < time.Minute || s.policy.fresh > 24*time.Hour {
+		b.fail("Account.Fresh", "is out of range", "use 1m to 24h; 10m is the default")
+	}
+	s.policy.edits = o.Edit == nil
+	for i, name := range o.Edit {
+		if name != "name" {
+			b.fail(fmt.Sprintf("Account.Edit[%d]", i), fmt.Sprintf("%q cannot be edited", printable(name, 30)), "use name, or leave the list empty")
+		}
+		s.policy.edits = true
+	}
+}
+
+// beginAccount is what every POST of the account page starts with: the token, the
+// session and the limit. s is nil if the outcome refuses. From then on the
+// request is finished even if its client goes away.
+func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
+	if !rq.csrfOK() {
+		return nil, nil, rq.personalCSRF("/account")
+	}
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return nil, nil, rq.accountAway(err)
+	case s == nil:
+		return nil, nil, rq.signInFirst()
+	}
+	rq.auditUser = s.UserID
+	if wait, ok := rq.permit(rq.limits.account, s.UserID); !ok {
+		rq.retryAfter = wait
+		rq.audit("request.limited", RateLimited, "too many changes of one account")
+		return nil, nil, rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	rq.ctx = ctx
+	return s, cancel, nil
+}
+
+// accountBack is where a page of the application's own wants people to come back
+// to, or the built-in one.
+func (rq *request) accountBack() string {
+	if rq.body.get("callbackUrl") != "" {
+		return rq.callbackURL()
+	}
+	return rq.base + "/account"
+}
+
+// accountDone answers a POST that changed something: a script gets the account
+// as it is now, a person the page with a word about it.
+func (rq *request) accountDone(s *Session, word string) outcome {
+	to := weburl.WithQuery(rq.base+"/account", "done", word)
+	if !rq.wantsJSON() {
+		return redirect{to: to}
+	}
+	a, err := rq.readAccount(rq.ctx, s)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	return object{v: map[string]any{"url": rq.base + "/account", "account": rq.accountObject(a)}}
+}
+
+// postProfile: POST account/profile changes the name.
+func postProfile(rq *request) outcome {
+	s, done, refused := rq.beginAccount()
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	name := norm.NFC.String(rq.body.get("name"))
+	if !rq.policy.edits || name == "" || name != cleanName(name) || len([]rune(name)) > maxOwnName {
+		rq.rememberTyped(typedName, name)
+		return rq.personalRefusal("/account", Invalid, http.StatusBadRequest)
+	}
+	u, err := rq.adapter.UpdateUser(rq.ctx, s.UserID, UserUpdate{Name: &name})
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	renewed, err := rq.sessions.rename(rq.ctx, rq.sessionCookieValue(), name, rq.now)
+	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+		err = errSessionTooLarge
+	}
+	if err != nil { // the name is stored; this session shows it later
+		rq.log.Warn("a session could not take over the new name", "request", rq.requestID(), "err", err)
+	}
+	rq.note(AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
+	if rq.events.UpdateUser != nil {
+		rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
+	}
+	return rq.accountDone(s, "renamed")
+}
+
+// maxOwnName is how many characters a name has that somebody chooses.
+const maxOwnName = 100
+
+// postUnlink: POST account/unlink removes a way to sign in, unless it is the
+// last one.
+func postUnlink(rq *request) outcome {
+	s, done, refused := rq.beginAccount()
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	if !rq.provedFresh(s, "account/unlink") {
+		return rq.confirmFirst(rq.accountBack(), s)
+	}
+	all, err := rq.adapter.ListAccounts(rq.ctx, s.UserID)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	id := rq.body.get("id")
+	i := slices.IndexFunc(all, func(a Account) bool { return a.ID == id })
+	if i < 0 {
+		rq.note(AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	}
+	by := unlinkOptions{reason: "by the person", record: func(e AuditEvent) { rq.note(e) }}
+	err = rq.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
+	switch {
+	case errors.Is(err, ErrNotFound): // removed meanwhile, in another tab
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	case errors.Is(err, ErrLastAccount):
+		return rq.personalRefusal("/account", LastMethod, http.StatusConflict)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	return rq.accountDone(s, "unlinked")
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/cmd/authsvc/internal/rules"
+	"authsvc/internal/sessionshape"
+)
+
+// decisions are what the configuration has to say about sign-ins: rules first,
+// then hooks. What is not configured is nil.
+type decisions struct {
+	signIn, claims, redirect *rules.Rule
+}
+
+// configureDecisions compiles the rules of the settings and has the engine ask
+// them. Nothing is called.
+func configureDecisions(s *config.Settings) error {
+	c := ruleCompiler{settings: s}
+	d := &decisions{
+		signIn:   c.compile("rules.sign_in", rules.SignIn, s.Rules.SignIn),
+		claims:   c.compile("rules.claims", rules.Claims, s.Rules.Claims),
+		redirect: c.compile("rules.redirect", rules.Redirect, s.Rules.Redirect),
+	}
+	for i, e := range s.Rules.When {
+		if rule := c.compile(fmt.Sprintf("tokens.audiences[%d].when", i), rules.When, e); rule != nil {
+			s.Engine.Tokens.Audiences[i].When = func(_ context.Context, r authsvc.AccessRequest) (bool, error) {
+				return rule.Holds(rules.OfAccess(&r))
+			}
+		}
+	}
+	d.install(&s.Engine.Callbacks, s)
+	if len(c.mistakes) > 0 {
+		return c.mistakes
+	}
+	return nil
+}
+
+// install sets the callbacks that something is configured for, with mistakes or
+// not: the engine then knows that claims may have further names.
+func (d *decisions) install(c *authsvc.Callbacks, s *config.Settings) {
+	c.SignIn, c.Claims, c.AllowRedirect = nil, nil, nil
+	if d.signIn != nil {
+		c.SignIn = d.maySignIn
+	}
+	if s.Rules.Claims.Text != "" {
+		c.Claims = d.keepClaims
+	}
+	if d.redirect != nil {
+		c.AllowRedirect = d.allowRedirect
+	}
+}
+
+// ruleFailed refuses because a rule could not be evaluated.
+func ruleFailed(err error) error {
+	return &authsvc.Refusal{Reason: "a rule failed", Failed: true, Err: err}
+}
+
+// maySignIn is the SignIn callback.
+func (d *decisions) maySignIn(_ context.Context, a authsvc.SignInAttempt) (redirect string, err error) {
+	ok, err := d.signIn.Holds(rules.OfAttempt(&a))
+	switch {
+	case err != nil:
+		return "", ruleFailed(err)
+	case !ok:
+		return "", &authsvc.Refusal{Reason: "by the rule of sign-in"}
+	}
+	return "", nil
+}
+
+// keepClaims is the Claims callback: what the rule says over what stays anyway.
+func (d *decisions) keepClaims(_ context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
+	more, err := d.claims.Map(rules.OfAttempt(&a))
+	if err == nil {
+		kept, err = withClaims(kept, more)
+	}
+	if err != nil {
+		return nil, ruleFailed(err)
+	}
+	return kept, nil
+}
+
+// withClaims returns claims with more, which win. Names are as in session.claims;
+// how much stays is the engine's business.
+func withClaims(kept, more authsvc.Claims) (authsvc.Claims, error) {
+	all := authsvc.Claims{}
+	maps.Copy(all, kept)
+	for name, v := range more {
+		if !sessionshape.UsableName(name) {
+			return nil, errors.New("a claim has a name that session.claims could not have")
+		}
+		all[name] = v
+	}
+	return all, nil
+}
+
+// allowRedirect is the AllowRedirect callback.
+func (d *decisions) allowRedirect(_ context.Context, to *url.URL) bool {
+	ok, err := d.redirect.Holds(rules.OfAddress(to))
+	return ok && err == nil
+}
+
+// A ruleCompiler collects the mistakes of rules.
+type ruleCompiler struct {
+	settings *config.Settings
+	mistakes config.Mistakes
+}
+
+func (c *ruleCompiler) compile(key string, kind rules.Kind, e config.Expression) *rules.Rule {
+	if e.Text == "" {
+		return nil
+	}
+	rule, problems := rules.Compile(kind, e.Text)
+	for _, p := range problems {
+		c.mistakes = append(c.mistakes, c.settings.ExpressionMistake(key, e, p.Line, p.Column, "is wrong: "+p.Message, "it knows "+strings.Join(rules.Names(kind), ", ")))
+	}
+	return rule
+}

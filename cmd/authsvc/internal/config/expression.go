@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Rules are the expressions of the configuration, in CEL. The zero Expression is
+// none.
+type Rules struct {
+	SignIn, Claims, Redirect Expression
+	When                     []Expression // of Engine.Tokens.Audiences, one each
+}
+
+// An Expression is a text in CEL.
+type Expression struct {
+	Text string
+
+	node     *yaml.Node // that it is written in; nil: not in the file
+	expanded bool       // it has values of variables, which nobody quotes
+}
+
+// expressionVar accepts a text in CEL, which somebody else compiles.
+func expressionVar(p *Expression) setter {
+	return setter{kind: "CEL", fix: `write an expression in CEL, such as 'user.email_verified'`, set: func(v value) string {
+		if v.shape != scalar {
+			return v.shape.notText()
+		}
+		if strings.TrimSpace(v.text) == "" {
+			return "is empty"
+		}
+		*p = Expression{Text: v.text, node: v.node, expanded: v.text != v.raw}
+		return ""
+	}}
+}
+
+// ExpressionMistake makes a mistake at a line and column of an expression, both
+// from 1 and in characters, or at the expression itself with 0. It shows the line.
+func (s *Settings) ExpressionMistake(key string, e Expression, line, column int, problem, fix string) Mistake {
+	m := s.Mistake(key, problem, fix)
+	text, ok := nth(strings.Split(e.Text, "\n"), line)
+	if !ok {
+		return m
+	}
+	if at, ok := s.find(e, text, line, column); ok {
+		m.Place = at
+	} else {
+		m.Problem += fmt.Sprintf(" (line %d, column %d of the expression)", line, column)
+	}
+	if !e.expanded {
+		m.Excerpt = excerpt(text, column)
+	}
+	return m
+}
+
+// find returns the place in the file of a column in a line of an expression, which
+// is known where the expression is written as it is meant.
+func (s *Settings) find(e Expression, text string, line, column int) (place string, ok bool) {
+	if e.node == nil || e.expanded {
+		return "", false
+	}
+	at, from := e.node.Line, e.node.Column-1
+	switch {
+	case e.node.Style&yaml.LiteralStyle != 0: // its lines follow the one with the bar
+		at, from = at+line, 0
+	case e.node.Style&yaml.FoldedStyle != 0 || line > 1:
+		return "", false
+	}
+	source, ok := nth(s.lines, at)
+	if !ok {
+		return "", false
+	}
+	runes := []rune(source)
+	before, _, ok := strings.Cut(string(runes[min(from, len(runes)):]), text)
+	if !ok {
+		return "", false
+	}
+	return fmt.Sprintf("%s:%d:%d", s.file, at, from+utf8.RuneCountInString(before)+column), true
+}
+
+// nth returns a line by its number from 1.
+func nth(lines []string, n int) (string, bool) {
+	if n < 1 || n > len(lines) {
+		return "", false
+	}
+	return strings.TrimRight(lines[n-1], "\r"), true
+}
+
+// excerpt shows a column of a line by a caret below it, of a long line the part
+// around it.
+func excerpt(text string, column int) string {
+	const before, after = 60, 40
+	runes := []rune(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\t", " "))
+	column = min(max(column-1, 0), len(runes))
+	from := max(0, column-before)
+	to := min(len(runes), column+after)
+	return "    " + string(runes[from:to]) + "\n    " + strings.Repeat(" ", column-from) + "^"
+}

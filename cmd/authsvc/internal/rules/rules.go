@@ -1,0 +1,170 @@
+// Package rules compiles and evaluates the expressions of a configuration, in
+// the Common Expression Language (CEL, cel.dev).
+//
+// An expression is parsed, type-checked and its cost estimated when it is
+// compiled. What one evaluation may cost is bounded; past that, and after any
+// other error, nothing is decided, which callers take for a refusal.
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// A Kind is what an expression decides, and by that which variables and which
+// type it has.
+type Kind int
+
+// The kinds.
+const (
+	SignIn   Kind = iota // whether somebody may sign in
+	Claims               // what stays with the session
+	Redirect             // where a callbackUrl may lead
+	When                 // who may have something for which a session is not enough
+)
+
+// CostLimit bounds one evaluation, in units of CEL: about one for each operation
+// and for every ten characters that one looks at.
+const CostLimit = 20_000
+
+// Bounds of an expression.
+const (
+	maxLength = 16 << 10 // code points
+	maxDepth  = 100      // of nesting
+)
+
+// A Problem is a mistake in an expression. Line and Column count from 1, columns
+// in characters; both are 0 if it is in no particular place.
+type Problem struct {
+	Line, Column int
+	Message      string
+}
+
+// A Rule is a compiled expression. It is safe for concurrent use.
+type Rule struct {
+	kind    Kind
+	program cel.Program
+}
+
+// Compile returns the rule of an expression, or all of its mistakes.
+func Compile(kind Kind, text string) (*Rule, []Problem) {
+	env, err := environment(kind)
+	if err != nil {
+		return nil, []Problem{{Message: err.Error()}}
+	}
+	ast, issues := env.Compile(text)
+	if issues.Err() != nil {
+		return nil, problems(issues)
+	}
+	if message := wrongType(kind, ast.OutputType()); message != "" {
+		return nil, []Problem{{Line: 1, Column: 1, Message: message}}
+	}
+	cost, err := env.EstimateCost(ast, sizes{})
+	switch {
+	case err != nil:
+		return nil, []Problem{{Message: "the cost cannot be estimated: " + err.Error()}}
+	case cost.Min > CostLimit:
+		return nil, []Problem{{Line: 1, Column: 1, Message: fmt.Sprintf("costs %d at least, and %d is the most", cost.Min, CostLimit)}}
+	}
+	program, err := env.Program(ast, cel.CostLimit(CostLimit), cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, []Problem{{Line: 1, Column: 1, Message: err.Error()}}
+	}
+	return &Rule{kind: kind, program: program}, nil
+}
+
+// problems are the mistakes that CEL found, in the order of the text.
+func problems(issues *cel.Issues) []Problem {
+	var all []Problem
+	for _, e := range issues.Errors() {
+		p := Problem{Line: e.Location.Line(), Column: max(1, e.Location.Column()+1), Message: strings.ReplaceAll(e.Message, "\n", " ")}
+		if p.Line < 1 {
+			p.Line, p.Column = 0, 0
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// wrongType says what is wrong with the type of an expression. What a profile has
+// is of any type; it shows when it is evaluated.
+func wrongType(kind Kind, t *cel.Type) string {
+	if t.IsExactType(cel.DynType) {
+		return ""
+	}
+	if kind != Claims {
+		if t.IsExactType(cel.BoolType) {
+			return ""
+		}
+		return "is " + t.String() + ", not true or false"
+	}
+	if params := t.Parameters(); t.Kind() == types.MapKind && len(params) == 2 && (params[0].IsExactType(cel.StringType) || params[0].IsExactType(cel.DynType)) {
+		return ""
+	}
+	return "is " + t.String() + `, not a map of names to values such as {"tier": "gold"}`
+}
+
+// environments are made once for each kind: they take about a millisecond.
+var environments [4]struct {
+	once sync.Once
+	env  *cel.Env
+	err  error
+}
+
+func environment(kind Kind) (*cel.Env, error) {
+	e := &environments[kind]
+	e.once.Do(func() { e.env, e.err = newEnvironment(kind) })
+	return e.env, e.err
+}
+
+// errType: the value of an expression is of another type than its kind has.
+var errType = errors.New("the value is neither true nor false")
+
+// Holds evaluates an expression that decides. With an error nothing is decided.
+func (r *Rule) Holds(v *Variables) (bool, error) {
+	out, err := r.eval(v)
+	if err != nil {
+		return false, err
+	}
+	b, ok := out.(types.Bool)
+	if !ok {
+		return false, errType
+	}
+	return bool(b), nil
+}
+
+// Map evaluates an expression of claims. What it returns is as JSON has it:
+// numbers are float64, times text, bytes base64.
+func (r *Rule) Map(v *Variables) (map[string]any, error) {
+	out, err := r.eval(v)
+	if err != nil {
+		return nil, err
+	}
+	native, err := out.ConvertToNative(types.JSONStructType)
+	if err != nil {
+		return nil, fmt.Errorf("the claims cannot be written as JSON: %w", err)
+	}
+	object, ok := native.(*structpb.Struct)
+	if !ok {
+		return nil, errors.New("the claims are not an object")
+	}
+	return object.AsMap(), nil
+}
+
+// eval evaluates an expression. Panics of the library are errors.
+func (r *Rule) eval(v *Variables) (out ref.Val, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fmt.Errorf("the evaluation panicked: %.200v", p)
+		}
+	}()
+	out, _, err = r.program.Eval(v.activation(r.kind))
+	return out, err
+}

@@ -1,0 +1,199 @@
+package authsvc
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// freshFor is how long a form of a page that was opened with a fresh proof can be
+// sent: nobody loses what they typed because the clock went on.
+const freshFor = 15 * time.Minute
+
+// A freshForm is what the field "fresh" of such a form holds, sealed.
+type freshForm struct {
+	SID   string `json:"s"`
+	Route string `json:"r"`
+	End   int64  `json:"e"` // seconds since 1970
+}
+
+// freshField is the field "fresh" of a form that posts to route, "" if the
+// session's proof is not fresh.
+func (rq *request) freshField(s *Session, route string) string {
+	if !s.fresh(rq.now, rq.policy.fresh) {
+		return ""
+	}
+	raw, err := json.Marshal(freshForm{rq.sid(), route, rq.now.Add(freshFor).Unix()})
+	if err != nil {
+		return ""
+	}
+	value, err := rq.keys.fresh.Seal(raw)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// provedFresh reports whether the session's proof is fresh now, or was when the
+// form that is sent to route was opened in this session.
+func (rq *request) provedFresh(s *Session, route string) bool {
+	if s.fresh(rq.now, rq.policy.fresh) {
+		return true
+	}
+	value := rq.body.get("fresh")
+	if value == "" || len(value) > maxCookie {
+		return false
+	}
+	raw, _, err := rq.keys.fresh.Open(value)
+	var f freshForm
+	return err == nil && json.Unmarshal(raw, &f) == nil && rq.sid() != "" &&
+		sameSecret(f.SID, rq.sid()) && f.Route == route && rq.now.Unix() < f.End
+}
+
+// confirmFirst leads somebody whose proof is not fresh to the page that asks for
+// one, and from there to back.
+func (rq *request) confirmFirst(back string, s *Session) outcome {
+	rq.auditUser = s.UserID
+	rq.audit("fresh.required", FreshRequired, "the proof of who the person is is too old")
+	to := weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
+	if rq.personal() && rq.wantsJSON() {
+		return refusedTo(to, FreshRequired, http.StatusUnauthorized)
+	}
+	return redirect{to: to}
+}
+
+// confirmPage: GET confirm asks people who are signed in to prove who they are
+// once more, by their own ways to sign in. It never offers another account.
+func confirmPage(rq *request) outcome {
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case s == nil:
+		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
+	}
+	ways, u, err := rq.confirmWays(s)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	v := pages.StepUpView{Who: cmp.Or(s.Email, s.Name, s.UserID), Email: u.Email, Ways: ways, Error: rq.query("error"), RequestID: rq.shownRequestID(),
+		CSRFToken: rq.ensureCSRF(), CallbackURL: rq.confirmedTo()}
+	if v.Error != "" {
+		v.Error = string(rq.spelled(plainErrorCode(ErrorCode(v.Error))))
+	}
+	if reason, provider := rq.shownHint(); reason != "" {
+		v.Reason, v.Provider = string(reason), rq.providerName(provider)
+	}
+	rq.callbackTo = v.CallbackURL
+	rq.keepCallbackURL()
+	return page{name: pages.StepUp, view: v}
+}
+
+// confirmedTo is where a fresh proof leads: the callbackUrl, or, if that is the
+// page which asks for one, the account page.
+func (rq *request) confirmedTo() string {
+	if to := rq.callbackURL(); !rq.leadsTo(to, "/confirm") {
+		return to
+	}
+	if rq.policy.account {
+		return rq.base + "/account"
+	}
+	return rq.origin
+}
+
+// confirmWays are the ways in which the person of a session can prove who they
+// are: the linked providers, the address that was proved, and the application's
+// own credentials if the session began by them. Providers that cannot be made to
+// ask again are among them only if there is nothing else.
+func (rq *request) confirmWays(s *Session) (ways []pages.Provider, u User, err error) {
+	u, err = rq.adapter.GetUser(rq.ctx, s.UserID)
+	if err != nil && !errors.Is(err, ErrNotFound) { // a user of the application's need not be stored
+		return nil, u, err
+	}
+	accounts, err := rq.adapter.ListAccounts(rq.ctx, s.UserID)
+	if err != nil {
+		return nil, u, err
+	}
+	var weak []pages.Provider
+	for _, p := range rq.providerViews() {
+		in := rq.flows[p.ID].info()
+		linked := slices.ContainsFunc(accounts, func(a Account) bool { return a.Provider == p.ID })
+		switch {
+		case in.linkAge > 0 && emailProved(u), in.forScripts && s.Provider == p.ID, linked && in.asksAgain:
+			ways = append(ways, p)
+		case linked && in.linkAge == 0 && !in.forScripts:
+			weak = append(weak, p)
+		}
+	}
+	if len(ways) == 0 {
+		ways = weak
+	}
+	return ways, u, nil
+}
+
+// confirm: POST confirm starts the flow of one of the person's own providers.
+// Its return makes a new session if it is the same person, and changes nothing
+// if it is another one. Forms of credentials post to their callback, with
+// confirm=true.
+func confirm(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.personalCSRF("/confirm")
+	}
+	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case s == nil:
+		return rq.signInFirst()
+	}
+	ways, u, err := rq.confirmWays(s)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	i := slices.IndexFunc(ways, func(p pages.Provider) bool { return p.ID == rq.body.get("provider") })
+	if i < 0 {
+		return rq.personalRefusal("/confirm", NotFound, http.StatusNotFound)
+	}
+	rq.callbackTo = rq.confirmedTo()
+	rq.keepCallbackURL()
+	rq.flow, rq.confirms, rq.auditUser = rq.flows[ways[i].ID], s.UserID, s.UserID
+	rq.body.fields["email"] = u.Email // a link goes to the stored address only
+	return rq.flow.begin(rq)
+}
+
+// readConfirm notes that a form which posts to a callback is to prove that the
+// person is still the one who is signed in.
+func (rq *request) readConfirm() outcome {
+	if rq.body == nil || rq.body.get("confirm") != "true" || !rq.policy.confirms {
+		return nil
+	}
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return storeFailed(Callback, err)
+	case s == nil:
+		return fail(SessionRequired, fixedReason("a proof of the same person was asked for without a session"))
+	}
+	rq.confirms = s.UserID
+	return nil
+}
+
+// confirm refuses an identity that is not the one who has to prove who they are,
+// before anything is written.
+func (l *login) confirm() outcome {
+	if l.id.confirms == "" || l.found && l.user.ID == l.id.confirms && l.before != nil && l.before.UserID == l.id.confirms {
+		return nil
+	}
+	l.rq.auditUser = l.id.confirms
+	l.rq.audit("sign_in.refused", OAuthAccountNotLinked, "another user was to be confirmed")
+	return fail(OAuthAccountNotLinked, fixedReason("another user was to be confirmed"))
+}

@@ -1,0 +1,103 @@
+package pages
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// accountView is the account page as most people meet it.
+func accountView() AccountView {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	github, google := button("github", "GitHub", "github"), button("google", "Google", "google")
+	row := func(id, device, network, provider string, ago time.Duration) SessionRow {
+		return SessionRow{ID: id, Device: device, Network: network, Provider: provider, Used: now.Add(-ago), Ago: ago}
+	}
+	here := row("s1", "Firefox on Linux", "203.0.113.0/24", "GitHub", 0)
+	here.Current = true
+	return AccountView{CSRFToken: testToken, CallbackURL: testBase + "/account", Fresh: testToken, FreshLink: testToken, Name: "Ada Lovelace", Who: "ada@example.com",
+		Email: "ada@example.com", Edits: true, Typed: "Ada Lovelace", Mail: "Email", Add: []Provider{github, google, button("acme", "Acme", "")},
+		Identities: []Identity{{ID: "a1", Provider: "github", Name: "GitHub", Style: github.Style, Removable: true}, {ID: "a2", Provider: "google", Name: "Google", Style: google.Style, Removable: true}},
+		Sessions:   []SessionRow{here, row("s2", "Safari on iPhone", "2001:db8:42::/48", "Google", 3*time.Hour), row("s3", "Chrome on Windows", "198.51.100.0/24", "GitHub", 26*time.Hour)},
+		Listed:     true, Export: true}
+}
+
+// name100 has 100 characters, among them emoji and right-to-left text.
+const name100 = "👩‍🔬 Aḋa עדה לאבלייס Byron-King-Noel-Countess-of-Lovelace 👑 آدا لوفلايس the-enchantress-of-numbers 💫!"
+
+// accountStates are the account page and the one that asks for a fresh proof.
+func accountStates() []state {
+	only, done, failed, full, empty, unproved := accountView(), accountView(), accountView(), accountView(), accountView(), accountView()
+	only.Identities, only.Mail, only.Sessions = only.Identities[:1], "", only.Sessions[:1]
+	only.Identities[0].Removable = false
+	done.Done = "unlinked"
+	failed.Error, failed.RequestID, failed.Typed = "Invalid", "k3v9x2m7", "\u202eadA"
+	last := accountView()
+	last.Error, last.RequestID = "LastMethod", "k3v9x2m7"
+	full.Name, full.Typed, full.Email, full.Who = name100, name100, longEmail, longEmail
+	for i := range 48 {
+		full.Identities = append(full.Identities, Identity{ID: fmt.Sprint("i", i), Provider: "long", Name: fmt.Sprint("The Municipal Library of Greater Exampleton (", i+2, ")"), Removable: true})
+	}
+	for i := range 97 {
+		full.Sessions = append(full.Sessions, SessionRow{ID: fmt.Sprint("t", i), Device: "Samsung Internet on Android", Network: "2001:db8:1234::/48", Provider: "The Municipal Library of Greater Exampleton",
+			Used: full.Sessions[0].Used, Ago: time.Duration(i) * 20 * time.Hour})
+	}
+	full.Unlisted = true
+	empty.Name, empty.Typed, empty.Email, empty.Who, empty.Mail, empty.Identities, empty.Add, empty.Edits = "", "", "", "user-7", "", nil, nil, false
+	empty.Sessions, empty.Export = []SessionRow{{ID: "s1", Current: true}}, false
+	unproved.Unproved, unproved.Mail, unproved.Name = true, "", ""
+	github, google := button("github", "GitHub", "github"), button("google", "Google", "google")
+	step := StepUpView{CSRFToken: testToken, CallbackURL: testBase + "/account", Who: "ada@example.com", Email: "ada@example.com", Ways: []Provider{github, google, emailForm()}}
+	one, other, cancelled, none, password := step, step, step, step, step
+	one.Ways = []Provider{github}
+	other.Error, other.RequestID = "OAuthAccountNotLinked", "k3v9x2m7"
+	cancelled.Error, cancelled.Reason, cancelled.Provider = "AccessDenied", "cancelled", "GitHub"
+	none.Ways = nil
+	password.Ways, password.Error = []Provider{passwordForm()}, "CredentialsSignin"
+	return []state{
+		{"account", Account, accountView()},
+		{"account-one-way", Account, only},
+		{"account-done", Account, done},
+		{"account-bad-name", Account, failed},
+		{"account-last-way", Account, last},
+		{"account-full", Account, full},
+		{"account-empty", Account, empty},
+		{"account-unproved", Account, unproved},
+		{"account-away", Error, ErrorView{Code: "Unavailable", RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/account"}},
+		{"stepup", StepUp, step},
+		{"stepup-one", StepUp, one},
+		{"stepup-other", StepUp, other},
+		{"stepup-cancelled", StepUp, cancelled},
+		{"stepup-none", StepUp, none},
+		{"stepup-password", StepUp, password},
+	}
+}
+
+func TestName100(t *testing.T) {
+	t.Parallel()
+	if n := len([]rune(name100)); n != 100 {
+		t.Errorf("%d characters", n)
+	}
+}
+
+func TestAgo(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Minute: "just now", 0: "just now", 119 * time.Second: "just now", 2 * time.Minute: "2 minutes ago", 59 * time.Minute: "59 minutes ago",
+		time.Hour: "1 hour ago", 23 * time.Hour: "23 hours ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago", 60 * 24 * time.Hour: "2 months ago",
+	} {
+		if got, err := english().Ago(d); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", d, got, err, want)
+		}
+	}
+}
+
+// A word that somebody typed into the address bar is not reported as done.
+func TestDoneKey(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{"renamed": "account.done.renamed", "": "", "heading": "", "Renamed": ""} {
+		if got := (AccountView{Done: word}).DoneKey(); got != want {
+			t.Errorf("%q: %q", word, got)
+		}
+	}
+}
