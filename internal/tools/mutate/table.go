@@ -91,7 +91,7 @@ var engine = []mutation{
 	{"allow/subdomain", "internal/access", "domain == d || d[0] == '.' &&", "domain == d ||", "./internal/access"},
 	{"allow/empty", "internal/access", "if c.Empty() {\n\t\treturn false", "if false {\n\t\treturn false", "./internal/access"},
 	{"allow/create-user", ".", "if err != nil {\n\t\treturn l.rq.refuseSignIn(err, \"by the createUser", "if " + never + "err != nil {\n\t\treturn l.rq.refuseSignIn(err, \"by the createUser", "."},
-	{"allow/create-user-name-only", ".", "u.Name, u.Image = asked.Name, asked.Image", "u = asked", "."},
+	{"allow/create-user-name-only", ".", "\tu.Name = cleanName(asked.Name)", "\tu = asked", "."},
 	{"allow/audience", ".", "if len(a.allow) > 0 && !anyHolds(", "if " + never + "!anyHolds(", "."},
 	{"allow/audience-proved", ".", "Proved: v.EmailVerified,", "Proved: true,", "."},
 	{"allow/audience-rule", ".", "\tcase !ok:\n\t\treturn \"by the rule of the audience\"", "\tcase " + never + "!ok:\n\t\treturn \"by the rule of the audience\"", "."},
