@@ -146,7 +146,10 @@ func (l *login) create(a *Account) outcome {
 	if err != nil {
 		return l.rq.refuseSignIn(err, "by the createUser callback")
 	}
-	u.Name, u.Image = asked.Name, asked.Image
+	if asked.Image != u.Image {
+		u.Image = cleanUser(asked, false).Image
+	}
+	u.Name = cleanName(asked.Name)
 	l.record = l.rq.sessions.start(&l.start)
 	stored, err := l.rq.adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {
