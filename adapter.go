@@ -25,6 +25,9 @@ type User struct {
 	// ID, which is of all sessions of the user, 0 without one: sessions that
 	// began at an earlier epoch have ended.
 	SessionEpoch int64
+	// Blocked is [Person.Blocked], as it was at Epoch or later. The methods that
+	// set it are those that set Epoch.
+	Blocked time.Time
 }
 
 // An Account links a User to one identity at one provider. The pair
@@ -52,12 +55,16 @@ func (a Account) SameTokens(b Account) bool {
 
 // A SessionRecord is a stored session. SessionToken is what the engine asks to
 // store, a digest unless another program shares the table; Digest identifies
-// the record in authsvc's own table, where AuthTime and Provider live. A
-// record that another program wrote has a zero AuthTime.
+// the record in authsvc's own table, where all but ID, SessionToken, UserID and
+// Expires lives. A record that another program wrote has a zero AuthTime.
+//
+// A record without SessionToken is that of a session which lives in its cookie
+// (strategy jwt). It is only in authsvc's own table, has no ID, and is there to
+// be listed: whether the session goes on is for the log of revocations to say.
 type SessionRecord struct {
 	ID           string
-	SessionToken string // unique
-	Digest       string // base64url SHA-256 of the cookie's value
+	SessionToken string // unique; empty: of strategy jwt
+	Digest       string // base64url SHA-256 of the cookie's value; of strategy jwt the claim sid
 	UserID       string
 	Expires      time.Time // UTC, milliseconds
 	AuthTime     time.Time // when the person proved who they are; zero: unknown
@@ -69,6 +76,26 @@ type SessionRecord struct {
 	// most 4 KiB; nil: nothing. CreateSession and SignUp store it, nothing changes
 	// it.
 	Claims []byte
+	SessionOrigin
+	Seen time.Time // when it was last used, about; zero: never since it began; see TouchSessions
+}
+
+// A SessionOrigin is how a session began, for whoever looks at a list of
+// sessions. CreateSession and SignUp store it, and the methods that return a
+// list or a deleted session return it; GetSession does not read it.
+type SessionOrigin struct {
+	AMR      string    // how the person proved who they are: RFC 8176, separated by spaces; at most 255 bytes
+	SecondAt time.Time // when a second factor was proved in it; zero: never
+	Agent    string    // the User-Agent of the sign-in, at most 200 bytes
+	Network  string    // where it came from: an address prefix, such as 203.0.113.0/24
+	Client   string    // the application that holds it; empty: a browser
+	Actor    string    // who acts as the user in it; empty: the user
+}
+
+// A SessionSeen says when a session was used.
+type SessionSeen struct {
+	Digest string
+	At     time.Time
 }
 
 // A VerificationToken is an outstanding e-mail link. Token is a digest.
@@ -81,7 +108,7 @@ type VerificationToken struct {
 // A Mail waits in the queue. Payload is sealed by the engine; a store or its
 // backup does not reveal the link inside.
 type Mail struct {
-	ID       string // the Token of the VerificationToken that it carries
+	ID       string // the Token of the VerificationToken that it carries, or of its own
 	Payload  []byte // at most 64 KiB
 	Due      time.Time
 	Expires  time.Time // not worth sending after this
@@ -119,8 +146,11 @@ type Proof struct {
 	Email  string      // the address that was proved; its other links are voided
 	Epoch  int64       // of the user, as read before anything was asked about them
 	At     time.Time   // becomes EmailVerified
-	Keep   bool        // only set EmailVerified: accounts, sessions and links stay
+	Keep   bool        // only set EmailVerified: accounts, sessions, links and credentials stay
 	Revoke *Revocation // of all sessions of the user; nil only with Keep
+	// Pending is the id of the CredentialPending of the sign-in that proves the
+	// address, which stays; empty: none does.
+	Pending string
 }
 
 // An Adapter keeps the records. It is a dumb driver: it hashes nothing, reads
@@ -134,10 +164,11 @@ type Proof struct {
 // store failed. Methods are safe for concurrent use and obey the context.
 //
 // Every user has an epoch ([User].Epoch), which each Revocation about the user
-// raises to its Seq. The first proof of an address, EndSessions, DeleteUser and
-// UnlinkAccount raise it in the very step that takes access back, and
-// ProveEmail, LinkAccount, CreateSession and RefreshAccount write only while it
-// is the one that their caller read, in one step with the write. So of a sign-in
+// raises to its Seq. The first proof of an address, EndSessions, DeleteUser,
+// UnlinkAccount, SetPerson and DeleteCredentials raise it in the very step that
+// takes access back, and ProveEmail, LinkAccount, CreateSession, RefreshAccount
+// and PutCredential write only while it is the one that their caller read, in
+// one step with the write. So of a sign-in
 // and a revocation that overlap, the sign-in either was first, and is undone by
 // the revocation, or finds that it is stale. The methods that return a User read
 // its epoch no later than what they found the user by.
@@ -151,6 +182,7 @@ type Proof struct {
 // which is stored as the latest that fits: too early is safe.
 type Adapter interface {
 	Users
+	People
 	Accounts
 	Sessions
 	Links
@@ -178,6 +210,8 @@ type Users interface {
 	// starting after the id after, or at the first for "". A page shorter than
 	// limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
+	// SearchUsers is ListUsers for users who meet all of the conditions of q.
+	SearchUsers(ctx context.Context, q UserQuery) ([]User, error)
 	// SignUp stores a new user with its first account and session, either of
 	// which may be nil, all or nothing. ErrConflict: the address, the identity
 	// or the session token is taken, and nothing was written. The UserID of
@@ -186,9 +220,9 @@ type Users interface {
 	// ProveEmail applies p in one step. ErrStale: the user's address is not
 	// p.Email any more, or its epoch not p.Epoch, and nothing is changed. When
 	// the user's EmailVerified was empty and p.Keep is not set, its accounts
-	// and sessions and the other links and queued mails for p.Email are
-	// removed, p.Revoke is written, and the removed accounts are returned; else
-	// only EmailVerified is set. The user is returned with its epoch after
+	// and sessions, its credentials but p.Pending, its SecondStep and the other
+	// links and queued mails for p.Email are removed, p.Revoke is written, and
+	// the removed accounts are returned; else only EmailVerified is set. The user is returned with its epoch after
 	// that.
 	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
 }
@@ -219,27 +253,37 @@ type Accounts interface {
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
 }
 
-// Sessions are those of strategy "database". See [Adapter].
+// Sessions are those of strategy "database", and what is known of those of
+// strategy "jwt". See [Adapter].
 type Sessions interface {
-	// CreateSession stores s, which must have a Digest. ErrStale: s.Epoch is
+	// CreateSession stores s, which must have a Digest, unique. ErrStale: s.Epoch is
 	// not the user's epoch any more, and nothing is stored. ErrNotFound: no
 	// such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
 	// GetSession returns a session, even an expired one, and its user, whose
-	// epochs may be missing. Token and digest belong together (see
-	// SessionRecord).
+	// epochs and Blocked may be missing. Token and digest belong together (see
+	// SessionRecord). Neither SessionOrigin nor Seen is read: it is called for
+	// nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
 	// UpdateSession sets Expires, AuthTime and Provider of the session that
-	// s.SessionToken names. It never brings a deleted session back:
-	// ErrNotFound.
+	// s.SessionToken names, or s.Digest without one. It never brings a deleted
+	// session back: ErrNotFound.
 	UpdateSession(ctx context.Context, s SessionRecord) error
 	// DeleteSession removes a session and returns what it was; Digest may be
 	// empty.
 	DeleteSession(ctx context.Context, token string) (SessionRecord, error)
+	// DeleteSessionOf removes the session of a user that digest identifies in
+	// authsvc's own table, with or without a token, and returns what it was.
+	// ErrNotFound: that user has none.
+	DeleteSessionOf(ctx context.Context, userID, digest string) (SessionRecord, error)
 	// ListSessions returns a user's sessions, expired ones too, in no order.
 	ListSessions(ctx context.Context, userID string) ([]SessionRecord, error)
-	// EndSessions removes all sessions of a user, returning how many, and
-	// writes r, in one step. An unknown user has none; r is written even so.
+	// TouchSessions sets Seen of sessions by their digests, never back to an
+	// earlier time. What is not there is skipped.
+	TouchSessions(ctx context.Context, seen []SessionSeen) error
+	// EndSessions removes all sessions of a user, returning how many, removes
+	// each CredentialPending of the user, and writes r, in one step. An unknown
+	// user has none; r is written even so.
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 }
 
@@ -250,6 +294,8 @@ type Links interface {
 	// step. ErrQueueFull: maxQueued mails wait already. ErrConflict: the token
 	// is taken. Either way nothing is stored.
 	PutToken(ctx context.Context, t VerificationToken, m Mail, maxQueued int) error
+	// PutMail stores a mail without a link. Errors as PutToken.
+	PutMail(ctx context.Context, m Mail, maxQueued int) error
 	// GetToken returns the token, expired or not, and changes nothing.
 	GetToken(ctx context.Context, identifier, token string) (VerificationToken, error)
 	// TakeToken deletes and returns the token, expired or not, in one atomic
@@ -316,8 +362,8 @@ type Meta interface {
 	// SetMeta replaces the value under key.
 	SetMeta(ctx context.Context, key, value string) error
 	// Sweep deletes at most limit records that expired before now (sessions,
-	// tokens, mails, used keys, revocations, permits, leases) and returns how
-	// many.
+	// tokens, mails, used keys, revocations, permits, leases, credentials) and
+	// returns how many.
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error

@@ -27,16 +27,19 @@ type AuditOptions struct {
 // printable characters only and at most 255 bytes. docs/audit.md lists the
 // names.
 type AuditEvent struct {
-	Name      string       `json:"name"` // such as "sign_in.refused"
-	Time      time.Time    `json:"time"` // UTC, milliseconds
-	Outcome   AuditOutcome `json:"outcome"`
-	Code      ErrorCode    `json:"code,omitempty"`
-	Reason    string       `json:"reason,omitempty"` // a fixed text of the engine
-	Provider  string       `json:"provider,omitempty"`
-	UserID    string       `json:"user,omitempty"` // the user concerned, if known
-	ClientIP  string       `json:"client,omitempty"`
-	UserAgent string       `json:"agent,omitempty"` // at most 200 bytes
-	RequestID string       `json:"request,omitempty"`
+	Name     string       `json:"name"` // such as "sign_in.refused"
+	Time     time.Time    `json:"time"` // UTC, milliseconds
+	Outcome  AuditOutcome `json:"outcome"`
+	Code     ErrorCode    `json:"code,omitempty"`
+	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine
+	Provider string       `json:"provider,omitempty"`
+	UserID   string       `json:"user,omitempty"` // the user concerned, if known
+	// Actor is who did it when that is neither the user nor the service: an
+	// operator at the command line ("cli:root").
+	Actor     string `json:"actor,omitempty"`
+	ClientIP  string `json:"client,omitempty"`
+	UserAgent string `json:"agent,omitempty"` // at most 200 bytes
+	RequestID string `json:"request,omitempty"`
 }
 
 // AuditOutcome says how what an event reports ended. It follows from the name of
@@ -99,6 +102,9 @@ var auditKinds = []auditKind{
 	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
 	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
 	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
+	{"gate.refused", AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
+	{"gate.malformed", AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{"gate.misconfigured", AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies."},
 	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
 	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
@@ -174,7 +180,7 @@ func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
 	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
-	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID},
+	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID}, {"actor", e.Actor},
 		{"client", e.ClientIP}, {"agent", e.UserAgent}, {"request", e.RequestID}} {
 		if a[1] != "" {
 			attrs = append(attrs, slog.String(a[0], a[1]))
@@ -189,7 +195,7 @@ func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
 
 // plain makes the texts of an event printable and bounds their length.
 func (e *AuditEvent) plain() {
-	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText,
+	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText, &e.Actor: maxAuditText,
 		&e.ClientIP: maxAuditText, &e.RequestID: maxAuditText, &e.UserAgent: maxAgent} {
 		*text = shortened(plainlog.Text(shortened(*text, limit)), limit)
 	}

@@ -54,6 +54,13 @@ func refusing(a authsvc.SignInAttempt, to string, err error) func(*authsvc.Confi
 func viaOp(w *audited, b *arena.Browser)    { b.SignIn(w.OP, "ada") }
 func viaLink(w *audited, b *arena.Browser)  { b.SignInByMail(w.World, mailed) }
 func asksLink(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", mailed) }
+func gateAsks(path string) func(*audited, *arena.Browser) {
+	return func(w *audited, b *arena.Browser) {
+		gated := b.Clone()
+		gated.H = w.Guard(http.NotFoundHandler())
+		gated.Get(path)
+	}
+}
 func entersCode(code string) func(*audited, *arena.Browser) {
 	return func(_ *audited, b *arena.Browser) {
 		b.Post("/api/auth/callback/email", "email", mailed, "code", code)
@@ -301,6 +308,16 @@ var auditCases = map[string]auditCase{
 	}, want: []brief{{Name: "sign_out.return_refused", Reason: "a page of its own"}}},
 	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
 		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
+
+	"gate, not allowed":   {tune: gatedWorld, prepare: viaLink, run: gateAsks("/admin/"), want: []brief{{Name: "gate.refused", Code: authsvc.AccessDenied, Reason: "no condition", User: mailed}}},
+	"gate, nobody may":    {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.AccessDenied, Reason: "nobody may"}}},
+	"gate, not signed in": {tune: gatedWorld, run: gateAsks("/")},
+	"gate, what path?":    {tune: gatedWorld, run: gateAsks("/" + strings.Repeat("%25", 9) + "%2500"), want: []brief{{Name: "gate.malformed", Reason: "target"}}},
+	"gate, cookies lost": {tune: gatedWorld, prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
+		for range 2 {
+			navigate(b, "GET", "/api/auth/gate/start?to=/a")
+		}
+	}, want: []brief{{Name: "gate.misconfigured", Reason: "cookies"}}},
 
 	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},

@@ -74,6 +74,10 @@ func (s *Service) Close(ctx context.Context) error {
 	s.stopTasks()
 	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
+	s.gate.endStreams()
+	for _, closeIdle := range s.gate.idle {
+		defer closeIdle()
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -92,7 +92,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	known := rq.hasDeviceCookie(f.deviceKey(address))
+	known := rq.hasDeviceCookie(f.deviceKey(address)) || rq.hasDeviceCookie(userKey(user.ID))
 	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/test/arena"
 )
 
 // TestMailboxLimitOfKnownDevice: a stranger who asks twice in four minutes uses
@@ -58,6 +60,33 @@ func TestMailboxLimitOfKnownDevice(t *testing.T) {
 			t.Error("twin: without the cookie it counts as everybody")
 		}
 	})
+}
+
+// TestMailboxLimitOfKnownUser: a browser that signed in as a user by a provider is
+// known when it asks for a link to the user's address.
+func TestMailboxLimitOfKnownUser(t *testing.T) {
+	t.Parallel()
+	var last atomic.Value // the event of the last request
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.RateLimit = authsvc.RateLimit{EmailPerAddress: authsvc.Rate{N: 2, Per: time.Hour}}
+		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { last.Store(e.Name) }
+	})
+	owner, stranger, other := w.Browser(), w.Browser(), w.Browser()
+	owner.SignIn(w.OP, "ada")
+	other.SignIn(w.OP, "grace")
+	address := owner.Email()
+	for _, tt := range []struct {
+		who  string
+		b    *arena.Browser
+		want string
+	}{
+		{"stranger, once", stranger, "email.requested"}, {"stranger, twice", stranger, "email.requested"}, {"stranger, again", stranger, "email.limited"},
+		{"a browser of another user", other, "email.limited"}, {"twin, the owner's browser", owner, "email.requested"},
+	} {
+		if tt.b.Post("/api/auth/signin/email", "email", address); last.Load() != tt.want {
+			t.Errorf("%s: %s", tt.who, last.Load())
+		}
+	}
 }
 
 // TestMailboxLimitNormalisesAddress: tags and spellings of the domain are one

@@ -96,6 +96,8 @@ var (
 	ErrStale = errors.New("authsvc: stale: access was taken back or tokens were replaced meanwhile")
 	// ErrQueueFull: the mail queue holds as many mails as it may.
 	ErrQueueFull = errors.New("authsvc: mail queue is full")
+	// ErrTooMany: the user has as many credentials of that kind as may be.
+	ErrTooMany = errors.New("authsvc: too many of that kind")
 )
 
 // ErrAccessDenied is what a SignIn callback returns to refuse.

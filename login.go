@@ -317,8 +317,11 @@ func (l *login) succeed() outcome {
 	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
 	l.rq.setCookie(cookie{name: l.rq.names.lastProvider, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	l.rq.forgetTyped()
-	if l.id.accountName != "" {
+	switch {
+	case l.id.accountName != "":
 		l.rq.setDeviceCookie(l.id.accountName)
+	case !l.id.stored:
+		l.rq.setDeviceCookie(userKey(l.user.ID))
 	}
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()

@@ -11,8 +11,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A deviceCookie names, sealed, the accounts that a browser signed in to with
-// credentials or an e-mailed link. The browser's attempts at those accounts,
+// A deviceCookie names, sealed, the accounts that a browser signed in to. The browser's attempts at those accounts,
 // and the links that it requests, have limits of their own, so that a stranger
 // cannot lock out the owner (OWASP: device cookie). It grants nothing else:
 // whoever copies it may try passwords and request links at the same rate as
@@ -23,7 +22,7 @@ type deviceCookie struct {
 }
 
 type deviceAccount struct {
-	Account string `json:"a"` // see accountKey
+	Account string `json:"a"` // see accountKey and userKey
 	Until   int64  `json:"u"` // seconds since 1970
 }
 
@@ -43,6 +42,9 @@ func accountKey(provider, name string) string {
 	name = norm.NFKC.String(name) // lower-casing may denormalise
 	return seal.Digest(provider + "\x00" + name)
 }
+
+// userKey names a user in the cookie, for sign-ins without a name that is entered.
+func userKey(id string) string { return seal.Digest("a user\x00" + id) }
 
 // deviceCookie opens the cookie; the zero value is that of an unknown device.
 func (rq *request) deviceCookie() (k deviceCookie) {

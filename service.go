@@ -55,6 +55,7 @@ type Service struct {
 	issuer        []byte     // the metadata of the issuer of tokens
 	refreshes     *refreshCalls
 
+	gate         gated
 	proxies      []netip.Prefix
 	limits       limits
 	linksPerHour int // to one mailbox, as the verify-request page says; -1: no limit

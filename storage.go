@@ -82,6 +82,26 @@ func (*noAdapter) GetEpoch(context.Context, string) (int64, error)       { retur
 func (*noAdapter) ListUsers(context.Context, string, int) ([]User, error) {
 	return nil, errNoAccounts
 }
+func (*noAdapter) SearchUsers(context.Context, UserQuery) ([]User, error) { return nil, errNoUsers }
+
+func (*noAdapter) GetPerson(context.Context, string) (Person, error) { return Person{}, errNoUsers }
+func (*noAdapter) SetPerson(context.Context, string, PersonUpdate, *Revocation) error {
+	return errNoUsers
+}
+func (*noAdapter) PutCredential(context.Context, Credential, int64, int) error { return errNoUsers }
+func (*noAdapter) GetCredential(context.Context, CredentialKind, string) (Credential, error) {
+	return Credential{}, errNoUsers
+}
+func (*noAdapter) UpdateCredential(context.Context, Credential) error { return errNoUsers }
+func (*noAdapter) TryCredential(context.Context, CredentialKind, string, int) error {
+	return errNoUsers
+}
+func (*noAdapter) DeleteCredential(context.Context, CredentialKind, string, string, *Revocation) error {
+	return errNoUsers
+}
+func (*noAdapter) DeleteCredentials(context.Context, string, *Revocation, ...CredentialKind) (int, error) {
+	return 0, errNoUsers
+}
 
 func (*noAdapter) LinkAccount(context.Context, Account, int64) (Account, error) {
 	return Account{}, errNoAccounts
@@ -103,6 +123,10 @@ func (*noAdapter) UpdateSession(context.Context, SessionRecord) error { return e
 func (*noAdapter) DeleteSession(context.Context, string) (SessionRecord, error) {
 	return SessionRecord{}, errNothingStored
 }
+func (*noAdapter) DeleteSessionOf(context.Context, string, string) (SessionRecord, error) {
+	return SessionRecord{}, errNothingStored
+}
+func (*noAdapter) TouchSessions(context.Context, []SessionSeen) error { return errNothingStored }
 func (*noAdapter) ListSessions(context.Context, string) ([]SessionRecord, error) {
 	return nil, errNothingStored
 }
@@ -120,6 +144,7 @@ func (*noAdapter) EndSessions(context.Context, string, *Revocation) (int, error)
 func (*noAdapter) PutToken(context.Context, VerificationToken, Mail, int) error {
 	return errNothingStored
 }
+func (*noAdapter) PutMail(context.Context, Mail, int) error { return errNothingStored }
 func (*noAdapter) GetToken(context.Context, string, string) (VerificationToken, error) {
 	return VerificationToken{}, errNothingStored
 }

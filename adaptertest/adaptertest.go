@@ -124,7 +124,7 @@ type test struct {
 // is called once per case, from several goroutines. No case can be left out.
 func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	for _, group := range [][]test{
-		userTests(), accountTests(), sessionTests(), signUpTests(), proofTests(),
+		userTests(), peopleTests(), credentialTests(), accountTests(), sessionTests(), listedTests(), signUpTests(), proofTests(),
 		tokenTests(), mailTests(), onceTests(), revocationTests(), epochTests(), permitTests(), upkeepTests(),
 		auditTests(), hostileTests(), contextTests(), sharedTests(),
 	} {
@@ -206,7 +206,7 @@ func ok(t *testing.T, err error) {
 // is checks that err is one error of the contract and none of the others.
 func is(t *testing.T, err, want error) {
 	t.Helper()
-	for _, e := range []error{authsvc.ErrNotFound, authsvc.ErrConflict, authsvc.ErrStale, authsvc.ErrQueueFull} {
+	for _, e := range []error{authsvc.ErrNotFound, authsvc.ErrConflict, authsvc.ErrStale, authsvc.ErrQueueFull, authsvc.ErrTooMany} {
 		if errors.Is(err, e) != (e == want) {
 			t.Fatalf("got error %v, want %v", err, want)
 		}

@@ -116,6 +116,9 @@ func grants(t *testing.T, a authsvc.Adapter, ann fixture, name string, epoch int
 		"LinkAccount":    func() error { return second(a.LinkAccount(t.Context(), acc, epoch)) },
 		"CreateSession":  func() error { return second(a.CreateSession(t.Context(), s)) },
 		"RefreshAccount": func() error { return a.RefreshAccount(t.Context(), ann.account, epoch) },
+		"PutCredential": func() error {
+			return a.PutCredential(t.Context(), credential("totp", name, ann.user.ID), epoch, 1000)
+		},
 	}
 }
 

@@ -248,6 +248,26 @@ func (f *Fault) ListSessions(ctx context.Context, userID string) ([]authsvc.Sess
 	return ask(f, "ListSessions", func() ([]authsvc.SessionRecord, error) { return f.next.ListSessions(ctx, userID) })
 }
 
+// SearchUsers implements [authsvc.Adapter].
+func (f *Fault) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
+	return ask(f, "SearchUsers", func() ([]authsvc.User, error) { return f.next.SearchUsers(ctx, q) })
+}
+
+// DeleteSessionOf implements [authsvc.Adapter].
+func (f *Fault) DeleteSessionOf(ctx context.Context, userID, digest string) (authsvc.SessionRecord, error) {
+	return ask(f, "DeleteSessionOf", func() (authsvc.SessionRecord, error) { return f.next.DeleteSessionOf(ctx, userID, digest) })
+}
+
+// TouchSessions implements [authsvc.Adapter].
+func (f *Fault) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+	return f.do("TouchSessions", func() error { return f.next.TouchSessions(ctx, seen) })
+}
+
+// PutMail implements [authsvc.Adapter].
+func (f *Fault) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	return f.do("PutMail", func() error { return f.next.PutMail(ctx, m, maxQueued) })
+}
+
 // Permit implements [authsvc.Adapter].
 func (f *Fault) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
 	return ask(f, "Permit", func() (time.Duration, error) { return f.next.Permit(ctx, key, now, interval, burst) })

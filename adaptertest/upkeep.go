@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -78,9 +79,15 @@ func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
 	_, err = a.Permit(t.Context(), name, at(ends-10), 10*time.Second, 0)
 	ok(t, err)
 	ok(t, a.Lease(t.Context(), name, "ann", at(ends-10), at(ends)))
+	cookie := cookieSession("cookie-"+name, userID)
+	cookie.Expires = at(ends)
+	ok(t, second(a.CreateSession(t.Context(), cookie)))
+	c := credential("undo", name, userID)
+	c.Expires = at(ends)
+	ok(t, a.PutCredential(t.Context(), c, 0, 1000))
 }
 
-const kinds = 7 // that sweepable stores
+const kinds = 9 // that sweepable stores
 
 func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	u := newUser(t, a, "ann")
@@ -88,6 +95,9 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	acc.UserID = u.ID
 	acc, err := a.LinkAccount(t.Context(), acc, 0)
 	ok(t, err)
+	forever := credential("passkey", "forever", u.ID)
+	forever.Expires = time.Time{}
+	ok(t, a.PutCredential(t.Context(), forever, 0, 1))
 	sweepable(t, a, u.ID, "old", 99)
 	sweepable(t, a, u.ID, "just", 100)
 	sweepable(t, a, u.ID, "new", 101)
@@ -103,6 +113,19 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	same(t, revoked(t, a), []string{"just", "new"})
 	ok(t, a.Lease(t.Context(), "old", "bob", at(0), at(60))) // by a clock that is behind
 	permitted(t, a, "old", at(0), 0)
+	var sessions []string
+	for digest := range sessionsOf(t, a, u.ID) {
+		sessions = append(sessions, digest)
+	}
+	slices.Sort(sessions)
+	same(t, sessions, []string{"digest-cookie-just", "digest-cookie-new", "digest-just", "digest-new"})
+	p, err := a.GetPerson(t.Context(), u.ID)
+	ok(t, err)
+	var credentials []string
+	for _, c := range p.Credentials {
+		credentials = append(credentials, c.ID)
+	}
+	same(t, credentials, []string{"forever", "just", "new"})
 
 	for _, name := range []string{"just", "new"} {
 		_, _, err = a.GetSession(t.Context(), "token-"+name, "digest-"+name)

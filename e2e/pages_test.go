@@ -40,6 +40,23 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
+		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID"},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/account") }},
+		state{name: "account-renamed", shows: []string{"Your name is changed.", "Countess"}, focus: "[role=status]", reach: rename},
+		state{name: "account-bad-name", shows: []string{"This name cannot be used"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				b.Open(s.base + "/account?error=Invalid" + requestID)
+			}},
+		state{name: "account-add", shows: []string{"Add a way to sign in"},
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				b.Open(s.base + "/account")
+				b.Click("section[aria-labelledby=ways] > details > summary")
+			}},
+		state{name: "stepup", shows: []string{"Confirm that it is you", "Continue with Example ID"},
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/confirm?callbackUrl=%2F") }},
+		state{name: "stepup-other", shows: []string{"another account than yours"}, focus: banner, reach: confirmAsAnother},
 		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
 		state{name: "signin-bad-address", shows: []string{"could not be sent"}, focus: banner, reach: badAddress},
 		state{name: "link-used", shows: []string{"You are signed in already", "grace@acme.test"},
@@ -64,7 +81,7 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout") }},
 		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout?csrf=true") }},
-		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Or enter the code", "Send another code"}, reach: askForLink},
+		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Or enter the eight digits", "Send another code"}, reach: askForLink},
 		state{name: "verify-request-links", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink, tune: noCodes},
 		state{name: "verify-request-again", shows: []string{"We sent you another email"}, focus: "",
 			reach: func(s *site, b *chromium.Tab) {

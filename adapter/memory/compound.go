@@ -55,6 +55,11 @@ func (a *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 			a.removeAccounts(p.UserID)
 			a.removeSessions(p.UserID)
 			a.removeTokens(p.Email)
+			a.removeCredentials(p.UserID, func(c authsvc.Credential) bool {
+				return c.Kind != authsvc.CredentialPending || c.ID != p.Pending
+			})
+			off := false
+			a.setPerson(p.UserID, authsvc.PersonUpdate{SecondStep: &off})
 			a.revoke(p.Revoke)
 		}
 		found.EmailVerified = stored(p.At)
@@ -69,6 +74,7 @@ func (a *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 func (a *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
 	err = a.do(ctx, func() error {
 		n = a.removeSessions(userID)
+		a.removeCredentials(userID, func(c authsvc.Credential) bool { return c.Kind == authsvc.CredentialPending })
 		a.revoke(r)
 		return nil
 	})

@@ -15,11 +15,13 @@ import (
 // is safe for concurrent use.
 type Store struct {
 	mu          sync.Mutex
-	taken       map[key]struct{}                     // what else is unique
-	users       map[string]authsvc.User              // by id
-	emails      map[string]string                    // address to user id
-	accounts    map[identity]authsvc.Account         // by identity
-	sessions    map[string]authsvc.SessionRecord     // by session token
+	taken       map[key]struct{}             // what else is unique
+	users       map[string]authsvc.User      // by id
+	emails      map[string]string            // address to user id
+	accounts    map[identity]authsvc.Account // by identity
+	people      map[string]authsvc.Person    // by user id, without credentials
+	credentials map[credentialKey]authsvc.Credential
+	sessions    map[key]authsvc.SessionRecord        // by session token, or by digest without one
 	tokens      map[string]authsvc.VerificationToken // by token
 	mails       map[string]authsvc.Mail              // by id
 	once        map[string]time.Time                 // key to expiry
@@ -55,7 +57,9 @@ func New(userColumns ...string) *Store {
 		users:       map[string]authsvc.User{},
 		emails:      map[string]string{},
 		accounts:    map[identity]authsvc.Account{},
-		sessions:    map[string]authsvc.SessionRecord{},
+		people:      map[string]authsvc.Person{},
+		credentials: map[credentialKey]authsvc.Credential{},
+		sessions:    map[key]authsvc.SessionRecord{},
 		tokens:      map[string]authsvc.VerificationToken{},
 		mails:       map[string]authsvc.Mail{},
 		once:        map[string]time.Time{},

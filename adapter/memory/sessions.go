@@ -4,14 +4,27 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"authsvc"
 )
 
 var errNoDigest = errors.New("session record without digest")
 
+// sessionKey is where a session is kept.
+func sessionKey(token, digest string) key {
+	if token == "" {
+		return key{"session.jwt", digest}
+	}
+	return key{"session.token", token}
+}
+
 func sessionKeys(s authsvc.SessionRecord) []key {
-	return []key{{"session.id", s.ID}, {"session.digest", s.Digest}}
+	keys := []key{{"session.digest", s.Digest}}
+	if s.SessionToken != "" {
+		keys = append(keys, key{"session.id", s.ID})
+	}
+	return keys
 }
 
 // checkSession returns an error if a new session would break a uniqueness rule.
@@ -19,7 +32,7 @@ func (a *Store) checkSession(s authsvc.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest
 	}
-	if _, taken := a.sessions[s.SessionToken]; taken || !a.free(sessionKeys(s)) {
+	if _, taken := a.sessions[sessionKey(s.SessionToken, s.Digest)]; taken || !a.free(sessionKeys(s)) {
 		return authsvc.ErrConflict
 	}
 	return nil
@@ -27,14 +40,18 @@ func (a *Store) checkSession(s authsvc.SessionRecord) error {
 
 func (a *Store) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
 	s.Expires, s.AuthTime, s.Claims = stored(s.Expires), stored(s.AuthTime), bytes.Clone(s.Claims)
-	a.sessions[s.SessionToken] = s
+	s.SecondAt, s.Seen = stored(s.SecondAt), stored(s.Seen)
+	if s.SessionToken == "" {
+		s.ID = ""
+	}
+	a.sessions[sessionKey(s.SessionToken, s.Digest)] = s
 	a.take(sessionKeys(s))
 	return s
 }
 
-func (a *Store) dropSession(token string) {
-	a.release(sessionKeys(a.sessions[token]))
-	delete(a.sessions, token)
+func (a *Store) dropSession(k key) {
+	a.release(sessionKeys(a.sessions[k]))
+	delete(a.sessions, k)
 }
 
 // CreateSession implements [authsvc.Adapter].
@@ -55,11 +72,12 @@ func (a *Store) CreateSession(ctx context.Context, s authsvc.SessionRecord) (got
 // GetSession implements [authsvc.Adapter].
 func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc.SessionRecord, u authsvc.User, err error) {
 	err = a.do(ctx, func() error {
-		found, ok := a.sessions[token]
+		found, ok := a.sessions[key{"session.token", token}]
 		if !ok {
 			return authsvc.ErrNotFound
 		}
 		s, u = found, a.withExtra(a.users[found.UserID])
+		s.SessionOrigin, s.Seen = authsvc.SessionOrigin{}, time.Time{}
 		return nil
 	})
 	return s, u, err
@@ -71,7 +89,7 @@ func (a *Store) UpdateSession(ctx context.Context, s authsvc.SessionRecord) erro
 		if s.Digest == "" {
 			return errNoDigest
 		}
-		old, ok := a.sessions[s.SessionToken]
+		old, ok := a.sessions[sessionKey(s.SessionToken, s.Digest)]
 		if !ok {
 			return authsvc.ErrNotFound
 		}
@@ -84,15 +102,46 @@ func (a *Store) UpdateSession(ctx context.Context, s authsvc.SessionRecord) erro
 // DeleteSession implements [authsvc.Adapter].
 func (a *Store) DeleteSession(ctx context.Context, token string) (s authsvc.SessionRecord, err error) {
 	err = a.do(ctx, func() error {
-		found, ok := a.sessions[token]
+		k := key{"session.token", token}
+		found, ok := a.sessions[k]
 		if !ok {
 			return authsvc.ErrNotFound
 		}
 		s = found
-		a.dropSession(token)
+		a.dropSession(k)
 		return nil
 	})
 	return s, err
+}
+
+// DeleteSessionOf implements [authsvc.Adapter].
+func (a *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (s authsvc.SessionRecord, err error) {
+	err = a.do(ctx, func() error {
+		for k, found := range a.sessions {
+			if found.UserID == userID && found.Digest == digest {
+				s = found
+				a.dropSession(k)
+				return nil
+			}
+		}
+		return authsvc.ErrNotFound
+	})
+	return s, err
+}
+
+// TouchSessions implements [authsvc.Adapter].
+func (a *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+	return a.do(ctx, func() error {
+		times := map[string]time.Time{}
+		for _, one := range seen {
+			times[one.Digest] = later(times[one.Digest], stored(one.At))
+		}
+		for k, s := range a.sessions {
+			s.Seen = later(s.Seen, times[s.Digest])
+			a.sessions[k] = s
+		}
+		return nil
+	})
 }
 
 // ListSessions implements [authsvc.Adapter].
@@ -109,9 +158,9 @@ func (a *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 }
 
 func (a *Store) removeSessions(userID string) (n int) {
-	for token, s := range a.sessions {
+	for k, s := range a.sessions {
 		if s.UserID == userID {
-			a.dropSession(token)
+			a.dropSession(k)
 			n++
 		}
 	}

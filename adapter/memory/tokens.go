@@ -17,23 +17,46 @@ var errPayload = errors.New("mail payload exceeds 64 KiB")
 // PutToken implements [authsvc.Adapter].
 func (a *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	return a.do(ctx, func() error {
-		if len(m.Payload) > maxPayload {
-			return errPayload
+		if err := a.checkMail(m, maxQueued); err != nil {
+			return err
 		}
-		if len(a.mails) >= maxQueued {
-			return authsvc.ErrQueueFull
-		}
-		_, token := a.tokens[t.Token]
-		_, mail := a.mails[m.ID]
-		if token || mail {
+		if _, taken := a.tokens[t.Token]; taken {
 			return authsvc.ErrConflict
 		}
 		t.Expires = stored(t.Expires)
 		a.tokens[t.Token] = t
-		m.Due, m.Expires, m.Payload = stored(m.Due), stored(m.Expires), bytes.Clone(m.Payload)
-		a.mails[m.ID] = m
+		a.putMail(m)
 		return nil
 	})
+}
+
+// PutMail implements [authsvc.Adapter].
+func (a *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	return a.do(ctx, func() error {
+		if err := a.checkMail(m, maxQueued); err != nil {
+			return err
+		}
+		a.putMail(m)
+		return nil
+	})
+}
+
+func (a *Store) checkMail(m authsvc.Mail, maxQueued int) error {
+	if len(m.Payload) > maxPayload {
+		return errPayload
+	}
+	if len(a.mails) >= maxQueued {
+		return authsvc.ErrQueueFull
+	}
+	if _, taken := a.mails[m.ID]; taken {
+		return authsvc.ErrConflict
+	}
+	return nil
+}
+
+func (a *Store) putMail(m authsvc.Mail) {
+	m.Due, m.Expires, m.Payload = stored(m.Due), stored(m.Expires), bytes.Clone(m.Payload)
+	a.mails[m.ID] = m
 }
 
 // GetToken implements [authsvc.Adapter].

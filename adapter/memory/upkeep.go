@@ -158,17 +158,18 @@ func (a *Store) Sweep(ctx context.Context, now time.Time, limit int) (n int, err
 		sweep(a.revocations, &n, limit, drop(a.revocations), func(r authsvc.Revocation) bool { return r.Expires.Before(now) })
 		sweep(a.permits, &n, limit, drop(a.permits), func(paid time.Time) bool { return paid.Before(now) })
 		sweep(a.leases, &n, limit, drop(a.leases), func(l lease) bool { return l.until.Before(now) })
+		sweep(a.credentials, &n, limit, drop(a.credentials), func(c authsvc.Credential) bool { return !c.Expires.IsZero() && c.Expires.Before(now) })
 		return nil
 	})
 	return n, err
 }
 
-func drop[T any](records map[string]T) func(string) {
-	return func(key string) { delete(records, key) }
+func drop[K comparable, T any](records map[K]T) func(K) {
+	return func(key K) { delete(records, key) }
 }
 
 // sweep drops expired records and counts them in n, up to limit.
-func sweep[T any](records map[string]T, n *int, limit int, drop func(string), expired func(T) bool) {
+func sweep[K comparable, T any](records map[K]T, n *int, limit int, drop func(K), expired func(T) bool) {
 	for key, record := range records {
 		if *n >= limit {
 			return

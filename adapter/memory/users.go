@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"authsvc"
 )
@@ -68,7 +69,7 @@ func (a *Store) epoch(userID string) (epoch int64) {
 
 // withEpochs sets the epochs of a user from the log of revocations.
 func (a *Store) withEpochs(u authsvc.User) authsvc.User {
-	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
+	u.Epoch, u.SessionEpoch, u.Blocked = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq, a.people[u.ID].Blocked
 	return a.withExtra(u)
 }
 
@@ -170,6 +171,8 @@ func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 		}
 		a.removeAccounts(id)
 		a.removeSessions(id)
+		a.removeCredentials(id, func(authsvc.Credential) bool { return true })
+		delete(a.people, id)
 		delete(a.emails, u.Email)
 		delete(a.users, id)
 		delete(a.extra, id)
@@ -180,16 +183,23 @@ func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 
 // ListUsers implements [authsvc.Adapter].
 func (a *Store) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
+	return a.SearchUsers(ctx, authsvc.UserQuery{After: after, Limit: limit})
+}
+
+// SearchUsers implements [authsvc.Adapter].
+func (a *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (list []authsvc.User, err error) {
 	err = a.do(ctx, func() error {
 		for id, u := range a.users {
-			if id > after {
+			p := a.people[id]
+			if id > q.After && strings.HasPrefix(u.Email, q.Prefix) && (!q.Blocked || !p.Blocked.IsZero()) &&
+				(q.Due.IsZero() || !p.DeleteAfter.IsZero() && !p.DeleteAfter.After(q.Due)) {
 				list = append(list, a.withEpochs(u))
 			}
 		}
 		return nil
 	})
 	slices.SortFunc(list, func(x, y authsvc.User) int { return cmp.Compare(x.ID, y.ID) })
-	return list[:min(len(list), limit)], err
+	return list[:min(len(list), max(q.Limit, 0))], err
 }
 
 func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }

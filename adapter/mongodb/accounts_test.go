@@ -41,7 +41,7 @@ func TestReservedAccount(t *testing.T) {
 	if err := slow.activateAccount(t.Context(), slow.account, slow.user, pendingField); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the slow one has its account: %v", err)
 	}
-	slow.undo(t.Context(), authsvc.User{}, true, true)
+	slow.undo(t.Context(), authsvc.User{}, true, &authsvc.SessionRecord{SessionToken: "slow"})
 	if s.userExists(t, "slow") || !s.userExists(t, "a") || !s.linked(t, "a") || !s.signedIn(t, "a") {
 		t.Error("undoing took too little or too much")
 	}

@@ -20,7 +20,8 @@ func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 		documents = append(documents, bson.D{{Key: "_id", Value: r.ID}, {Key: "occurred", Value: date(r.Time)},
 			{Key: "name", Value: r.Name}, {Key: "outcome", Value: string(r.Outcome)}, {Key: "code", Value: string(r.Code)},
 			{Key: "reason", Value: r.Reason}, {Key: "provider", Value: r.Provider}, {Key: "user", Value: r.UserID},
-			{Key: "client", Value: r.ClientIP}, {Key: "agent", Value: r.UserAgent}, {Key: "request", Value: r.RequestID}})
+			{Key: "client", Value: r.ClientIP}, {Key: "agent", Value: r.UserAgent}, {Key: "request", Value: r.RequestID},
+			{Key: "actor", Value: r.Actor}})
 	}
 	return s.do(ctx, "put audit", func(ctx context.Context) error {
 		err := retry(ctx, outcomeUnknown, func() error {
@@ -55,7 +56,7 @@ func (d document) auditRecord() authsvc.AuditRecord {
 	return authsvc.AuditRecord{ID: d.text("_id"), AuditEvent: authsvc.AuditEvent{
 		Name: d.text("name"), Time: d.instant("occurred"), Outcome: authsvc.AuditOutcome(d.text("outcome")),
 		Code: authsvc.ErrorCode(d.text("code")), Reason: d.text("reason"), Provider: d.text("provider"), UserID: d.text("user"),
-		ClientIP: d.text("client"), UserAgent: d.text("agent"), RequestID: d.text("request")}}
+		ClientIP: d.text("client"), UserAgent: d.text("agent"), RequestID: d.text("request"), Actor: d.text("actor")}}
 }
 
 // SweepAudit implements [authsvc.AuditLog].

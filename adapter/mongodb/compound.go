@@ -45,7 +45,7 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 	}
 	if err == nil && rec != nil {
 		first := *rec
-		first.Epoch = 0
+		first.UserID, first.Epoch = up.user.Hex(), 0
 		err = up.insertSession(ctx, first, up.session, up.user)
 	}
 	if err == nil {
@@ -58,7 +58,7 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		}
 	}
 	if err != nil {
-		undo(ctx, func(ctx context.Context) { up.undo(ctx, u, acc != nil, rec != nil) })
+		undo(ctx, func(ctx context.Context) { up.undo(ctx, u, acc != nil, rec) })
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 // undo deletes the user first, so that after an error either everything is left
 // or only records without effect. A user whose address was proved meanwhile stays:
 // the account belongs to whoever proved it.
-func (up signUp) undo(ctx context.Context, u authsvc.User, account, session bool) {
+func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *authsvc.SessionRecord) {
 	verified := bson.E{Key: up.names.of("User.emailVerified"), Value: nil}
 	if !u.EmailVerified.IsZero() {
 		verified.Value = date(u.EmailVerified)
@@ -77,8 +77,10 @@ func (up signUp) undo(ctx context.Context, u authsvc.User, account, session bool
 	if account {
 		up.deleteAll(ctx, up.accounts(), by("_id", up.account)) //nolint:errcheck
 	}
-	if session {
-		up.dropSession(ctx, up.session)
+	if rec != nil {
+		first := *rec
+		first.UserID = up.user.Hex()
+		up.dropSession(ctx, first, up.session)
 	}
 }
 
@@ -197,8 +199,14 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 		if err != nil {
 			return err
 		}
-		return s.removeLinks(ctx, links)
+		if err := s.removeLinks(ctx, links); err != nil {
+			return err
+		}
+		return s.removePlanted(ctx, p)
 	})
+	if err == nil {
+		err = s.sparePending(ctx, p)
+	}
 	if err == nil {
 		err = accounts(ctx)
 	}
@@ -248,7 +256,10 @@ func (s *Store) removeLinks(ctx context.Context, links []document) error {
 func (s *Store) EndSessions(ctx context.Context, userID string, r *authsvc.Revocation) (n int, err error) {
 	err = s.do(ctx, "end sessions", func(ctx context.Context) error {
 		_, err := s.revokeAndRemove(ctx, r, sessionRevocation, func(ctx context.Context) (err error) {
-			n, err = s.deleteSessionsOf(ctx, userID)
+			if n, err = s.deleteSessionsOf(ctx, userID); err != nil {
+				return err
+			}
+			_, err = s.deleteAll(ctx, s.credentials(), credentialsOf(userID, authsvc.CredentialPending))
 			return err
 		})
 		if err == nil {

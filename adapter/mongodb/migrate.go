@@ -33,12 +33,16 @@ const (
 
 // migrations lists every change of the schema, in order.
 func migrations() []Migration {
-	return []Migration{{Version: 1, Name: "initial"}, {Version: revocationLogVersion, Name: "epochs"}}
+	return []Migration{{Version: 1, Name: "initial"}, {Version: revocationLogVersion, Name: "epochs"}, {Version: peopleVersion, Name: "people"}}
 }
 
 // revocationLogVersion is the schema version that introduced the log of
 // revocations.
 const revocationLogVersion = 2
+
+// peopleVersion is the schema version that introduced persons, credentials and the
+// sessions of strategy jwt.
+const peopleVersion = 3
 
 func latest() int64 {
 	all := migrations()
@@ -115,6 +119,8 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	switch {
 	case d == Up:
 		err = s.up(ctx, version)
+	case version >= peopleVersion:
+		err = s.removePeople(ctx)
 	case version >= revocationLogVersion:
 		err = s.removeNumbers(ctx)
 	default:
@@ -242,6 +248,34 @@ func (s *Store) removeNumbers(ctx context.Context) error {
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(revocationLogVersion-1))}})
 }
 
+// removePeople undoes what schema version 3 has added.
+func (s *Store) removePeople(ctx context.Context) error {
+	s.usable.Store(false)
+	for _, c := range []*mongo.Collection{s.people(), s.credentials()} {
+		if err := c.Drop(ctx); err != nil && !hasCode(err, codeNoCollection) {
+			return err
+		}
+	}
+	fields := bson.D{}
+	for _, field := range originFields {
+		fields = append(fields, bson.E{Key: field, Value: ""})
+	}
+	_, err := s.deleteAll(ctx, s.ownSessions(), by("user", bson.D{{Key: "$exists", Value: true}}))
+	if err == nil {
+		err = s.changeAll(ctx, s.ownSessions(), bson.D{}, bson.D{{Key: "$unset", Value: fields}})
+	}
+	if err == nil {
+		err = s.changeAll(ctx, s.audit(), bson.D{}, bson.D{{Key: "$unset", Value: by("actor", "")}})
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.ownSessions().Indexes().DropOne(ctx, ownPrefix+"user"); err != nil && !hasCode(err, codeNoCollection, codeNoIndex) {
+		return err
+	}
+	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(peopleVersion-1))}})
+}
+
 // down removes the schema version last, so that it can be repeated after an
 // interruption.
 func (s *Store) down(ctx context.Context, version int64) error {
@@ -258,7 +292,7 @@ func (s *Store) down(ctx context.Context, version int64) error {
 			return err
 		}
 	}
-	for _, c := range []*mongo.Collection{s.ownSessions(), s.mails(), s.once(), s.revocations(), s.permits(), s.leases(), s.audit(), s.meta()} {
+	for _, c := range []*mongo.Collection{s.ownSessions(), s.people(), s.credentials(), s.mails(), s.once(), s.revocations(), s.permits(), s.leases(), s.audit(), s.meta()} {
 		if err := c.Drop(ctx); err != nil && !hasCode(err, codeNoCollection) {
 			return err
 		}

@@ -170,8 +170,10 @@ func TestMigrateRefusesDuplicates(t *testing.T) {
 // downgradeLog replaces the log by one of schema version 1.
 func (s shared) downgradeLog(t *testing.T, log ...bson.D) {
 	t.Helper()
-	if err := s.Migrate(t.Context(), Down); err != nil {
-		t.Fatal(err)
+	for range latest() - (revocationLogVersion - 1) {
+		if err := s.Migrate(t.Context(), Down); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, d := range log {
 		if _, err := s.revocations().InsertOne(t.Context(), d); err != nil {

@@ -4,14 +4,16 @@
 // Users, accounts, sessions and verification tokens are documents as that
 // adapter writes them. What only authsvc needs is in its own collections:
 //
-//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider, claims
+//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider, claims, amr, second_at, seen, agent, network, client, actor; user: of one of strategy jwt
+//	authsvc_person     _id: of the user, blocked, blocked_why, delete_after, second_step, recover_after, locale
+//	authsvc_credential _id: kind and id, user, place, name, data, version, tries, created, used, expires, epoch
 //	authsvc_mail       _id, slot, payload, due, expires, attempts
 //	authsvc_once       _id: key, expires
 //	authsvc_revocation _id: key, user, seq, accounts, pending, cursor, not_before, expires
 //	authsvc_permit     _id: key, expires (milliseconds since 1970)
 //	authsvc_lease      _id: name, holder, expires
 //	authsvc_meta       _id: key, value; also the version of the schema, and the number of the latest revocation
-//	authsvc_audit      _id, occurred, name, outcome, code, reason, provider, user, client, agent, request
+//	authsvc_audit      _id, occurred, name, outcome, code, reason, provider, user, client, agent, request, actor
 //
 // Nothing needs a transaction, so a standalone server will do. Each step of
 // several documents is ordered: until its last write, what it has written
@@ -133,6 +135,8 @@ func (s *Store) sessions() *mongo.Collection { return s.db.Collection(s.names.of
 func (s *Store) links() *mongo.Collection    { return s.db.Collection(s.names.of("VerificationToken")) }
 
 func (s *Store) ownSessions() *mongo.Collection { return s.db.Collection("authsvc_session") }
+func (s *Store) people() *mongo.Collection      { return s.db.Collection("authsvc_person") }
+func (s *Store) credentials() *mongo.Collection { return s.db.Collection("authsvc_credential") }
 func (s *Store) mails() *mongo.Collection       { return s.db.Collection("authsvc_mail") }
 func (s *Store) once() *mongo.Collection        { return s.db.Collection("authsvc_once") }
 func (s *Store) revocations() *mongo.Collection { return s.db.Collection("authsvc_revocation") }

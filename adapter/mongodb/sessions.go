@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -20,7 +21,32 @@ func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessi
 func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 	return authsvc.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
 		UserID: d.id(s.names.of("Session.userId")), Expires: d.instant(s.names.of("Session.expires")),
-		AuthTime: own.instant("auth_time"), Provider: own.text("provider"), Claims: own.bytes("claims")}
+		AuthTime: own.instant("auth_time"), Provider: own.text("provider"), Claims: own.bytes("claims"),
+		SessionOrigin: own.origin(), Seen: own.instant("seen")}
+}
+
+// originFields are those of authsvc's own documents that a list of sessions shows.
+var originFields = []string{"amr", "second_at", "seen", "agent", "network", "client", "actor"}
+
+func (d document) origin() authsvc.SessionOrigin {
+	return authsvc.SessionOrigin{AMR: d.text("amr"), SecondAt: d.instant("second_at"), Agent: d.text("agent"),
+		Network: d.text("network"), Client: d.text("client"), Actor: d.text("actor")}
+}
+
+// addOrigin adds what never changes after a sign-in, and the first Seen.
+func addOrigin(d bson.D, rec authsvc.SessionRecord) bson.D {
+	var w writer
+	w.text("amr", rec.AMR)
+	w.instant("second_at", rec.SecondAt)
+	w.instant("seen", rec.Seen)
+	w.text("agent", rec.Agent)
+	w.text("network", rec.Network)
+	w.text("client", rec.Client)
+	w.text("actor", rec.Actor)
+	if len(rec.Claims) > 0 {
+		w.value("claims", string(rec.Claims))
+	}
+	return append(d, w.set...)
 }
 
 // ownFields returns authsvc's own fields of the session with an _id, except its
@@ -41,6 +67,9 @@ func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id
 	if rec.Digest == "" {
 		return errNoDigest
 	}
+	if rec.SessionToken == "" {
+		return s.insertCookieSession(ctx, rec)
+	}
 	if err := s.insertOwnSession(ctx, rec, id); err != nil {
 		return err
 	}
@@ -53,10 +82,7 @@ func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id
 }
 
 func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) error {
-	d := append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}), ownFields(rec, id).set...)
-	if len(rec.Claims) > 0 {
-		d = append(d, bson.E{Key: "claims", Value: string(rec.Claims)})
-	}
+	d := addOrigin(append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}), ownFields(rec, id).set...), rec)
 	err := s.insertNew(ctx, s.ownSessions(), d)
 	if !isDuplicate(err) {
 		return err
@@ -79,7 +105,11 @@ func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord,
 }
 
 // dropSession undoes insertSession.
-func (s *Store) dropSession(ctx context.Context, id bson.ObjectID) {
+func (s *Store) dropSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID) {
+	if rec.SessionToken == "" {
+		s.deleteAll(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "user", Value: rec.UserID})) //nolint:errcheck // it is only listed
+		return
+	}
 	s.deleteAll(ctx, s.sessions(), by("_id", id))        //nolint:errcheck // without its user it has no effect
 	s.deleteAll(ctx, s.ownSessions(), by("session", id)) //nolint:errcheck // nor has this without its session
 }
@@ -105,11 +135,12 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 			return err
 		}
 		err = s.insertSession(ctx, rec, id, user.key())
+		taken := errors.Is(err, authsvc.ErrConflict)
 		if err == nil {
 			err = s.unchanged(ctx, rec.UserID, rec.Epoch)
 		}
-		if err != nil {
-			undo(ctx, func(ctx context.Context) { s.dropSession(ctx, id) })
+		if err != nil && !taken {
+			undo(ctx, func(ctx context.Context) { s.dropSession(ctx, rec, id) })
 		}
 		return err
 	})
@@ -121,6 +152,10 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 
 func storedSession(rec authsvc.SessionRecord, id bson.ObjectID) authsvc.SessionRecord {
 	rec.ID, rec.Expires, rec.AuthTime = id.Hex(), stored(rec.Expires), stored(rec.AuthTime)
+	rec.SecondAt, rec.Seen = stored(rec.SecondAt), stored(rec.Seen)
+	if rec.SessionToken == "" {
+		rec.ID = ""
+	}
 	return rec
 }
 
@@ -142,7 +177,7 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 			return err
 		}
 		rec, u = s.readSession(d, own), s.readUser(user)
-		rec.Digest = digest
+		rec.Digest, rec.SessionOrigin, rec.Seen = digest, authsvc.SessionOrigin{}, time.Time{}
 		return nil
 	})
 	return rec, u, err
@@ -173,6 +208,9 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 		if rec.Digest == "" {
 			return errNoDigest
 		}
+		if rec.SessionToken == "" {
+			return s.updateCookieSession(ctx, rec)
+		}
 		var w writer
 		w.value(s.names.of("Session.expires"), date(rec.Expires))
 		d, err := s.changed(ctx, s.sessions(), s.token(rec.SessionToken), w.update())
@@ -191,29 +229,37 @@ func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.Se
 		if err != nil {
 			return err
 		}
-		own, err := s.first(ctx, s.ownSessions(), by("session", d.key()))
-		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-			return err
-		}
-		mine, err := s.delete(ctx, s.sessions(), by("_id", d.key()))
-		if err == nil && !mine {
-			err = authsvc.ErrNotFound
-		}
-		if err != nil {
-			return err
-		}
-		rec = s.readSession(d, own)
-		s.deleteAll(ctx, s.ownSessions(), by("session", d.key())) //nolint:errcheck
-		return nil
+		rec, err = s.removeSession(ctx, d)
+		return err
 	})
 	return rec, err
+}
+
+func (s *Store) removeSession(ctx context.Context, d document) (rec authsvc.SessionRecord, err error) {
+	own, err := s.first(ctx, s.ownSessions(), by("session", d.key()))
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return rec, err
+	}
+	mine, err := s.delete(ctx, s.sessions(), by("_id", d.key()))
+	if err == nil && !mine {
+		err = authsvc.ErrNotFound
+	}
+	if err != nil {
+		return rec, err
+	}
+	s.deleteAll(ctx, s.ownSessions(), by("session", d.key())) //nolint:errcheck
+	return s.readSession(d, own), nil
 }
 
 // ListSessions implements [authsvc.Adapter].
 func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
 	err = s.do(ctx, "list sessions", func(ctx context.Context) error {
 		found, err := s.sessionsOf(ctx, userID, options.Find())
-		if err != nil || len(found) == 0 {
+		if err != nil {
+			return err
+		}
+		cookies, err := s.cookieSessionsOf(ctx, userID)
+		if err != nil || len(found)+len(cookies) == 0 {
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
@@ -230,6 +276,11 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 		for _, d := range found {
 			if own := owns[d.id("_id")]; sessionValid(own, e.sessions) {
 				list = append(list, s.readSession(d, own))
+			}
+		}
+		for _, own := range cookies {
+			if sessionValid(own, e.sessions) {
+				list = append(list, readCookieSession(own))
 			}
 		}
 		return nil
@@ -255,6 +306,9 @@ func (s *Store) sessionsOf(ctx context.Context, userID string, o *options.FindOp
 // created while the others were being removed. Only NextAuth.js would still
 // accept them.
 func (s *Store) deleteEnded(ctx context.Context, userID string, number int64) error {
+	if _, err := s.deleteAll(ctx, s.ownSessions(), by("user", userID, bson.E{Key: "epoch", Value: bson.D{{Key: "$lt", Value: number}}})); err != nil {
+		return err
+	}
 	found, err := s.sessionsOf(ctx, userID, find("_id"))
 	if err != nil || len(found) == 0 {
 		return err
@@ -278,7 +332,12 @@ func (s *Store) deleteSessionsOf(ctx context.Context, userID string) (int, error
 	if err != nil {
 		return 0, err
 	}
-	return s.deleteSessions(ctx, keys(found))
+	n, err := s.deleteSessions(ctx, keys(found))
+	if err != nil {
+		return n, err
+	}
+	cookies, err := s.deleteAll(ctx, s.ownSessions(), by("user", userID))
+	return n + cookies, err
 }
 
 // deleteSessions removes sessions by _id, then authsvc's own documents of them.

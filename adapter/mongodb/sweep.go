@@ -65,6 +65,7 @@ func (s *Store) sweeps(now time.Time) []func(context.Context, int) (int, error) 
 		before(s.revocations(), "expires", date(now)),
 		before(s.permits(), "expires", now.UnixMilli()),
 		before(s.leases(), "expires", date(now)),
+		before(s.credentials(), "expires", date(now)),
 		func(ctx context.Context, limit int) (int, error) { return s.sweepOwnSessions(ctx, now, limit) },
 		func(ctx context.Context, limit int) (int, error) { return s.sweepAccounts(ctx, now, limit) },
 	}

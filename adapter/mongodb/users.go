@@ -1,8 +1,10 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -48,16 +50,23 @@ func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (docu
 	if err != nil {
 		return authsvc.User{}, err
 	}
+	var people map[string]document
+	var lost error
+	var wg sync.WaitGroup
+	wg.Go(func() { people, lost = s.peopleOf(ctx, id) })
 	d, err := find(e)
-	if err != nil {
+	wg.Wait()
+	if err = cmp.Or(err, lost); err != nil {
 		return authsvc.User{}, err
 	}
-	return s.withEpochs(d, e), nil
+	return s.withEpochs(d, e, people[id]), nil
 }
 
-func (s *Store) withEpochs(d document, e epochs) authsvc.User {
+// withEpochs returns a user with epochs and person, of which the epochs were read
+// first: whoever blocks a user raises the epoch afterwards.
+func (s *Store) withEpochs(d document, e epochs, person document) authsvc.User {
 	u := s.readUser(d)
-	u.Epoch, u.SessionEpoch = e.user, e.sessions
+	u.Epoch, u.SessionEpoch, u.Blocked = e.user, e.sessions, person.instant("blocked")
 	return u
 }
 
@@ -170,9 +179,15 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 	})
 }
 
-// removeAllOf removes the accounts and sessions of a deleted user.
+// removeAllOf removes what a deleted user had.
 func (s *Store) removeAllOf(ctx context.Context, id string) error {
 	_, err := s.deleteAll(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), id)})
+	if err == nil {
+		_, err = s.deleteAll(ctx, s.credentials(), by("user", id))
+	}
+	if err == nil {
+		_, err = s.deleteAll(ctx, s.people(), by("_id", id))
+	}
 	if err == nil {
 		_, err = s.deleteSessionsOf(ctx, id)
 	}
@@ -181,8 +196,13 @@ func (s *Store) removeAllOf(ctx context.Context, id string) error {
 
 // ListUsers implements [authsvc.Adapter], in the order of _id, in which
 // strings come before ObjectIds.
-func (s *Store) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
-	err = s.do(ctx, "list users", func(ctx context.Context) error {
+func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
+	return s.pageOfUsers(ctx, "list users", after, limit)
+}
+
+// pageOfUsers lists users who meet all conditions.
+func (s *Store) pageOfUsers(ctx context.Context, op, after string, limit int, conditions ...bson.E) (list []authsvc.User, err error) {
+	err = s.do(ctx, op, func(ctx context.Context) error {
 		if limit <= 0 {
 			return nil // the server takes 0 for no limit
 		}
@@ -190,6 +210,7 @@ func (s *Store) ListUsers(ctx context.Context, after string, limit int) (list []
 		if err != nil {
 			return err
 		}
+		filter = append(filter, conditions...)
 		page := func(fields ...string) ([]document, error) {
 			return s.list(ctx, s.users(), filter, find(fields...).SetSort(ascending("_id")).SetLimit(int64(limit)))
 		}
@@ -201,9 +222,12 @@ func (s *Store) ListUsers(ctx context.Context, after string, limit int) (list []
 		if err != nil {
 			return err
 		}
-		found, err = page() // as in GetUserByEmail
+		if found, err = page(); err != nil { // as in GetUserByEmail
+			return err
+		}
+		people, err := s.peopleOf(ctx, ids(found)...)
 		for _, d := range found {
-			list = append(list, s.withEpochs(d, epochs[d.id("_id")]))
+			list = append(list, s.withEpochs(d, epochs[d.id("_id")], people[d.id("_id")]))
 		}
 		return err
 	})

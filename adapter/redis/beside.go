@@ -13,8 +13,8 @@ import (
 // failed.
 const undoTimeout = 2 * time.Second
 
-// Beside returns an adapter that keeps users with their epochs, accounts,
-// revocations and meta values in main, and sessions, links, mails, used keys,
+// Beside returns an adapter that keeps users with their epochs, people with their
+// credentials, accounts, revocations and meta values in main, and sessions, links, mails, used keys,
 // permits and leases in store. It is an [authsvc.AuditLog] or an [authsvc.Clock] if
 // main is one. The caller closes both.
 //
@@ -78,10 +78,10 @@ func (b *beside) UserColumns() []string {
 }
 
 // removeSession removes a session that was stored for a step that then failed.
-func (b *beside) removeSession(ctx context.Context, token string) {
+func (b *beside) removeSession(ctx context.Context, s authsvc.SessionRecord) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	_, _ = b.store.DeleteSession(ctx, token) // nobody has got it
+	_, _ = b.store.DeleteSessionOf(ctx, s.UserID, s.Digest) // nobody has got it
 }
 
 // sessionValid reports whether no revocation has ended a session of u, a user of
@@ -105,11 +105,11 @@ func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	}
 	got, err := b.Adapter.SignUp(ctx, u, a, nil)
 	if err != nil {
-		b.removeSession(ctx, first.SessionToken)
+		b.removeSession(ctx, first)
 		return authsvc.User{}, err
 	}
 	if got.ID != u.ID { // main assigns its own ids
-		b.removeSession(ctx, first.SessionToken)
+		b.removeSession(ctx, first)
 		// Not the current epoch, which a later revocation may have raised.
 		first.UserID, first.Epoch = got.ID, got.Epoch
 		if first, err = b.store.createSession(ctx, first, true); err != nil {
@@ -151,7 +151,7 @@ func (b *beside) CreateSession(ctx context.Context, s authsvc.SessionRecord) (au
 		err = authsvc.ErrStale
 	}
 	if err != nil {
-		b.removeSession(ctx, s.SessionToken)
+		b.removeSession(ctx, s)
 		return authsvc.SessionRecord{}, err
 	}
 	return s, nil

@@ -19,6 +19,21 @@ func (b *beside) DeleteSession(ctx context.Context, token string) (authsvc.Sessi
 	return b.store.DeleteSession(ctx, token)
 }
 
+// DeleteSessionOf implements [authsvc.Adapter].
+func (b *beside) DeleteSessionOf(ctx context.Context, userID, digest string) (authsvc.SessionRecord, error) {
+	return b.store.DeleteSessionOf(ctx, userID, digest)
+}
+
+// TouchSessions implements [authsvc.Adapter].
+func (b *beside) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+	return b.store.TouchSessions(ctx, seen)
+}
+
+// PutMail implements [authsvc.Adapter].
+func (b *beside) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	return b.store.PutMail(ctx, m, maxQueued)
+}
+
 // PutToken implements [authsvc.Adapter].
 func (b *beside) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	return b.store.PutToken(ctx, t, m, maxQueued)

@@ -46,6 +46,7 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, 
 // ProveEmail implements [authsvc.Adapter].
 func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
 	args := append([]any{p.UserID, p.Email, p.Epoch, optional(p.At), p.Keep}, revocationFields(p.Revoke)...)
+	args = append(args, p.Pending)
 	list, err := s.list(ctx, proveEmail, []string{s.key("user", p.UserID)}, args...)
 	if err != nil {
 		return authsvc.User{}, nil, err

@@ -70,7 +70,7 @@ func userFields(u authsvc.User) []any {
 
 func (r row) user() authsvc.User {
 	return authsvc.User{ID: r.text(0), Name: r.text(1), Email: r.text(2), EmailVerified: r.time(3), Image: r.text(4),
-		Epoch: r.number(5), SessionEpoch: r.number(6)}
+		Epoch: r.number(5), SessionEpoch: r.number(6), Blocked: r.time(7)}
 }
 
 func accountFields(a authsvc.Account) []any {
@@ -85,16 +85,36 @@ func (r row) account() authsvc.Account {
 }
 
 func sessionFields(s authsvc.SessionRecord) []any {
-	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider, s.Epoch, string(s.Claims)}
+	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider, s.Epoch, string(s.Claims),
+		s.AMR, optional(s.SecondAt), optional(s.Seen), s.Agent, s.Network, s.Client, s.Actor}
 }
 
 func (r row) session() authsvc.SessionRecord {
 	s := authsvc.SessionRecord{SessionToken: r.text(0), ID: r.text(1), Digest: r.text(2), UserID: r.text(3),
-		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6), Epoch: r.number(7)}
+		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6), Epoch: r.number(7), Seen: r.time(11),
+		SessionOrigin: authsvc.SessionOrigin{AMR: r.text(9), SecondAt: r.time(10), Agent: r.text(12), Network: r.text(13), Client: r.text(14), Actor: r.text(15)}}
 	if claims := r.text(8); claims != "" {
 		s.Claims = []byte(claims)
 	}
 	return s
+}
+
+func (r row) person() authsvc.Person {
+	return authsvc.Person{Blocked: r.time(0), BlockedWhy: r.text(1), DeleteAfter: r.time(2), SecondStep: r.text(3) == "1",
+		RecoverAfter: r.time(4), Locale: r.text(5)}
+}
+
+func credentialFields(c authsvc.Credential) []any {
+	return []any{string(c.Kind), c.ID, c.UserID, c.Name, string(c.Data), c.Version, c.Tries, optional(c.Created), optional(c.Used), optional(c.Expires)}
+}
+
+func (r row) credential() authsvc.Credential {
+	c := authsvc.Credential{Kind: authsvc.CredentialKind(r.text(0)), ID: r.text(1), UserID: r.text(2), Name: r.text(3), Version: r.number(5),
+		Tries: int(r.number(6)), Created: r.time(7), Used: r.time(8), Expires: r.time(9)}
+	if data := r.text(4); data != "" {
+		c.Data = []byte(data)
+	}
+	return c
 }
 
 func (r row) link() authsvc.VerificationToken {

@@ -3,7 +3,9 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"time"
 
 	"authsvc"
 )
@@ -14,6 +16,8 @@ var (
 	sessionUpdate = idempotent("session_update")
 	sessionDelete = nonIdempotent("session_delete")
 	sessionList   = idempotent("session_list")
+	sessionTouch  = idempotent("session_touch")
+	sessionDropOf = nonIdempotent("session_delete_of")
 	// sessionsBefore, when repeated, only counts the remaining sessions.
 	sessionsBefore = idempotent("sessions_before")
 )
@@ -31,7 +35,7 @@ func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, el
 	if rec.Digest == "" {
 		return authsvc.SessionRecord{}, errNoDigest
 	}
-	keys := []string{s.key("session", rec.SessionToken), s.key("user", rec.UserID)}
+	keys := []string{s.sessionKey(rec), s.key("user", rec.UserID)}
 	if err := s.do(ctx, sessionCreate, keys, append(sessionFields(rec), elsewhere)...); err != nil {
 		return authsvc.SessionRecord{}, err
 	}
@@ -50,8 +54,20 @@ func (s *Store) endSessionsBefore(ctx context.Context, userID string, epoch int6
 	return int(n), err
 }
 
+// sessionKey names a session; one without a token is under its digest.
+func (s *Store) sessionKey(rec authsvc.SessionRecord) string {
+	if rec.SessionToken == "" {
+		return s.key("jwt", rec.Digest)
+	}
+	return s.key("session", rec.SessionToken)
+}
+
 func storedSession(rec authsvc.SessionRecord) authsvc.SessionRecord {
 	rec.Expires, rec.AuthTime = stored(rec.Expires), stored(rec.AuthTime)
+	rec.SecondAt, rec.Seen = stored(rec.SecondAt), stored(rec.Seen)
+	if rec.SessionToken == "" {
+		rec.ID = ""
+	}
 	return rec
 }
 
@@ -73,7 +89,9 @@ func (s *Store) getSession(ctx context.Context, token string) (authsvc.SessionRe
 	if err != nil {
 		return authsvc.SessionRecord{}, authsvc.User{}, err
 	}
-	return rowOf(list[0]).session(), rowOf(list[1]).user(), nil
+	rec := rowOf(list[0]).session()
+	rec.SessionOrigin, rec.Seen = authsvc.SessionOrigin{}, time.Time{}
+	return rec, rowOf(list[1]).user(), nil
 }
 
 // UpdateSession implements [authsvc.Adapter].
@@ -81,7 +99,7 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 	if rec.Digest == "" {
 		return errNoDigest
 	}
-	return s.do(ctx, sessionUpdate, []string{s.key("session", rec.SessionToken)},
+	return s.do(ctx, sessionUpdate, []string{s.sessionKey(rec)},
 		rec.SessionToken, millis(rec.Expires), optional(rec.AuthTime), rec.Provider)
 }
 
@@ -94,8 +112,34 @@ func (s *Store) DeleteSession(ctx context.Context, token string) (authsvc.Sessio
 	return row{list}.session(), nil
 }
 
+// DeleteSessionOf implements [authsvc.Adapter].
+func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (authsvc.SessionRecord, error) {
+	list, err := s.list(ctx, sessionDropOf, []string{s.key("session-digest", digest)}, userID, digest)
+	if err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return row{list}.session(), nil
+}
+
+// TouchSessions implements [authsvc.Adapter], in several steps if there are many.
+func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+	if err := contextError(ctx); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(seen, batch) {
+		var args []any
+		for _, one := range some {
+			args = append(args, one.Digest, millis(one.At))
+		}
+		if err := s.do(ctx, sessionTouch, []string{s.tag + "schema"}, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ListSessions implements [authsvc.Adapter].
 func (s *Store) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
-	list, err := s.list(ctx, sessionList, []string{s.key("sessions", userID)})
+	list, err := s.list(ctx, sessionList, []string{s.key("sessions", userID)}, userID)
 	return rows(list, row.session), err
 }

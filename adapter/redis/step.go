@@ -83,6 +83,8 @@ func outcome(answer any) error {
 		return authsvc.ErrConflict
 	case "STALE":
 		return authsvc.ErrStale
+	case "MANY":
+		return authsvc.ErrTooMany
 	case "FULL":
 		return authsvc.ErrQueueFull
 	}

@@ -18,6 +18,7 @@ var (
 	tokenGet   = idempotent("token_get")
 	tokenTake  = nonIdempotent("token_take")
 	tokenVoid  = idempotent("token_void")
+	mailPut    = nonIdempotent("mail_put")
 	mailClaim  = nonIdempotent("mail_claim")
 	mailDelay  = idempotent("mail_delay")
 	mailDelete = idempotent("mail_delete")
@@ -31,6 +32,14 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 	keys := []string{s.key("link", t.Token), s.key("mail", m.ID)}
 	return s.do(ctx, tokenPut, keys, t.Token, t.Identifier, millis(t.Expires),
 		m.ID, string(m.Payload), millis(m.Due), millis(m.Expires), m.Attempts, maxQueued)
+}
+
+// PutMail implements [authsvc.Adapter].
+func (s *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	if len(m.Payload) > maxPayload {
+		return errPayload
+	}
+	return s.do(ctx, mailPut, []string{s.key("mail", m.ID)}, m.ID, string(m.Payload), millis(m.Due), millis(m.Expires), m.Attempts, maxQueued)
 }
 
 // GetToken implements [authsvc.Adapter].

@@ -32,7 +32,7 @@ func TestSessionIsReadByKeys(t *testing.T) {
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
 	read := 0
 	for _, text := range sqladapter.Statements(s.Adapter) {
-		if !strings.Contains(text, "o.digest = ?") {
+		if !strings.Contains(text, "LEFT JOIN authsvc_session o ON o.digest = ?") {
 			continue
 		}
 		read++

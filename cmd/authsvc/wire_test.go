@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/test/exchange"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/wire"
 )
@@ -120,7 +122,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	wire.Run(t, wire.World{
 		Origin: origin,
 		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
-		Send:   client.Do,
+		Send:   exchange.New(t, compat.FindString(parts["authsvc.yaml"])).Transport(client.Do),
 		Do: func(args []string) (string, error) {
 			switch args[0] {
 			case "approve":
@@ -146,6 +148,9 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 		},
 	}, parts["transcript"])
 }
+
+// compat finds the mode of a configuration.
+var compat = regexp.MustCompile(`next-auth-v4|authjs-v5`)
 
 // startTranscriptServer serves the configuration until the test ends, and then
 // checks that it ends cleanly.

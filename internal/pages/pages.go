@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 //go:embed templates/*.html templates/style.css
@@ -37,6 +38,9 @@ const (
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
 	NotFound        Name = "notfound"
+	Forbidden       Name = "forbidden"   // of the gate
+	Framed          Name = "framed"      // likewise
+	Unavailable     Name = "unavailable" // likewise
 )
 
 // pageNames lists every page and says whether its policy has form-action.
@@ -46,7 +50,7 @@ const (
 func pageNames() map[Name]bool {
 	return map[Name]bool{
 		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
-		Error: true, Used: true, Notice: true, NotFound: true,
+		Error: true, Used: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
 	}
 }
 
@@ -185,6 +189,7 @@ func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, 
 		p.policies[name] = policy(origins, formAction, script[name])
 	}
 	p.policies[VerifyRequest] += "; connect-src 'self'"
+	p.policies[Framed] = strings.Replace(p.policies[Framed], "frame-ancestors 'none'", "frame-ancestors 'self'", 1)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -280,6 +285,20 @@ func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// AtAnyHost returns the pages as they are shown at other hosts than that of the base
+// URL, where its path leads to the same service: what they load is below it, and
+// the name of the site leads to the root of the host.
+func (p *Pages) AtAnyHost() *Pages {
+	c := *p
+	c.site.Origin = "/"
+	for _, u := range []*string{&c.site.StyleURL, &c.site.IconURL} {
+		if parsed, err := url.Parse(*u); err == nil {
+			*u = parsed.EscapedPath()
+		}
+	}
+	return &c
+}
+
 // Policy is the Content-Security-Policy of a page; of one that does not exist, a
 // policy that allows nothing. Its pictures may be those of the site and from the
 // origin pictures, if that is not empty: scheme://host[:port].
@@ -355,7 +374,7 @@ func (d document) Beside(key, arg string) (template.HTML, error) {
 // initials are the first letters of the first and the last word of a name, or
 // that of who.
 func initials(name, who string) string {
-	words := strings.Fields(name)
+	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return !strings.ContainsFunc(w, unicode.IsLetter) })
 	switch {
 	case len(words) == 0:
 		return letter(who)

@@ -6,7 +6,9 @@
 // application may share, called as [Naming] says. What only authsvc needs
 // lives in its own tables:
 //
-//	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider, claims
+//	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider, claims, amr, second_at, seen, agent, network, client, actor
+//	authsvc_person     user_id (key), blocked, blocked_why, delete_after, second_step, recover_after, locale
+//	authsvc_credential kind, id (key), user_id, name, data, version, tries, created, used, expires
 //	authsvc_mail       id (key), payload, due, expires, attempts
 //	authsvc_once       id (key), expires
 //	authsvc_revocation id (key), user_id, seq, not_before, expires
@@ -14,10 +16,11 @@
 //	authsvc_permit     id (key), expires
 //	authsvc_lease      id (key), holder, expires
 //	authsvc_meta       id (key), value
-//	authsvc_audit      id (key), occurred, name, outcome, code, reason, provider, user_id, client, agent, request
+//	authsvc_audit      id (key), occurred, name, outcome, code, reason, provider, user_id, client, agent, request, actor
 //
 // The schema, not this package, enforces uniqueness, compares bytes and
-// cascades: User to Account and Session, Session and User to authsvc_session.
+// cascades: User to Account and Session, Session and User to authsvc_session, User to
+// authsvc_person and authsvc_credential.
 package sqladapter
 
 import (

@@ -11,11 +11,11 @@ type auditStatements struct {
 	insertAudit, listAudit, sweepAudit *Statement
 }
 
-const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_id, client, agent, request`
+const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_id, client, agent, request, actor`
 
 func buildAudit(b *builder) auditStatements {
 	return auditStatements{
-		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OnConflictDoNothing),
+		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OnConflictDoNothing),
 		// The first condition is the one that the index serves everywhere.
 		listAudit: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE occurred >= ? AND (occurred > ? OR id > ?) ` +
 			`ORDER BY occurred, id LIMIT ?`),
@@ -25,7 +25,7 @@ func buildAudit(b *builder) auditStatements {
 
 func scanAudit(r *authsvc.AuditRecord) []any {
 	return []any{text{&r.ID}, millis{&r.Time}, text{&r.Name}, text{(*string)(&r.Outcome)}, text{(*string)(&r.Code)}, text{&r.Reason},
-		text{&r.Provider}, text{&r.UserID}, text{&r.ClientIP}, text{&r.UserAgent}, text{&r.RequestID}}
+		text{&r.Provider}, text{&r.UserID}, text{&r.ClientIP}, text{&r.UserAgent}, text{&r.RequestID}, text{&r.Actor}}
 }
 
 // PutAudit implements [authsvc.AuditLog].
@@ -33,7 +33,7 @@ func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) erro
 	return a.transact(ctx, "put audit", func(ctx context.Context, r runner) error {
 		for _, e := range list {
 			if _, err := r.exec(ctx, a.insertAudit, e.ID, ms(e.Time), e.Name, string(e.Outcome), string(e.Code), e.Reason,
-				e.Provider, e.UserID, e.ClientIP, e.UserAgent, e.RequestID); err != nil {
+				e.Provider, e.UserID, e.ClientIP, e.UserAgent, e.RequestID, e.Actor); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 			err = a.writeRevocations(ctx, r, p.Revoke)
 		}
 		if err == nil {
-			err = r.row(ctx, a.epochsOf, p.UserID).Scan(number{&u.Epoch}, number{&u.SessionEpoch})
+			err = r.row(ctx, a.epochsOf, p.UserID).Scan(number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked})
 		}
 		return err
 	})
@@ -100,16 +100,17 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 	if err != nil {
 		return nil, err
 	}
-	for _, remove := range []struct {
-		s   *Statement
-		arg string
-	}{
-		{a.deleteAccountsOf, p.UserID},
-		{a.deleteSessionsOf, p.UserID},
-	} {
-		if _, err := r.exec(ctx, remove.s, remove.arg); err != nil {
-			return nil, err
-		}
+	if _, err := r.exec(ctx, a.deleteAccountsOf, p.UserID); err != nil {
+		return nil, err
+	}
+	if _, err := a.removeSessionsOf(ctx, r, p.UserID); err != nil {
+		return nil, err
+	}
+	if _, err := r.exec(ctx, a.deleteCredentialsBut, p.UserID, p.Pending); err != nil {
+		return nil, err
+	}
+	if _, err := r.exec(ctx, a.dropSecondStep, p.UserID); err != nil {
+		return nil, err
 	}
 	if err := a.removeTokens(ctx, r, p.Email); err != nil {
 		return nil, err
@@ -123,7 +124,10 @@ func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.R
 		if err := a.lockUserRow(ctx, r, userID); err != nil {
 			return err
 		}
-		if n, err = r.exec(ctx, a.deleteSessionsOf, userID); err != nil {
+		if n, err = a.removeSessionsOf(ctx, r, userID); err != nil {
+			return err
+		}
+		if _, err := r.exec(ctx, a.deleteCredentialsOf, userID, string(authsvc.CredentialPending)); err != nil {
 			return err
 		}
 		return a.writeRevocations(ctx, r, rev)

@@ -3,6 +3,8 @@ package sqladapter
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"authsvc"
 )
@@ -12,13 +14,24 @@ var errNoDigest = errors.New("session record without digest")
 // scanSession lists where sessionColumns go.
 func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
 	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
-		text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}, blob{&s.Claims}}
+		text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}, blob{&s.Claims},
+		text{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, text{&s.Agent}, text{&s.Network}, text{&s.Client}, text{&s.Actor}}
+}
+
+// scanCookieSession lists where cookieSessionColumns go.
+func scanCookieSession(s *authsvc.SessionRecord) []any {
+	return []any{text{&s.UserID}, orEnded{millis{&s.Expires}, s}, text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}, blob{&s.Claims},
+		text{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, text{&s.Agent}, text{&s.Network}, text{&s.Client}, text{&s.Actor}}
 }
 
 // insertSessionRows sets s.ID to the id that counts.
 func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest
+	}
+	if s.SessionToken == "" {
+		s.ID = ""
+		return a.insertOwnSessionRow(ctx, r, *s)
 	}
 	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
 	if err != nil {
@@ -28,12 +41,18 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 }
 
 func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
-	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, s.SessionToken, s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)))
+	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, orNull(s.SessionToken), s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)),
+		orNull(s.AMR), msOrNull(s.SecondAt), msOrNull(s.Seen), orNull(s.Agent), orNull(s.Network), orNull(s.Client), orNull(s.Actor))
 	return a.noSuchUser(err)
 }
 
 func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.Expires, s.AuthTime = a.truncate("Session.expires", s.Expires), toMillis(s.AuthTime)
+	s.AuthTime, s.SecondAt, s.Seen = toMillis(s.AuthTime), toMillis(s.SecondAt), toMillis(s.Seen)
+	if s.SessionToken == "" {
+		s.Expires = toMillis(s.Expires)
+	} else {
+		s.Expires = a.truncate("Session.expires", s.Expires)
+	}
 	return s
 }
 
@@ -74,6 +93,9 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 		if s.Digest == "" {
 			return errNoDigest
 		}
+		if s.SessionToken == "" {
+			return r.execFound(ctx, a.updateCookieSession, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), s.Digest)
+		}
 		// The update holds the session until the end of the step, so it
 		// cannot be deleted and nobody else can adopt it in between.
 		if err := r.execFound(ctx, a.updateSession, a.timeArg("Session.expires", s.Expires), s.SessionToken); err != nil {
@@ -94,11 +116,39 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 // DeleteSession implements [authsvc.Adapter].
 func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.SessionRecord, error) {
 	var s authsvc.SessionRecord
-	err := a.transact(ctx, "delete session", func(ctx context.Context, r runner) error {
-		if err := r.row(ctx, a.lookSession, token).Scan(a.scanSession(&s)...); err != nil {
+	err := a.transact(ctx, "delete session", func(ctx context.Context, r runner) error { return a.removeSession(ctx, r, token, &s) })
+	if err != nil {
+		return authsvc.SessionRecord{}, err
+	}
+	return s, nil
+}
+
+// removeSession deletes a session by its token and sets s to what it was.
+func (a *Adapter) removeSession(ctx context.Context, r runner, token string, s *authsvc.SessionRecord) error {
+	if err := r.row(ctx, a.lookSession, token).Scan(a.scanSession(s)...); err != nil {
+		return err
+	}
+	return r.execFound(ctx, a.deleteSession, token)
+}
+
+// DeleteSessionOf implements [authsvc.Adapter].
+func (a *Adapter) DeleteSessionOf(ctx context.Context, userID, digest string) (authsvc.SessionRecord, error) {
+	var s authsvc.SessionRecord
+	err := a.transact(ctx, "delete session of", func(ctx context.Context, r runner) error {
+		var token, owner string
+		if err := r.row(ctx, a.ownToken, digest).Scan(text{&token}, text{&owner}); err != nil {
 			return err
 		}
-		return r.execFound(ctx, a.deleteSession, token)
+		switch {
+		case owner != userID:
+			return authsvc.ErrNotFound
+		case token != "":
+			return a.removeSession(ctx, r, token, &s)
+		}
+		if err := r.row(ctx, a.lookCookieSession, digest).Scan(scanCookieSession(&s)...); err != nil {
+			return err
+		}
+		return r.execFound(ctx, a.deleteCookieSession, digest)
 	})
 	if err != nil {
 		return authsvc.SessionRecord{}, err
@@ -106,17 +156,65 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.Sess
 	return s, nil
 }
 
+// touchBatch is how many sessions TouchSessions marks in one transaction.
+const touchBatch = 100
+
+// TouchSessions implements [authsvc.Adapter]. Rows are taken in one order, so that
+// replicas that do the same do not wait for each other in a circle.
+func (a *Adapter) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+	if err := ctx.Err(); err != nil {
+		return a.contractError("touch sessions", err)
+	}
+	seen = slices.SortedFunc(slices.Values(seen), func(x, y authsvc.SessionSeen) int { return strings.Compare(x.Digest, y.Digest) })
+	for batch := range slices.Chunk(seen, touchBatch) {
+		err := a.transact(ctx, "touch sessions", func(ctx context.Context, r runner) error {
+			for _, one := range batch {
+				if _, err := r.exec(ctx, a.touchSession, ms(one.At), one.Digest, ms(one.At)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeSessionsOf removes all sessions of a user and returns how many.
+func (a *Adapter) removeSessionsOf(ctx context.Context, r runner, userID string) (n int, err error) {
+	for _, s := range []*Statement{a.deleteSessionsOf, a.deleteCookieSessionsOf} {
+		removed, err := r.exec(ctx, s, userID)
+		if err != nil {
+			return n, err
+		}
+		n += removed
+	}
+	return n, nil
+}
+
 // ListSessions implements [authsvc.Adapter].
 func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []authsvc.SessionRecord, err error) {
 	err = a.read(ctx, "list sessions", func(ctx context.Context, r runner) error {
-		return r.rows(ctx, a.listSessions, []any{userID}, func(rows Rows) error {
-			var s authsvc.SessionRecord
-			if err := rows.Scan(a.scanSession(&s)...); err != nil {
+		list = nil
+		for _, kind := range []struct {
+			list *Statement
+			scan func(*authsvc.SessionRecord) []any
+		}{{a.listSessions, a.scanSession}, {a.listCookieSessions, scanCookieSession}} {
+			err := r.rows(ctx, kind.list, []any{userID}, func(rows Rows) error {
+				var s authsvc.SessionRecord
+				if err := rows.Scan(kind.scan(&s)...); err != nil {
+					return err
+				}
+				list = append(list, s)
+				return nil
+			})
+			if err != nil {
 				return err
 			}
-			list = append(list, s)
-			return nil
-		})
+		}
+		return nil
 	})
 	if errors.Is(err, authsvc.ErrNotFound) { // nobody can have such an id
 		return nil, nil

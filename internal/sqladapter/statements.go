@@ -11,7 +11,12 @@ const (
 		`{Account.expires_at}, {Account.token_type}, {Account.scope}, {Account.id_token}, {Account.session_state}`
 
 	sessionColumns = `s.{Session.id}, s.{Session.sessionToken}, s.{Session.userId}, s.{Session.expires}, ` +
-		`o.digest, o.auth_time, o.provider, o.claims`
+		`o.digest, o.auth_time, o.provider, o.claims, ` + originColumns
+
+	// cookieSessionColumns are of a session that has a row of ours only.
+	cookieSessionColumns = `o.user_id, o.expires, o.digest, o.auth_time, o.provider, o.claims, ` + originColumns
+
+	originColumns = `o.amr, o.second_at, o.seen, o.agent, o.network, o.client, o.actor`
 
 	mailColumns       = `id, payload, due, expires, attempts`
 	revocationColumns = `id, user_id, seq, not_before, expires`
@@ -20,6 +25,7 @@ const (
 // statements are all that the adapter ever sends to the database.
 type statements struct {
 	userStatements
+	peopleStatements
 	sessionStatements
 	tokenStatements
 	ownStatements
@@ -31,6 +37,7 @@ type statements struct {
 func build(b *builder) statements {
 	return statements{
 		userStatements:    buildUsers(b),
+		peopleStatements:  buildPeople(b),
 		sessionStatements: buildSessions(b),
 		tokenStatements:   buildTokens(b),
 		ownStatements:     buildOwn(b),
@@ -108,10 +115,12 @@ func buildUsers(b *builder) userStatements {
 	}
 }
 
-// epochColumns are the epoch of the user u and that of its sessions.
+// epochColumns are the epoch of the user u, that of its sessions, and since when it
+// is blocked.
 func epochColumns(d *Dialect) string {
 	of := `FROM authsvc_revocation r WHERE r.user_id = ` + d.IDText(`u.{User.id}`)
-	return `COALESCE((SELECT MAX(r.seq) ` + of + `), 0), COALESCE((SELECT MAX(r.seq) ` + of + ` AND SUBSTR(r.id, 1, 5) = 'user:'), 0)`
+	return `COALESCE((SELECT MAX(r.seq) ` + of + `), 0), COALESCE((SELECT MAX(r.seq) ` + of + ` AND SUBSTR(r.id, 1, 5) = 'user:'), 0), ` +
+		`(SELECT p.blocked FROM authsvc_person p WHERE p.user_id = u.{User.id})`
 }
 
 type sessionStatements struct {
@@ -119,13 +128,16 @@ type sessionStatements struct {
 	updateSession, updateOwnSession, sessionOwner *Statement
 	lookSession, deleteSession, deleteSessionsOf  *Statement
 	listSessions, looseSession                    *Statement
+	listCookieSessions, lookCookieSession         *Statement
+	deleteCookieSessionsOf, deleteCookieSession   *Statement
+	updateCookieSession, ownToken, touchSession   *Statement
 }
 
 func buildSessions(b *builder) sessionStatements {
 	return sessionStatements{
 		insertSession: b.insert("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`),
-		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider, claims) ` +
-			`VALUES (?, ?, ?, ?, ?, ?, ?)`),
+		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider, claims, ` +
+			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
 		// be one, from lending its authentication time. It is not an equation,
 		// so that SQLite looks the row up by its key, not by the longer index over
@@ -147,6 +159,16 @@ func buildSessions(b *builder) sessionStatements {
 		looseSession:     b.write(`SELECT {Session.sessionToken} FROM {Session} WHERE {Session.sessionToken} = ?`),
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {=Session.userId}`),
+
+		listCookieSessions: b.read(`SELECT ` + cookieSessionColumns + ` FROM authsvc_session o ` +
+			`JOIN {User} u ON u.{User.id} = o.user_id WHERE {=u.User.id} AND o.session_token IS NULL`),
+		lookCookieSession:      b.write(`SELECT ` + cookieSessionColumns + ` FROM authsvc_session o WHERE o.digest = ? AND o.session_token IS NULL`),
+		deleteCookieSessionsOf: b.write(`DELETE FROM authsvc_session WHERE user_id = ? AND session_token IS NULL`),
+		deleteCookieSession:    b.write(`DELETE FROM authsvc_session WHERE digest = ? AND session_token IS NULL`),
+		updateCookieSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, provider = ? ` +
+			`WHERE digest = ? AND session_token IS NULL`),
+		ownToken:     b.write(`SELECT o.session_token, o.user_id FROM authsvc_session o WHERE o.digest = ?`),
+		touchSession: b.write(`UPDATE authsvc_session SET seen = ? WHERE digest = ? AND COALESCE(seen, 0) < ?`),
 	}
 }
 
@@ -249,8 +271,9 @@ func buildSweeps(b *builder) []*Statement {
 		b.sweep(`authsvc_revocation`, `id`, `expires`),
 		b.sweep(`authsvc_permit`, `id`, `expires`),
 		b.sweep(`authsvc_lease`, `id`, `expires`),
-		// Left behind by a program that deletes sessions and does not enforce
-		// foreign keys. The session, not this row, says when it expires.
+		b.sweep(`authsvc_credential`, `kind, id`, `expires`),
+		// Sessions of strategy jwt, and what was left behind by a program that deletes
+		// sessions and does not enforce foreign keys. The session, not this row, says when it expires.
 		b.sweep(`authsvc_session`, `digest`, `expires`, ` AND NOT EXISTS (SELECT 1 FROM {Session} s `+
 			`WHERE s.{Session.sessionToken} = authsvc_session.session_token)`),
 	}
@@ -266,10 +289,12 @@ func (b *builder) sweep(table, key, expires string, more ...string) *Statement {
 		s.order = []int{0, 2}
 		return s
 	}
-	in := func(query string) string { return `IN (` + query + `)` }
-	if b.dialect.InSubquery != nil {
+	in, of := func(query string) string { return `IN (` + query + `)` }, key
+	if strings.Contains(key, ",") { // a row of several columns
+		of = `(` + key + `)`
+	} else if b.dialect.InSubquery != nil {
 		in = b.dialect.InSubquery
 	}
-	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + key + ` ` + in(`SELECT `+
+	return b.write(`DELETE FROM ` + table + ` WHERE ` + condition + ` AND ` + of + ` ` + in(`SELECT `+
 		key+` FROM `+table+` WHERE `+condition+` ORDER BY `+expires+` LIMIT ?`))
 }

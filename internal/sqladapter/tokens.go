@@ -16,30 +16,52 @@ var errPayload = errors.New("mail payload exceeds 64 KiB")
 // PutToken implements [authsvc.Adapter].
 func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	err := a.transact(ctx, "put token", func(ctx context.Context, r runner) error {
-		if len(m.Payload) > maxPayload {
-			return errPayload
-		}
-		if err := a.lockQueue(ctx, r); err != nil {
+		if err := a.makePlace(ctx, r, m, maxQueued); err != nil {
 			return err
-		}
-		var queued int
-		if err := r.row(ctx, a.countMail).Scan(&queued); err != nil {
-			return err
-		}
-		if queued >= maxQueued {
-			return authsvc.ErrQueueFull
 		}
 		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.timeArg("VerificationToken.expires", t.Expires)); err != nil {
 			return err
 		}
-		payload := m.Payload
-		if payload == nil {
-			payload = []byte{} // the column is NOT NULL
-		}
-		_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
-		return err
+		return a.insertMailRow(ctx, r, m)
 	})
 	return a.explain(ctx, err, uniqueValues{token: &t})
+}
+
+// PutMail implements [authsvc.Adapter].
+func (a *Adapter) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	return a.transact(ctx, "put mail", func(ctx context.Context, r runner) error {
+		if err := a.makePlace(ctx, r, m, maxQueued); err != nil {
+			return err
+		}
+		return a.insertMailRow(ctx, r, m)
+	})
+}
+
+// makePlace refuses a mail that is too large or one too many.
+func (a *Adapter) makePlace(ctx context.Context, r runner, m authsvc.Mail, maxQueued int) error {
+	if len(m.Payload) > maxPayload {
+		return errPayload
+	}
+	if err := a.lockQueue(ctx, r); err != nil {
+		return err
+	}
+	var queued int
+	if err := r.row(ctx, a.countMail).Scan(&queued); err != nil {
+		return err
+	}
+	if queued >= maxQueued {
+		return authsvc.ErrQueueFull
+	}
+	return nil
+}
+
+func (a *Adapter) insertMailRow(ctx context.Context, r runner, m authsvc.Mail) error {
+	payload := m.Payload
+	if payload == nil {
+		payload = []byte{} // the column is NOT NULL
+	}
+	_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
+	return err
 }
 
 // queueRow is the row of authsvc_meta that those who add to the mail queue

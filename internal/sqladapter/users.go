@@ -16,7 +16,7 @@ func (a *Adapter) scanUser(u *authsvc.User) []any {
 
 // scanUserEpochs lists where userColumns and epochColumns go.
 func (a *Adapter) scanUserEpochs(u *authsvc.User) []any {
-	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch})
+	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked})
 }
 
 func (a *Adapter) oneUser(ctx context.Context, op string, s *Statement, args ...any) (authsvc.User, error) {
@@ -119,11 +119,15 @@ func (a *Adapter) updateUserRow(ctx context.Context, r runner, u authsvc.User) e
 
 // ListUsers implements [authsvc.Adapter].
 func (a *Adapter) ListUsers(ctx context.Context, after string, limit int) (list []authsvc.User, err error) {
-	s, args := a.listUsersAfter, []any{after, limit}
 	if after == "" {
-		s, args = a.listUsers, []any{limit}
+		return a.manyUsers(ctx, "list users", a.listUsers, limit)
 	}
-	err = a.read(ctx, "list users", func(ctx context.Context, r runner) error {
+	return a.manyUsers(ctx, "list users", a.listUsersAfter, after, limit)
+}
+
+func (a *Adapter) manyUsers(ctx context.Context, op string, s *Statement, args ...any) (list []authsvc.User, err error) {
+	err = a.read(ctx, op, func(ctx context.Context, r runner) error {
+		list = nil
 		return r.rows(ctx, s, args, func(rows Rows) error {
 			var u authsvc.User
 			if err := rows.Scan(a.scanUserEpochs(&u)...); err != nil {

@@ -34,6 +34,7 @@ func migrations() []migration {
 		{3, "audit events", (*Database).upAudit, (*Database).downAudit},
 		{4, "epochs", (*Database).upEpochs, (*Database).downEpochs},
 		{5, "session claims", (*Database).upClaims, (*Database).downClaims},
+		{6, "people", (*Database).upPeople, (*Database).downPeople},
 	}
 }
 
@@ -121,6 +122,41 @@ func (d *Database) upClaims(ctx context.Context, q Querier) error {
 
 func (d *Database) downClaims(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "claims.down.sql")
+}
+
+// peopleChanges are the tables that migration 6 widens, each by one file, and the
+// column by which that is seen.
+var peopleChanges = []struct{ table, column, file string }{
+	{"authsvc_session", "amr", "people.session"},
+	{"authsvc_audit", "actor", "people.audit"},
+}
+
+// upPeople adds persons and credentials, and what is known of sessions that are
+// listed. Earlier versions go on beside it.
+func (d *Database) upPeople(ctx context.Context, q Querier) error {
+	for _, c := range peopleChanges {
+		there, err := d.has(ctx, q, c.table, c.column)
+		if err == nil && !there {
+			err = d.exec(ctx, q, c.file+".up.sql")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.exec(ctx, q, "people.up.sql")
+}
+
+func (d *Database) downPeople(ctx context.Context, q Querier) error {
+	for _, c := range peopleChanges {
+		there, err := d.has(ctx, q, c.table, c.column)
+		if err == nil && there {
+			err = d.exec(ctx, q, c.file+".down.sql")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.exec(ctx, q, "people.down.sql")
 }
 
 // has reports whether a table has a column; both names are the database's own.

@@ -9,9 +9,12 @@ local SLACK = 24 * 3600 * 1000 -- ms; Redis's clock and the services' may differ
 local USER = {'id', 'name', 'email', 'verified', 'image'}
 local ACCOUNT = {'id', 'user', 'type', 'provider', 'subject', 'refresh_token', 'access_token', 'expires_at',
   'token_type', 'scope', 'id_token', 'session_state'}
-local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider', 'epoch', 'claims'}
+local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider', 'epoch', 'claims',
+  'amr', 'second_at', 'seen', 'agent', 'network', 'client', 'actor'}
 local LINK = {'token', 'identifier', 'expires'}
 local MAIL = {'id', 'payload', 'due', 'expires', 'attempts'}
+local PERSON = {'blocked', 'why', 'delete_after', 'second_step', 'recover_after', 'locale'}
+local CREDENTIAL = {'kind', 'id', 'user', 'name', 'data', 'version', 'tries', 'created', 'used', 'expires'}
 
 local function key(kind, name) return TAG .. kind .. ':' .. name end
 
@@ -76,10 +79,12 @@ end
 -- epoch_of is the number of the latest revocation about a user, as text.
 local function epoch_of(id) return call('HGET', key('epoch', id), 'epoch') or '0' end
 
--- with_epochs appends the epochs to what was read of a user.
+-- with_epochs appends the epochs to what was read of a user, and when it was
+-- blocked.
 local function with_epochs(u)
   local e = call('HMGET', key('epoch', u[1]), 'epoch', 'sessions')
-  u[#USER + 1], u[#USER + 2] = e[1] or '0', e[2] or '0'
+  local blocked = call('HGET', key('person', u[1]), 'blocked') or ''
+  u[#USER + 1], u[#USER + 2], u[#USER + 3] = e[1] or '0', e[2] or '0', blocked
   return u
 end
 
@@ -133,24 +138,41 @@ local function drop_accounts(id)
   return list
 end
 
+-- A session without a token is that of a cookie of strategy jwt. It is under its
+-- digest, and in indexes of its own, which earlier versions do not read.
+local function session_key(token, digest)
+  return token == '' and key('jwt', digest) or key('session', token)
+end
+
 local function session_taken(s)
-  return exists(key('session', s[1]), key('session-id', s[2]), key('session-digest', s[3]))
+  local names = {session_key(s[1], s[3]), key('session-digest', s[3])}
+  if s[1] ~= '' then names[3] = key('session-id', s[2]) end
+  return exists(unpack(names))
 end
 
 local function put_session(s)
-  local names = {key('session', s[1]), key('session-id', s[2]), key('session-digest', s[3])}
+  local names = {session_key(s[1], s[3]), key('session-digest', s[3])}
   write(names[1], SESSION, s)
   call('SET', names[2], s[1])
-  call('SET', names[3], s[1])
+  if s[1] ~= '' then
+    names[3] = key('session-id', s[2])
+    call('SET', names[3], s[1])
+    expire('session', pair(s[1], s[4]), s[5])
+    own(key('sessions', s[4]), s[1], s[5])
+  else
+    expire('jwt', pair(s[3], s[4]), s[5])
+    own(key('jwts', s[4]), s[3], s[5])
+  end
   live(s[5], unpack(names))
-  expire('session', pair(s[1], s[4]), s[5])
-  own(key('sessions', s[4]), s[1], s[5])
 end
 
--- session reads one; those of earlier versions have no epoch and no claims.
+-- session reads one; those of earlier versions lack what was added since.
 local function session(name)
   local s = read(name, SESSION)
-  if s then s[8], s[9] = s[8] or '0', s[9] or '' end
+  if s then
+    s[8] = s[8] or '0'
+    for i = 9, #SESSION do s[i] = s[i] or '' end
+  end
   return s
 end
 
@@ -164,6 +186,15 @@ local function drop_session(token, id)
   return s
 end
 
+-- drop_jwt is drop_session for one without a token.
+local function drop_jwt(digest, id)
+  local s = session(key('jwt', digest))
+  if s then call('DEL', key('jwt', digest), key('session-digest', digest)) end
+  spare('jwt', pair(digest, id))
+  call('ZREM', key('jwts', id), digest)
+  return s
+end
+
 -- drop_sessions removes those of a user, but for sessions of the epoch given,
 -- if any, and returns how many there were.
 local function drop_sessions(id, but)
@@ -171,6 +202,73 @@ local function drop_sessions(id, but)
   for _, token in ipairs(call('ZRANGE', key('sessions', id), 0, -1)) do
     local s = but and session(key('session', token))
     if not (s and s[8] == but) and drop_session(token, id) then n = n + 1 end
+  end
+  for _, digest in ipairs(call('ZRANGE', key('jwts', id), 0, -1)) do
+    local s = but and session(key('jwt', digest))
+    if not (s and s[8] == but) and drop_jwt(digest, id) then n = n + 1 end
+  end
+  return n
+end
+
+-- What is kept of a user is listed by id, too, if the user is blocked or due.
+local function put_person(id, p)
+  write(key('person', id), PERSON, p)
+  call(p[1] ~= '' and 'ZADD' or 'ZREM', TAG .. 'blocked', unpack(p[1] ~= '' and {0, id} or {id}))
+  call(p[3] ~= '' and 'ZADD' or 'ZREM', TAG .. 'due', unpack(p[3] ~= '' and {0, id} or {id}))
+end
+
+local function person(id)
+  local p = call('HMGET', key('person', id), unpack(PERSON))
+  for i = 1, #PERSON do p[i] = p[i] or '' end
+  return p
+end
+
+local function drop_person(id)
+  call('DEL', key('person', id))
+  call('ZREM', TAG .. 'blocked', id)
+  call('ZREM', TAG .. 'due', id)
+end
+
+-- put_credential keeps one under the pair of its kind and its id.
+local function put_credential(c)
+  local member = pair(c[1], c[2])
+  local name = key('credential', member)
+  write(name, CREDENTIAL, c)
+  call('SADD', key('credentials', c[3]), member)
+  if c[10] ~= '' then
+    live(c[10], name)
+    expire('credential', member, c[10])
+  else
+    call('PERSIST', name)
+    spare('credential', member)
+  end
+end
+
+local function drop_credential(member)
+  local id = call('HGET', key('credential', member), 'user')
+  call('DEL', key('credential', member))
+  if id then call('SREM', key('credentials', id), member) end
+  spare('credential', member)
+end
+
+-- credentials_of is a list of those of a user; it forgets what died of old age.
+local function credentials_of(id)
+  local list = {}
+  for _, member in ipairs(call('SMEMBERS', key('credentials', id))) do
+    local c = read(key('credential', member), CREDENTIAL)
+    if c then list[#list + 1] = c else call('SREM', key('credentials', id), member) end
+  end
+  return list
+end
+
+-- drop_credentials removes those of a user that are meant, and returns how many.
+local function drop_credentials(id, meant)
+  local n = 0
+  for _, c in ipairs(credentials_of(id)) do
+    if meant(c) then
+      drop_credential(pair(c[1], c[2]))
+      n = n + 1
+    end
   end
   return n
 end
@@ -185,6 +283,13 @@ local function drop_mail(id)
   call('DEL', key('mail', id))
   call('ZREM', TAG .. 'queue', id)
   spare('mail', id)
+end
+
+local function put_mail(m)
+  write(key('mail', m[1]), MAIL, m)
+  live(m[4], key('mail', m[1]))
+  expire('mail', m[1], m[4])
+  call('ZADD', TAG .. 'queue', m[3], m[1])
 end
 
 -- void_links removes the links of an address and the mails that carry them.

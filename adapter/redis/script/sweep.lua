@@ -6,6 +6,8 @@ local drop = {
   {'once', function(name) call('DEL', key('once', name)) end},
   {'revoked', drop_revocation},
   {'permit', function(name) call('DEL', key('permit', name)) end},
+  {'jwt', function(member) drop_jwt(unpair(member)) end},
+  {'credential', drop_credential},
   {'lease', function(name) call('DEL', key('lease', name)) end},
 }
 local swept, limit = 0, tonumber(ARGV[3])

@@ -117,6 +117,16 @@ func arrange(t *testing.T, a authsvc.Adapter) {
 			authsvc.Mail{ID: "link", Due: at(0), Expires: at(60)}, 10)
 	}
 	if err == nil {
+		_, err = a.CreateSession(t.Context(), authsvc.SessionRecord{Digest: "d0", UserID: "ann", Expires: at(60), AuthTime: at(0)})
+	}
+	if err == nil {
+		err = a.PutCredential(t.Context(), authsvc.Credential{Kind: "pending", ID: "c1", UserID: "ann", Created: at(0)}, 0, 5)
+	}
+	if err == nil {
+		second := true
+		err = a.SetPerson(t.Context(), "ann", authsvc.PersonUpdate{SecondStep: &second}, nil)
+	}
+	if err == nil {
 		err = a.Revoke(t.Context(), revocation("old", 1))
 	}
 	if err != nil {
@@ -199,6 +209,34 @@ func steps() []step {
 		{"DeleteMail", func(ctx context.Context, a authsvc.Adapter) error { return a.DeleteMail(ctx, "link") }},
 		{"UseOnce", func(ctx context.Context, a authsvc.Adapter) error { return a.UseOnce(ctx, "k", at(9)) }},
 		{"Revoke", func(ctx context.Context, a authsvc.Adapter) error { return a.Revoke(ctx, old()) }},
+		{"SetPerson", func(ctx context.Context, a authsvc.Adapter) error {
+			blocked := at(5)
+			return a.SetPerson(ctx, "ann", authsvc.PersonUpdate{Blocked: &blocked}, old())
+		}},
+		{"PutCredential", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.PutCredential(ctx, authsvc.Credential{Kind: "totp", ID: "c2", UserID: "ann", Created: at(0)}, epoch, 5)
+		}},
+		{"UpdateCredential", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.UpdateCredential(ctx, authsvc.Credential{Kind: "pending", ID: "c1", UserID: "ann", Version: 1, Name: "new"})
+		}},
+		{"TryCredential", func(ctx context.Context, a authsvc.Adapter) error { return a.TryCredential(ctx, "pending", "c1", 5) }},
+		{"DeleteCredential", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.DeleteCredential(ctx, "pending", "c1", "ann", old())
+		}},
+		{"DeleteCredentials", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.DeleteCredentials(ctx, "ann", old(), "pending", "totp")
+			return err
+		}},
+		{"DeleteSessionOf", func(ctx context.Context, a authsvc.Adapter) error {
+			_, err := a.DeleteSessionOf(ctx, "ann", "d0")
+			return err
+		}},
+		{"TouchSessions", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.TouchSessions(ctx, []authsvc.SessionSeen{{Digest: "d0", At: at(5)}, {Digest: "d1", At: at(5)}})
+		}},
+		{"PutMail", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.PutMail(ctx, authsvc.Mail{ID: "notice", Due: at(0), Expires: at(60)}, 10)
+		}},
 		{"PutMeta", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.PutMeta(ctx, "k", "v"); return err }},
 	}
 }

@@ -69,6 +69,8 @@ func Fill(t *testing.T, a *Application, analyze string) {
 		`INSERT INTO {Session} ({Session.id}, {Session.userId}, {Session.sessionToken}, {Session.expires}) SELECT TEXT, TEXT, TEXT, EXPIRES`,
 		`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, {VerificationToken.token}, {VerificationToken.expires}) SELECT TEXT, TEXT, EXPIRES`,
 		`INSERT INTO authsvc_session (digest, session_token, user_id, expires) SELECT TEXT, TEXT, TEXT, OWN`,
+		`INSERT INTO authsvc_person (user_id, delete_after) SELECT TEXT, OWN`,
+		`INSERT INTO authsvc_credential (kind, id, user_id, version, tries, created, expires) SELECT 'totp', TEXT, TEXT, 1, 0, 0, OWN`,
 		`INSERT INTO authsvc_mail (id, payload, due, expires, attempts) SELECT TEXT, '', OWN, OWN, 0`,
 		`INSERT INTO authsvc_once (id, expires) SELECT TEXT, OWN`,
 		`INSERT INTO authsvc_revocation (id, user_id, seq, not_before, expires) SELECT TEXT, TEXT, i, OWN, OWN`,

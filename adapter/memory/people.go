@@ -1,0 +1,188 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"authsvc"
+)
+
+// maxData is the size limit of a credential's data, in bytes.
+const maxData = 64 << 10
+
+var errData = errors.New("credential data exceeds 64 KiB")
+
+// A credentialKey is the unique key of a credential.
+type credentialKey struct {
+	kind authsvc.CredentialKind
+	id   string
+}
+
+// GetPerson implements [authsvc.Adapter].
+func (a *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person, err error) {
+	err = a.do(ctx, func() error {
+		if _, ok := a.users[userID]; !ok {
+			return authsvc.ErrNotFound
+		}
+		p = a.people[userID]
+		p.UserID = userID
+		for _, c := range a.credentials {
+			if c.UserID == userID {
+				c.Data = bytes.Clone(c.Data)
+				p.Credentials = append(p.Credentials, c)
+			}
+		}
+		slices.SortFunc(p.Credentials, func(x, y authsvc.Credential) int {
+			return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
+		})
+		return nil
+	})
+	return p, err
+}
+
+// SetPerson implements [authsvc.Adapter].
+func (a *Store) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, r *authsvc.Revocation) error {
+	return a.do(ctx, func() error {
+		if _, ok := a.users[userID]; !ok {
+			return authsvc.ErrNotFound
+		}
+		a.setPerson(userID, change)
+		if r != nil {
+			a.revoke(r)
+		}
+		return nil
+	})
+}
+
+func (a *Store) setPerson(userID string, change authsvc.PersonUpdate) {
+	p := a.people[userID]
+	set(&p.Blocked, change.Blocked)
+	set(&p.BlockedWhy, change.BlockedWhy)
+	set(&p.DeleteAfter, change.DeleteAfter)
+	set(&p.SecondStep, change.SecondStep)
+	set(&p.RecoverAfter, change.RecoverAfter)
+	set(&p.Locale, change.Locale)
+	p.Blocked, p.DeleteAfter, p.RecoverAfter = stored(p.Blocked), stored(p.DeleteAfter), stored(p.RecoverAfter)
+	a.people[userID] = p
+}
+
+// PutCredential implements [authsvc.Adapter].
+func (a *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+	return a.do(ctx, func() error {
+		if len(c.Data) > maxData {
+			return errData
+		}
+		if err := a.unchanged(c.UserID, epoch); err != nil {
+			return err
+		}
+		if _, taken := a.credentials[credentialKey{c.Kind, c.ID}]; taken {
+			return authsvc.ErrConflict
+		}
+		n := 0
+		for k, other := range a.credentials {
+			if k.kind == c.Kind && other.UserID == c.UserID {
+				n++
+			}
+		}
+		if n >= most {
+			return authsvc.ErrTooMany
+		}
+		c.Version, c.Created = 1, stored(c.Created)
+		a.keepCredential(c)
+		return nil
+	})
+}
+
+func (a *Store) keepCredential(c authsvc.Credential) {
+	c.Used, c.Expires, c.Data = stored(c.Used), stored(c.Expires), bytes.Clone(c.Data)
+	a.credentials[credentialKey{c.Kind, c.ID}] = c
+}
+
+// GetCredential implements [authsvc.Adapter].
+func (a *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (c authsvc.Credential, err error) {
+	err = a.do(ctx, func() error {
+		found, ok := a.credentials[credentialKey{kind, id}]
+		if !ok {
+			return authsvc.ErrNotFound
+		}
+		c = found
+		c.Data = bytes.Clone(c.Data)
+		return nil
+	})
+	return c, err
+}
+
+// UpdateCredential implements [authsvc.Adapter].
+func (a *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+	return a.do(ctx, func() error {
+		old, ok := a.credentials[credentialKey{c.Kind, c.ID}]
+		switch {
+		case len(c.Data) > maxData:
+			return errData
+		case !ok || old.UserID != c.UserID:
+			return authsvc.ErrNotFound
+		case old.Version != c.Version:
+			return authsvc.ErrStale
+		}
+		c.Version, c.Created = old.Version+1, old.Created
+		a.keepCredential(c)
+		return nil
+	})
+}
+
+// TryCredential implements [authsvc.Adapter].
+func (a *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+	return a.do(ctx, func() error {
+		c, ok := a.credentials[credentialKey{kind, id}]
+		switch {
+		case !ok:
+			return authsvc.ErrNotFound
+		case c.Tries >= most:
+			return authsvc.ErrConflict
+		}
+		c.Tries++
+		c.Version++
+		a.credentials[credentialKey{kind, id}] = c
+		return nil
+	})
+}
+
+// DeleteCredential implements [authsvc.Adapter].
+func (a *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
+	return a.do(ctx, func() error {
+		c, ok := a.credentials[credentialKey{kind, id}]
+		if !ok || c.UserID != userID {
+			return authsvc.ErrNotFound
+		}
+		delete(a.credentials, credentialKey{kind, id})
+		if r != nil {
+			a.revoke(r)
+		}
+		return nil
+	})
+}
+
+// DeleteCredentials implements [authsvc.Adapter].
+func (a *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc.Revocation, kinds ...authsvc.CredentialKind) (n int, err error) {
+	err = a.do(ctx, func() error {
+		n = a.removeCredentials(userID, func(c authsvc.Credential) bool { return slices.Contains(kinds, c.Kind) })
+		if r != nil {
+			a.revoke(r)
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (a *Store) removeCredentials(userID string, which func(authsvc.Credential) bool) (n int) {
+	for k, c := range a.credentials {
+		if c.UserID == userID && which(c) {
+			delete(a.credentials, k)
+			n++
+		}
+	}
+	return n
+}

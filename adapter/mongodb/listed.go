@@ -1,0 +1,115 @@
+package mongodb
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"authsvc"
+)
+
+// Sessions of strategy jwt are documents of authsvc_session alone. They have a user,
+// as text. Their reference to a session is their own digest, which is the _id of
+// none: so earlier versions sweep them when they have expired.
+
+// insertCookieSession stores a session of strategy jwt.
+func (s *Store) insertCookieSession(ctx context.Context, rec authsvc.SessionRecord) error {
+	d := addOrigin(append(by("_id", rec.Digest, bson.E{Key: "epoch", Value: rec.Epoch}, bson.E{Key: "user", Value: rec.UserID}),
+		ownFields(rec, rec.Digest).set...), rec)
+	err := s.insertNew(ctx, s.ownSessions(), d)
+	if isDuplicate(err) {
+		err = authsvc.ErrConflict
+	}
+	return err
+}
+
+func (s *Store) updateCookieSession(ctx context.Context, rec authsvc.SessionRecord) error {
+	var w writer
+	w.value("expires", date(rec.Expires))
+	w.instant("auth_time", rec.AuthTime)
+	w.text("provider", rec.Provider)
+	return s.change(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "user", Value: bson.D{{Key: "$exists", Value: true}}}), w.update())
+}
+
+func readCookieSession(own document) authsvc.SessionRecord {
+	return authsvc.SessionRecord{Digest: own.text("_id"), UserID: own.text("user"), Expires: own.instant("expires"),
+		AuthTime: own.instant("auth_time"), Provider: own.text("provider"), Claims: own.bytes("claims"),
+		SessionOrigin: own.origin(), Seen: own.instant("seen")}
+}
+
+func (s *Store) cookieSessionsOf(ctx context.Context, userID string) ([]document, error) {
+	return s.list(ctx, s.ownSessions(), by("user", userID), options.Find())
+}
+
+// DeleteSessionOf implements [authsvc.Adapter].
+func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec authsvc.SessionRecord, err error) {
+	err = s.do(ctx, "delete session of", func(ctx context.Context) error {
+		own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
+		if err != nil {
+			return err
+		}
+		if !own.has("user") {
+			d, err := s.first(ctx, s.sessions(), by("_id", own.Lookup("session")))
+			if err == nil && d.id(s.names.of("Session.userId")) != userID {
+				err = authsvc.ErrNotFound
+			}
+			if err == nil {
+				rec, err = s.removeSession(ctx, d)
+			}
+			return err
+		}
+		mine, err := s.delete(ctx, s.ownSessions(), by("_id", digest, bson.E{Key: "user", Value: userID}))
+		if err == nil && !mine {
+			err = authsvc.ErrNotFound
+		}
+		if err == nil {
+			rec = readCookieSession(own)
+		}
+		return err
+	})
+	return rec, err
+}
+
+// touchBatch is how many sessions TouchSessions marks in one command.
+const touchBatch = 500
+
+// TouchSessions implements [authsvc.Adapter].
+func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
+	return s.do(ctx, "touch sessions", func(ctx context.Context) error {
+		for some := range slices.Chunk(seen, touchBatch) {
+			var changes []mongo.WriteModel
+			for _, one := range some {
+				changes = append(changes, mongo.NewUpdateOneModel().SetFilter(by("_id", one.Digest)).
+					SetUpdate(bson.D{{Key: "$max", Value: by("seen", date(one.At))}}))
+			}
+			err := retry(ctx, outcomeUnknown, func() error {
+				_, err := s.ownSessions().BulkWrite(ctx, changes, options.BulkWrite().SetOrdered(false))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// PutMail implements [authsvc.Adapter].
+func (s *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
+	return s.do(ctx, "put mail", func(ctx context.Context) error {
+		if len(m.Payload) > maxPayload {
+			return errPayload
+		}
+		queued, err := s.queued(ctx)
+		if err == nil && queued >= int64(maxQueued) {
+			err = authsvc.ErrQueueFull
+		}
+		if err != nil {
+			return err
+		}
+		return s.insertMail(ctx, m, maxQueued)
+	})
+}

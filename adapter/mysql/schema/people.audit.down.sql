@@ -1,0 +1,1 @@
+ALTER TABLE authsvc_audit DROP COLUMN actor;

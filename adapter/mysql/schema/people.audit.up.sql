@@ -1,0 +1,1 @@
+ALTER TABLE authsvc_audit ADD COLUMN actor {text} NOT NULL DEFAULT '';

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS authsvc_credential;
+DROP TABLE IF EXISTS authsvc_person;

@@ -1,0 +1,9 @@
+DELETE FROM authsvc_session WHERE session_token IS NULL;
+ALTER TABLE authsvc_session ALTER COLUMN session_token SET NOT NULL;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS amr;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS second_at;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS seen;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS agent;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS network;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS client;
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS actor;

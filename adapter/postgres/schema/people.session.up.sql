@@ -1,0 +1,8 @@
+ALTER TABLE authsvc_session ALTER COLUMN session_token DROP NOT NULL;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS amr TEXT;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS second_at BIGINT;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS seen BIGINT;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS agent TEXT;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS network TEXT;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS client TEXT;
+ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS actor TEXT;

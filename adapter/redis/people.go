@@ -1,0 +1,156 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"authsvc"
+)
+
+var (
+	userSearch        = idempotent("user_search")
+	personGet         = idempotent("person_get")
+	personSet         = nonIdempotent("person_set") // a late repetition would undo a newer change
+	credentialPut     = nonIdempotent("credential_put")
+	credentialGet     = idempotent("credential_get")
+	credentialUpdate  = nonIdempotent("credential_update")
+	credentialTry     = nonIdempotent("credential_try")
+	credentialDelete  = nonIdempotent("credential_delete")
+	credentialsDelete = nonIdempotent("credentials_delete")
+)
+
+// maxData is the size limit of a credential's data, in bytes.
+const maxData = 64 << 10
+
+var errData = errors.New("redis: credential data exceeds 64 KiB")
+
+// searchPage is how many users one step looks at: Redis does nothing else meanwhile.
+const searchPage = 500
+
+// SearchUsers implements [authsvc.Adapter], in the order of the ids' bytes and in
+// as many steps as it takes.
+func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (found []authsvc.User, err error) {
+	index, due := "users", ""
+	switch {
+	case !q.Due.IsZero():
+		index, due = "due", optional(q.Due)
+	case q.Blocked:
+		index = "blocked"
+	}
+	for after := q.After; q.Limit > 0; {
+		from := "-"
+		if after != "" {
+			from = "(" + after
+		}
+		list, err := s.list(ctx, userSearch, []string{s.tag + index}, from, searchPage, q.Prefix, q.Blocked, due)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, rows(rowOf(list[1]).fields, row.user)...)
+		if after = rowOf(list[0]).text(0); after == "" || len(found) >= q.Limit {
+			break
+		}
+	}
+	return found[:min(len(found), max(q.Limit, 0))], contextError(ctx)
+}
+
+// GetPerson implements [authsvc.Adapter].
+func (s *Store) GetPerson(ctx context.Context, userID string) (authsvc.Person, error) {
+	list, err := s.list(ctx, personGet, []string{s.key("user", userID)}, userID)
+	if err != nil {
+		return authsvc.Person{}, err
+	}
+	p := rowOf(list[0]).person()
+	p.UserID, p.Credentials = userID, rows(rowOf(list[1]).fields, row.credential)
+	slices.SortFunc(p.Credentials, func(x, y authsvc.Credential) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
+	})
+	return p, nil
+}
+
+// SetPerson implements [authsvc.Adapter].
+func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, r *authsvc.Revocation) error {
+	args := append([]any{userID}, revocationFields(r)...)
+	add := func(name string, set bool, value func() any) {
+		if set {
+			args = append(args, name, value())
+		}
+	}
+	add("blocked", change.Blocked != nil, func() any { return optional(*change.Blocked) })
+	add("why", change.BlockedWhy != nil, func() any { return *change.BlockedWhy })
+	add("delete_after", change.DeleteAfter != nil, func() any { return optional(*change.DeleteAfter) })
+	add("second_step", change.SecondStep != nil, func() any {
+		if *change.SecondStep {
+			return "1"
+		}
+		return ""
+	})
+	add("recover_after", change.RecoverAfter != nil, func() any { return optional(*change.RecoverAfter) })
+	add("locale", change.Locale != nil, func() any { return *change.Locale })
+	list, err := s.list(ctx, personSet, []string{s.key("user", userID)}, args...)
+	numbered(r, list, 0)
+	return err
+}
+
+// numbered sets the number of a revocation, which may be nil, from an answer.
+func numbered(r *authsvc.Revocation, list []any, i int) {
+	if r != nil {
+		r.Seq = row{list}.number(i)
+	}
+}
+
+func (s *Store) credentialKey(kind authsvc.CredentialKind, id string) []string {
+	return []string{s.key("credential", pair(string(kind), id))}
+}
+
+// PutCredential implements [authsvc.Adapter].
+func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+	if len(c.Data) > maxData {
+		return errData
+	}
+	c.Version = 1
+	keys := append(s.credentialKey(c.Kind, c.ID), s.key("user", c.UserID))
+	return s.do(ctx, credentialPut, keys, append(credentialFields(c), epoch, most)...)
+}
+
+// GetCredential implements [authsvc.Adapter].
+func (s *Store) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (authsvc.Credential, error) {
+	list, err := s.list(ctx, credentialGet, s.credentialKey(kind, id))
+	if err != nil {
+		return authsvc.Credential{}, err
+	}
+	return row{list}.credential(), nil
+}
+
+// UpdateCredential implements [authsvc.Adapter].
+func (s *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+	if len(c.Data) > maxData {
+		return errData
+	}
+	return s.do(ctx, credentialUpdate, s.credentialKey(c.Kind, c.ID), credentialFields(c)...)
+}
+
+// TryCredential implements [authsvc.Adapter].
+func (s *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+	return s.do(ctx, credentialTry, s.credentialKey(kind, id), most)
+}
+
+// DeleteCredential implements [authsvc.Adapter].
+func (s *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
+	list, err := s.list(ctx, credentialDelete, s.credentialKey(kind, id), append([]any{string(kind), id, userID}, revocationFields(r)...)...)
+	numbered(r, list, 0)
+	return err
+}
+
+// DeleteCredentials implements [authsvc.Adapter].
+func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc.Revocation, kinds ...authsvc.CredentialKind) (int, error) {
+	args := append([]any{userID}, revocationFields(r)...)
+	for _, kind := range kinds {
+		args = append(args, string(kind))
+	}
+	list, err := s.list(ctx, credentialsDelete, []string{s.key("credentials", userID)}, args...)
+	numbered(r, list, 1)
+	return int(row{list}.number(0)), err
+}

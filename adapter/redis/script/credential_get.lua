@@ -1,0 +1,1 @@
+return read(KEYS[1], CREDENTIAL) or 'NOTFOUND'

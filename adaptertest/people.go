@@ -1,0 +1,178 @@
+package adaptertest
+
+import (
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+func peopleTests() []test {
+	return []test{
+		{"Person/every field", personEveryField},
+		{"Person/unknown user", personUnknown},
+		{"Person/blocked users are returned as such", personBlocked},
+		{"Person/goes with the user", personDeleted},
+		{"SearchUsers/conditions and pages", searchUsers},
+	}
+}
+
+// person checks what is kept of a user.
+func person(t *testing.T, a authsvc.Adapter, want authsvc.Person) {
+	t.Helper()
+	got, err := a.GetPerson(t.Context(), want.UserID)
+	ok(t, err)
+	same(t, got, want)
+}
+
+func personEveryField(t *testing.T, a authsvc.Adapter) {
+	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
+	person(t, a, authsvc.Person{UserID: ann.ID})
+	want := authsvc.Person{UserID: ann.ID, Blocked: at(1), BlockedWhy: "it's \"spam\"; -- é", DeleteAfter: at(2), SecondStep: true, RecoverAfter: at(3), Locale: "pt-BR"}
+	ok(t, a.SetPerson(t.Context(), ann.ID, authsvc.PersonUpdate{Blocked: ptr(want.Blocked.Add(999)), BlockedWhy: &want.BlockedWhy,
+		DeleteAfter: &want.DeleteAfter, SecondStep: &want.SecondStep, RecoverAfter: &want.RecoverAfter, Locale: &want.Locale}, nil))
+	person(t, a, want)
+	ok(t, a.SetPerson(t.Context(), ann.ID, authsvc.PersonUpdate{}, nil))
+	person(t, a, want)
+	ok(t, a.SetPerson(t.Context(), ann.ID, authsvc.PersonUpdate{Blocked: &time.Time{}, SecondStep: ptr(false), Locale: ptr("de")}, nil))
+	want.Blocked, want.SecondStep, want.Locale = time.Time{}, false, "de"
+	person(t, a, want)
+	ok(t, a.SetPerson(t.Context(), ann.ID, authsvc.PersonUpdate{BlockedWhy: ptr(""), DeleteAfter: &time.Time{}, RecoverAfter: &time.Time{}, Locale: ptr("")}, nil))
+	person(t, a, authsvc.Person{UserID: ann.ID})
+	person(t, a, authsvc.Person{UserID: bob.ID})
+	revocations(t, a, 0)
+}
+
+func personUnknown(t *testing.T, a authsvc.Adapter) {
+	_, err := a.GetPerson(t.Context(), "nobody")
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.SetPerson(t.Context(), "nobody", authsvc.PersonUpdate{Locale: ptr("de")}, about("nobody")), authsvc.ErrNotFound)
+	is(t, a.PutCredential(t.Context(), credential("totp", "c", "nobody"), 0, 10), authsvc.ErrNotFound)
+	_, err = a.GetCredential(t.Context(), "totp", "c")
+	is(t, err, authsvc.ErrNotFound)
+	is(t, a.UpdateCredential(t.Context(), credential("totp", "c", "nobody")), authsvc.ErrNotFound)
+	is(t, a.TryCredential(t.Context(), "totp", "c", 5), authsvc.ErrNotFound)
+	is(t, a.DeleteCredential(t.Context(), "totp", "c", "nobody", about("nobody")), authsvc.ErrNotFound)
+	revocations(t, a, 0)
+	rev := about("nobody")
+	n, err := a.DeleteCredentials(t.Context(), "nobody", rev, "totp")
+	ok(t, err)
+	same(t, n, 0)
+	revocations(t, a, 0, *rev)
+}
+
+func personBlocked(t *testing.T, a authsvc.Adapter) {
+	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
+	rev := about(ann.user.ID)
+	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{Blocked: ptr(at(1))}, rev))
+	revocations(t, a, 0, *rev)
+	epoch, ended := epochsOf(t, a, ann)
+	same(t, epoch, rev.Seq)
+	same(t, ended, rev.Seq)
+	for _, find := range []func() (authsvc.User, error){
+		func() (authsvc.User, error) { return a.GetUser(t.Context(), ann.user.ID) },
+		func() (authsvc.User, error) { return a.GetUserByEmail(t.Context(), ann.user.Email) },
+		func() (authsvc.User, error) {
+			return a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
+		},
+	} {
+		u, err := find()
+		ok(t, err)
+		same(t, u.Blocked, at(1))
+	}
+	s := session("late")
+	s.UserID = ann.user.ID
+	is(t, second(a.CreateSession(t.Context(), s)), authsvc.ErrStale)
+	list, err := a.ListUsers(t.Context(), "", 10)
+	ok(t, err)
+	for _, u := range list {
+		same(t, u.Blocked.IsZero(), u.ID == bob.user.ID)
+	}
+	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{Blocked: &time.Time{}}, nil))
+	u, err := a.GetUser(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, u.Blocked, time.Time{})
+	same(t, u.Epoch, rev.Seq)
+}
+
+func personDeleted(t *testing.T, a authsvc.Adapter) {
+	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
+	ok(t, a.SetPerson(t.Context(), ann.ID, authsvc.PersonUpdate{Blocked: ptr(at(1)), DeleteAfter: ptr(at(1))}, nil))
+	putCredential(t, a, "totp", "c", ann.ID, 0)
+	kept := putCredential(t, a, "totp", "d", bob.ID, 0)
+	ok(t, a.DeleteUser(t.Context(), ann.ID, about(ann.ID)))
+	_, err := a.GetPerson(t.Context(), ann.ID)
+	is(t, err, authsvc.ErrNotFound)
+	_, err = a.GetCredential(t.Context(), "totp", "c")
+	is(t, err, authsvc.ErrNotFound)
+	found, err := a.SearchUsers(t.Context(), authsvc.UserQuery{Due: at(9), Limit: 10})
+	ok(t, err)
+	same(t, len(found), 0)
+	person(t, a, authsvc.Person{UserID: bob.ID, Credentials: []authsvc.Credential{kept}})
+	// Whoever gets the id again begins anew.
+	if u, err := a.CreateUser(t.Context(), authsvc.User{ID: ann.ID, Email: "new@example.com"}); err == nil {
+		person(t, a, authsvc.Person{UserID: u.ID})
+		same(t, u.Blocked, time.Time{})
+	}
+}
+
+func searchUsers(t *testing.T, a authsvc.Adapter) {
+	var ids []string
+	for _, name := range []string{"ada", "adam", "bob", "ad%", "Ada", "ad_m"} {
+		u, err := a.CreateUser(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"})
+		if refusesEmail(t, a, name+"@example.com", err) {
+			u = authsvc.User{}
+		}
+		ids = append(ids, u.ID)
+	}
+	_, err := a.CreateUser(t.Context(), authsvc.User{ID: "user-none"}) // has no address
+	ok(t, err)
+	ok(t, a.SetPerson(t.Context(), ids[0], authsvc.PersonUpdate{Blocked: ptr(at(1)), DeleteAfter: ptr(at(5))}, nil))
+	ok(t, a.SetPerson(t.Context(), ids[1], authsvc.PersonUpdate{DeleteAfter: ptr(at(6))}, nil))
+	ok(t, a.SetPerson(t.Context(), ids[2], authsvc.PersonUpdate{Blocked: ptr(at(2)), Locale: ptr("de")}, nil))
+	for _, c := range []struct {
+		q    authsvc.UserQuery
+		want []string // as a set, since the order of ids is the store's
+	}{
+		{authsvc.UserQuery{Prefix: "ada"}, []string{ids[0], ids[1]}},
+		{authsvc.UserQuery{Prefix: "ada@"}, []string{ids[0]}},
+		{authsvc.UserQuery{Prefix: "ad%"}, []string{ids[3]}},
+		{authsvc.UserQuery{Prefix: "ad_"}, []string{ids[5]}},
+		{authsvc.UserQuery{Prefix: "x"}, nil},
+		{authsvc.UserQuery{Blocked: true}, []string{ids[0], ids[2]}},
+		{authsvc.UserQuery{Blocked: true, Prefix: "b"}, []string{ids[2]}},
+		{authsvc.UserQuery{Due: at(5)}, []string{ids[0]}},
+		{authsvc.UserQuery{Due: at(6)}, []string{ids[0], ids[1]}},
+		{authsvc.UserQuery{Due: at(4)}, nil},
+		{authsvc.UserQuery{Due: at(6), Blocked: true}, []string{ids[0]}},
+	} {
+		for _, limit := range []int{1, 2, 10} { // a page at a time
+			got := map[string]bool{}
+			for c.q.Limit, c.q.After = limit, ""; ; {
+				page, err := a.SearchUsers(t.Context(), c.q)
+				ok(t, err)
+				for _, u := range page {
+					got[u.ID], c.q.After = true, u.ID
+				}
+				if len(page) < limit {
+					break
+				}
+			}
+			want := map[string]bool{}
+			for _, id := range c.want {
+				if id != "" {
+					want[id] = true
+				}
+			}
+			same(t, got, want)
+		}
+	}
+	all, err := a.ListUsers(t.Context(), "", 100)
+	ok(t, err)
+	found, err := a.SearchUsers(t.Context(), authsvc.UserQuery{Limit: 100})
+	ok(t, err)
+	same(t, found, all)
+	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{})
+	ok(t, err)
+	same(t, len(found), 0)
+}

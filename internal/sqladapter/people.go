@@ -1,0 +1,317 @@
+package sqladapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"authsvc"
+)
+
+// maxData is the size limit of a credential's data, in bytes.
+const maxData = 64 << 10
+
+var errData = errors.New("credential data exceeds 64 KiB")
+
+const (
+	personColumns     = `p.blocked, p.blocked_why, p.delete_after, p.second_step, p.recover_after, p.locale`
+	credentialColumns = `c.kind, c.id, c.user_id, c.name, c.data, c.version, c.tries, c.created, c.used, c.expires`
+)
+
+type peopleStatements struct {
+	getPerson, insertPerson, lockPerson, updatePerson, dropSecondStep *Statement
+	searchUsers                                                       map[userSearch]*Statement
+	countCredentials, insertCredential, getCredential, lockCredential *Statement
+	updateCredential, tryCredential, deleteCredential                 *Statement
+	deleteCredentialsOf, deleteCredentialsBut                         *Statement
+}
+
+// A userSearch is what a query for users begins with: of the users, or of the
+// persons who are blocked or due; from the first or after an id.
+type userSearch struct {
+	from  string
+	after bool
+}
+
+func buildPeople(b *builder) peopleStatements {
+	p := peopleStatements{
+		getPerson: b.read(`SELECT ` + personColumns + `, ` + credentialColumns + ` FROM {User} u ` +
+			`LEFT JOIN authsvc_person p ON p.user_id = u.{User.id} LEFT JOIN authsvc_credential c ON c.user_id = u.{User.id} ` +
+			`WHERE {=u.User.id} ORDER BY c.kind, c.id`),
+		insertPerson: b.write(`INSERT INTO authsvc_person (user_id) VALUES (?)`),
+		lockPerson:   b.write(`SELECT ` + personColumns + ` FROM authsvc_person p WHERE p.user_id = ?` + b.dialect.ForUpdate),
+		updatePerson: b.write(`UPDATE authsvc_person SET blocked = ?, blocked_why = ?, delete_after = ?, second_step = ?, ` +
+			`recover_after = ?, locale = ? WHERE user_id = ?`),
+		dropSecondStep: b.write(`UPDATE authsvc_person SET second_step = 0 WHERE user_id = ?`),
+
+		countCredentials: b.write(`SELECT COUNT(*) FROM authsvc_credential WHERE user_id = ? AND kind = ?`),
+		insertCredential: b.write(`INSERT INTO authsvc_credential (kind, id, user_id, name, data, version, tries, created, used, expires) ` +
+			`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		getCredential:  b.read(`SELECT ` + credentialColumns + ` FROM authsvc_credential c WHERE c.kind = ? AND c.id = ?`),
+		lockCredential: b.write(`SELECT ` + credentialColumns + ` FROM authsvc_credential c WHERE c.kind = ? AND c.id = ?` + b.dialect.ForUpdate),
+		updateCredential: b.write(`UPDATE authsvc_credential SET name = ?, data = ?, version = ?, tries = ?, used = ?, expires = ? ` +
+			`WHERE kind = ? AND id = ?`),
+		tryCredential:        b.write(`UPDATE authsvc_credential SET tries = tries + 1, version = version + 1 WHERE kind = ? AND id = ? AND tries < ?`),
+		deleteCredential:     b.write(`DELETE FROM authsvc_credential WHERE kind = ? AND id = ?`),
+		deleteCredentialsOf:  b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND kind = ?`),
+		deleteCredentialsBut: b.write(`DELETE FROM authsvc_credential WHERE user_id = ? AND (kind <> '` + string(authsvc.CredentialPending) + `' OR id <> ?)`),
+	}
+	p.searchUsers = buildSearch(b)
+	return p
+}
+
+// noTime is later than every time of an own table.
+const noTime = math.MaxInt64 - 1
+
+// buildSearch makes the queries for users. Each takes the length of the prefix of
+// the address and the prefix, then the other conditions, the id after which to
+// start if it does not start at the first, and the limit.
+func buildSearch(b *builder) map[userSearch]*Statement {
+	of := `SELECT ` + b.userColumns() + `, ` + epochColumns(b.dialect)
+	prefix := ` WHERE SUBSTR(COALESCE(` + b.dialect.IDText(`u.{User.email}`) + `, ''), 1, ?) = ?`
+	const persons = ` FROM authsvc_person p JOIN {User} u ON u.{User.id} = p.user_id`
+	froms := map[string]string{
+		"users":   of + ` FROM {User} u` + prefix,
+		"blocked": of + persons + prefix + ` AND p.blocked IS NOT NULL AND COALESCE(p.delete_after, ` + fmt.Sprint(noTime) + `) <= ?`,
+		"due":     of + persons + prefix + ` AND p.delete_after <= ?`,
+	}
+	all := map[userSearch]*Statement{}
+	for _, name := range []string{"users", "blocked", "due"} {
+		all[userSearch{name, false}] = b.read(froms[name] + ` ORDER BY u.{User.id} LIMIT ?`)
+		all[userSearch{name, true}] = b.read(froms[name] + ` AND u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`)
+	}
+	return all
+}
+
+// SearchUsers implements [authsvc.Adapter].
+func (a *Adapter) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
+	by := userSearch{"users", q.After != ""}
+	args := []any{utf8.RuneCountInString(q.Prefix), q.Prefix}
+	switch {
+	case q.Blocked && q.Due.IsZero():
+		by.from, args = "blocked", append(args, int64(math.MaxInt64))
+	case q.Blocked:
+		by.from, args = "blocked", append(args, ms(q.Due))
+	case !q.Due.IsZero():
+		by.from, args = "due", append(args, ms(q.Due))
+	case q.Prefix == "":
+		return a.ListUsers(ctx, q.After, q.Limit)
+	}
+	if by.after {
+		args = append(args, q.After)
+	}
+	return a.manyUsers(ctx, "search users", a.searchUsers[by], append(args, max(q.Limit, 0))...)
+}
+
+// scanPerson lists where personColumns go.
+func scanPerson(p *authsvc.Person, secondStep *int64) []any {
+	return []any{millis{&p.Blocked}, text{&p.BlockedWhy}, millis{&p.DeleteAfter}, number{secondStep}, millis{&p.RecoverAfter}, text{&p.Locale}}
+}
+
+// A credentialRow is a credential with its numbers as columns have them.
+type credentialRow struct {
+	authsvc.Credential
+	kind  string
+	tries int64
+}
+
+func (c *credentialRow) scan() []any {
+	return []any{text{&c.kind}, text{&c.ID}, text{&c.UserID}, text{&c.Name}, blob{&c.Data}, number{&c.Version}, number{&c.tries},
+		millis{&c.Created}, millis{&c.Used}, millis{&c.Expires}}
+}
+
+func (c *credentialRow) credential() authsvc.Credential {
+	c.Kind, c.Tries = authsvc.CredentialKind(c.kind), int(c.tries)
+	return c.Credential
+}
+
+// GetPerson implements [authsvc.Adapter]. It is one statement.
+func (a *Adapter) GetPerson(ctx context.Context, userID string) (p authsvc.Person, err error) {
+	err = a.read(ctx, "get person", func(ctx context.Context, r runner) error {
+		p = authsvc.Person{}
+		found := false
+		err := r.rows(ctx, a.getPerson, []any{userID}, func(rows Rows) error {
+			var c credentialRow
+			var secondStep int64
+			if err := rows.Scan(append(scanPerson(&p, &secondStep), c.scan()...)...); err != nil {
+				return err
+			}
+			p.UserID, p.SecondStep, found = userID, secondStep != 0, true
+			if c.Version > 0 {
+				p.Credentials = append(p.Credentials, c.credential())
+			}
+			return nil
+		})
+		if err == nil && !found {
+			err = authsvc.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return authsvc.Person{}, err
+	}
+	return p, nil
+}
+
+// SetPerson implements [authsvc.Adapter]. The lock of the user makes those who
+// write of the same person take turns.
+func (a *Adapter) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, rev *authsvc.Revocation) error {
+	return a.transact(ctx, "set person", func(ctx context.Context, r runner) error {
+		if err := a.lockUserRow(ctx, r, userID); err != nil {
+			return err
+		}
+		var p authsvc.Person
+		var secondStep int64
+		err := a.contractError("look for the person", r.row(ctx, a.lockPerson, userID).Scan(scanPerson(&p, &secondStep)...))
+		if errors.Is(err, authsvc.ErrNotFound) {
+			_, err = r.exec(ctx, a.insertPerson, userID)
+		}
+		if err != nil {
+			return err
+		}
+		p.SecondStep = secondStep != 0
+		set(&p.Blocked, change.Blocked)
+		set(&p.BlockedWhy, change.BlockedWhy)
+		set(&p.DeleteAfter, change.DeleteAfter)
+		set(&p.SecondStep, change.SecondStep)
+		set(&p.RecoverAfter, change.RecoverAfter)
+		set(&p.Locale, change.Locale)
+		if secondStep = 0; p.SecondStep {
+			secondStep = 1
+		}
+		if _, err := r.exec(ctx, a.updatePerson, msOrNull(p.Blocked), orNull(p.BlockedWhy), msOrNull(p.DeleteAfter), secondStep,
+			msOrNull(p.RecoverAfter), orNull(p.Locale), userID); err != nil || rev == nil {
+			return err
+		}
+		return a.writeRevocations(ctx, r, rev)
+	})
+}
+
+func dataArg(data []byte) any {
+	if len(data) == 0 {
+		return nil
+	}
+	return data
+}
+
+// PutCredential implements [authsvc.Adapter].
+func (a *Adapter) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+	return a.transact(ctx, "put credential", func(ctx context.Context, r runner) error {
+		if len(c.Data) > maxData {
+			return errData
+		}
+		if err := a.lockUserAt(ctx, r, c.UserID, epoch); err != nil {
+			return err
+		}
+		var n int
+		if err := r.row(ctx, a.countCredentials, c.UserID, string(c.Kind)).Scan(&n); err != nil {
+			return err
+		}
+		if n >= most {
+			return authsvc.ErrTooMany
+		}
+		_, err := r.exec(ctx, a.insertCredential, string(c.Kind), c.ID, c.UserID, orNull(c.Name), dataArg(c.Data), int64(1), int64(c.Tries),
+			ms(c.Created), msOrNull(c.Used), msOrNull(c.Expires))
+		return a.noSuchUser(err)
+	})
+}
+
+// GetCredential implements [authsvc.Adapter].
+func (a *Adapter) GetCredential(ctx context.Context, kind authsvc.CredentialKind, id string) (authsvc.Credential, error) {
+	var c credentialRow
+	err := a.read(ctx, "get credential", func(ctx context.Context, r runner) error {
+		return r.row(ctx, a.getCredential, string(kind), id).Scan(c.scan()...)
+	})
+	if err != nil {
+		return authsvc.Credential{}, err
+	}
+	return c.credential(), nil
+}
+
+// holdCredential locks a credential of a user until the end of the step.
+func (a *Adapter) holdCredential(ctx context.Context, r runner, kind authsvc.CredentialKind, id, userID string) (version int64, err error) {
+	var c credentialRow
+	err = r.row(ctx, a.lockCredential, string(kind), id).Scan(c.scan()...)
+	if err == nil && c.UserID != userID {
+		err = authsvc.ErrNotFound
+	}
+	return c.Version, err
+}
+
+// UpdateCredential implements [authsvc.Adapter].
+func (a *Adapter) UpdateCredential(ctx context.Context, c authsvc.Credential) error {
+	return a.transact(ctx, "update credential", func(ctx context.Context, r runner) error {
+		if len(c.Data) > maxData {
+			return errData
+		}
+		version, err := a.holdCredential(ctx, r, c.Kind, c.ID, c.UserID)
+		switch {
+		case err != nil:
+			return err
+		case version != c.Version:
+			return authsvc.ErrStale
+		}
+		return r.execFound(ctx, a.updateCredential, orNull(c.Name), dataArg(c.Data), version+1, int64(c.Tries),
+			msOrNull(c.Used), msOrNull(c.Expires), string(c.Kind), c.ID)
+	})
+}
+
+// TryCredential implements [authsvc.Adapter].
+func (a *Adapter) TryCredential(ctx context.Context, kind authsvc.CredentialKind, id string, most int) error {
+	return a.transact(ctx, "try credential", func(ctx context.Context, r runner) error {
+		n, err := r.exec(ctx, a.tryCredential, string(kind), id, most)
+		if err != nil || n > 0 {
+			return err
+		}
+		var c credentialRow
+		if err := r.row(ctx, a.lockCredential, string(kind), id).Scan(c.scan()...); err != nil {
+			return err
+		}
+		return authsvc.ErrConflict
+	})
+}
+
+// DeleteCredential implements [authsvc.Adapter].
+func (a *Adapter) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, rev *authsvc.Revocation) error {
+	return a.transact(ctx, "delete credential", func(ctx context.Context, r runner) error {
+		if err := a.lockUserRow(ctx, r, userID); err != nil {
+			return err
+		}
+		if _, err := a.holdCredential(ctx, r, kind, id, userID); err != nil {
+			return err
+		}
+		if err := r.execFound(ctx, a.deleteCredential, string(kind), id); err != nil || rev == nil {
+			return err
+		}
+		return a.writeRevocations(ctx, r, rev)
+	})
+}
+
+// DeleteCredentials implements [authsvc.Adapter].
+func (a *Adapter) DeleteCredentials(ctx context.Context, userID string, rev *authsvc.Revocation, kinds ...authsvc.CredentialKind) (n int, err error) {
+	err = a.transact(ctx, "delete credentials", func(ctx context.Context, r runner) error {
+		n = 0
+		if err := a.lockUserRow(ctx, r, userID); err != nil {
+			return err
+		}
+		for _, kind := range kinds {
+			removed, err := r.exec(ctx, a.deleteCredentialsOf, userID, string(kind))
+			if err != nil {
+				return err
+			}
+			n += removed
+		}
+		if rev == nil {
+			return nil
+		}
+		return a.writeRevocations(ctx, r, rev)
+	})
+	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
+		if n, err = 0, nil; rev != nil {
+			err = a.transact(ctx, "delete credentials", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
+		}
+	}
+	return n, err
+}
