@@ -43,7 +43,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/bearer", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/gate", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/oauth1", "authsvc/internal/oidc", "authsvc/internal/openapi", "authsvc/internal/openid2", "authsvc/internal/outbound", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/seal", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/strictjson", "authsvc/internal/useragent", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/bearer", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/gate", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/oauth1", "authsvc/internal/oidc", "authsvc/internal/openapi", "authsvc/internal/openid2", "authsvc/internal/outbound", "authsvc/internal/pages", "authsvc/internal/profilepath", "authsvc/internal/seal", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/strictjson", "authsvc/internal/upstream", "authsvc/internal/useragent", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"errors"
 
+	"authsvc/internal/plainlog"
 	"authsvc/internal/seal"
 	"authsvc/internal/uuid"
 )
@@ -20,7 +21,8 @@ func (l *login) linkOrCreate() outcome {
 
 // change is linkOrCreate without the report.
 func (l *login) change() outcome {
-	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token(), claims: l.claims}
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token(), claims: l.claims,
+		origin: SessionOrigin{AMR: l.id.amr(), Agent: shortened(plainlog.Text(shortened(l.rq.r.UserAgent(), maxAgent)), maxAgent), Network: shownNetwork(l.rq.clientIP())}}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:

@@ -54,8 +54,12 @@ var routes = map[string]*route{
 	"account.js":                   {get: accountScript, cors: always, when: hasAccount},
 	"token":                        {post: postToken, cors: always, internal: http.MethodPost, when: issuesTokens, problems: true},
 	"jwks":                         {get: getJWKS, internal: http.MethodGet, when: issuesTokens, problems: true},
+	"gate/start":                   {get: gateStart, when: gates},
 	issuerMetadata:                 {get: getIssuer, when: issuesTokens, problems: true},
 }
+
+// gates reports whether programs are behind the gate.
+func gates(rq *request) bool { return rq.gate.table != nil }
 
 func always(*request) bool { return true }
 

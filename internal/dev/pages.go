@@ -32,14 +32,32 @@ func (w *world) handler() (http.Handler, error) {
 	}
 	p := &site{world: w, Site: pages}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", p.home)
 	pages.Handle(mux)
+	if w.Upstream == "" {
+		mux.HandleFunc("GET /{$}", p.home)
+	}
 	if w.Shared {
 		mux.Handle(idpPath+"/", w.idp)
 		mux.HandleFunc("GET "+idpPath, func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, idpPath+"/", http.StatusSeeOther) })
-		return w.guardShared(w.guard(mux)), nil
+		return w.guardShared(w.guard(w.behind(mux))), nil
 	}
-	return w.guard(mux), nil
+	return w.guard(w.behind(mux)), nil
+}
+
+// behind puts the program of Upstream, if there is one, everywhere but at the
+// pages of dev.
+func (w *world) behind(pages *http.ServeMux) http.Handler {
+	if w.Upstream == "" {
+		return pages
+	}
+	program := w.service.Guard(nil)
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if _, of := pages.Handler(r); of != "" && of != "GET /favicon.ico" {
+			pages.ServeHTTP(rw, r)
+			return
+		}
+		program.ServeHTTP(rw, r)
+	})
 }
 
 // guard sends the routes of the service to it, as they came, and answers only

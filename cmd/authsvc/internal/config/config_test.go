@@ -49,7 +49,7 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit, "account": c.Account,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "jwts": c.Tokens, "allow": c.SignIn.Allow,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "allow": c.SignIn.Allow,
 		"rules": []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Text, s.Rules.When[1].Text},
 		"hooks": s.Hooks, "credentials": s.Credentials,
 	}
@@ -80,6 +80,14 @@ func TestFull(t *testing.T) {
 		"credentials": []Credentials{{Key: "providers[5]", Hook: Hook{URL: "https://app.example.com/members", Secrets: []string{"whsec_bWVtYmVycy1zZWNyZXQtbWVtYmVycy1zZWNyZXQ="}, Timeout: time.Second},
 			Provider: &authsvc.Credentials{ID: "members", Name: "Members", ForgotURL: "/forgot", Fields: []authsvc.Field{
 				{Name: "member", Label: "Number", Type: "number", Placeholder: "4711", Autocomplete: "username"}, {Name: "pin", Label: "PIN", Type: "password"}}}}},
+		"gate": authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
+			Recheck: time.Minute, UpstreamTimeout: 30 * time.Second, Hosts: []authsvc.GateHost{{Origin: "https://*.apps.example.com", Upstream: "unix:/run/app.sock",
+				Default: authsvc.Allow{Anyone: true}, WebSocketOrigins: []string{"https://www.example.com"}, Rules: []authsvc.GateRule{
+					{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}, {Match: "/in/"},
+					{Match: "GET /admin/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"},
+						Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, MaxAge: time.Hour}}}},
+					{Match: "/api/{name}", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}, {MaxAge: 5 * time.Minute}}}}}},
+				{Origin: "https://app.example.com", Default: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}},
 		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},

@@ -40,7 +40,7 @@ func (s *Settings) fields() []field {
 		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
-	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), []field{
+	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), s.gateFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
@@ -258,6 +258,9 @@ func Keys() []Key {
 	add("", variablePrefix, (&Settings{}).fields())
 	add("sign_in.allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("hooks[].", variablePrefix, hookFields(&Hook{}))
+	add("gate.hosts[].", variablePrefix, gateHostFields(&authsvc.GateHost{}))
+	add("gate.hosts[].rules[].", variablePrefix, gateRuleFields(&authsvc.GateRule{}))
+	add("gate.hosts[].rules[].allow[].", variablePrefix, gateConditionFields(&authsvc.Condition{}))
 	add("tokens.audiences[].", variablePrefix, audienceFields(&authsvc.Audience{}, &Expression{}))
 	add("tokens.audiences[].allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())

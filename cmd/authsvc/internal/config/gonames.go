@@ -47,7 +47,7 @@ func keyOf(field string) string {
 	if key, ok := keyNames[field]; ok {
 		return prefix + key
 	}
-	field = strings.TrimSuffix(field, at)
+	field = strings.NewReplacer(".AnyOf", "", "WebSocket", "Websocket").Replace(strings.TrimSuffix(field, at))
 	key, ok := keyNames[field]
 	if !ok {
 		key = strings.ToLower(inName.ReplaceAllString(field, "${1}${3}_${2}${4}"))
