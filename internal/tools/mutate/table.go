@@ -51,7 +51,7 @@ var engine = []mutation{
 	{"origin/internal-is-public", ".", "case host == s.host || tls == s.origin:", "case " + never + "(host == s.host || tls == s.origin):", "."},
 	{"origin/internal-scripts", ".", "rq.r.Method != http.MethodPost || rq.internal {", "rq.r.Method != http.MethodPost {", "."},
 	{"origin/internal-cors", ".", "len(rq.origins.trusted) == 0 || rq.internal {", "len(rq.origins.trusted) == 0 {", "."},
-	{"redirect/list", ".", "return clean, ok && (s.origins.redirect[origin] ||", "return clean, ok && origin != \"\"", "."},
+	{"redirect/list", ".", "return clean, ok && (s.origins.redirect[origin] ||", "return clean, ok && (origin != \"\" ||", "."},
 	{"redirect/of-another-attempt", ".", "if kept := rq.callbackURLCookie(); sameSecret(seal.Digest(kept), tx.CallbackIs) {", "if kept := rq.callbackURLCookie(); kept != \"\" {", "."},
 	{"redirect/scheme-relative", ".", `if strings.HasPrefix(want, "//") {`, "if false {", "."},
 	{"redirect/userinfo", "internal/weburl", "\tu, err := url.Parse(s)\n\tif err != nil || u.User != nil ||", "\tu, err := url.Parse(s)\n\tif err != nil ||", "."},
