@@ -323,6 +323,20 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},
 	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("EndSessions"); w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"end of one session": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		list, _ := w.Sessions(w.T.Context(), w.user(ada))
+		w.EndSession(w.T.Context(), w.user(ada), list[0].ID)
+	}, want: []brief{{Name: "session.ended", Reason: "application", User: ada, Apart: true}}},
+	"end of no session": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSession(w.T.Context(), w.user(ada), "x") },
+		want: []brief{{Name: "session.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"end of the others": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndOtherSessions(w.T.Context(), w.user(ada), "x") },
+		want: []brief{{Name: "sessions.ended", Reason: "all but one", User: ada, Apart: true}}},
+	"block": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), w.user(ada), "spam") },
+		want: []brief{{Name: "user.blocked", Reason: "application", User: ada, Apart: true}}},
+	"block of nobody": {run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), "nobody", "spam") },
+		want: []brief{{Name: "user.block_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"unblock": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Unblock(w.T.Context(), w.user(ada)) },
+		want: []brief{{Name: "user.unblocked", Reason: "application", User: ada, Apart: true}}},
 	"deletion": {run: func(w *audited, _ *arena.Browser) {
 		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"})
 		w.DeleteUser(w.T.Context(), "gone")

@@ -35,6 +35,8 @@ func (s *Service) startWorkers(ctx context.Context) {
 	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
 	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
 	s.background.workers.Go(func() { s.sweep(ctx) })
+	s.seen.on.Store(true)
+	s.background.workers.Go(func() { s.touchSeen(ctx) })
 	s.follow(ctx)
 }
 

@@ -51,6 +51,7 @@ var routes = map[string]*route{
 	// The provider itself posts: no cookies, no CSRF token; its signature counts.
 	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
 	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
+	"account.js":                   {get: accountScript, cors: always, when: hasAccount},
 	"token":                        {post: postToken, cors: always, internal: http.MethodPost, when: issuesTokens, problems: true},
 	"jwks":                         {get: getJWKS, internal: http.MethodGet, when: issuesTokens, problems: true},
 	"gate/start":                   {get: gateStart, when: gates},
@@ -260,9 +261,19 @@ func clientScript(rq *request) outcome {
 	return asset{body: clientJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: clientETag}
 }
 
-// clientJS is the framework-free browser client.
-//
-//go:embed clients/js/client.js
-var clientJS []byte
+// accountScript: GET account.js, its part for pages about the account.
+func accountScript(rq *request) outcome {
+	return asset{body: accountJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: accountETag}
+}
 
-var clientETag = `"` + seal.Digest(string(clientJS))[:16] + `"`
+// clientJS is the framework-free browser client, accountJS what it has for pages
+// about the account.
+var (
+	//go:embed clients/js/client.js
+	clientJS []byte
+	//go:embed clients/js/account.js
+	accountJS []byte
+
+	clientETag  = `"` + seal.Digest(string(clientJS))[:16] + `"`
+	accountETag = `"` + seal.Digest(string(accountJS))[:16] + `"`
+)

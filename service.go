@@ -49,6 +49,7 @@ type Service struct {
 	customSession bool                // callbacks take part in GET session
 	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
 	revoked       *revocations
+	seen          *seenSessions
 	tokens        tokenStorage
 	signing       *signing
 	audiences     []audience // that tokens are issued for

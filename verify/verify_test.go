@@ -79,7 +79,7 @@ var groups = sync.OnceValue(func() []group {
 		{"outbound", outboundChecks}, {"config", configChecks}, {"abuse", abuseChecks}, {"store", storeChecks},
 		{"race", raceChecks}, {"crash", crashChecks}, {"idpfault", idpfaultChecks}, {"smtpfault", smtpfaultChecks},
 		{"lifecycle", lifecycleChecks}, {"tokens", tokensChecks}, {"token", tokenChecks}, {"gate", gateChecks}, {"logout", logoutChecks}, {"passkey", passkeyChecks},
-		{"password", passwordChecks}, {"totp", totpChecks}, {"audit", auditChecks}, {"supply", supplyChecks},
+		{"password", passwordChecks}, {"totp", totpChecks}, {"rules", rulesChecks}, {"hook", hookChecks}, {"audit", auditChecks}, {"supply", supplyChecks},
 		{"e2e", e2eChecks},
 	}
 	for id, b := range inBrowser {

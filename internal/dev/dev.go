@@ -109,7 +109,8 @@ type world struct {
 	secret  string
 	servers []*http.Server
 	failed  chan error
-	untold  sync.Map // events that wait for their log line, by request
+	proxied sync.Once // the line about a proxy that renames hosts
+	untold  sync.Map  // events that wait for their log line, by request
 }
 
 // prepare checks the address and makes the folder.

@@ -48,6 +48,9 @@ func (d *document) judge(e exchange, s *seen) (mistakes []string) {
 		return []string{fmt.Sprintf("%d with %q is not described: %.100s", e.Status, media, e.Body)}
 	}
 	s.answers[d.mark(a.key, media)] = true
+	if mistakes = d.judgeQuery(e, u, p); len(mistakes) > 0 {
+		return mistakes
+	}
 	if mistakes = d.judgeHeaders(e, a, media, s); len(mistakes) > 0 {
 		return mistakes
 	}
@@ -106,6 +109,21 @@ func (d *document) noteParameters(e exchange, u *url.URL, p *path, s *seen) {
 	for name := range members {
 		note("body", name)
 	}
+}
+
+// judgeQuery: what a GET that was not refused has in its query is described. The
+// query of POST signin is the provider's.
+func (d *document) judgeQuery(e exchange, u *url.URL, p *path) (mistakes []string) {
+	if e.Method != http.MethodGet || e.Status >= http.StatusBadRequest {
+		return nil
+	}
+	described := d.parameters(p, e.Method)
+	for name := range u.Query() {
+		if !slices.Contains(described, "query "+name) {
+			mistakes = append(mistakes, fmt.Sprintf("the parameter %s is not described", name))
+		}
+	}
+	return mistakes
 }
 
 // judgeHeaders wants the headers that are described, and no others.
