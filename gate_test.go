@@ -381,3 +381,63 @@ func TestGateMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestGateOtherHosts: at the host of a program there is the gate and nothing else
+// of the service; people sign in at its own, and come back.
+func TestGateOtherHosts(t *testing.T) {
+	t.Parallel()
+	s, err := authsvc.New(authsvc.Config{URL: "https://auth.example.com", Secrets: []string{arena.Secret}, Adapter: memory.New(), Cookies: authsvc.CookieOptions{Domain: "example.com"},
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}},
+		Gate:      authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://*.example.com", Default: authsvc.Allow{}, Rules: []authsvc.GateRule{{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	ask := func(h http.Handler, method, address string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, address, nil)
+		r.Header.Set("Accept", "text/html")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	style := strings.TrimPrefix(s.StyleURL(), "https://auth.example.com")
+	for address, status := range map[string]int{"https://wiki.example.com/api/auth/session": 421, "https://wiki.example.com/api/auth/csrf": 421, "https://wiki.example.com/api/auth/signin": 421, "https://wiki.example.com/api/auth/callback/credentials": 421,
+		"https://wiki.example.com/api/auth/gate/start": 302, "https://wiki.example.com" + style: 200, "https://auth.example.com/api/auth/session": 200, "https://auth.example.com/api/auth/signin": 200} {
+		if a := ask(s, "GET", address); a.Code != status {
+			t.Errorf("%s: %d, want %d", address, a.Code, status)
+		}
+	}
+	if a := ask(s, "POST", "https://wiki.example.com/api/auth/signout"); a.Code != http.StatusMisdirectedRequest {
+		t.Errorf("a sign-out at the host of a program: %d", a.Code)
+	}
+	start := ask(s, "GET", "https://wiki.example.com/api/auth/gate/start?to=/a")
+	if want := "https://auth.example.com/api/auth/signin?callbackUrl=https%3A%2F%2Fwiki.example.com%2Fa"; start.Header().Get("Location") != want {
+		t.Errorf("%s, want %s", start.Header().Get("Location"), want)
+	}
+	for back, want := range map[string]bool{"https://wiki.example.com/a": true, "https://a.b.example.com/a": false, "http://wiki.example.com/a": false, "https://evil.test/a": false} {
+		if page := ask(s, "GET", "https://auth.example.com/api/auth/signin?callbackUrl="+back).Body.String(); strings.Contains(page, `value="`+back+`"`) != want {
+			t.Errorf("a sign-in that leads to %s: want %v", back, want)
+		}
+	}
+	refused := ask(s.Guard(nil), "GET", "https://wiki.example.com/closed/")
+	if page := refused.Body.String(); refused.Code != http.StatusForbidden || !strings.Contains(page, `href="`+style+`"`) || strings.Contains(page, "auth.example.com/api/auth/style") {
+		t.Errorf("the page at the host of a program does not find its style sheet: %d\n%s", refused.Code, page)
+	}
+}
+
+// TestGuardTellsNoUnprovedAddress: programs that go by addresses are told none that
+// somebody has only claimed.
+func TestGuardTellsNoUnprovedAddress(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		gatedWorld(c)
+		o := *c.Providers[0].(*authsvc.OAuth)
+		o.Fields.EmailVerified = "nothing"
+		c.Providers[0] = &o
+	})
+	b := behind(w, http.HandlerFunc(echo))
+	b.SignIn(w.OP, "ada")
+	if a := navigate(b, "GET", "/dash"); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, `"X-Auth-Email":[""]`) || !strings.Contains(a.Text, "Ada") {
+		t.Errorf("%d %s", a.StatusCode, a.Text)
+	}
+}

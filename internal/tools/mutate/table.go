@@ -6,7 +6,7 @@ import "slices"
 const never = "false && "
 
 // mutations are the checks that the security of a sign-in rests on.
-var mutations = slices.Concat(engine, tokens, jwts, sealing, stores, program)
+var mutations = slices.Concat(engine, tokens, jwts, gates, sealing, stores, program)
 
 // engine are the checks of the service itself.
 var engine = []mutation{
