@@ -8,7 +8,7 @@ BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 QUICKER = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: help quick check fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race verify bench bench-check bench-peers bench-docs bench-parts figures scale fuzz build release newcomer routers openapi openapi-check dev clean
+.PHONY: help quick check fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race verify bench bench-check bench-peers bench-docs bench-parts figures scale fuzz build release newcomer routers openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -140,7 +140,7 @@ routers: ## chi, Echo and Gin in front of protected pages, a module of its own
 	go -C examples/routers test ./...
 
 EXCHANGES ?= $(abspath out/exchanges)
-openapi: ## compare docs/openapi.yaml with exchanges that tests record, both ways, and with types.d.ts
+openapi: ## compare docs/openapi.yaml with exchanges that tests record, both ways
 	rm -rf out/exchanges
 	AUTHSVC_EXCHANGES=$(EXCHANGES) go test -count 1 -run 'TestWire|TestRareAnswers' .
 	AUTHSVC_EXCHANGES=$(EXCHANGES) go test -count 1 -run TestOriginAsDescribed ./cmd/authsvc
@@ -150,6 +150,10 @@ openapi-check: ## the same with what is in EXCHANGES=DIR already
 	go -C tools/openapi vet ./...
 	go -C tools/openapi test ./...
 	go -C tools/openapi run . $(EXCHANGES)
+
+types: ## clients/js/types.d.ts, from docs/openapi.yaml
+	npm --prefix tools/openapi ci --no-fund --no-audit --ignore-scripts --loglevel=error
+	npm --prefix tools/openapi run --silent types
 
 dev: ## sign in on http://localhost:3000
 	go run ./cmd/authsvc dev

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -89,8 +90,13 @@ var auditKinds = []auditKind{
 	{"sign_out.succeeded", AuditSuccess, "A person ended their session."},
 	{"sign_out.failed", AuditFailed, "The session could not be ended."},
 	{"sign_out.return_refused", AuditRefused, "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
-	{"sessions.ended", AuditSuccess, "EndSessions ended all sessions of a user."},
-	{"sessions.end_failed", AuditFailed, "EndSessions failed."},
+	{"session.ended", AuditSuccess, "EndSession ended one session of a user."},
+	{"session.end_failed", AuditFailed, "EndSession failed, or there is no such session."},
+	{"sessions.ended", AuditSuccess, "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
+	{"sessions.end_failed", AuditFailed, "EndSessions or EndOtherSessions failed. Some sessions may have ended."},
+	{"user.blocked", AuditSuccess, "Block took all access from a user."},
+	{"user.block_failed", AuditFailed, "Block failed, or there is no such user."},
+	{"user.unblocked", AuditSuccess, "Unblock lets a user sign in again."},
 	{"user.updated", AuditSuccess, "A person changed their name."},
 	{"user.deleted", AuditSuccess, "DeleteUser removed a user with sessions and accounts."},
 	{"user.delete_failed", AuditFailed, "DeleteUser failed, or there is no such user. Sessions may have ended."},
@@ -105,6 +111,9 @@ var auditKinds = []auditKind{
 	{"pat.created", AuditSuccess, "A personal access token was made for a user."},
 	{"pat.revoked", AuditSuccess, "A personal access token of a user was revoked, or all of them: the reason says which."},
 	{"pat.refused", AuditRefused, "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience."},
+	{"gate.refused", AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
+	{"gate.malformed", AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{"gate.misconfigured", AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies."},
 	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
 	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
 	{"configuration.changed", AuditSuccess, "The program took over another configuration."},
@@ -175,8 +184,38 @@ func (s *Service) recordAtOnce(ctx context.Context, e AuditEvent) {
 	}
 }
 
+// actorKey is where a context has an actor.
+type actorKey struct{}
+
+// WithActor says who is behind calls of a Service with the context, when that is
+// not the application on behalf of the user: audit events then have it as Actor,
+// and are in the store when the call returns. An operator at the command line is
+// "cli:" and the name of the account.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor)
+}
+
+func actorOf(ctx context.Context) string {
+	actor, _ := ctx.Value(actorKey{}).(string)
+	return actor
+}
+
+// recordAct records what a method of Service did. more adds to the reason.
+func (s *Service) recordAct(ctx context.Context, e AuditEvent, more ...string) {
+	if actorOf(ctx) == "" {
+		e.Reason = strings.Join(append(more, "by the application"), ", ")
+		s.record(ctx, e)
+		return
+	}
+	e.Reason = strings.Join(append(more, "by an operator"), ", ")
+	s.recordAtOnce(ctx, e)
+}
+
 // announce completes an event, writes it to the log and calls Events.Audit.
 func (s *Service) announce(ctx context.Context, e AuditEvent) AuditEvent {
+	if e.Actor == "" {
+		e.Actor = actorOf(ctx)
+	}
 	e.Time, e.Outcome = s.now().UTC().Truncate(time.Millisecond), outcomeOf(e.Name)
 	e.plain()
 	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}

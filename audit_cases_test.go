@@ -55,6 +55,13 @@ func refusing(a authsvc.SignInAttempt, to string, err error) func(*authsvc.Confi
 func viaOp(w *audited, b *arena.Browser)    { b.SignIn(w.OP, "ada") }
 func viaLink(w *audited, b *arena.Browser)  { b.SignInByMail(w.World, mailed) }
 func asksLink(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", mailed) }
+func gateAsks(path string) func(*audited, *arena.Browser) {
+	return func(w *audited, b *arena.Browser) {
+		gated := b.Clone()
+		gated.H = w.Guard(http.NotFoundHandler())
+		gated.Get(path)
+	}
+}
 func entersCode(code string) func(*audited, *arena.Browser) {
 	return func(_ *audited, b *arena.Browser) {
 		b.Post("/api/auth/callback/email", "email", mailed, "code", code)
@@ -326,10 +333,34 @@ var auditCases = map[string]auditCase{
 	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
 		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
 
+	"gate, not allowed":   {tune: gatedWorld, prepare: viaLink, run: gateAsks("/admin/"), want: []brief{{Name: "gate.refused", Code: authsvc.AccessDenied, Reason: "no condition", User: mailed}}},
+	"gate, nobody may":    {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.AccessDenied, Reason: "nobody may"}}},
+	"gate, not signed in": {tune: gatedWorld, run: gateAsks("/")},
+	"gate, what path?":    {tune: gatedWorld, run: gateAsks("/" + strings.Repeat("%25", 9) + "%2500"), want: []brief{{Name: "gate.malformed", Reason: "target"}}},
+	"gate, cookies lost": {tune: gatedWorld, prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
+		for range 2 {
+			navigate(b, "GET", "/api/auth/gate/start?to=/a")
+		}
+	}, want: []brief{{Name: "gate.misconfigured", Reason: "cookies"}}},
+
 	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},
 	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("EndSessions"); w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"end of one session": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		list, _ := w.Sessions(w.T.Context(), w.user(ada))
+		w.EndSession(w.T.Context(), w.user(ada), list[0].ID)
+	}, want: []brief{{Name: "session.ended", Reason: "application", User: ada, Apart: true}}},
+	"end of no session": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSession(w.T.Context(), w.user(ada), "x") },
+		want: []brief{{Name: "session.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"end of the others": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndOtherSessions(w.T.Context(), w.user(ada), "x") },
+		want: []brief{{Name: "sessions.ended", Reason: "all but one", User: ada, Apart: true}}},
+	"block": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), w.user(ada), "spam") },
+		want: []brief{{Name: "user.blocked", Reason: "application", User: ada, Apart: true}}},
+	"block of nobody": {run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), "nobody", "spam") },
+		want: []brief{{Name: "user.block_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"unblock": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Unblock(w.T.Context(), w.user(ada)) },
+		want: []brief{{Name: "user.unblocked", Reason: "application", User: ada, Apart: true}}},
 	"deletion": {run: func(w *audited, _ *arena.Browser) {
 		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"})
 		w.DeleteUser(w.T.Context(), "gone")
@@ -338,6 +369,10 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
 	"name": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/profile", "name", "Ada") },
 		want: []brief{{Name: "user.updated", Reason: "by the person", User: ada}}},
+	"end of a session by the person": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/signout", "others", "true") },
+		want: []brief{{Name: "sessions.ended", Reason: "all but one, by the person", User: ada}}},
+	"end of a session by the person, unknown": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/signout", "session", "x") },
+		want: []brief{{Name: "session.end_failed", Reason: "no such session", User: ada}}},
 	"name without token": {prepare: viaOp, run: wrongToken("/api/auth/account/profile"), want: []brief{{Name: "csrf.refused"}}},
 	"unlink by the person, unknown": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", "x") },
 		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", User: ada}}},

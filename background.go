@@ -35,6 +35,8 @@ func (s *Service) startWorkers(ctx context.Context) {
 	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
 	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
 	s.background.workers.Go(func() { s.sweep(ctx) })
+	s.seen.on.Store(true)
+	s.background.workers.Go(func() { s.touchSeen(ctx) })
 	s.follow(ctx)
 }
 
@@ -74,6 +76,10 @@ func (s *Service) Close(ctx context.Context) error {
 	s.stopTasks()
 	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
+	s.gate.endStreams()
+	for _, closeIdle := range s.gate.idle {
+		defer closeIdle()
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -28,6 +28,7 @@ var bannedImports = map[string]map[string]string{
 		"internal/outbound/retry.go":     "pauses between tries",
 		"ratelimit_queue.go":             "how long late attempts wait, and which goes when there are too many",
 		"adapter/mongodb/errors.go":      "pauses between tries",
+		"adapter/mongodb/people.go":      "the order in which places of credentials are tried",
 		"adapter/mongodb/tokens.go":      "the order in which slots of the mail queue are tried",
 		"internal/sqladapter/adapter.go": "pauses between tries",
 		"internal/test/freeport/":        "ports of test servers",

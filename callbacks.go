@@ -123,6 +123,8 @@ func refusal(err error, by string) (event, reason string) {
 	event = "sign_in.refused"
 	var r *Refusal
 	switch {
+	case errors.Is(err, errBlocked):
+		return event, "blocked"
 	case errors.Is(err, errNotAllowed):
 		return event, "by the conditions of sign-in"
 	case errors.As(err, &r):

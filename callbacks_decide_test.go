@@ -281,3 +281,30 @@ func TestDryRun(t *testing.T) {
 		t.Error("an audience that there is not")
 	}
 }
+
+// TestAuthorizeRefusal: what Authorize says is what the audit says, and what it
+// could not decide is a failure.
+func TestAuthorizeRefusal(t *testing.T) {
+	t.Parallel()
+	for event, tt := range map[string]struct {
+		err    error
+		reason string
+	}{
+		"credentials.refused": {&authsvc.Refusal{Reason: "by a hook"}, "by a hook"},
+		"sign_in.failed":      {&authsvc.Refusal{Reason: "a hook failed", Failed: true}, "a hook failed"},
+	} {
+		var last authsvc.AuditEvent
+		w := arena.Start(t, func(c *authsvc.Config) {
+			c.Session.Strategy = authsvc.StrategyJWT
+			c.Providers = append(c.Providers, &authsvc.Credentials{ID: "own", Authorize: func(context.Context, map[string]string) (authsvc.User, error) {
+				return authsvc.User{ID: "1"}, tt.err
+			}})
+			c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { last = e }
+		})
+		b := w.Browser()
+		a := b.Post("/api/auth/callback/own", "username", "ada", "password", "x")
+		if last.Name != event || last.Reason != tt.reason || b.Session()["user"] != nil || !strings.Contains(a.Location(), "CredentialsSignin") {
+			t.Errorf("%s: %+v, %s", event, last, a.Location())
+		}
+	}
+}

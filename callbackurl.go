@@ -102,7 +102,7 @@ func (s *Service) allowedURL(want string) (string, bool) {
 		want = s.origin + want
 	}
 	origin, clean, ok := weburl.Parse(want)
-	return clean, ok && s.origins.redirect[origin]
+	return clean, ok && (s.origins.redirect[origin] || s.gate.table.Has(origin))
 }
 
 // keepCallbackURL stores the destination in a cookie for a later step. One that

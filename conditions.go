@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,6 +41,13 @@ type Condition struct {
 	Claims map[string][]string
 	// Networks are those of the client's address; see Config.TrustedProxies.
 	Networks []netip.Prefix
+	// MaxAge, of the gate only: the person proved who they are at most that long
+	// ago, and is asked to sign in again if not; see [Service.RequireFresh].
+	MaxAge time.Duration
+	// When, of the gate only, is asked if all else holds. An error or a panic
+	// refuses. It is called at every request, and has to be quick. The path is as it
+	// came, with its escapes.
+	When func(context.Context, AccessRequest) (bool, error)
 }
 
 // errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
@@ -59,27 +67,43 @@ func (b *builder) conditions(s *Service, list string, all []Condition, anyClaim 
 	var made []access.Condition
 	for i, c := range all {
 		at := fmt.Sprintf("%s[%d]", list, i)
-		compiled, problems := access.Prepare(access.Condition{Emails: c.Emails, Domains: c.Domains, Users: c.Users, Providers: c.Providers,
-			Groups: c.Groups, Claims: c.Claims, Networks: c.Networks})
-		for _, p := range problems {
-			field := at
-			if p.Field != "" {
-				field += "." + p.Field
-			}
-			b.fail(field, p.Problem, p.Fix)
+		if c.MaxAge != 0 {
+			b.fail(at+".MaxAge", "is for the gate alone", "leave it out")
 		}
-		for j, id := range c.Providers {
-			if s.flows[id] == nil && id != "" {
-				b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", printable(id, 40)),
-					"correct it, or add the provider", "Providers")
-			}
+		if c.When != nil {
+			b.fail(at+".When", "is for the gate alone", "use a callback, or Audience.When")
 		}
-		if !anyClaim {
-			b.checkClaims(at, c)
-		}
-		made = append(made, compiled)
+		made = append(made, b.condition(s, c, at, anyClaim))
 	}
 	return made
+}
+
+// accessOf is what of a condition is about the person.
+func accessOf(c Condition) access.Condition {
+	return access.Condition{Emails: c.Emails, Domains: c.Domains, Users: c.Users, Providers: c.Providers,
+		Groups: c.Groups, Claims: c.Claims, Networks: c.Networks}
+}
+
+// condition compiles what of a condition is about the person.
+func (b *builder) condition(s *Service, c Condition, at string, anyClaim bool) access.Condition {
+	compiled, problems := access.Prepare(accessOf(c))
+	for _, p := range problems {
+		field := at
+		if p.Field != "" {
+			field += "." + p.Field
+		}
+		b.fail(field, p.Problem, p.Fix)
+	}
+	for j, id := range c.Providers {
+		if s.flows[id] == nil && id != "" {
+			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", printable(id, 40)),
+				"correct it, or add the provider", "Providers")
+		}
+	}
+	if !anyClaim {
+		b.checkClaims(at, c)
+	}
+	return compiled
 }
 
 // checkClaims records claims of a condition that no sign-in has.

@@ -33,6 +33,8 @@ type Config struct {
 	Account AccountOptions
 	// SignIn says who may sign in; everybody, by default.
 	SignIn SignInRules
+	// Gate puts other programs behind sign-in.
+	Gate Gate
 	// Callbacks may decide, Events may watch.
 	Callbacks Callbacks
 	Events    Events

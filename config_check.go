@@ -45,6 +45,7 @@ func compile(c *Config) (*Service, *builder) {
 	flows, order := b.providers()
 	s.flows, s.positions = flows, b.positions
 	checkConditions(b, s)
+	checkGate(b, s)
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
 		s.describeProviders(order)

@@ -25,6 +25,7 @@ type cookieNames struct {
 	txPrefix, email, lastProvider string
 	device                        string // to which accounts the browser signed in
 	typed                         string // what was typed into a form that was refused
+	gateMarker                    string // the gate has just sent this browser to where it may pass
 	secure                        bool
 	domain                        string // of session and callbackURL
 }
@@ -40,7 +41,7 @@ func newCookieNames(d *dialect, secure bool, o CookieOptions) cookieNames {
 	n := cookieNames{secure: secure, domain: o.Domain}
 	n.session, n.csrf, n.callbackURL = shared+d.cookies[0], host+d.cookies[1], shared+d.cookies[2]
 	n.txPrefix, n.email, n.lastProvider, n.device = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
-	n.typed = host + "authsvc.typed"
+	n.typed, n.gateMarker = host+"authsvc.typed", host+"authsvc.gate-seen"
 	if o.Session != "" {
 		n.session = o.Session
 	}
@@ -58,7 +59,7 @@ func (n *cookieNames) ours(name string) bool {
 	if _, ok := n.sessionPart(name); ok {
 		return true
 	}
-	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.lastProvider || name == n.device || name == n.typed ||
+	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.lastProvider || name == n.device || name == n.typed || name == n.gateMarker ||
 		strings.HasPrefix(name, n.txPrefix)
 }
 
@@ -73,7 +74,7 @@ func (n *cookieNames) sessionPart(name string) (suffix string, ok bool) {
 // clash returns two of the names that could be taken for one another, "" if
 // there are none.
 func (n *cookieNames) clash() (a, b string) {
-	others := []string{n.csrf, n.callbackURL, n.email, n.lastProvider, n.device, n.typed}
+	others := []string{n.csrf, n.callbackURL, n.email, n.lastProvider, n.device, n.typed, n.gateMarker}
 	for i, name := range others {
 		if j := slices.Index(others[:i], name); j >= 0 {
 			return others[j], name

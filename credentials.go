@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"authsvc/internal/weburl"
 )
@@ -42,6 +43,7 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	if out := f.limit(rq, account); out != nil {
 		return out
 	}
+	rq.waitsSince = time.Time{} // a turn may have been waited for
 	fields := maps.Clone(rq.body.fields)
 	for _, name := range reservedFields {
 		delete(fields, name)
@@ -54,7 +56,11 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 		err = ErrAccessDenied
 	}
 	if err != nil {
-		rq.audit("credentials.refused", CredentialsSignin, "by Authorize")
+		if event, reason := refusal(err, "by Authorize"); event == "sign_in.failed" {
+			rq.audit(event, CredentialsSignin, reason)
+		} else {
+			rq.audit("credentials.refused", CredentialsSignin, reason)
+		}
 		return fail(CredentialsSignin, err)
 	}
 	return identity{user: u, stored: true, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(), accountName: account,
@@ -83,7 +89,7 @@ func (f *credentialsFlow) limit(rq *request, account string) outcome {
 
 func (f *credentialsFlow) authorize(rq *request, fields map[string]string) (u User, err error) {
 	defer rq.recovered("authorize callback", func() { u, err = User{}, errors.New("authorize panicked") })
-	return f.Authorize(rq.ctx, fields)
+	return f.Authorize(rq.callbackContext(), fields)
 }
 
 // build checks the provider and compiles it.

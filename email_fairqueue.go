@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -183,11 +184,18 @@ func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
 	}
 }
 
-// dropWaiting gives up a mail that had no room in the line, or no turn in time.
+// dropWaiting gives up a mail that had no room in the line, or no turn in time, and
+// with it its token: what nobody was sent is not to be guessed either, or a flood
+// of requests would make more codes than email_total has mails.
 func (q *mailQueue) dropWaiting(ctx context.Context, w waitingMail) {
 	q.svc.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
 	if err := q.remove(ctx, w.mail); err != nil {
 		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+	}
+	hand, cancel := detached(ctx, storeTimeout)
+	defer cancel()
+	if _, err := q.svc.adapter.TakeToken(hand, w.Message.To, w.mail.ID); err != nil && !errors.Is(err, ErrNotFound) {
+		q.svc.log.Error("the link of a mail that was given up could not be made void", "err", err)
 	}
 }
 

@@ -272,3 +272,42 @@ func TestMailsReservedForKnownDevices(t *testing.T) {
 		}
 	})
 }
+
+// A tokenBook is a store that remembers which tokens there were.
+type tokenBook struct {
+	authsvc.Adapter
+	mu  sync.Mutex
+	put []authsvc.VerificationToken
+}
+
+func (b *tokenBook) PutToken(ctx context.Context, v authsvc.VerificationToken, m authsvc.Mail, most int) error {
+	b.mu.Lock()
+	b.put = append(b.put, v)
+	b.mu.Unlock()
+	return b.Adapter.PutToken(ctx, v, m, most)
+}
+
+// TestLostMailsHaveNoToken: a mail that is given up for lack of room leaves nothing
+// behind that could be guessed.
+func TestLostMailsHaveNoToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		book := &tokenBook{Adapter: memory.New()}
+		s, at, _ := mailing(t, func(c *authsvc.Config) {
+			c.Adapter, c.RateLimit.EmailTotal = book, authsvc.Rate{N: 10, Per: time.Hour}
+		})
+		for i := range 30 { // the first go out, four of a client wait, the others are lost
+			at(host(i % 4)).ask(fmt.Sprintf("u%d@app.test", i))
+			time.Sleep(time.Second)
+		}
+		alive := 0
+		for _, v := range book.put {
+			if _, err := book.GetToken(t.Context(), v.Identifier, v.Token); err == nil {
+				alive++
+			}
+		}
+		if sent := s.count("u"); sent < 5 || sent > 13 || alive != sent+4*4 {
+			t.Errorf("%d sent, %d tokens left of 30", sent, alive)
+		}
+	})
+}

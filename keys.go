@@ -20,6 +20,7 @@ type keys struct {
 	typed       *seal.Sealer
 	fresh       *seal.Sealer
 	mail        *seal.Sealer
+	session     *seal.MAC // of what sessions are called in lists
 
 	// Of versions that did not bind keys to the URL; accepted until oldEnd.
 	oldCSRF  csrfTokens
@@ -79,6 +80,7 @@ func (s *Service) deriveKeys(c *Config) {
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
 	s.keys.fresh = ring.Sealer("fresh " + s.base)
+	s.keys.session = ring.MAC("session handle")
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	s.pats.box = ring.Box("credentials")

@@ -31,6 +31,7 @@ type login struct {
 	linkUser User     // who asked to link
 	user     User
 	found    bool // user is stored
+	foreign  bool // the user of a session without a stored one
 	start    sessionStart
 	record   *SessionRecord
 	claims   []byte // of the new session
@@ -130,10 +131,7 @@ func (l *login) find() outcome {
 func (l *login) lookup() (User, error) {
 	switch {
 	case l.id.stored && !l.rq.sessions.refersToUser(): // a JWT session needs no stored user
-		u := l.id.user
-		var err error
-		u.Epoch, err = l.rq.adapter.GetEpoch(l.rq.ctx, u.ID)
-		return u, err
+		return l.lookupForeign()
 	case l.id.stored:
 		return l.rq.adapter.GetUser(l.rq.ctx, l.id.user.ID)
 	case l.id.proof:
@@ -146,6 +144,19 @@ func (l *login) lookup() (User, error) {
 		}
 		return u, err
 	}
+}
+
+// lookupForeign returns the user of an identity that the application answers for,
+// with what the store knows of the id.
+func (l *login) lookupForeign() (User, error) {
+	u := l.id.user
+	stored, err := l.rq.adapter.GetUser(l.rq.ctx, u.ID)
+	if errors.Is(err, ErrNotFound) {
+		l.foreign = true
+		stored.Epoch, err = l.rq.adapter.GetEpoch(l.rq.ctx, u.ID)
+	}
+	u.Epoch, u.Blocked = stored.Epoch, stored.Blocked
+	return u, err
 }
 
 // proves reports whether the identity proves the address of the user: by a mailed
@@ -207,6 +218,9 @@ func (rq *request) claimsCallback(a SignInAttempt, kept Claims) (claims Claims, 
 // these claims. It returns the callback's redirect, checked, or an error that
 // refuses the sign-in.
 func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string, err error) {
+	if !a.User.Blocked.IsZero() {
+		return "", errBlocked
+	}
 	if !rq.mayPass(a, claims) {
 		return "", errNotAllowed
 	}
@@ -257,7 +271,7 @@ func (l *login) issueSession() outcome {
 
 // storeSession stores the session, unless the step that created the user did.
 func (l *login) storeSession() outcome {
-	if l.record != nil {
+	if l.record != nil || l.foreign {
 		return nil
 	}
 	if l.record = l.rq.sessions.start(&l.start); l.record == nil {
@@ -297,7 +311,7 @@ func (l *login) deleteSession() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.rq.ctx), 5*time.Second)
 	defer cancel()
-	if _, err := l.rq.adapter.DeleteSession(ctx, l.record.SessionToken); err != nil {
+	if _, err := l.rq.adapter.DeleteSessionOf(ctx, l.user.ID, l.record.Digest); err != nil {
 		l.rq.log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
 	}
 }

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"errors"
 
+	"authsvc/internal/plainlog"
 	"authsvc/internal/seal"
 	"authsvc/internal/uuid"
 )
@@ -20,7 +21,8 @@ func (l *login) linkOrCreate() outcome {
 
 // change is linkOrCreate without the report.
 func (l *login) change() outcome {
-	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token(), claims: l.claims}
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token(), claims: l.claims,
+		origin: SessionOrigin{AMR: l.id.amr(), Agent: shortened(plainlog.Text(shortened(l.rq.r.UserAgent(), maxAgent)), maxAgent), Network: shownNetwork(l.rq.clientIP())}}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
@@ -146,7 +148,10 @@ func (l *login) create(a *Account) outcome {
 	if err != nil {
 		return l.rq.refuseSignIn(err, "by the createUser callback")
 	}
-	u.Name, u.Image = asked.Name, asked.Image
+	if asked.Image != u.Image {
+		u.Image = cleanUser(asked, false).Image
+	}
+	u.Name = cleanName(asked.Name)
 	l.record = l.rq.sessions.start(&l.start)
 	stored, err := l.rq.adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {

@@ -85,7 +85,7 @@ func (s *Service) InternalHost(host string) bool {
 // browsers. No link, page or redirect ever carries such a name (RFC 9110 §7.4).
 func (rq *request) misdirected() outcome {
 	if rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {
-		return nil
+		return rq.elsewhere()
 	}
 	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
 	if rt := routes[path]; below && rt.configured(rq) && rt.internal == rq.r.Method {
@@ -96,8 +96,26 @@ func (rq *request) misdirected() outcome {
 			"browsers have to reach the host of the URL, and a proxy in front has to pass their Host header on",
 			"host", printable(rq.r.Host, 100), "method", printable(rq.r.Method, 10), "path", printable(rq.r.URL.EscapedPath(), 80))
 	})
-	return problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
+	return notServed
 }
+
+// elsewhere refuses what a host of the gate that is not that of URL has no part in:
+// people sign in at one host, and pages of other programs are not to reach it by
+// another name.
+func (rq *request) elsewhere() outcome {
+	site, origin := rq.gate.table.Find(rq.r.Host)
+	if site == nil || origin == rq.origin {
+		return nil
+	}
+	path, _ := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	if _, _, asset := rq.pages.Asset(path); asset || strings.HasPrefix(path, "gate/") {
+		return nil
+	}
+	return notServed
+}
+
+// notServed answers requests for other hosts.
+var notServed = problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
 
 // isPrefetch recognises loads that no person asked for yet.
 func isPrefetch(h http.Header) bool {

@@ -34,6 +34,25 @@ type page struct {
 	status int // 200 if zero
 	// pictures is an origin that the page shows a picture from.
 	pictures string
+	// anyHost: it is shown at other hosts than that of the service. framed: also
+	// inside pages of that host.
+	anyHost, framed bool
+}
+
+// of returns the pages as they are shown where this one is.
+func (p page) of(all *pages.Pages) *pages.Pages {
+	if p.anyHost {
+		return all.AtAnyHost()
+	}
+	return all
+}
+
+// frameOptions is what browsers that know no frame-ancestors go by.
+func (p page) frameOptions() string {
+	if p.framed {
+		return "SAMEORIGIN"
+	}
+	return "DENY"
 }
 
 // object is a JSON body; empty means the mode's "no session" ({} or null).
@@ -63,6 +82,8 @@ type problem struct {
 	name   problemName
 	// challenge is the WWW-Authenticate of a 401 (RFC 9110 section 11.6.1).
 	challenge string
+	signIn    string // where a person signs in
+	maxAge    int    // seconds since the sign-in that are too many
 }
 
 // noContent is an empty answer.
@@ -122,6 +143,7 @@ const (
 	problemRateLimited     problemName = "rate_limited"
 	problemMalformed       problemName = "malformed"
 	problemUnavailable     problemName = "unavailable"
+	problemTooOld          problemName = "reauthentication_required"
 )
 
 // problems has what each name means.
@@ -130,9 +152,10 @@ var problems = map[problemName]problem{
 	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
 	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
 	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is none that is configured"},
-	problemForbidden:       {status: http.StatusForbidden, text: "this person gets no token for the audience"},
+	problemForbidden:       {status: http.StatusForbidden, text: "this person may not have that"},
 	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
 	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
+	problemTooOld:          {status: http.StatusUnauthorized, text: "the sign-in is too long ago for this"},
 	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},
 }
 
@@ -166,13 +189,18 @@ func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
 	if o.challenge != "" {
 		w.Header().Set("WWW-Authenticate", o.challenge)
 	}
+	if o.signIn != "" { // RFC 9110 section 15.5.2 wants a challenge
+		w.Header().Set("WWW-Authenticate", `Cookie realm="authsvc"`)
+	}
 	body := struct {
 		Type    string `json:"type"`
 		Title   string `json:"title"`
 		Status  int    `json:"status"`
 		Detail  string `json:"detail,omitempty"`
 		Request string `json:"request"`
-	}{kind, title, o.status, o.text, rq.requestID()}
+		SignIn  string `json:"signin,omitempty"`
+		MaxAge  int    `json:"max_age,omitempty"`
+	}{kind, title, o.status, o.text, rq.requestID(), o.signIn, o.maxAge}
 	if body.Detail == title {
 		body.Detail = ""
 	}

@@ -122,7 +122,7 @@ func (s *Service) CreatePersonalToken(ctx context.Context, userID string, r Pers
 	if err := s.putPersonal(ctx, c); err != nil {
 		return "", PersonalToken{}, err
 	}
-	s.recordAtOnce(ctx, AuditEvent{Name: "pat.created", UserID: userID, Reason: "by the application"})
+	s.recordAct(ctx, AuditEvent{Name: "pat.created", UserID: userID})
 	return token, s.describePersonal(&c), nil
 }
 
@@ -271,7 +271,7 @@ func (s *Service) RevokePersonalToken(ctx context.Context, userID, id string) er
 	if err := s.adapter.DeleteCredential(ctx, CredentialToken, list[i].ID, userID, nil); err != nil {
 		return err
 	}
-	s.recordAtOnce(ctx, AuditEvent{Name: "pat.revoked", UserID: userID, Reason: "one, by the application"})
+	s.recordAct(ctx, AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (s *Service) RevokePersonalToken(ctx context.Context, userID, id string) er
 func (s *Service) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
 	n, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialToken)
 	if err == nil && n > 0 {
-		s.recordAtOnce(ctx, AuditEvent{Name: "pat.revoked", UserID: userID, Reason: "all, by the application"})
+		s.recordAct(ctx, AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
 	}
 	return n, err
 }

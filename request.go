@@ -263,7 +263,7 @@ func (rq *request) writeObject(w http.ResponseWriter, o object) {
 }
 
 func (rq *request) writePage(w http.ResponseWriter, o page) {
-	doc, err := rq.pages.Render(o.name, rq.language(), o.view)
+	doc, err := o.of(rq.pages).Render(o.name, rq.language(), o.view)
 	if err != nil {
 		rq.log.Error("page cannot be rendered", "page", string(o.name), "request", rq.requestID(), "err", err)
 		rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
@@ -272,14 +272,14 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 	h := w.Header()
 	h["Content-Type"] = hHTML
 	h.Set("Content-Security-Policy", rq.pages.Policy(o.name, o.pictures))
-	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Frame-Options", o.frameOptions())
 	h["Cross-Origin-Opener-Policy"] = hOwnSite
 	h["Permissions-Policy"] = hNoPowers
 	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium posts Origin: null
 	if o.status != 0 {
 		w.WriteHeader(o.status)
 	}
-	w.Write(doc) //nolint:errcheck
+	w.Write(doc) // #nosec G705 -- html/template has escaped it //nolint:errcheck
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {

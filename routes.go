@@ -38,6 +38,7 @@ var routes = map[string]*route{
 	"account":            {get: getAccount, cors: always, when: hasAccount, personal: true},
 	"account/profile":    {post: postProfile, cors: always, when: hasAccount, personal: true},
 	"account/unlink":     {post: postUnlink, cors: always, when: hasAccount, personal: true},
+	"account/signout":    {post: postAccountSignOut, cors: always, when: hasAccount, personal: true},
 	"confirm":            {get: confirmPage, post: confirm, limit: signInLimit, cors: always, when: canConfirm, personal: true},
 	"signout/provider":   {get: signOutPost},
 	"signout/return":     {get: signOutReturn},
@@ -51,10 +52,15 @@ var routes = map[string]*route{
 	// The provider itself posts: no cookies, no CSRF token; its signature counts.
 	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
 	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
+	"account.js":                   {get: accountScript, cors: always, when: hasAccount},
 	"token":                        {post: postToken, cors: always, internal: http.MethodPost, when: issuesTokens, problems: true},
 	"jwks":                         {get: getJWKS, internal: http.MethodGet, when: issuesTokens, problems: true},
+	"gate/start":                   {get: gateStart, when: gates},
 	issuerMetadata:                 {get: getIssuer, when: issuesTokens, problems: true},
 }
+
+// gates reports whether programs are behind the gate.
+func gates(rq *request) bool { return rq.gate.table != nil }
 
 func always(*request) bool { return true }
 
@@ -256,9 +262,19 @@ func clientScript(rq *request) outcome {
 	return asset{body: clientJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: clientETag}
 }
 
-// clientJS is the framework-free browser client.
-//
-//go:embed clients/js/client.js
-var clientJS []byte
+// accountScript: GET account.js, its part for pages about the account.
+func accountScript(rq *request) outcome {
+	return asset{body: accountJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: accountETag}
+}
 
-var clientETag = `"` + seal.Digest(string(clientJS))[:16] + `"`
+// clientJS is the framework-free browser client, accountJS what it has for pages
+// about the account.
+var (
+	//go:embed clients/js/client.js
+	clientJS []byte
+	//go:embed clients/js/account.js
+	accountJS []byte
+
+	clientETag  = `"` + seal.Digest(string(clientJS))[:16] + `"`
+	accountETag = `"` + seal.Digest(string(accountJS))[:16] + `"`
+)

@@ -49,6 +49,7 @@ type Service struct {
 	customSession bool                // callbacks take part in GET session
 	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
 	revoked       *revocations
+	seen          *seenSessions
 	tokens        tokenStorage
 	signing       *signing
 	audiences     []audience     // that tokens are issued for
@@ -56,6 +57,7 @@ type Service struct {
 	issuer        []byte         // the metadata of the issuer of tokens
 	refreshes     *refreshCalls
 
+	gate         gated
 	proxies      []netip.Prefix
 	limits       limits
 	linksPerHour int // to one mailbox, as the verify-request page says; -1: no limit

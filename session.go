@@ -31,6 +31,7 @@ type Session struct {
 	// to user.
 	Object map[string]any
 
+	id     string // as sessions.id has it
 	shape  *sessionshape.Shape
 	kept   string // claims of the session, as JSON
 	extra  map[string]any
@@ -172,6 +173,10 @@ type sessions interface {
 	// rename puts the user's new name into a session that carries it; renewed is
 	// then the new cookie.
 	rename(ctx context.Context, raw, name string, now time.Time) (renewed *sessionCookie, err error)
+	// lists reports whether a stored record is of a session of this kind.
+	lists(r *SessionRecord) bool
+	// endRecord ends the session of a listed record. ErrNotFound: it has ended.
+	endRecord(ctx context.Context, r *SessionRecord, now time.Time) error
 	// refersToUser reports whether a session record needs a stored user.
 	refersToUser() bool
 	// id names the session for the CSRF token, without asking the store.
@@ -186,7 +191,8 @@ type sessionStart struct {
 	isNew    bool
 	provider string
 	authTime time.Time
-	token    string // database: the cookie's value
+	token    string // database: the cookie's value; jwt: the claim sid
+	origin   SessionOrigin
 	claims   []byte // that stay with the session, as JSON
 }
 

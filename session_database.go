@@ -51,7 +51,7 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 func (d *databaseSessions) start(b *sessionStart) *SessionRecord {
 	token, hash, _ := d.key(b.token)
 	return &SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
-		Expires: d.svc.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims}
+		Expires: d.svc.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
@@ -88,7 +88,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
-	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
+	d.svc.seen.note(hash, now)
+	s := &Session{id: hash, UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
 		AuthTime: r.AuthTime, Provider: r.Provider, shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
@@ -172,7 +173,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 	var ended []SessionRecord
 	var errs []error
 	for _, r := range list {
-		if r.Provider != provider && r.Provider != "" {
+		if r.Provider != provider && r.Provider != "" || !d.lists(&r) {
 			continue
 		}
 		gone, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
@@ -184,6 +185,13 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 		}
 	}
 	return ended, errors.Join(errs...)
+}
+
+func (d *databaseSessions) lists(r *SessionRecord) bool { return r.SessionToken != "" }
+
+func (d *databaseSessions) endRecord(ctx context.Context, r *SessionRecord, _ time.Time) error {
+	_, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
+	return err
 }
 
 // rename has nothing to do: the name is read with the session.

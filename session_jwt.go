@@ -23,8 +23,29 @@ type jwtSessions struct {
 	shared bool          // other programs make tokens, too (compat)
 }
 
-func (j *jwtSessions) start(*sessionStart) *SessionRecord { return nil }
-func (j *jwtSessions) refersToUser() bool                 { return false }
+func (j *jwtSessions) refersToUser() bool { return false }
+
+// start makes the record by which the session is listed, and ended from there. It
+// is there until the session cannot go on, however often the token is issued anew.
+func (j *jwtSessions) start(b *sessionStart) *SessionRecord {
+	if !j.svc.revoked.enabled {
+		return nil
+	}
+	return &SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.authTime.Add(j.svc.lifetime.absolute), AuthTime: b.authTime,
+		Provider: b.provider, Epoch: b.user.Epoch, SessionOrigin: b.origin}
+}
+
+func (j *jwtSessions) lists(r *SessionRecord) bool {
+	return r.SessionToken == "" && !j.svc.revoked.ended(r.Digest)
+}
+
+func (j *jwtSessions) endRecord(ctx context.Context, r *SessionRecord, now time.Time) error {
+	if err := j.revoke(ctx, &sessionClaims{Subject: r.UserID, SID: r.Digest, AuthTime: float64(r.AuthTime.UnixMilli()) / 1000}, now); err != nil {
+		return err
+	}
+	_, err := j.svc.adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
+	return err
+}
 
 // errSessionTooLarge: the claims are more than five cookies hold.
 var errSessionTooLarge = errors.New("the session does not fit into five cookies; keep its claims small")
@@ -55,7 +76,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 	if c == nil {
 		c = Claims{}
 	}
-	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, seal.Token(), b.user.Epoch
+	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, b.token, b.user.Epoch
 	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_email_verified", "authsvc_session"} {
 		delete(c, name)
 	}
@@ -152,7 +173,8 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 		return nil, nil, nil
 	}
 	authTime := fromSeconds(c.AuthTime)
-	s := &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
+	j.svc.seen.note(c.sid(), now)
+	s := &Session{id: c.sid(), UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
 	s.EmailVerified = c.proved(s.Email)
 	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
@@ -298,6 +320,11 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*Sign
 	if err := j.revoke(ctx, &c, now); err != nil {
 		return nil, err
 	}
+	if c.SID != "" && j.svc.revoked.enabled {
+		if _, err := j.svc.adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, ErrNotFound) {
+			j.svc.log.Error("a session that has ended could not be taken off the list", "err", err)
+		}
+	}
 	return &SignOutEvent{Claims: claims}, nil
 }
 
@@ -343,7 +370,29 @@ func earlier(a, b time.Time) time.Time {
 // endBy revokes by provider. A token without that claim was made by another
 // program.
 func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
-	return nil, j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
+	err := j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
+	if err == nil {
+		j.unlist(ctx, userID, provider)
+	}
+	return nil, err
+}
+
+// unlist removes the records of a user's sessions that have ended with a provider's.
+func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
+	if !j.svc.revoked.enabled {
+		return
+	}
+	list, err := j.svc.adapter.ListSessions(ctx, userID)
+	for _, r := range list {
+		if r.SessionToken == "" && r.Provider == provider && err == nil {
+			if _, err = j.svc.adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, ErrNotFound) {
+				err = nil
+			}
+		}
+	}
+	if err != nil {
+		j.svc.log.Error("sessions that have ended could not be taken off the list", "err", err)
+	}
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {

@@ -28,6 +28,7 @@ const (
 	keyForeign  = "nosid:"   // those of a user that another program began
 	keyProvider = "by:"      // those of a user that began by a provider
 	keyAccount  = "account:" // none: an account was removed, which overtakes sign-ins by it
+	keyOthers   = "others:"  // none: sessions of a user are ended one by one, which overtakes sign-ins
 )
 
 // revokedBy is the key that covers a user's sessions of one provider.
@@ -122,6 +123,14 @@ func (v *revocations) covers(c *sessionClaims) (bool, error) {
 	return v.covered(c, keyUser, c.Subject) ||
 		v.covered(c, keyProvider, c.Provider, ":", c.Subject) ||
 		c.SID == "" && v.covered(c, keyForeign, c.Subject), nil
+}
+
+// ended reports whether one session is known to have been ended by itself.
+func (v *revocations) ended(sid string) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	_, ended := v.sessions[v.hash(keySession, sid)]
+	return ended
 }
 
 func (v *revocations) covered(c *sessionClaims, key ...string) bool {

@@ -15,6 +15,7 @@ var errNoStorage = errors.New("authsvc: without storage")
 // useAdapter is the only place that asks whether there is an Adapter. Without
 // one noAdapter stands in, and features that need records are off.
 func useAdapter(b *builder, s *Service) {
+	s.seen = newSeenSessions()
 	s.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
 	s.signing = &signing{}
 	a := b.config.Adapter
@@ -68,8 +69,10 @@ var (
 	errNoSessions    = fmt.Errorf("%w sessions cannot be ended from the server", errNoStorage)
 )
 
-func (*noAdapter) CreateUser(context.Context, User) (User, error)       { return User{}, errNoUsers }
-func (*noAdapter) GetUser(context.Context, string) (User, error)        { return User{}, errNoUsers }
+func (*noAdapter) CreateUser(context.Context, User) (User, error) { return User{}, errNoUsers }
+func (*noAdapter) GetUser(context.Context, string) (User, error) {
+	return User{}, fmt.Errorf("%w: %w", errNoUsers, ErrNotFound)
+}
 func (*noAdapter) GetUserByEmail(context.Context, string) (User, error) { return User{}, errNoUsers }
 func (*noAdapter) GetUserByAccount(context.Context, string, string) (User, error) {
 	return User{}, errNoUsers

@@ -3,8 +3,10 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"time"
 
 	"authsvc/internal/emailaddr"
+	"authsvc/internal/plainlog"
 )
 
 // NormaliseEmail returns an e-mail address in the form in which users are
@@ -74,17 +76,17 @@ func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
 }
 
 // EndSessions ends every session of a user, wherever it is signed in. With
-// strategy jwt it needs an Adapter. The user can sign in again: to block
-// somebody, make Callbacks.SignIn refuse first, and then end the sessions: a
-// sign-in that is under way and had passed the callback asks it again, and no
-// token, link or account that such a sign-in would have written is written.
+// strategy jwt it needs an Adapter. The user can sign in again: [Service.Block]
+// keeps somebody out. A sign-in that is under way and had passed the SignIn
+// callback asks it again, and no token, link or account that such a sign-in would
+// have written is written.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
 	err := s.endSessions(ctx, userID)
 	if err != nil {
-		s.record(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID, Reason: "by the application"})
+		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID})
 		return err
 	}
-	s.record(ctx, AuditEvent{Name: "sessions.ended", UserID: userID, Reason: "by the application"})
+	s.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID})
 	return nil
 }
 
@@ -103,10 +105,10 @@ func (s *Service) endSessions(ctx context.Context, userID string) error {
 func (s *Service) DeleteUser(ctx context.Context, userID string) error {
 	err := s.deleteUser(ctx, userID)
 	if err != nil {
-		s.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "by the application"})
+		s.recordAct(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID})
 		return err
 	}
-	s.record(ctx, AuditEvent{Name: "user.deleted", UserID: userID, Reason: "by the application"})
+	s.recordAct(ctx, AuditEvent{Name: "user.deleted", UserID: userID})
 	return nil
 }
 
@@ -120,5 +122,48 @@ func (s *Service) deleteUser(ctx context.Context, userID string) error {
 		return err
 	}
 	s.revoked.apply(*r)
+	return nil
+}
+
+// errBlocked refuses the sign-in of somebody who is blocked.
+var errBlocked = errors.New("the user is blocked")
+
+// Block keeps a user out, until Unblock: every session ends, on all replicas
+// within a few seconds, and nobody signs in as the user, nor gets a mail to do so;
+// the answers do not tell. A sign-in that is under way either had begun its session
+// before, which then ends, or is refused. why is for operators, at most 255 bytes.
+// ErrNotFound: there is no such user. It can be repeated, also after an error.
+func (s *Service) Block(ctx context.Context, userID, why string) error {
+	err := s.block(ctx, userID, shortened(plainlog.Text(why), maxAuditText))
+	if err != nil {
+		s.recordAct(ctx, AuditEvent{Name: "user.block_failed", UserID: userID})
+		return err
+	}
+	s.recordAct(ctx, AuditEvent{Name: "user.blocked", UserID: userID})
+	return nil
+}
+
+func (s *Service) block(ctx context.Context, userID, why string) error {
+	now := s.now()
+	r := s.revocation(keyUser+userID, userID, now)
+	if err := s.adapter.SetPerson(ctx, userID, PersonUpdate{Blocked: &now, BlockedWhy: &why}, r); err != nil {
+		return err
+	}
+	s.revoked.apply(*r)
+	if err := s.endSessions(ctx, userID); err != nil { // of the store; those of before the block
+		return err
+	}
+	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice, CredentialAddress)
+	return err
+}
+
+// Unblock lets a user sign in again. Sessions and remembered browsers that the
+// block ended do not come back. ErrNotFound: there is no such user.
+func (s *Service) Unblock(ctx context.Context, userID string) error {
+	none := ""
+	if err := s.adapter.SetPerson(ctx, userID, PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
+		return err
+	}
+	s.recordAct(ctx, AuditEvent{Name: "user.unblocked", UserID: userID})
 	return nil
 }

@@ -2,6 +2,7 @@ package authsvc_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -82,7 +83,7 @@ func (s *buggyStore) GetSession(ctx context.Context, token, digest string) (auth
 }
 
 func rareAnswers() map[string]rare {
-	const form, text, json, problem = "application/x-www-form-urlencoded", "text/plain", "application/json", "application/problem+json"
+	const form, text, object, problem = "application/x-www-form-urlencoded", "text/plain", "application/json", "application/problem+json"
 	large := "x=" + strings.Repeat("x", 70<<10)
 	issues := func(c *authsvc.Config) { c.Tokens.Audiences = []authsvc.Audience{{ID: "https://api.test"}} }
 	posts := func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).ResponseMode = "form_post" }
@@ -110,23 +111,37 @@ func rareAnswers() map[string]rare {
 			return b.Raw("/api/auth/"+path, form, "csrfToken="+token, header...)
 		}
 	}
+	gated := func(c *authsvc.Config) {
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Rules: []authsvc.GateRule{{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}
+	}
+	visiting := func(query string, header ...string) func(*arena.Browser, string) *browser.Answer {
+		return func(b *arena.Browser, _ string) *browser.Answer {
+			for i := 0; i < len(header); i += 2 {
+				b.Header.Set(header[i], header[i+1])
+			}
+			return b.Get("/api/auth/gate/start?" + query)
+		}
+	}
+	visit := func(query string, header ...string) func(*rareWorld, *arena.Browser) *browser.Answer {
+		return func(_ *rareWorld, b *arena.Browser) *browser.Answer { return visiting(query, header...)(b, "") }
+	}
 	script := []string{"X-Auth-Return-Redirect", "1"}
 	return map[string]rare{
 		"large form":    {nil, post("signout", large), 413, text},
-		"large":         {nil, post("signout", large, script...), 413, json},
+		"large":         {nil, post("signout", large, script...), 413, object},
 		"large ask":     {issues, post("token", large), 413, problem},
 		"bug":           {nil, signedIn(bug, get("session")), 500, text},
-		"bug of script": {nil, signedIn(bug, send("session", script...)), 500, json},
+		"bug of script": {nil, signedIn(bug, send("session", script...)), 500, object},
 		"bug of token":  {issues, signedIn(bug, send("token")), 500, problem},
-		"away":          {nil, signedIn(away, get("session")), 503, json},
+		"away":          {nil, signedIn(away, get("session")), 503, object},
 		"away at token": {issues, signedIn(away, send("token")), 503, problem},
-		"away at end":   {nil, signedIn(away, send("signout", script...)), 503, json},
+		"away at end":   {nil, signedIn(away, send("signout", script...)), 503, object},
 		"away at mail": {nil, func(w *rareWorld, b *arena.Browser) *browser.Answer {
 			token := b.CSRF()
 			w.store.FailBefore(2)
 			return b.Raw("/api/auth/signin/email", form, "callbackUrl=/in&email=ada@app.test&csrfToken="+token, script...)
-		}, 503, json},
-		"extended": {func(c *authsvc.Config) { issues(c); c.Session.Strategy, c.Session.UpdateAge = authsvc.StrategyJWT, -1 }, signedIn(func(*rareWorld) {}, send("token")), 200, json},
+		}, 503, object},
+		"extended": {func(c *authsvc.Config) { issues(c); c.Session.Strategy, c.Session.UpdateAge = authsvc.StrategyJWT, -1 }, signedIn(func(*rareWorld) {}, send("token")), 200, object},
 		"no session": {issues, func(w *rareWorld, b *arena.Browser) *browser.Answer {
 			b.Cookies[w.SessionCookie()] = "garbage"
 			return b.Raw("/api/auth/token", form, "csrfToken="+b.CSRF())
@@ -136,11 +151,43 @@ func rareAnswers() map[string]rare {
 			return b.Raw("/api/auth/backchannel-logout/op", form, "logout_token=x")
 		}, 429, text},
 		"posted by the provider": {posts, post("callback/op", "code=x&state=x"), 200, "text/html"},
-		"posted again":           {posts, post("callback/op", "code=x&state=x&repost=1", script...), 200, json},
+		"posted again":           {posts, post("callback/op", "code=x&state=x&repost=1", script...), 200, object},
+		"unlinked": {nil, func(w *rareWorld, b *arena.Browser) *browser.Answer {
+			b.SignIn(w.OP, "ada")
+			return b.Raw("/api/auth/account/unlink", form, "csrfToken="+b.CSRF()+"&fresh=x&callbackUrl=/in&id="+accountID(b), script...)
+		}, 200, object},
+		"last way": {func(c *authsvc.Config) { c.Providers = c.Providers[:1] }, func(w *rareWorld, b *arena.Browser) *browser.Answer {
+			b.SignIn(w.OP, "ada")
+			return b.Raw("/api/auth/account/unlink", form, "csrfToken="+b.CSRF()+"&id="+accountID(b), script...)
+		}, 409, object},
+		"account away":            {nil, signedIn(away, get("account")), 503, "text/html"},
+		"account away, script":    {nil, signedIn(away, send("account/profile", script...)), 503, object},
+		"account of another site": {nil, post("account/profile", "name=Eve", "Origin", "https://evil.example"), 403, "text/html"},
+		"account unread":          {nil, post("account/profile", "name=Eve&name=Eve"), 400, text},
+		"confirm by nobody":       {nil, func(_ *rareWorld, b *arena.Browser) *browser.Answer { return send("confirm", script...)(b, b.CSRF()) }, 401, object},
+		"account done":            {nil, signedIn(func(*rareWorld) {}, get("account?done=renamed&request=0123456789ab")), 200, "text/html"},
+		"confirm refused":         {nil, signedIn(func(*rareWorld) {}, get("confirm?error=OAuthCallback&request=0123456789ab")), 200, "text/html"},
+		"new name, no token":      {nil, post("account/profile", "name=Eve", script...), 403, object},
+		"too many names": {func(c *authsvc.Config) { c.RateLimit.Account = authsvc.Rate{N: 1, Per: time.Hour} }, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
+			send("account/profile")(b, token)
+			return send("account/profile", script...)(b, token)
+		}), 429, object},
+		"renamed": {func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT }, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
+			return b.Raw("/api/auth/account/profile", form, "name=Ada&csrfToken="+token, script...)
+		}), 200, object},
+		"gate closed, person": {gated, visit("to=/closed/x", "Accept", "text/html"), 403, "text/html"},
+		"gate closed":         {gated, visit("to=/closed/x"), 403, problem},
+		"gate in a frame":     {gated, visit("to=/x", "Sec-Fetch-Dest", "iframe"), 401, "text/html"},
+		"gate away, person":   {gated, signedIn(away, visiting("to=/x", "Accept", "text/html")), 503, "text/html"},
+		"gate away":           {gated, signedIn(away, visiting("to=/x")), 503, problem},
+		"gate without cookies": {gated, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
+			visiting("to=/x", "Accept", "text/html")(b, token)
+			return visiting("to=/x", "Accept", "text/html")(b, token)
+		}), 502, "text/html"},
 		"wrong password": {nil, func(_ *rareWorld, b *arena.Browser) *browser.Answer {
 			return b.Post("/api/auth/callback/credentials", "username", "ada", "password", "wrong", "json", "true")
-		}, 401, json},
-		"right password": {func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT }, func(_ *rareWorld, b *arena.Browser) *browser.Answer { return b.Login("ada", "json", "true") }, 200, json},
+		}, 401, object},
+		"right password": {func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT }, func(_ *rareWorld, b *arena.Browser) *browser.Answer { return b.Login("ada", "json", "true") }, 200, object},
 		"wrong way in": {nil, func(_ *rareWorld, b *arena.Browser) *browser.Answer {
 			return b.Get("/api/auth/callback/credentials")
 		}, 405, text},
@@ -149,6 +196,17 @@ func rareAnswers() map[string]rare {
 			return b.Get("/api/auth/csrf")
 		}, 421, text},
 	}
+}
+
+// accountID is an account of the person of a browser.
+func accountID(b *arena.Browser) string {
+	var v struct{ Accounts []struct{ ID string } }
+	b.Header["Accept"] = []string{"application/json"}
+	defer delete(b.Header, "Accept")
+	if err := json.Unmarshal([]byte(b.Get("/api/auth/account").Text), &v); err != nil || len(v.Accounts) == 0 {
+		b.T.Fatalf("no accounts: %v", err)
+	}
+	return v.Accounts[0].ID
 }
 
 // TestRareAnswers: they are the same in every mode, and as docs/openapi.yaml has

@@ -86,7 +86,11 @@ func playEmbedded(t *testing.T, config, transcript string, lenient bool) {
 		Send: exchange.New(t, string(c.Compat)).Transport(func(r *http.Request) (*http.Response, error) {
 			r.RemoteAddr = "127.0.0.1:4711"
 			w := httptest.NewRecorder()
-			s.ServeHTTP(w, r)
+			if s.GatedHost(r.Host) >= 0 && !strings.HasPrefix(r.URL.Path, "/api/auth/") {
+				s.Guard(nil).ServeHTTP(w, r)
+			} else {
+				s.ServeHTTP(w, r)
+			}
 			return w.Result(), nil
 		}),
 		Do: wireCommands(op, func(wanted func(testing.TB, authsvc.Message) string) (string, error) {
@@ -156,6 +160,10 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 	if strings.Contains(config, "logout_at_provider: true") {
 		o := c.Providers[0].(*authsvc.OAuth)
 		o.LogoutAtProvider, o.Endpoints.EndSession = true, op.Issuer()+"/end"
+	}
+	if strings.Contains(config, "\ngate:") {
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: wireOrigin, Upstream: "http://127.0.0.1:1", Rules: []authsvc.GateRule{
+			{Match: "GET /public/", Allow: authsvc.Allow{Anyone: true}}, {Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}
 	}
 	if strings.Contains(config, "type: oauth2") {
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},

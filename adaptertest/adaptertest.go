@@ -124,7 +124,7 @@ type test struct {
 // is called once per case, from several goroutines. No case can be left out.
 func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	for _, group := range [][]test{
-		userTests(), peopleTests(), accountTests(), sessionTests(), listedTests(), signUpTests(), proofTests(),
+		userTests(), peopleTests(), credentialTests(), accountTests(), sessionTests(), listedTests(), signUpTests(), proofTests(),
 		tokenTests(), mailTests(), onceTests(), revocationTests(), epochTests(), permitTests(), upkeepTests(),
 		auditTests(), hostileTests(), contextTests(), sharedTests(),
 	} {

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -52,48 +53,27 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 	changedAcc.AccessToken = "changed"
 	rev := revocation("user:"+ann.user.ID, 1, 3)
 	rev.UserID = ann.user.ID
-	return map[string]func() error{
+	calls := map[string]func() error{
 		"CreateUser":       func() error { _, err := a.CreateUser(ctx, fresh); return err },
 		"GetUser":          func() error { _, err := a.GetUser(ctx, ann.user.ID); return err },
 		"GetUserByEmail":   func() error { _, err := a.GetUserByEmail(ctx, ann.user.Email); return err },
 		"GetUserByAccount": func() error { _, err := a.GetUserByAccount(ctx, "github", "github-ann"); return err },
 		"UpdateUser":       func() error { _, err := a.UpdateUser(ctx, ann.user.ID, authsvc.UserUpdate{Name: ptr("x")}); return err },
 		"ListUsers":        func() error { _, err := a.ListUsers(ctx, "", 10); return err },
-		"SearchUsers":      func() error { _, err := a.SearchUsers(ctx, authsvc.UserQuery{Blocked: true, Limit: 10}); return err },
-		"GetPerson":        func() error { _, err := a.GetPerson(ctx, ann.user.ID); return err },
-		"SetPerson": func() error {
-			return a.SetPerson(ctx, ann.user.ID, authsvc.PersonUpdate{Locale: ptr("de")}, nil)
-		},
-		"PutCredential": func() error {
-			return a.PutCredential(ctx, credential("totp", "new", ann.user.ID), ann.user.Epoch, 10)
-		},
-		"GetCredential": func() error { return unless(authsvc.ErrNotFound, second(a.GetCredential(ctx, "totp", "absent"))) },
-		"UpdateCredential": func() error {
-			return unless(authsvc.ErrNotFound, a.UpdateCredential(ctx, credential("totp", "absent", ann.user.ID)))
-		},
-		"TryCredential": func() error { return unless(authsvc.ErrNotFound, a.TryCredential(ctx, "totp", "absent", 5)) },
-		"DeleteCredential": func() error {
-			return unless(authsvc.ErrNotFound, a.DeleteCredential(ctx, "totp", "absent", ann.user.ID, nil))
-		},
-		"DeleteCredentials": func() error { _, err := a.DeleteCredentials(ctx, ann.user.ID, nil, "totp"); return err },
-		"DeleteSessionOf":   func() error { _, err := a.DeleteSessionOf(ctx, ann.user.ID, "digest-ann"); return err },
-		"TouchSessions": func() error {
-			return a.TouchSessions(ctx, []authsvc.SessionSeen{{Digest: "digest-ann", At: at(1)}})
-		},
-		"PutMail":        func() error { return a.PutMail(ctx, authsvc.Mail{ID: "alone", Due: at(0), Expires: at(1)}, 10) },
-		"ListSessions":   func() error { _, err := a.ListSessions(ctx, ann.user.ID); return err },
-		"DeleteUser":     func() error { return a.DeleteUser(ctx, ann.user.ID, rev) },
-		"LinkAccount":    func() error { _, err := a.LinkAccount(ctx, acc, 0); return err },
-		"RefreshAccount": func() error { return a.RefreshAccount(ctx, changedAcc, 0) },
-		"ReplaceTokens":  func() error { return a.ReplaceTokens(ctx, changedAcc, ann.account) },
-		"UnlinkAccount":  func() error { return a.UnlinkAccount(ctx, "github", "github-ann", rev) },
-		"GetEpoch":       func() error { _, err := a.GetEpoch(ctx, ann.user.ID); return err },
-		"ListAccounts":   func() error { _, err := a.ListAccounts(ctx, ann.user.ID); return err },
-		"CreateSession":  func() error { _, err := a.CreateSession(ctx, s); return err },
-		"GetSession":     func() error { _, _, err := a.GetSession(ctx, "token-ann", "digest-ann"); return err },
-		"UpdateSession":  func() error { return a.UpdateSession(ctx, changed) },
-		"DeleteSession":  func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
-		"SignUp":         func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y); return err },
+		"PutMail":          func() error { return a.PutMail(ctx, authsvc.Mail{ID: "alone", Due: at(0), Expires: at(1)}, 10) },
+		"ListSessions":     func() error { _, err := a.ListSessions(ctx, ann.user.ID); return err },
+		"DeleteUser":       func() error { return a.DeleteUser(ctx, ann.user.ID, rev) },
+		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc, 0); return err },
+		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc, 0) },
+		"ReplaceTokens":    func() error { return a.ReplaceTokens(ctx, changedAcc, ann.account) },
+		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann", rev) },
+		"GetEpoch":         func() error { _, err := a.GetEpoch(ctx, ann.user.ID); return err },
+		"ListAccounts":     func() error { _, err := a.ListAccounts(ctx, ann.user.ID); return err },
+		"CreateSession":    func() error { _, err := a.CreateSession(ctx, s); return err },
+		"GetSession":       func() error { _, _, err := a.GetSession(ctx, "token-ann", "digest-ann"); return err },
+		"UpdateSession":    func() error { return a.UpdateSession(ctx, changed) },
+		"DeleteSession":    func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
+		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y); return err },
 		"ProveEmail": func() error {
 			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: rev})
 			return err
@@ -120,6 +100,35 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },
 		"Sweep":       func() error { _, err := a.Sweep(ctx, at(1e6), 1000); return err },
 		"Ping":        func() error { return a.Ping(ctx) },
+	}
+	maps.Copy(calls, peopleCalls(ctx, a, ann))
+	return calls
+}
+
+// peopleCalls are those of everyCall that are about persons, credentials and lists.
+func peopleCalls(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]func() error {
+	return map[string]func() error{
+		"SearchUsers": func() error { _, err := a.SearchUsers(ctx, authsvc.UserQuery{Blocked: true, Limit: 10}); return err },
+		"GetPerson":   func() error { _, err := a.GetPerson(ctx, ann.user.ID); return err },
+		"SetPerson": func() error {
+			return a.SetPerson(ctx, ann.user.ID, authsvc.PersonUpdate{Locale: ptr("de")}, nil)
+		},
+		"PutCredential": func() error {
+			return a.PutCredential(ctx, credential("totp", "new", ann.user.ID), ann.user.Epoch, 10)
+		},
+		"GetCredential": func() error { return unless(authsvc.ErrNotFound, second(a.GetCredential(ctx, "totp", "absent"))) },
+		"UpdateCredential": func() error {
+			return unless(authsvc.ErrNotFound, a.UpdateCredential(ctx, credential("totp", "absent", ann.user.ID)))
+		},
+		"TryCredential": func() error { return unless(authsvc.ErrNotFound, a.TryCredential(ctx, "totp", "absent", 5)) },
+		"DeleteCredential": func() error {
+			return unless(authsvc.ErrNotFound, a.DeleteCredential(ctx, "totp", "absent", ann.user.ID, nil))
+		},
+		"DeleteCredentials": func() error { _, err := a.DeleteCredentials(ctx, ann.user.ID, nil, "totp"); return err },
+		"DeleteSessionOf":   func() error { _, err := a.DeleteSessionOf(ctx, ann.user.ID, "digest-ann"); return err },
+		"TouchSessions": func() error {
+			return a.TouchSessions(ctx, []authsvc.SessionSeen{{Digest: "digest-ann", At: at(1)}})
+		},
 	}
 }
 

@@ -35,6 +35,9 @@ var accountChecks = checks{
 	"16": {title: "last method removed", run: account16},
 	"17": {title: "deletion", run: account17},
 	"18": {title: "stale unverified accounts", not: "unverified users are not pruned"},
+	"20": {title: "somebody else's records, by the account page", run: account20},
+	"21": {title: "changes without a fresh proof", run: account21},
+	"22": {title: "a proof by somebody else", run: account22},
 	"19": {title: "silent changes", not: "the service mails nobody about changes: it tells the application by Events"},
 }
 

@@ -126,7 +126,7 @@ type headersSeen struct {
 func headersEvery(t *T, w *arena.World) (list []headersSeen) {
 	t.Helper()
 	paths := []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/op?state=x&code=y", "/callback/email", "/callback/credentials", "/callback/apple", "/signout", "/signout/provider", "/signout/return", "/session", "/csrf", "/providers",
-		"/error", "/error?error=AccessDenied", "/error/Callback", "/verify-request", "/_log", "/client.js", "/nope", "/signin/nope", "/backchannel-logout/op"}
+		"/account", "/account/profile", "/account/unlink", "/account/signout", "/account.js", "/confirm", "/error", "/error?error=AccessDenied", "/error/Callback", "/verify-request", "/_log", "/client.js", "/nope", "/signin/nope", "/backchannel-logout/op"}
 	out, in := w.Browser(), w.Browser()
 	in.SignIn(w.OP, "ada")
 	for who, b := range map[string]*arena.Browser{"nobody": out, "ada": in} {
@@ -174,7 +174,7 @@ func headers02(t *T) {
 			want = "application/json; charset=utf-8"
 		case a.what == "style":
 			want = "text/css; charset=utf-8"
-		case strings.HasSuffix(a.what, "GET /client.js"):
+		case strings.HasSuffix(a.what, "GET /client.js"), strings.HasSuffix(a.what, "GET /account.js"):
 			want = "text/javascript; charset=utf-8"
 		default:
 			want = "text/plain; charset=utf-8"
@@ -190,7 +190,7 @@ func headers02(t *T) {
 
 // headersShared are the answers that depend on nobody.
 func headersShared(what string) bool {
-	return what == "style" || strings.HasSuffix(what, "GET /client.js")
+	return what == "style" || strings.HasSuffix(what, "GET /client.js") || strings.HasSuffix(what, "GET /account.js")
 }
 
 func headers03(t *T) {

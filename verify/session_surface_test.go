@@ -268,7 +268,7 @@ func session23(t *T) {
 				t.Fatalf("twin: %d %s, signed in %v", a.StatusCode, a.Text, at)
 			}
 			time.Sleep(2 * time.Second)
-			if a := pay("text/html"); a.StatusCode != http.StatusFound || a.Location() != arena.Origin+"/api/auth/signin?callbackUrl=https%3A%2F%2Fapp.test%2Fpay%3Fto%3Dbob&again=true" {
+			if a := pay("text/html"); a.StatusCode != http.StatusFound || a.Location() != arena.Origin+"/api/auth/confirm?callbackUrl=https%3A%2F%2Fapp.test%2Fpay%3Fto%3Dbob" {
 				t.Errorf("stale, a person: %d %s", a.StatusCode, a.Location())
 			}
 			if a := pay("application/json"); a.StatusCode != http.StatusUnauthorized || reached != 1 {

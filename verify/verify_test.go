@@ -78,8 +78,8 @@ var groups = sync.OnceValue(func() []group {
 		{"email", emailChecks}, {"code", codeChecks}, {"account", accountChecks}, {"httpwire", httpwireChecks}, {"headers", headersChecks},
 		{"outbound", outboundChecks}, {"config", configChecks}, {"abuse", abuseChecks}, {"store", storeChecks},
 		{"race", raceChecks}, {"crash", crashChecks}, {"idpfault", idpfaultChecks}, {"smtpfault", smtpfaultChecks},
-		{"lifecycle", lifecycleChecks}, {"tokens", tokensChecks}, {"token", tokenChecks}, {"logout", logoutChecks}, {"passkey", passkeyChecks},
-		{"password", passwordChecks}, {"totp", totpChecks}, {"audit", auditChecks}, {"supply", supplyChecks},
+		{"lifecycle", lifecycleChecks}, {"tokens", tokensChecks}, {"token", tokenChecks}, {"gate", gateChecks}, {"logout", logoutChecks}, {"passkey", passkeyChecks},
+		{"password", passwordChecks}, {"totp", totpChecks}, {"rules", rulesChecks}, {"hook", hookChecks}, {"audit", auditChecks}, {"supply", supplyChecks},
 		{"e2e", e2eChecks},
 	}
 	for id, b := range inBrowser {

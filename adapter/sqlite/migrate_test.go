@@ -67,10 +67,14 @@ CREATE TABLE authsvc_session (digest TEXT NOT NULL PRIMARY KEY,
 	expires INTEGER NOT NULL, auth_time INTEGER, provider TEXT);
 `
 
-// A file of an earlier build, whose tables have row ids, is taken over.
-func TestTakesTablesWithRowIDs(t *testing.T) {
+// A file of an earlier build, whose tables have row ids, is used as it is.
+func TestKeepsTablesWithRowIDs(t *testing.T) {
 	t.Parallel()
 	s := opened(t, testDatabase.With(t, prisma+rowid), Options{Migrate: true}, sqladapter.TestHooks{})
+	const tables = `SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%' AND name = 'authsvc_session'`
+	if got := sqltest.Query(t, s.db, tables); len(got) > 0 {
+		t.Errorf("made anew: %s", got)
+	}
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	rec := authsvc.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, AuthTime: moment, Provider: "p"}
 	if _, err := s.CreateSession(t.Context(), rec); err != nil {

@@ -136,9 +136,12 @@ export declare function configure(options?: ClientOptions): void;
 /**
  * Reads the session and tells other tabs to read theirs. Resolves to null
  * without a session, and also (logged to the console) if the service cannot be
- * reached or answers with an error. Never rejects.
+ * reached or answers with an error. Never rejects. `getSession<MySession>()`
+ * has your own type, which `authsvc types client` prints.
  */
-export declare function getSession(params?: GetSessionParams): Promise<Session | null>;
+export declare function getSession<S extends DefaultSession = Session>(
+  params?: GetSessionParams,
+): Promise<S | null>;
 
 /**
  * Returns the token that every POST to the service needs; signIn, signOut and
@@ -208,16 +211,16 @@ export declare function getToken(audience?: string): Promise<string | undefined>
  * what becomes of it. Resolves to the new session; null without one, and
  * (logged) on failure. Never rejects.
  */
-export declare function update(data?: any): Promise<Session | null>;
+export declare function update<S extends DefaultSession = Session>(data?: any): Promise<S | null>;
 
 /**
  * Reads the session again and calls the listeners of {@link onSessionChange};
  * with `broadcast` (default false) has other tabs do so. Resolves to undefined
  * (logged) on failure, of which listeners do not hear. Never rejects.
  */
-export declare function refreshSession(params?: {
+export declare function refreshSession<S extends DefaultSession = Session>(params?: {
   broadcast?: boolean;
-}): Promise<Session | null | undefined>;
+}): Promise<S | null | undefined>;
 
 /**
  * Calls listener with the session (null: none) whenever it may have changed:
@@ -228,4 +231,6 @@ export declare function refreshSession(params?: {
  *
  * Returns a function that ends the subscription.
  */
-export declare function onSessionChange(listener: (session: Session | null) => void): () => void;
+export declare function onSessionChange<S extends DefaultSession = Session>(
+  listener: (session: S | null) => void,
+): () => void;

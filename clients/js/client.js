@@ -14,6 +14,8 @@ let base = moduleBase;
 let readings = 0;
 let tokens = new Map(); // by audience
 
+export { base }; // for account.js
+
 /**
  * Says where the service is: baseUrl, an http(s) URL whose path, if any,
  * replaces /api/auth; basePath, a path on baseUrl or else on this origin.

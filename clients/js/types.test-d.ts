@@ -75,3 +75,14 @@ declare module "authsvc-client" {
   }
 }
 export const role: string | undefined = (await ours.getSession())?.role;
+
+// A session of one's own, as `authsvc types client` prints it.
+interface MySession {
+  user: { id: string; name: string | null; email: string | null; image: string | null };
+  expires: string;
+}
+export const id = async (): Promise<string | undefined> => (await ours.getSession<MySession>())?.user.id;
+export const stop = ours.onSessionChange<MySession>((session) => session?.user.id);
+export const again = async (): Promise<string | undefined> => (await ours.update<MySession>())?.user.id;
+// @ts-expect-error: what is no session is none of a type either.
+export const none = ours.getSession<string>;

@@ -183,6 +183,8 @@ func (k *checker) checkProviders(offline bool) {
 				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
 			k.report(id, callback, wrong[id])
+		case *authsvc.Credentials: // there is no callback URL to register
+			k.report(id, "its fields are judged by a hook", nil)
 		case *authsvc.OAuth1, *authsvc.OpenID2: // they have no discovery
 			k.report(id, callback, nil)
 		case *authsvc.Email:

@@ -23,9 +23,13 @@ type commands struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml."`
 
 	Serve       serveCommand       `cmd:"" help:"Run the service."`
+	Gate        gateCommand        `cmd:"" help:"Run the service in front of a program: people sign in before they reach it."`
 	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration, or with -c your own."`
 	Check       checkCommand       `cmd:"" help:"Check configuration, storage, providers and mail."`
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
+	Users       usersCommand       `cmd:"" help:"Show people, block them, end their sessions, delete them."`
+	Sessions    sessionsCommand    `cmd:"" help:"Show the sessions of a user, and end one."`
+	Accounts    accountsCommand    `cmd:"" help:"Show the identities of a user at providers, and remove one."`
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
 	Types       typesCommand       `cmd:"" help:"Print the TypeScript types of sessions, for next-auth/react or client.js."`
 	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`
@@ -65,10 +69,11 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 type devCommand struct {
-	Listen string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider takes the next port, or the one after if --url has that. Default: localhost:3000, or as -c says."`
-	Host   string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
-	URL    string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on or a code space a port."`
-	Dir    string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`
+	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider takes the next port, or the one after if --url has that. Default: localhost:3000, or as -c says."`
+	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
+	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on or a code space a port."`
+	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`
+	Dir      string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`
 
 	RealStorage bool `help:"With -c: use storage.url and session.store of the configuration, and send its mails that wait to the inbox. Without it dev has a database of its own in --dir."`
 }
@@ -90,7 +95,7 @@ func (c *devCommand) Run(p *program) error {
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: cmp.Or(c.Host, host), Port: number, URL: c.URL, Shared: c.Host != "", Out: p.stdout,
+	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: cmp.Or(c.Host, host), Port: number, URL: c.URL, Upstream: c.Upstream, Shared: c.Host != "", Out: p.stdout,
 		Log: slog.New(slog.NewTextHandler(p.stderr, nil))})
 }
 

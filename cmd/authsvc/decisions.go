@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/cmd/authsvc/internal/hooks"
 	"authsvc/cmd/authsvc/internal/rules"
 	"authsvc/internal/sessionshape"
 )
@@ -18,6 +19,7 @@ import (
 // then hooks. What is not configured is nil.
 type decisions struct {
 	signIn, claims, redirect *rules.Rule
+	hooks                    map[string][]*hooks.Hook // by what they are asked
 }
 
 // configureDecisions compiles the rules of the settings and has the engine ask
@@ -36,6 +38,9 @@ func configureDecisions(s *config.Settings) error {
 			}
 		}
 	}
+	var wrong config.Mistakes
+	d.hooks, wrong = configureHooks(s, hooks.NewHTTPClient(s.Engine.Outbound.AllowNetworks))
+	c.mistakes = append(c.mistakes, wrong...)
 	d.install(&s.Engine.Callbacks, s)
 	if len(c.mistakes) > 0 {
 		return c.mistakes
@@ -46,12 +51,15 @@ func configureDecisions(s *config.Settings) error {
 // install sets the callbacks that something is configured for, with mistakes or
 // not: the engine then knows that claims may have further names.
 func (d *decisions) install(c *authsvc.Callbacks, s *config.Settings) {
-	c.SignIn, c.Claims, c.AllowRedirect = nil, nil, nil
-	if d.signIn != nil {
+	c.SignIn, c.Claims, c.CreateUser, c.AllowRedirect = nil, nil, nil, nil
+	if d.signIn != nil || d.hooks[hooks.SignIn] != nil {
 		c.SignIn = d.maySignIn
 	}
-	if s.Rules.Claims.Text != "" {
+	if s.Rules.Claims.Text != "" || d.hooks[hooks.Claims] != nil {
 		c.Claims = d.keepClaims
+	}
+	if d.hooks[hooks.CreateUser] != nil {
+		c.CreateUser = d.createUser
 	}
 	if d.redirect != nil {
 		c.AllowRedirect = d.allowRedirect
@@ -63,28 +71,33 @@ func ruleFailed(err error) error {
 	return &authsvc.Refusal{Reason: "a rule failed", Failed: true, Err: err}
 }
 
-// maySignIn is the SignIn callback.
-func (d *decisions) maySignIn(_ context.Context, a authsvc.SignInAttempt) (redirect string, err error) {
-	ok, err := d.signIn.Holds(rules.OfAttempt(&a))
-	switch {
-	case err != nil:
-		return "", ruleFailed(err)
-	case !ok:
-		return "", &authsvc.Refusal{Reason: "by the rule of sign-in"}
+// maySignIn is the SignIn callback: the rule, then the hooks.
+func (d *decisions) maySignIn(ctx context.Context, a authsvc.SignInAttempt) (redirect string, err error) {
+	if d.signIn != nil {
+		ok, err := d.signIn.Holds(rules.OfAttempt(&a))
+		switch {
+		case err != nil:
+			return "", ruleFailed(err)
+		case !ok:
+			return "", &authsvc.Refusal{Reason: "by the rule of sign-in"}
+		}
 	}
-	return "", nil
+	return d.askSignIn(ctx, &a)
 }
 
-// keepClaims is the Claims callback: what the rule says over what stays anyway.
-func (d *decisions) keepClaims(_ context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
-	more, err := d.claims.Map(rules.OfAttempt(&a))
-	if err == nil {
-		kept, err = withClaims(kept, more)
+// keepClaims is the Claims callback: what the rule says over what stays anyway,
+// and what the hooks say over that.
+func (d *decisions) keepClaims(ctx context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
+	if d.claims != nil {
+		more, err := d.claims.Map(rules.OfAttempt(&a))
+		if err == nil {
+			kept, err = withClaims(kept, more)
+		}
+		if err != nil {
+			return nil, ruleFailed(err)
+		}
 	}
-	if err != nil {
-		return nil, ruleFailed(err)
-	}
-	return kept, nil
+	return d.askClaims(ctx, &a, kept)
 }
 
 // withClaims returns claims with more, which win. Names are as in session.claims;

@@ -38,11 +38,6 @@ type (
 
 // withKeys calls do with the engine over the open store, or over none.
 func (p *program) withKeys(do func(*authsvc.Service) error) error {
-	return p.withEngine(func(service *authsvc.Service, _ *store) error { return inCommands(do(service)) })
-}
-
-// withEngine calls do with the engine and the open store, or none.
-func (p *program) withEngine(do func(*authsvc.Service, *store) error) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		service, err := prepareEngine(s, st.Adapter)
 		if err == nil {
@@ -51,7 +46,7 @@ func (p *program) withEngine(do func(*authsvc.Service, *store) error) error {
 		if err != nil {
 			return err
 		}
-		return do(service, st)
+		return inCommands(do(service))
 	})
 }
 

@@ -161,7 +161,7 @@ func badLines() []badLine {
 				"providers[4].max_age is out of range; use 1m to 24h; 10m is the default",
 				`providers[4].from is not a mail address; write "Acme <no-reply@example.com>"`}},
 		{"- steam", "- {id: steam, api_key: a}", []string{"providers[5] is one value, not a mapping; write {id: github, client_id: …, client_secret: …}"}},
-		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].type is credentials, which takes Go code to judge a password; embed the library and use authsvc.Credentials"}},
+		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].hook is missing; say who judges the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}"}},
 		{"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}",
 			"- {id: acme2, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{`providers[7].id "acme" is given twice; give each provider an id of its own`}},
 		{"- {id: githb, client_id: a}", "- {id: github, client_id: a, client_secret: b}", []string{
@@ -265,6 +265,7 @@ func TestTokensMistakes(t *testing.T) {
 	checkFound(t, "all at once", []string{
 		`F:4: key "tokens.audiences[0].tll" is not known; did you mean ttl?`,
 		"F:4: tokens.audiences[1] is one value, not a mapping; write {id: https://api.example.com}",
+		`F:4: tokens.audiences[2].allow "all" is not known; write signed_in, or a list of conditions`,
 		`F:4: tokens.audiences[2].ttl "long" is not a duration; write a number and a unit, such as 30d, 720h or 10m`,
 		"F:4: tokens.rotate is not between 24 h and 87600 h; use a duration such as 2160h",
 		`F:4: tokens.audiences[0].alg "HS256" is not known; use ES256, EdDSA or RS256`,
@@ -273,6 +274,5 @@ func TestTokensMistakes(t *testing.T) {
 		`F:4: tokens.audiences[0].claims[1] "exp" is reserved; leave it out`,
 		"F:4: tokens.audiences[2].id is missing or not printable; name the program",
 		"F:4: tokens.audiences[2].alg is RS256, but there is no storage to keep such a key; set storage.url, or use ES256 or EdDSA",
-		`F:4: tokens.audiences[2].typ "x" is not known; use JWT or at+jwt`,
-		`F:4: tokens.audiences[2].allow "all" is not known; use signed_in`}, got)
+		`F:4: tokens.audiences[2].typ "x" is not known; use JWT or at+jwt`}, got)
 }

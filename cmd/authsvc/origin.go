@@ -24,7 +24,8 @@ import (
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
 // two health paths, since probes address machines by IP, and for what
-// [authsvc.Config.InternalHosts] may be asked.
+// [authsvc.Config.InternalHosts] may be asked. At the hosts of [authsvc.Config.Gate],
+// all but the health paths and the engine's routes is for the programs behind them.
 type originHandler struct {
 	origin   string // scheme://host[:port]
 	base     string // of the engine's routes
@@ -32,12 +33,14 @@ type originHandler struct {
 	log      *slog.Logger
 	ready    *readiness
 	internal func(host string) bool // which further names the engine may be asked by
+	gated    func(host string) int  // hosts of the gate
+	gate     http.Handler           // in front of the programs behind it
 	warnHost sync.Once              // logs why a host is refused
 }
 
 func newOriginHandler(service *authsvc.Service, log *slog.Logger) *originHandler {
 	base := service.BaseURL()
-	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, log: log, ready: &readiness{}}
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, gated: service.GatedHost, gate: service.Guard(nil), log: log, ready: &readiness{}}
 	h.ready.setPing(service.Ready)
 	return h
 }
@@ -47,6 +50,7 @@ func (h *originHandler) setUnready() { h.ready.draining.Store(true) }
 
 // ServeHTTP implements [http.Handler].
 func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	gated := h.gatedHandler(r)
 	switch {
 	case r.URL.Path == "/healthz":
 		health(w, r, true)
@@ -54,6 +58,8 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		health(w, r, h.ready.check(r.Context(), h.log))
 	case h.internal(r.Host):
 		h.service.ServeHTTP(w, r) // it refuses what is for browsers, and every other path
+	case gated != nil:
+		gated.ServeHTTP(w, r)
 	case !h.matchesHost(r.Host):
 		h.rejectHost(w, r)
 	case r.URL.Path == "/favicon.ico" && isRead(r):

@@ -190,6 +190,9 @@ type instances struct {
 	done chan struct{} // closed when there are no more reloads
 }
 
+// EndStreams ends what programs behind the gate still send.
+func (all *instances) EndStreams() { all.handlers.instance().service.EndStreams() }
+
 // Close ends all instances.
 func (all *instances) Close(ctx context.Context) error {
 	all.stop()

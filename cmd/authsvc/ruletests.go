@@ -38,6 +38,7 @@ func (c *rulesTestCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	s.Hooks = nil
 	if err := configureDecisions(s); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,17 @@ func TestRulesPage(t *testing.T) {
 	}
 	const base = "url: http://localhost:3000\nsecret: 0123456789abcdef0123456789abcdef\nstorage: {url: \"memory:\"}\nproviders: [{id: github, client_id: gh, client_secret: gh-secret}]\n"
 	config := write("authsvc.yaml", base, blocks[1])
+	hook := strings.NewReplacer("${HOOK_SECRET}", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")
+	for i, block := range blocks[2 : len(blocks)-1] {
+		name := write(fmt.Sprintf("%d.yaml", i), strings.Split(base, "providers:")[0], hook.Replace(block))
+		if !strings.Contains(block, "providers:") {
+			name = write(fmt.Sprintf("%d.yaml", i), base, hook.Replace(block))
+		}
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), []string{"check", "--offline", "-c", name}, nil, nil, &out, &errs); code != exitOK {
+			t.Errorf("block %d is no configuration: %s%s", i, out.String(), errs.String())
+		}
+	}
 	table := write("tests.yaml", "", blocks[len(blocks)-1])
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"rules", "test", "-c", config, table}, nil, nil, &out, &errs); code != exitOK || out.String() != "4 tests, 0 failed\n" {

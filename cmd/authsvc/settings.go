@@ -38,7 +38,7 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 	if adapt == nil {
 		adapt = func(*config.Settings) error { return nil }
 	}
-	for _, check := range []func(*config.Settings) error{checkStorage, adapt, configureMail, configureDecisions, validate} {
+	for _, check := range []func(*config.Settings) error{checkStorage, adapt, checkUpstreams, configureMail, configureDecisions, validate} {
 		var more config.Mistakes
 		switch err := check(s); {
 		case errors.As(err, &more):

@@ -36,11 +36,11 @@ func TestInitialization(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all += n; n > 32<<10 {
+		if all += n; n > 48<<10 {
 			t.Errorf("%s allocates %d bytes before main", line[1], n)
 		}
 	}
-	if all > 64<<10 {
+	if all > 96<<10 {
 		t.Errorf("our packages allocate %d bytes before main", all)
 	}
 }

@@ -33,6 +33,7 @@ var errForced = errors.New("stopped at once by a second signal")
 // A closer is what handles the requests.
 type closer interface {
 	Close(ctx context.Context) error
+	EndStreams()
 }
 
 // drain stops listening, and gives clients with open connections time for one more
@@ -104,6 +105,7 @@ func (srv *server) waitUntil(done func() bool) error {
 func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
+	defer time.AfterFunc(streamTime, engine.EndStreams).Stop()
 	done := make(chan error, 1)
 	go func() {
 		err := server.Shutdown(ctx)

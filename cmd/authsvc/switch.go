@@ -97,6 +97,7 @@ func serveStarting(w http.ResponseWriter, r *http.Request) {
 // retire waits for the requests of an instance that gets no more, and closes it. When
 // ctx ends, it stops waiting.
 func (in *instance) retire(ctx context.Context) error {
+	defer time.AfterFunc(streamTime, in.service.EndStreams).Stop()
 	done := make(chan struct{})
 	go func() { in.requests.Wait(); close(done) }()
 	select {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/plainlog"
 )
 
 type tokensCommand struct {
@@ -32,41 +29,21 @@ type (
 		JSON bool   `name:"json" help:"One JSON object a line."`
 	}
 	tokensRevoke struct {
-		Who    string `arg:"" help:"The id of the user, or the e-mail address."`
-		ID     string `arg:"" optional:"" name:"id" help:"The id of the token, as tokens list prints it."`
-		All    bool   `help:"All tokens of the user, instead of one."`
-		DryRun bool   `help:"Only say what would be done."`
-		Yes    bool   `help:"Do it without asking."`
-		JSON   bool   `name:"json" help:"Print the tokens that are left, one JSON object a line."`
+		destructive
+		ID  string `arg:"" optional:"" name:"id" help:"The id of the token, as tokens list prints it."`
+		All bool   `help:"All tokens of the user, instead of one."`
 	}
 )
 
-// withUser calls do with the engine over the open store and a user of it.
-func (p *program) withUser(who string, do func(*authsvc.Service, authsvc.User) error) error {
-	return p.withEngine(func(service *authsvc.Service, st *store) error {
-		u, err := p.findUser(st, who)
+// withUser calls do with a user of the open store.
+func (p *program) withUser(who string, do func(*people, authsvc.User) error) error {
+	return p.withPeople(func(p *people) error {
+		u, err := p.find(who)
 		if err != nil {
 			return err
 		}
-		return do(service, u)
+		return do(p, u)
 	})
-}
-
-// findUser finds a user by id, or by address.
-func (p *program) findUser(st *store, who string) (authsvc.User, error) {
-	if st == nil || st.Adapter == nil {
-		return authsvc.User{}, errors.New("there is no storage, so there are no users")
-	}
-	u, err := st.Adapter.GetUser(p.ctx, who)
-	if errors.Is(err, authsvc.ErrNotFound) {
-		if address, bad := authsvc.NormaliseEmail(who); bad == nil {
-			u, err = st.Adapter.GetUserByEmail(p.ctx, address)
-		}
-	}
-	if errors.Is(err, authsvc.ErrNotFound) {
-		return u, fmt.Errorf("no user has the id or the address %q", truncate(who))
-	}
-	return u, err
 }
 
 // Run makes a token.
@@ -78,8 +55,8 @@ func (c tokensCreate) Run(p *program) error {
 			return fmt.Errorf("--expires: %w", err)
 		}
 	}
-	return p.withUser(c.Who, func(service *authsvc.Service, u authsvc.User) error {
-		token, made, err := service.CreatePersonalToken(p.ctx, u.ID, r)
+	return p.withUser(c.Who, func(p *people, u authsvc.User) error {
+		token, made, err := p.engine.CreatePersonalToken(p.ctx, u.ID, r)
 		switch {
 		case errors.Is(err, authsvc.ErrNoPersonalTokens):
 			return errors.New("personal_tokens.enabled is not set, so the token would not be accepted")
@@ -89,7 +66,7 @@ func (c tokensCreate) Run(p *program) error {
 			return errors.New(strings.ReplaceAll(err.Error(), "authsvc: ", ""))
 		}
 		if c.JSON {
-			return json.NewEncoder(p.stdout).Encode(struct {
+			return p.printLine(struct {
 				Token string `json:"token"`
 				authsvc.PersonalToken
 			}{token, made})
@@ -102,7 +79,30 @@ func (c tokensCreate) Run(p *program) error {
 
 // Run prints the tokens.
 func (c tokensList) Run(p *program) error {
-	return p.withUser(c.Who, func(service *authsvc.Service, u authsvc.User) error { return p.printTokens(service, u, c.JSON) })
+	return p.withUser(c.Who, func(p *people, u authsvc.User) error {
+		list, err := p.engine.PersonalTokens(p.ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"ID", "CREATED", "USED", "EXPIRES", "FOR", "NAME"}}
+		for _, t := range list {
+			if c.JSON {
+				if err := p.printLine(t); err != nil {
+					return err
+				}
+				continue
+			}
+			used := "never"
+			if !t.Used.IsZero() {
+				used = t.Used.Format("2006-01-02")
+			}
+			rows = append(rows, []string{t.ID, keyTime(t.Created), used, keyTime(t.Expires), tokenUses(t), t.Name})
+		}
+		if c.JSON {
+			return nil
+		}
+		return p.printTable(rows)
+	})
 }
 
 // Run ends a token, or all.
@@ -110,68 +110,23 @@ func (c tokensRevoke) Run(p *program) error {
 	if c.All == (c.ID != "") {
 		return fmt.Errorf("name either the id of a token or --all: %w", errUsage)
 	}
-	return p.withUser(c.Who, func(service *authsvc.Service, u authsvc.User) error {
-		what := "revoke all personal access tokens of the user " + truncate(u.ID)
-		if !c.All {
-			what = "revoke the personal access token " + truncate(c.ID)
-		}
-		if c.DryRun {
-			_, err := fmt.Fprintln(p.stdout, "would", what)
-			return err
-		}
-		if err := p.confirm("Shall authsvc "+what+"?", c.Yes); err != nil {
-			return err
-		}
-		err := p.revokeTokens(service, u, c.ID)
-		if errors.Is(err, authsvc.ErrNotFound) {
-			return fmt.Errorf("the user has no personal access token with the id %q; `authsvc tokens list` shows all", truncate(c.ID))
-		}
-		if err != nil {
-			return err
-		}
-		return p.printTokens(service, u, c.JSON)
-	})
-}
-
-// revokeTokens ends the token of an id, or all for "".
-func (p *program) revokeTokens(service *authsvc.Service, u authsvc.User, id string) error {
-	if id != "" {
-		return service.RevokePersonalToken(p.ctx, u.ID, id)
+	what := "the personal access token " + truncate(c.ID)
+	if c.All {
+		what = "all personal access tokens"
 	}
-	_, err := service.RevokePersonalTokens(p.ctx, u.ID)
-	return err
-}
-
-// printTokens prints the tokens of a user as a table, or as JSON. Names are of
-// people, so they are printed without control characters.
-func (p *program) printTokens(service *authsvc.Service, u authsvc.User, asJSON bool) error {
-	list, err := service.PersonalTokens(p.ctx, u.ID)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		enc := json.NewEncoder(p.stdout)
-		for _, t := range list {
-			if err := enc.Encode(t); err != nil {
+	return p.withPeople(func(p *people) error {
+		return p.do(c.destructive, "revoke "+what, "revoked "+what, func(u authsvc.User) error {
+			if c.All {
+				_, err := p.engine.RevokePersonalTokens(p.ctx, u.ID)
 				return err
 			}
-		}
-		return nil
-	}
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(p.stdout, "no personal access tokens")
-		return err
-	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tCREATED\tUSED\tEXPIRES\tFOR\tNAME")
-	for _, t := range list {
-		used := "never"
-		if !t.Used.IsZero() {
-			used = t.Used.Format("2006-01-02")
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, keyTime(t.Created), used, keyTime(t.Expires), tokenUses(t), plainlog.Text(t.Name))
-	}
-	return table.Flush()
+			err := p.engine.RevokePersonalToken(p.ctx, u.ID, c.ID)
+			if errors.Is(err, authsvc.ErrNotFound) {
+				return fmt.Errorf("the user has no personal access token with the id %q; `authsvc tokens list` shows all", truncate(c.ID))
+			}
+			return err
+		})
+	})
 }
 
 // tokenUses is what a token is good for, in one line.
@@ -179,5 +134,5 @@ func tokenUses(t authsvc.PersonalToken) string {
 	if t.Sealed {
 		return "(sealed under a secret that is not configured)"
 	}
-	return plainlog.Text(strings.Join(append(append([]string{}, t.Audiences...), t.Hosts...), ","))
+	return strings.Join(append(append([]string{}, t.Audiences...), t.Hosts...), ",")
 }

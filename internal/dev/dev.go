@@ -51,6 +51,9 @@ type Options struct {
 	// pages, those of the identity provider too, are then at one origin and behind
 	// a token that is in the address which is printed.
 	Shared bool
+	// Upstream is a program to put behind sign-in, such as http://localhost:5173: it
+	// is then what the address shows, in place of a page of dev's.
+	Upstream string
 	// Providers are added to those of dev.
 	Providers []authsvc.Provider
 	// Out gets the few lines that a person reads.
@@ -106,7 +109,8 @@ type world struct {
 	secret  string
 	servers []*http.Server
 	failed  chan error
-	untold  sync.Map // events that wait for their log line, by request
+	proxied sync.Once // the line about a proxy that renames hosts
+	untold  sync.Map  // events that wait for their log line, by request
 }
 
 // prepare checks the address and makes the folder.
@@ -243,11 +247,19 @@ func (w *world) openService(context.Context) error {
 		Theme:     authsvc.Theme{SiteName: "Your application"},
 		Events:    authsvc.Events{Audit: w.tell},
 	}
+	if w.Upstream != "" {
+		config.Gate.Hosts = []authsvc.GateHost{{Origin: w.origin, Upstream: w.Upstream}}
+	}
 	if w.Shared {
 		config.Outbound.DangerousTransport = inProcess{w.issuer, w.idp}
 		config.Logger = slog.New(quiet{slog.DiscardHandler, w.refused}) // it warns of that at the start
 	}
 	w.service, err = authsvc.New(config)
+	for _, mistake := range authsvc.ConfigErrors(err) {
+		if mistake.Field == "Gate.Hosts[0].Upstream" {
+			return fmt.Errorf("--upstream %s; %s", mistake.Problem, mistake.Fix)
+		}
+	}
 	return err
 }
 
@@ -298,6 +310,9 @@ func (w *world) welcome() {
 	by := ""
 	if w.origin != w.local {
 		by = fmt.Sprintf(" (yours; it passes /api/auth on)\n  authsvc         %s", w.local)
+	}
+	if w.Upstream != "" {
+		by += "\n  In front of     " + w.Upstream
 	}
 	fmt.Fprintf(w.Out, `authsvc dev — for development, on this machine only
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -268,5 +269,65 @@ func TestInboxClearIsOurs(t *testing.T) {
 		if res.StatusCode != c.want {
 			t.Errorf("%s: %d, want %d", name, res.StatusCode, c.want)
 		}
+	}
+}
+
+// TestUpstream: a program is behind the sign-in of dev, and the inbox beside it.
+func TestUpstream(t *testing.T) {
+	t.Parallel()
+	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.RequestURI+" for "+r.Header.Get("X-Auth-Email"))
+	}))
+	t.Cleanup(program.Close)
+	port := freePorts(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	out, done := &logbuffer.Buffer{}, make(chan error, 1)
+	go func() {
+		done <- dev.Run(ctx, dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, Upstream: program.URL, Out: out, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	}()
+	awaitWelcome(t, out, done)
+	b := browser.New(fmt.Sprintf("http://localhost:%d", port), nil)
+	for path, want := range map[string]string{"/any?a=b": "the sign-in", "/favicon.ico": "the sign-in", "/inbox": "dev"} {
+		a, err := b.Get(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := map[int]string{http.StatusUnauthorized: "the sign-in", http.StatusOK: "dev"}[a.StatusCode]; got != want {
+			t.Errorf("%s: %d, want %s", path, a.StatusCode, want)
+		}
+	}
+	a, err := b.Post("/api/auth/signin/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	people, err := b.Get(a.Location())
+	if err != nil {
+		t.Fatal(err)
+	}
+	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(people.Text)
+	if action == nil {
+		t.Fatalf("no people at %s: %d %s", a.Location(), people.StatusCode, people.Text)
+	}
+	to, err := people.Request.URL.Parse(html.UnescapeString(action[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := b.Form(to.String(), url.Values{"person": {"ada"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Get(back.Location()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := b.Get("/any?a=b"); err != nil || a.Text != "/any?a=b for ada@example.com" {
+		t.Errorf("%v: %v", err, a)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	wrong := dev.Run(t.Context(), dev.Options{Dir: t.TempDir(), Host: "localhost", Port: freePorts(t), Upstream: "localhost:80", Out: io.Discard, Log: slog.New(slog.DiscardHandler)})
+	if wrong == nil || !strings.Contains(wrong.Error(), "--upstream") {
+		t.Errorf("an upstream that is none: %v", wrong)
 	}
 }

@@ -3,6 +3,7 @@ package dev
 import (
 	"embed"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"authsvc"
 	"authsvc/internal/devsite"
 	"authsvc/internal/idp"
+	"authsvc/internal/plainlog"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
@@ -30,14 +32,32 @@ func (w *world) handler() (http.Handler, error) {
 	}
 	p := &site{world: w, Site: pages}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", p.home)
 	pages.Handle(mux)
+	if w.Upstream == "" {
+		mux.HandleFunc("GET /{$}", p.home)
+	}
 	if w.Shared {
 		mux.Handle(idpPath+"/", w.idp)
 		mux.HandleFunc("GET "+idpPath, func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, idpPath+"/", http.StatusSeeOther) })
-		return w.guardShared(w.guard(mux)), nil
+		return w.guardShared(w.guard(w.behind(mux))), nil
 	}
-	return w.guard(mux), nil
+	return w.guard(w.behind(mux)), nil
+}
+
+// behind puts the program of Upstream, if there is one, everywhere but at the
+// pages of dev.
+func (w *world) behind(pages *http.ServeMux) http.Handler {
+	if w.Upstream == "" {
+		return pages
+	}
+	program := w.service.Guard(nil)
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if _, of := pages.Handler(r); of != "" && of != "GET /favicon.ico" {
+			pages.ServeHTTP(rw, r)
+			return
+		}
+		program.ServeHTTP(rw, r)
+	})
 }
 
 // guard sends the routes of the service to it, as they came, and answers only
@@ -50,6 +70,12 @@ func (w *world) guard(next http.Handler) http.Handler {
 	hosts := []string{host(w.origin), host(w.local)}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
+		case !slices.Contains(hosts, r.Host) && w.renamed(r):
+			http.Error(rw, "the development server has to pass the Host header on (Vite: changeOrigin: false); open "+w.origin, http.StatusMisdirectedRequest)
+			w.proxied.Do(func() {
+				fmt.Fprintf(w.Out, "Requests come with the Host %s instead of that of %s: the server in between has to pass it on (Vite: changeOrigin: false).\n",
+					plainlog.Text(r.Host), w.origin)
+			})
 		case !slices.Contains(hosts, r.Host) && w.otherName(r):
 			http.Redirect(rw, r, w.local+r.URL.RequestURI(), http.StatusTemporaryRedirect) // #nosec G710 -- our own origin, and otherName wants a path
 		case !slices.Contains(hosts, r.Host):
@@ -60,6 +86,13 @@ func (w *world) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(rw, r)
 		}
 	})
+}
+
+// renamed reports whether a request for the service comes from a development
+// server that was told about in --url and sends a Host of its own: no redirect
+// would help its pages.
+func (w *world) renamed(r *http.Request) bool {
+	return w.URL != "" && (r.URL.Path == "/api/auth" || strings.HasPrefix(r.URL.Path, "/api/auth/"))
 }
 
 // otherName reports whether somebody typed another name of this machine, where

@@ -30,6 +30,8 @@ type Asked struct {
 	Origin         string      // of the host that was asked
 	// WebSocketOrigins may open WebSockets, beside Origin.
 	WebSocketOrigins []string
+	// Request is the caller's, for When.
+	Request any
 	// Subject finds who is signed in, nil without a session. It is asked at most once.
 	Subject func() (*Person, error)
 }

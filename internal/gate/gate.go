@@ -172,6 +172,9 @@ func (t *Table) Find(host string) (s *Site, origin string) {
 	return s, strings.Replace(s.Origin, "*", label, 1)
 }
 
+// Index is the number of the host in what was compiled.
+func (s *Site) Index() int { return s.index }
+
 // Has reports whether an origin, in canonical spelling, is one of a host.
 func (t *Table) Has(origin string) bool {
 	_, host, _ := strings.Cut(origin, "://")

@@ -8,7 +8,7 @@ import (
 // Bounds of what is judged.
 const (
 	maxTarget   = 8 << 10 // bytes
-	maxReadings = 8       // each with and without a final slash
+	maxReadings = 16      // each with and without a final slash
 	maxMethods  = 4
 )
 
@@ -38,7 +38,7 @@ func pathOf(target string) (string, bool) {
 // below make of it, in any order. It reports false if these are more than
 // maxReadings, or if one holds a NUL. The final slash is the business of the caller.
 func readings(path string, room []string) ([]string, bool) {
-	all := append(room[:0], path)
+	all := append(room[:0], upperEscapes(path))
 	add := func(s string) {
 		if !slices.Contains(all, s) {
 			all = append(all, s)
@@ -179,10 +179,12 @@ func resolve(s string) string {
 	return "/" + strings.Join(kept, "/")
 }
 
-// lowerPath is s in lower case, but for the digits of its escapes, which are in
-// upper case, so that one escape has one spelling.
-func lowerPath(s string) string {
-	s = lower(s)
+// lowerPath is s in lower case, but for its escapes.
+func lowerPath(s string) string { return upperEscapes(lower(s)) }
+
+// upperEscapes writes the digits of escapes in upper case: nobody reads them
+// otherwise (RFC 3986 section 2.1).
+func upperEscapes(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
 	}

@@ -109,6 +109,7 @@ func FuzzReadings(f *testing.F) {
 		if !ok {
 			return
 		}
+		p = upperEscapes(p)
 		all, ok := readings(p, nil)
 		if !ok {
 			return
@@ -117,7 +118,7 @@ func FuzzReadings(f *testing.F) {
 			t.Fatalf("%d readings", len(all))
 		}
 		for how, read := range readers {
-			got := read(p)
+			got := upperEscapes(read(p))
 			found := false
 			for _, r := range all {
 				found = found || r == got || r == otherEnd(got) || otherEnd(r) == got || clean(r) == got || strings.EqualFold(r, got) && r == lowerPath(got)

@@ -38,6 +38,9 @@ const (
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
 	NotFound        Name = "notfound"
+	Forbidden       Name = "forbidden"   // of the gate
+	Framed          Name = "framed"      // likewise
+	Unavailable     Name = "unavailable" // likewise
 )
 
 // pageNames lists every page and says whether its policy has form-action.
@@ -47,7 +50,7 @@ const (
 func pageNames() map[Name]bool {
 	return map[Name]bool{
 		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
-		Error: true, Used: true, Notice: true, NotFound: true,
+		Error: true, Used: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
 	}
 }
 
@@ -186,6 +189,7 @@ func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, 
 		p.policies[name] = policy(origins, formAction, script[name])
 	}
 	p.policies[VerifyRequest] += "; connect-src 'self'"
+	p.policies[Framed] = strings.Replace(p.policies[Framed], "frame-ancestors 'none'", "frame-ancestors 'self'", 1)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -279,6 +283,20 @@ func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// AtAnyHost returns the pages as they are shown at other hosts than that of the base
+// URL, where its path leads to the same service: what they load is below it, and
+// the name of the site leads to the root of the host.
+func (p *Pages) AtAnyHost() *Pages {
+	c := *p
+	c.site.Origin = "/"
+	for _, u := range []*string{&c.site.StyleURL, &c.site.IconURL} {
+		if parsed, err := url.Parse(*u); err == nil {
+			*u = parsed.EscapedPath()
+		}
+	}
+	return &c
 }
 
 // Policy is the Content-Security-Policy of a page; of one that does not exist, a

@@ -253,6 +253,28 @@ type NoticeView struct {
 	SignInURL   string
 }
 
+// ForbiddenView answers a request that the rules of the gate refuse.
+type ForbiddenView struct {
+	Who       string // is signed in; empty: nobody may pass
+	SwitchURL string // where to sign in as somebody else
+	RequestID string
+}
+
+// FramedView stands in a frame of a page, where nobody signs in.
+type FramedView struct {
+	SignInURL string
+}
+
+// UnavailableView says why a program behind the gate does not answer: Case is
+// upstream (it cannot be reached), timeout, sessions (they cannot be read) or
+// cookies (they do not come back).
+type UnavailableView struct {
+	Case      string
+	Host      string
+	RetryURL  string
+	RequestID string
+}
+
 // NotFoundView answers an address that has no page.
 type NotFoundView struct {
 	SignInURL string

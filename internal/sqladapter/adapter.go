@@ -7,6 +7,7 @@
 // lives in its own tables:
 //
 //	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider, claims, amr, second_at, seen, agent, network, client, actor
+//	authsvc_jwt_session digest (key), user_id, expires, and the rest of authsvc_session
 //	authsvc_person     user_id (key), blocked, blocked_why, delete_after, second_step, recover_after, locale
 //	authsvc_credential kind, id (key), user_id, name, data, version, tries, created, used, expires
 //	authsvc_mail       id (key), payload, due, expires, attempts
@@ -20,7 +21,7 @@
 //
 // The schema, not this package, enforces uniqueness, compares bytes and
 // cascades: User to Account and Session, Session and User to authsvc_session, User to
-// authsvc_person and authsvc_credential.
+// authsvc_person, authsvc_credential and authsvc_jwt_session.
 package sqladapter
 
 import (

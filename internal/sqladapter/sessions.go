@@ -2,6 +2,7 @@ package sqladapter
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -31,7 +32,8 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 	}
 	if s.SessionToken == "" {
 		s.ID = ""
-		return a.insertOwnSessionRow(ctx, r, *s)
+		_, err := r.exec(ctx, a.insertCookieSession, append([]any{s.Digest, s.UserID}, ownFields(*s)...)...)
+		return a.noSuchUser(err)
 	}
 	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
 	if err != nil {
@@ -41,9 +43,14 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 }
 
 func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
-	_, err := r.exec(ctx, a.insertOwnSession, s.Digest, orNull(s.SessionToken), s.UserID, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)),
-		orNull(s.AMR), msOrNull(s.SecondAt), msOrNull(s.Seen), orNull(s.Agent), orNull(s.Network), orNull(s.Client), orNull(s.Actor))
+	_, err := r.exec(ctx, a.insertOwnSession, append([]any{s.Digest, s.SessionToken, s.UserID}, ownFields(s)...)...)
 	return a.noSuchUser(err)
+}
+
+// ownFields are the parameters for what only authsvc keeps of a session.
+func ownFields(s authsvc.SessionRecord) []any {
+	return []any{ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)),
+		orNull(s.AMR), msOrNull(s.SecondAt), msOrNull(s.Seen), orNull(s.Agent), orNull(s.Network), orNull(s.Client), orNull(s.Actor)}
 }
 
 func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
@@ -136,16 +143,20 @@ func (a *Adapter) DeleteSessionOf(ctx context.Context, userID, digest string) (a
 	var s authsvc.SessionRecord
 	err := a.transact(ctx, "delete session of", func(ctx context.Context, r runner) error {
 		var token, owner string
-		if err := r.row(ctx, a.ownToken, digest).Scan(text{&token}, text{&owner}); err != nil {
-			return err
-		}
-		switch {
-		case owner != userID:
-			return authsvc.ErrNotFound
-		case token != "":
+		err := r.row(ctx, a.lookCookieSession, digest).Scan(scanCookieSession(&s)...)
+		if errors.Is(err, sql.ErrNoRows) {
+			if err := r.row(ctx, a.ownToken, digest).Scan(text{&token}, text{&owner}); err != nil {
+				return err
+			}
+			if owner != userID {
+				return authsvc.ErrNotFound
+			}
 			return a.removeSession(ctx, r, token, &s)
 		}
-		if err := r.row(ctx, a.lookCookieSession, digest).Scan(scanCookieSession(&s)...); err != nil {
+		if err == nil && s.UserID != userID {
+			err = authsvc.ErrNotFound
+		}
+		if err != nil {
 			return err
 		}
 		return r.execFound(ctx, a.deleteCookieSession, digest)
@@ -169,8 +180,13 @@ func (a *Adapter) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen)
 	for batch := range slices.Chunk(seen, touchBatch) {
 		err := a.transact(ctx, "touch sessions", func(ctx context.Context, r runner) error {
 			for _, one := range batch {
-				if _, err := r.exec(ctx, a.touchSession, ms(one.At), one.Digest, ms(one.At)); err != nil {
-					return err
+				for _, s := range []*Statement{a.touchSession, a.touchCookieSession} {
+					if n, err := r.exec(ctx, s, ms(one.At), one.Digest, ms(one.At)); err != nil || n > 0 {
+						if err != nil {
+							return err
+						}
+						break
+					}
 				}
 			}
 			return nil

@@ -130,7 +130,8 @@ type sessionStatements struct {
 	listSessions, looseSession                    *Statement
 	listCookieSessions, lookCookieSession         *Statement
 	deleteCookieSessionsOf, deleteCookieSession   *Statement
-	updateCookieSession, ownToken, touchSession   *Statement
+	updateCookieSession, insertCookieSession      *Statement
+	ownToken, touchSession, touchCookieSession    *Statement
 }
 
 func buildSessions(b *builder) sessionStatements {
@@ -160,15 +161,17 @@ func buildSessions(b *builder) sessionStatements {
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {=Session.userId}`),
 
-		listCookieSessions: b.read(`SELECT ` + cookieSessionColumns + ` FROM authsvc_session o ` +
-			`JOIN {User} u ON u.{User.id} = o.user_id WHERE {=u.User.id} AND o.session_token IS NULL`),
-		lookCookieSession:      b.write(`SELECT ` + cookieSessionColumns + ` FROM authsvc_session o WHERE o.digest = ? AND o.session_token IS NULL`),
-		deleteCookieSessionsOf: b.write(`DELETE FROM authsvc_session WHERE user_id = ? AND session_token IS NULL`),
-		deleteCookieSession:    b.write(`DELETE FROM authsvc_session WHERE digest = ? AND session_token IS NULL`),
-		updateCookieSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, provider = ? ` +
-			`WHERE digest = ? AND session_token IS NULL`),
-		ownToken:     b.write(`SELECT o.session_token, o.user_id FROM authsvc_session o WHERE o.digest = ?`),
-		touchSession: b.write(`UPDATE authsvc_session SET seen = ? WHERE digest = ? AND COALESCE(seen, 0) < ?`),
+		insertCookieSession: b.write(`INSERT INTO authsvc_jwt_session (digest, user_id, expires, auth_time, provider, claims, ` +
+			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		listCookieSessions: b.read(`SELECT ` + cookieSessionColumns + ` FROM authsvc_jwt_session o ` +
+			`JOIN {User} u ON u.{User.id} = o.user_id WHERE {=u.User.id}`),
+		lookCookieSession:      b.write(`SELECT ` + cookieSessionColumns + ` FROM authsvc_jwt_session o WHERE o.digest = ?`),
+		deleteCookieSessionsOf: b.write(`DELETE FROM authsvc_jwt_session WHERE user_id = ?`),
+		deleteCookieSession:    b.write(`DELETE FROM authsvc_jwt_session WHERE digest = ?`),
+		updateCookieSession:    b.write(`UPDATE authsvc_jwt_session SET expires = ?, auth_time = ?, provider = ? WHERE digest = ?`),
+		ownToken:               b.write(`SELECT o.session_token, o.user_id FROM authsvc_session o WHERE o.digest = ?`),
+		touchSession:           b.write(`UPDATE authsvc_session SET seen = ? WHERE digest = ? AND COALESCE(seen, 0) < ?`),
+		touchCookieSession:     b.write(`UPDATE authsvc_jwt_session SET seen = ? WHERE digest = ? AND COALESCE(seen, 0) < ?`),
 	}
 }
 
@@ -272,8 +275,9 @@ func buildSweeps(b *builder) []*Statement {
 		b.sweep(`authsvc_permit`, `id`, `expires`),
 		b.sweep(`authsvc_lease`, `id`, `expires`),
 		b.sweep(`authsvc_credential`, `kind, id`, `expires`),
-		// Sessions of strategy jwt, and what was left behind by a program that deletes
-		// sessions and does not enforce foreign keys. The session, not this row, says when it expires.
+		b.sweep(`authsvc_jwt_session`, `digest`, `expires`),
+		// Left behind by a program that deletes sessions and does not enforce
+		// foreign keys. The session, not this row, says when it expires.
 		b.sweep(`authsvc_session`, `digest`, `expires`, ` AND NOT EXISTS (SELECT 1 FROM {Session} s `+
 			`WHERE s.{Session.sessionToken} = authsvc_session.session_token)`),
 	}

@@ -18,6 +18,9 @@ var everywhere = []string{"X-Content-Type-Options", "Referrer-Policy", "Cross-Or
 	"Cache-Control", "Pragma", "Expires", "Vary", "Content-Type", "Content-Length", "Content-Encoding", "Date", "Connection",
 	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Transfer-Encoding"}
 
+// base is where the document has the routes.
+const base = "/api/auth"
+
 // onPages are headers of pages.
 var onPages = []string{"Content-Security-Policy", "X-Frame-Options", "Cross-Origin-Opener-Policy", "Permissions-Policy"}
 
@@ -29,6 +32,8 @@ func (d *document) judge(e exchange, s *seen) (mistakes []string) {
 	}
 	p := d.find(u.EscapedPath())
 	switch {
+	case p == nil && !strings.HasPrefix(u.EscapedPath(), base+"/"): // what the gate is in front of
+		return nil
 	case p == nil:
 		return d.judgeUnknown(e)
 	case !slices.Contains(p.methods(), e.Method):
@@ -48,6 +53,9 @@ func (d *document) judge(e exchange, s *seen) (mistakes []string) {
 		return []string{fmt.Sprintf("%d with %q is not described: %.100s", e.Status, media, e.Body)}
 	}
 	s.answers[d.mark(a.key, media)] = true
+	if mistakes = d.judgeQuery(e, u, p); len(mistakes) > 0 {
+		return mistakes
+	}
 	if mistakes = d.judgeHeaders(e, a, media, s); len(mistakes) > 0 {
 		return mistakes
 	}
@@ -106,6 +114,21 @@ func (d *document) noteParameters(e exchange, u *url.URL, p *path, s *seen) {
 	for name := range members {
 		note("body", name)
 	}
+}
+
+// judgeQuery: what a GET that was not refused has in its query is described. The
+// query of POST signin is the provider's.
+func (d *document) judgeQuery(e exchange, u *url.URL, p *path) (mistakes []string) {
+	if e.Method != http.MethodGet || e.Status >= http.StatusBadRequest {
+		return nil
+	}
+	described := d.parameters(p, e.Method)
+	for name := range u.Query() {
+		if !slices.Contains(described, "query "+name) {
+			mistakes = append(mistakes, fmt.Sprintf("the parameter %s is not described", name))
+		}
+	}
+	return mistakes
 }
 
 // judgeHeaders wants the headers that are described, and no others.

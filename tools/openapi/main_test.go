@@ -112,20 +112,21 @@ func TestBothWays(t *testing.T) {
 	}
 	const media, json = "Content-Type", "application/json"
 	for want, e := range map[string]exchange{
-		"500 is not described":           one("none", "GET", "/api/auth/session", 500, "x", media, "text/plain"),
-		"404 is not described":           one("authjs-v5", "GET", "/api/auth/session", 404, "no", media, "text/plain"),
-		`200 with "text/html" is not`:    one("none", "GET", "/api/auth/session", 200, "x", media, "text/html", "Etag", "x"),
-		"302 with \"\" is not described": one("none", "POST", "/api/auth/session", 302, "a body"),
-		"with the header X-New":          one("none", "POST", "/api/auth/session", 302, "", "X-New", "x"),
-		"lacks the header ETag":          one("none", "GET", "/api/auth/session", 200, `{"a":1}`, media, json),
-		"got string, want integer":       one("none", "GET", "/api/auth/session", 200, `{"a":"1"}`, media, json, "Etag", "x"),
-		"additional properties 'b' not":  one("none", "GET", "/api/auth/session", 200, `{"a":1,"b":2}`, media, json, "Etag", "x"),
-		`described as "ok"`:              one("none", "GET", "/api/auth/error/x", 200, "oh", media, "text/plain"),
-		"the path is not described":      one("none", "GET", "/api/auth/new", 200, "x"),
-		"answered 400":                   one("none", "GET", "/api/auth/new", 400, "x"),
-		"the method is not described":    one("none", "DELETE", "/api/auth/session", 200, ""),
-		"with Allow: GET; described":     one("none", "DELETE", "/api/auth/session", 405, "", "Allow", "GET"),
-		"but the path has no x-cors":     one("none", "OPTIONS", "/api/auth/error/x", 204, ""),
+		"500 is not described":             one("none", "GET", "/api/auth/session", 500, "x", media, "text/plain"),
+		"404 is not described":             one("authjs-v5", "GET", "/api/auth/session", 404, "no", media, "text/plain"),
+		`200 with "text/html" is not`:      one("none", "GET", "/api/auth/session", 200, "x", media, "text/html", "Etag", "x"),
+		"302 with \"\" is not described":   one("none", "POST", "/api/auth/session", 302, "a body"),
+		"the parameter r is not described": one("none", "GET", "/api/auth/error/x?r=1", 200, "ok", media, "text/plain"),
+		"with the header X-New":            one("none", "POST", "/api/auth/session", 302, "", "X-New", "x"),
+		"lacks the header ETag":            one("none", "GET", "/api/auth/session", 200, `{"a":1}`, media, json),
+		"got string, want integer":         one("none", "GET", "/api/auth/session", 200, `{"a":"1"}`, media, json, "Etag", "x"),
+		"additional properties 'b' not":    one("none", "GET", "/api/auth/session", 200, `{"a":1,"b":2}`, media, json, "Etag", "x"),
+		`described as "ok"`:                one("none", "GET", "/api/auth/error/x", 200, "oh", media, "text/plain"),
+		"the path is not described":        one("none", "GET", "/api/auth/new", 200, "x"),
+		"answered 400":                     one("none", "GET", "/api/auth/new", 400, "x"),
+		"the method is not described":      one("none", "DELETE", "/api/auth/session", 200, ""),
+		"with Allow: GET; described":       one("none", "DELETE", "/api/auth/session", 405, "", "Allow", "GET"),
+		"but the path has no x-cors":       one("none", "OPTIONS", "/api/auth/error/x", 204, ""),
 	} {
 		if mistakes := compare(t, append(good(), e)); len(mistakes) != 1 || !strings.Contains(mistakes[0], want) {
 			t.Errorf("%s: %q", want, mistakes)

@@ -1,5 +1,4 @@
 ALTER TABLE authsvc_session
-    MODIFY COLUMN session_token {type Session.sessionToken} NULL,
     ADD COLUMN amr {text} NULL,
     ADD COLUMN second_at BIGINT NULL,
     ADD COLUMN seen BIGINT NULL,

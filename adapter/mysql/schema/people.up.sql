@@ -26,3 +26,23 @@ CREATE TABLE IF NOT EXISTS authsvc_credential (
     KEY authsvc_credential_expires (expires),
     FOREIGN KEY (user_id) REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4;
+
+-- Sessions of strategy jwt, which live in cookies.
+CREATE TABLE IF NOT EXISTS authsvc_jwt_session (
+    digest {text} NOT NULL PRIMARY KEY,
+    user_id {type User.id} NOT NULL,
+    expires BIGINT NOT NULL,
+    auth_time BIGINT,
+    provider {text},
+    claims TEXT,
+    amr {text},
+    second_at BIGINT,
+    seen BIGINT,
+    agent {text},
+    network {text},
+    client {text},
+    actor {text},
+    KEY authsvc_jwt_session_user (user_id),
+    KEY authsvc_jwt_session_expires (expires),
+    FOREIGN KEY (user_id) REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4;

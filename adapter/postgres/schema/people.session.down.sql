@@ -1,5 +1,3 @@
-DELETE FROM authsvc_session WHERE session_token IS NULL;
-ALTER TABLE authsvc_session ALTER COLUMN session_token SET NOT NULL;
 ALTER TABLE authsvc_session DROP COLUMN IF EXISTS amr;
 ALTER TABLE authsvc_session DROP COLUMN IF EXISTS second_at;
 ALTER TABLE authsvc_session DROP COLUMN IF EXISTS seen;

@@ -1,4 +1,3 @@
-ALTER TABLE authsvc_session ALTER COLUMN session_token DROP NOT NULL;
 ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS amr TEXT;
 ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS second_at BIGINT;
 ALTER TABLE authsvc_session ADD COLUMN IF NOT EXISTS seen BIGINT;

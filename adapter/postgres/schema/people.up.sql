@@ -24,3 +24,22 @@ CREATE TABLE IF NOT EXISTS authsvc_credential (
 );
 CREATE INDEX IF NOT EXISTS authsvc_credential_user ON authsvc_credential (user_id, kind);
 CREATE INDEX IF NOT EXISTS authsvc_credential_expires ON authsvc_credential (expires);
+
+-- Sessions of strategy jwt, which live in cookies.
+CREATE TABLE IF NOT EXISTS authsvc_jwt_session (
+    digest {text} NOT NULL PRIMARY KEY,
+    user_id {type User.id} NOT NULL REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE,
+    expires BIGINT NOT NULL,
+    auth_time BIGINT,
+    provider TEXT,
+    claims TEXT,
+    amr TEXT,
+    second_at BIGINT,
+    seen BIGINT,
+    agent TEXT,
+    network TEXT,
+    client TEXT,
+    actor TEXT
+);
+CREATE INDEX IF NOT EXISTS authsvc_jwt_session_user ON authsvc_jwt_session (user_id);
+CREATE INDEX IF NOT EXISTS authsvc_jwt_session_expires ON authsvc_jwt_session (expires);

@@ -1,15 +1,7 @@
-CREATE TABLE authsvc_session_next (
-    digest TEXT NOT NULL PRIMARY KEY,
-    session_token TEXT NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,
-    user_id TEXT NOT NULL REFERENCES {User} ({User.id}) ON DELETE CASCADE ON UPDATE CASCADE,
-    expires INTEGER NOT NULL,
-    auth_time INTEGER,
-    provider TEXT,
-    claims TEXT
-) WITHOUT ROWID;
-INSERT INTO authsvc_session_next (digest, session_token, user_id, expires, auth_time, provider, claims)
-    SELECT digest, session_token, user_id, expires, auth_time, provider, claims FROM authsvc_session WHERE session_token IS NOT NULL;
-DROP TABLE authsvc_session;
-ALTER TABLE authsvc_session_next RENAME TO authsvc_session;
-CREATE INDEX authsvc_session_user ON authsvc_session (user_id);
-CREATE INDEX authsvc_session_expires ON authsvc_session (expires);
+ALTER TABLE authsvc_session DROP COLUMN amr;
+ALTER TABLE authsvc_session DROP COLUMN second_at;
+ALTER TABLE authsvc_session DROP COLUMN seen;
+ALTER TABLE authsvc_session DROP COLUMN agent;
+ALTER TABLE authsvc_session DROP COLUMN network;
+ALTER TABLE authsvc_session DROP COLUMN client;
+ALTER TABLE authsvc_session DROP COLUMN actor;

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 
 const source = readFileSync(new URL("../client.js", import.meta.url), "utf8");
+const accountSource = readFileSync(new URL("../account.js", import.meta.url), "utf8");
 let loaded = 0;
 
 export const ORIGIN = "https://app.example.com";
@@ -17,6 +18,13 @@ export const PROVIDERS = {
 export function load(url = `${ORIGIN}/api/auth/client.js`) {
   const code = source.replace("import.meta.url", JSON.stringify(url));
   return import(`data:text/javascript,${encodeURIComponent(code)}#${loaded++}`);
+}
+
+/** Imports account.js afresh, with a client.js of its own. */
+export function loadAccount(url = `${ORIGIN}/api/auth/client.js`) {
+  const client = source.replace("import.meta.url", JSON.stringify(url)) + `\n// ${loaded++}`;
+  const code = accountSource.replace("./client.js", `data:text/javascript,${encodeURIComponent(client)}`);
+  return import(`data:text/javascript,${encodeURIComponent(code)}`);
 }
 
 export function json(body, status = 200) {

@@ -21,6 +21,11 @@ test("server.js stays under 3 KiB, minified and compressed", () => {
   assert.ok(gzipSync(bare, { level: 9 }).length < 3072, `${gzipSync(bare, { level: 9 }).length} bytes`);
 });
 
+test("account.js stays under 12 KiB and imports client.js alone", () => {
+  assert.ok(Buffer.byteLength(read("account.js")) < 12288);
+  assert.deepEqual(names(read("account.js"), / from "([^"]+)"/g), ["./client.js"]);
+});
+
 test("client.js and server.js import nothing", () => {
   for (const file of ["client.js", "server.js"]) assert.doesNotMatch(read(file), /^import |\bimport\(|\brequire\(/m);
 });

@@ -16,7 +16,7 @@ func IsRefusal(a *browser.Answer) bool {
 	}
 	to := a.Location()
 	return a.StatusCode == http.StatusFound &&
-		(strings.Contains(to, "/api/auth/error?error=") || strings.Contains(to, "/api/auth/verify-request?") && strings.Contains(to, "&error=Code") || strings.HasSuffix(to, "?csrf=true"))
+		(strings.Contains(to, "/api/auth/error?error=") || strings.Contains(to, "/api/auth/account?error=") || strings.Contains(to, "/api/auth/confirm?error=") || strings.Contains(to, "/api/auth/verify-request?") && strings.Contains(to, "&error=Code") || strings.HasSuffix(to, "?csrf=true"))
 }
 
 // MustRefuse is the oracle of every attack: the answer is a refusal, sets no

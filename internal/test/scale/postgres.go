@@ -96,7 +96,8 @@ func (l postgresLoader) strip(ctx context.Context, tables []table) (again []stri
 	const rules = `WITH filled AS (SELECT format('%I', name)::regclass AS id FROM unnest($1::text[]) name)
 		SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),
 			format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)), contype <> 'f'
-		FROM pg_constraint JOIN filled ON id = conrelid WHERE contype IN ('f', 'u', 'p')
+		FROM pg_constraint WHERE contype IN ('u', 'p') AND conrelid IN (SELECT id FROM filled)
+			OR contype = 'f' AND (conrelid IN (SELECT id FROM filled) OR confrelid IN (SELECT id FROM filled))
 		UNION ALL
 		SELECT format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid), true
 		FROM pg_index JOIN filled ON id = indrelid WHERE indexrelid NOT IN (SELECT conindid FROM pg_constraint)

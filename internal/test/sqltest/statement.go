@@ -69,6 +69,7 @@ func Fill(t *testing.T, a *Application, analyze string) {
 		`INSERT INTO {Session} ({Session.id}, {Session.userId}, {Session.sessionToken}, {Session.expires}) SELECT TEXT, TEXT, TEXT, EXPIRES`,
 		`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, {VerificationToken.token}, {VerificationToken.expires}) SELECT TEXT, TEXT, EXPIRES`,
 		`INSERT INTO authsvc_session (digest, session_token, user_id, expires) SELECT TEXT, TEXT, TEXT, OWN`,
+		`INSERT INTO authsvc_jwt_session (digest, user_id, expires) SELECT TEXT, TEXT, OWN`,
 		`INSERT INTO authsvc_person (user_id, delete_after) SELECT TEXT, OWN`,
 		`INSERT INTO authsvc_credential (kind, id, user_id, version, tries, created, expires) SELECT 'totp', TEXT, TEXT, 1, 0, 0, OWN`,
 		`INSERT INTO authsvc_mail (id, payload, due, expires, attempts) SELECT TEXT, '', OWN, OWN, 0`,

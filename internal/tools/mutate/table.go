@@ -6,7 +6,7 @@ import "slices"
 const never = "false && "
 
 // mutations are the checks that the security of a sign-in rests on.
-var mutations = slices.Concat(engine, tokens, jwts, sealing, stores, program)
+var mutations = slices.Concat(engine, tokens, jwts, gates, sealing, stores, program)
 
 // engine are the checks of the service itself.
 var engine = []mutation{
@@ -23,6 +23,24 @@ var engine = []mutation{
 	{"keys/link-of-another-url", ".", `eachMAC(c.Secrets, "email link "+s.base)`, `eachMAC(c.Secrets, "email link v2")`, "."},
 	{"keys/state-of-another-url", ".", `ring.MAC("state " + s.base)`, `ring.MAC("state v2")`, "."},
 	{"keys/old-ones-end", ".", "return now.Before(s.keys.oldEnd)", "return true", "."},
+	{"confirm/another-user", ".", "l.found && l.user.ID == l.id.confirms &&", "l.found &&", "."},
+	{"confirm/another-session", ".", "&& l.before != nil && l.before.UserID == l.id.confirms {", "{", "."},
+	{"confirm/asks-again", ".", "\t\tv.Set(\"max_age\", \"0\")\n", "", "."},
+	{"confirm/own-ways", ".", "if i < 0 {\n\t\treturn rq.personalRefusal(\"/confirm\", NotFound", "if " + never + "i < 0 {\n\t\treturn rq.personalRefusal(\"/confirm\", NotFound", "."},
+	{"confirm/stored-address", ".", "\trq.body.fields[\"email\"] = u.Email", "\t_ = u.Email", "."},
+	{"csrf/confirm", ".", "if !rq.csrfOK() {\n\t\treturn rq.personalCSRF(\"/confirm\")", "if false && !rq.csrfOK() {\n\t\treturn rq.personalCSRF(\"/confirm\")", "."},
+	{"csrf/account", ".", "if !rq.csrfOK() {\n\t\treturn nil, nil, rq.personalCSRF(\"/account\")", "if false && !rq.csrfOK() {\n\t\treturn nil, nil, rq.personalCSRF(\"/account\")", "."},
+	{"account/fresh", ".", "if !rq.provedFresh(s, \"account/unlink\") {", "if " + never + "!rq.provedFresh(s, \"account/unlink\") {", "."},
+	{"account/fresh-session", ".", "\n\t\tsameSecret(f.SID, rq.sid()) &&", "", "."},
+	{"account/fresh-form", ".", "f.Route == route &&", "", "."},
+	{"account/fresh-end", ".", "&& rq.now.Unix() < f.End\n", "\n", "."},
+	{"account/fresh-link", ".", "case asked && s != nil && rq.policy.linksFresh && !rq.provedFresh(s, \"signin\"):", "case " + never + "rq.provedFresh(s, \"signin\"):", "."},
+	{"block/sign-in", ".", "if !a.User.Blocked.IsZero() {", "if " + never + "!a.User.Blocked.IsZero() {", "."},
+	{"sessions/one-of-the-user", ".", "return sameSecret(id, sessionID) }", "return true }", "."},
+	{"sessions/kept-one", ".", "return !sameSecret(id, keepSessionID) }", "return true }", "."},
+	{"sessions/jwt-ends", ".", "SID: r.Digest,", "SID: \"x\" + r.Digest,", "."},
+	{"account/limit", ".", "if wait, ok := rq.permit(rq.limits.account, s.UserID); !ok {", "if wait, ok := rq.permit(rq.limits.account, s.UserID); " + never + "!ok {", "."},
+	{"account/name", ".", "|| name != cleanName(name) ||", "||", "."},
 	{"email/invisible", "internal/emailaddr", "&& !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&", "&&", "./internal/emailaddr"},
 	{"csrf/double-submit", ".", `sameSecret(token, rq.body.get("csrfToken"))`, "true", "."},
 	{"csrf/signature", ".", "ok, _ = c.mac.Verify(raw[:], token, sid)", "ok = len(raw) > 0", "."},
@@ -65,7 +83,7 @@ var engine = []mutation{
 	{"origin/internal-is-public", ".", "case host == s.host || tls == s.origin:", "case " + never + "(host == s.host || tls == s.origin):", "."},
 	{"origin/internal-scripts", ".", "rq.r.Method != http.MethodPost || rq.internal {", "rq.r.Method != http.MethodPost {", "."},
 	{"origin/internal-cors", ".", "len(rq.origins.trusted) == 0 || rq.internal {", "len(rq.origins.trusted) == 0 {", "."},
-	{"redirect/list", ".", "return clean, ok && s.origins.redirect[origin]", "return clean, ok && origin != \"\"", "."},
+	{"redirect/list", ".", "return clean, ok && (s.origins.redirect[origin] ||", "return clean, ok && (origin != \"\" ||", "."},
 	{"redirect/of-another-attempt", ".", "if kept := rq.callbackURLCookie(); sameSecret(seal.Digest(kept), tx.CallbackIs) {", "if kept := rq.callbackURLCookie(); kept != \"\" {", "."},
 	{"redirect/scheme-relative", ".", `if strings.HasPrefix(want, "//") {`, "if false {", "."},
 	{"redirect/userinfo", "internal/weburl", "\tu, err := url.Parse(s)\n\tif err != nil || u.User != nil ||", "\tu, err := url.Parse(s)\n\tif err != nil ||", "."},
@@ -91,7 +109,7 @@ var engine = []mutation{
 	{"allow/subdomain", "internal/access", "domain == d || d[0] == '.' &&", "domain == d ||", "./internal/access"},
 	{"allow/empty", "internal/access", "if c.Empty() {\n\t\treturn false", "if false {\n\t\treturn false", "./internal/access"},
 	{"allow/create-user", ".", "if err != nil {\n\t\treturn l.rq.refuseSignIn(err, \"by the createUser", "if " + never + "err != nil {\n\t\treturn l.rq.refuseSignIn(err, \"by the createUser", "."},
-	{"allow/create-user-name-only", ".", "u.Name, u.Image = asked.Name, asked.Image", "u = asked", "."},
+	{"allow/create-user-name-only", ".", "\tu.Name = cleanName(asked.Name)", "\tu = asked", "."},
 	{"allow/audience", ".", "if len(a.allow) > 0 && !anyHolds(", "if " + never + "!anyHolds(", "."},
 	{"allow/audience-proved", ".", "Proved: v.EmailVerified,", "Proved: true,", "."},
 	{"allow/audience-rule", ".", "\tcase !ok:\n\t\treturn \"by the rule of the audience\"", "\tcase " + never + "!ok:\n\t\treturn \"by the rule of the audience\"", "."},

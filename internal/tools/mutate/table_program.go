@@ -2,10 +2,20 @@ package main
 
 // program are the checks of the command and of what it opens.
 var program = []mutation{
-	{"rules/fail-closed", "cmd/authsvc", "case err != nil:\n\t\treturn \"\", ruleFailed(err)", "case false:\n\t\treturn \"\", ruleFailed(err)", "./cmd/authsvc"},
-	{"rules/sign-in", "cmd/authsvc", "case !ok:\n\t\treturn \"\", &authsvc.Refusal", "case " + never + "!ok:\n\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},
+	{"rules/fail-closed", "cmd/authsvc", "case err != nil:\n\t\t\treturn \"\", ruleFailed(err)", "case " + never + "err != nil:\n\t\t\treturn \"\", ruleFailed(err)", "./cmd/authsvc"},
+	{"rules/sign-in", "cmd/authsvc", "case !ok:\n\t\t\treturn \"\", &authsvc.Refusal", "case " + never + "!ok:\n\t\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},
+	{"hook/refusal", "cmd/authsvc", "case !allow:\n\t\t\treturn \"\", &authsvc.Refusal", "case " + never + "!allow:\n\t\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},
+	{"hook/fail-closed", "cmd/authsvc", "case err != nil:\n\t\t\treturn \"\", hookFailed(err)", "case " + never + "err != nil:\n\t\t\treturn \"\", hookFailed(err)", "./cmd/authsvc"},
+	{"hook/create-user", "cmd/authsvc", "case !allow:\n\t\t\treturn u, &authsvc.Refusal", "case " + never + "!allow:\n\t\t\treturn u, &authsvc.Refusal", "./cmd/authsvc"},
+	{"hook/credentials", "cmd/authsvc", "case !allow:\n\t\treturn authsvc.User{}, authsvc.ErrAccessDenied", "case " + never + "!allow:\n\t\treturn authsvc.User{}, authsvc.ErrAccessDenied", "./cmd/authsvc"},
+	{"hook/status", "cmd/authsvc/internal/hooks", "case answer.Status != http.StatusOK:", "case " + never + "answer.Status != http.StatusOK:", "./cmd/authsvc/internal/hooks"},
+	{"hook/members", "cmd/authsvc/internal/hooks", "if !known {", "if false {", "./cmd/authsvc/internal/hooks"},
+	{"hook/signed", "cmd/authsvc/internal/hooks", "mac.Write(body)", "mac.Write(nil)", "./cmd/authsvc/internal/hooks"},
+	{"hook/secret-length", "cmd/authsvc/internal/hooks", "len(key) >= minSecret &&", "", "./cmd/authsvc/internal/hooks"},
+	{"hook/size", "cmd/authsvc/internal/hooks", "MaxBody: maxAnswer, ", "", "./cmd/authsvc/internal/hooks"},
+	{"hook/once", "internal/outbound", "if !errors.Is(err, errNoConnection) && !errors.Is(err, errNoName) ||", "if err == nil ||", "./internal/outbound"},
 	{"rules/redirect-fails", "cmd/authsvc", "return ok && err == nil", "return ok || err != nil", "./cmd/authsvc"},
-	{"rules/claim-names", "cmd/authsvc", "if !sessionshape.UsableName(name) {", "if false {", "./cmd/authsvc"},
+	{"rules/claim-names", "cmd/authsvc", "if !sessionshape.UsableName(name) {", "if " + never + "!sessionshape.UsableName(name) {", "./cmd/authsvc"},
 	{"rules/cost", "cmd/authsvc/internal/rules", "cel.CostLimit(CostLimit), ", "", "./cmd/authsvc/internal/rules"},
 	{"rules/profile-size", "cmd/authsvc/internal/rules", "if err == nil && len(raw) > MaxProfile {", "if " + never + "len(raw) > MaxProfile {", "./cmd/authsvc/internal/rules"},
 	{"rules/no-type-no-decision", "cmd/authsvc/internal/rules", "return false, errType", "return true, nil", "./cmd/authsvc/internal/rules"},

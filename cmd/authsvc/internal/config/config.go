@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"authsvc"
 )
@@ -30,7 +31,10 @@ type Settings struct {
 	Debug   string // host:port of this machine for profiles; empty: none
 	Storage Storage
 	Rules   Rules
-	Mail    []Mail // one per e-mail provider
+	Hooks   []Hook
+	// Credentials are the providers of that kind, whose Authorize is not set.
+	Credentials []Credentials
+	Mail        []Mail // one per e-mail provider
 	// MailTemplates is a folder with the texts of mails; empty: built in.
 	MailTemplates string
 	Log           Log
@@ -69,6 +73,24 @@ type Mail struct {
 	Server        string         // smtp:// or smtps:// URL; may hold a password
 	HELO          string
 	InsecureNoTLS bool
+}
+
+// A Hook is an application that is asked over HTTP.
+type Hook struct {
+	On      string // sign_in, claims or create_user; empty for credentials
+	URL     string
+	Secrets []string
+	Timeout time.Duration // 0: the default
+}
+
+// HookKey is the key of a hook.
+func HookKey(i int) string { return fmt.Sprintf("hooks[%d]", i) }
+
+// Credentials are a provider whose fields a hook judges.
+type Credentials struct {
+	Provider *authsvc.Credentials // in Engine.Providers
+	Key      string               // of the provider, such as providers[2]
+	Hook     Hook
 }
 
 // Log is how the program logs to standard error.

@@ -49,8 +49,9 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit, "account": c.Account,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "jwts": c.Tokens, "personal": c.PersonalTokens, "allow": c.SignIn.Allow,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "personal": c.PersonalTokens, "allow": c.SignIn.Allow,
 		"rules": []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Text, s.Rules.When[1].Text},
+		"hooks": s.Hooks, "credentials": s.Credentials,
 	}
 	want := map[string]any{
 		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
@@ -75,7 +76,19 @@ func TestFull(t *testing.T) {
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
 			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}}, {ID: "reports", Allow: []authsvc.Condition{
 			{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"}, Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}}},
-		"rules":   []string{"user.email_verified", `{"tier": "basic"}`, `to.host == "www.example.org"`, "", `now - session.auth_time < duration("1h")`},
+		"rules": []string{"user.email_verified", `{"tier": "basic"}`, `to.host == "www.example.org"`, "", `now - session.auth_time < duration("1h")`},
+		"hooks": []Hook{{On: "sign_in", URL: "https://app.example.com/hooks", Secrets: []string{"whsec_aG9vay1zZWNyZXQtaG9vay1zZWNyZXQtMQ==", "whsec_aG9vay1zZWNyZXQtaG9vay1zZWNyZXQtMg=="}, Timeout: 3 * time.Second}},
+		"credentials": []Credentials{{Key: "providers[5]", Hook: Hook{URL: "https://app.example.com/members", Secrets: []string{"whsec_bWVtYmVycy1zZWNyZXQtbWVtYmVycy1zZWNyZXQ="}, Timeout: time.Second},
+			Provider: &authsvc.Credentials{ID: "members", Name: "Members", ForgotURL: "/forgot", Fields: []authsvc.Field{
+				{Name: "member", Label: "Number", Type: "number", Placeholder: "4711", Autocomplete: "username"}, {Name: "pin", Label: "PIN", Type: "password"}}}}},
+		"gate": authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
+			Recheck: time.Minute, UpstreamTimeout: 30 * time.Second, Hosts: []authsvc.GateHost{{Origin: "https://*.apps.example.com", Upstream: "unix:/run/app.sock",
+				Default: authsvc.Allow{Anyone: true}, WebSocketOrigins: []string{"https://www.example.com"}, Rules: []authsvc.GateRule{
+					{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}, {Match: "/in/"},
+					{Match: "GET /admin/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"},
+						Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, MaxAge: time.Hour}}}},
+					{Match: "/api/{name}", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}, {MaxAge: 5 * time.Minute}}}}}},
+				{Origin: "https://app.example.com", Default: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}},
 		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
@@ -223,7 +236,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s), fmt.Sprintf("%v %+v %#v %s", *s, *s, *s, *s), log.String(), string(encoded)} {
-		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret", "pl-secret", "ol-secret"} {
+		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret", "pl-secret", "ol-secret", "whsec_"} {
 			if strings.Contains(out, secret) {
 				t.Errorf("%q is in %q", secret, out)
 			}

@@ -40,7 +40,7 @@ func (s *Settings) fields() []field {
 		{key: "session.expose", into: exposeVar(&c.Session.Expose)},
 		{key: "session.stale_revocations", into: stringVar(&c.StaleRevocations)},
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
-	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), []field{
+	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), s.gateFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
@@ -77,6 +77,7 @@ func (s *Settings) signInFields() []field {
 		{key: "rules.sign_in", into: expressionVar(&s.Rules.SignIn)},
 		{key: "rules.claims", into: expressionVar(&s.Rules.Claims)},
 		{key: "rules.redirect", into: expressionVar(&s.Rules.Redirect)},
+		{key: "hooks", name: "-", into: listVar(&s.Hooks, "write {on: sign_in, url: https://…, secret: whsec_…}", hookFields)},
 	}
 }
 
@@ -121,6 +122,23 @@ func conditionFields(c *authsvc.Condition) []field {
 		{key: "groups", name: "-", into: stringListVar(&c.Groups)},
 		{key: "claims", name: "-", into: listMapVar(&c.Claims)},
 		{key: "networks", name: "-", into: networkListVar(&c.Networks)},
+	}
+}
+
+func hookFields(h *Hook) []field {
+	return append([]field{{key: "on", name: "-", into: enumVar(&h.On, "sign_in", "claims", "create_user")}}, hookTarget("", h)...)
+}
+
+// hookTarget are the fields that say whom to ask, and how.
+func hookTarget(prefix string, h *Hook) []field {
+	name := "" // of variables, which elements of lists have none of
+	if prefix == "" {
+		name = "-"
+	}
+	return []field{
+		{key: prefix + "url", name: name, into: stringVar(&h.URL)},
+		{key: prefix + "secret", name: name, into: secretListVar(&h.Secrets), secret: true},
+		{key: prefix + "timeout", name: name, into: durationVar(&h.Timeout)},
 	}
 }
 
@@ -242,10 +260,16 @@ func Keys() []Key {
 	}
 	add("", variablePrefix, (&Settings{}).fields())
 	add("sign_in.allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
+	add("hooks[].", variablePrefix, hookFields(&Hook{}))
+	add("gate.hosts[].", variablePrefix, gateHostFields(&authsvc.GateHost{}))
+	add("gate.hosts[].rules[].", variablePrefix, gateRuleFields(&authsvc.GateRule{}))
+	add("gate.hosts[].rules[].allow[].", variablePrefix, gateConditionFields(&authsvc.Condition{}))
 	add("tokens.audiences[].", variablePrefix, audienceFields(&authsvc.Audience{}, &Expression{}))
 	add("tokens.audiences[].allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{}).emailFields())
+	add("providers[].", variablePrefix+"<ID>_", (&entry{}).credentialsFields())
+	add("providers[].fields[].", variablePrefix+"<ID>_", formFields(&authsvc.Field{}))
 	return keys
 }

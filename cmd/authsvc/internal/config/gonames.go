@@ -21,6 +21,7 @@ var keyNames = map[string]string{
 	"Endpoints.UserInfo": "userinfo_url", "Endpoints.JWKS": "jwks_url", "Endpoints.Revocation": "revocation_url", "Endpoints.EndSession": "end_session_url",
 	"UserInfoURL": "userinfo_url", "UserInfo.AddClaims": "userinfo_claims", "UserInfo.Method": "userinfo_method", "UserInfo.Body": "userinfo_body",
 	"RateLimit.Disabled": "rate_limit.enabled", "Account.Disabled": "account.enabled", "NoAuthTime": "no_auth_time", "UserInfo.Auth": "userinfo_auth", "UserInfo.Headers": "userinfo_headers", "NoPKCE": "no_pkce", "Send": "server", "NoSignIn": "sign_in",
+	"Authorize": "hook",
 	"Fields.ID": "profile.id", "Fields.Name": "profile.name", "Fields.Email": "profile.email", "Fields.EmailVerified": "profile.email_verified", "Fields.Image": "profile.image",
 	"AuthorizationParams[max_age]": "authorization_params.max_age",
 }
@@ -46,7 +47,7 @@ func keyOf(field string) string {
 	if key, ok := keyNames[field]; ok {
 		return prefix + key
 	}
-	field = strings.TrimSuffix(field, at)
+	field = strings.NewReplacer(".AnyOf", "", "WebSocket", "Websocket").Replace(strings.TrimSuffix(field, at))
 	key, ok := keyNames[field]
 	if !ok {
 		key = strings.ToLower(inName.ReplaceAllString(field, "${1}${3}_${2}${4}"))
@@ -93,6 +94,7 @@ func (s *Settings) fix(e *authsvc.ConfigError) string {
 	if fix, ok := map[string]string{
 		"Audit.Store": "set storage.url, or leave the events to the log",
 		"Providers":   "name at least one way to sign in, such as {id: github, client_id: …, client_secret: …}",
+		"Authorize":   "say who judges the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}",
 		"Send":        "say how mail leaves: smtp://user:password@host:587",
 	}[field]; ok {
 		return fix

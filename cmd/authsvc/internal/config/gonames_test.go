@@ -25,13 +25,16 @@ func leaves(t reflect.Type, prefix string) (paths []string) {
 // onlyGo are the fields that only a program can set; a dot stands for all that
 // is below.
 var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
-	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile"}
+	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile", "Providers[0].Authorize", "SignIn.Allow[0].MaxAge",
+	"SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody",
+	"Gate.Hosts[0].Rules[0].Allow.AnyOf[0].When"}
 
 // onlyKeys are the keys of the program, and of what is put together from
 // several.
 var onlyKeys = []string{"listen", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
-	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url", "providers[0].codes", "providers[0].sign_in", "providers[0].helo",
-	"providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect"}
+	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url",
+	"providers[0].codes", "providers[0].sign_in", "providers[0].helo", "providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect", "hooks", "hooks[0].on",
+	"hooks[0].url", "hooks[0].secret", "hooks[0].timeout", "providers[0].hook.url", "providers[0].hook.secret", "providers[0].hook.timeout", "gate.hosts[0].default"}
 
 // TestKeyOf: every field of the engine that a configuration can set has the key
 // that sets it.
@@ -44,7 +47,12 @@ func TestKeyOf(t *testing.T) {
 	paths := leaves(reflect.TypeFor[authsvc.Config](), "")
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth](), "Providers[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.OAuth1](), "Providers[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Credentials](), "Providers[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Field](), "Providers[0].Fields[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "SignIn.Allow[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.GateHost](), "Gate.Hosts[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.GateRule](), "Gate.Hosts[0].Rules[0].")...)
+	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "Gate.Hosts[0].Rules[0].Allow.AnyOf[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Audience](), "Tokens.Audiences[0].")...)
 	paths = append(paths, leaves(reflect.TypeFor[authsvc.Condition](), "Tokens.Audiences[0].Allow[0].")...)
 	named := slices.Clone(onlyKeys)
@@ -69,6 +77,7 @@ func TestKeyOfElements(t *testing.T) {
 	for field, want := range map[string]string{"Secrets[1]": "secret[1]", "AllowedRedirects[2]": "allowed_redirects[2]", "Providers[3]": "providers[3]",
 		"Providers[12].Client.ID": "providers[12].client_id", "Providers[0].AuthorizationParams[max_age]": "providers[0].authorization_params.max_age",
 		"Cookies": "cookies", "SignIn.Allow[2].Domains[1]": "sign_in.allow[2].domains[1]", "Providers[1].Send": "providers[1].server",
+		"Gate.Hosts[1].Rules[2].Allow.AnyOf[3].Domains[4]": "gate.hosts[1].rules[2].allow[3].domains[4]", "Gate.Hosts[1].Default.AnyOf[0]": "gate.hosts[1].default[0]", "Gate.Headers.UserID[1]": "gate.headers.user_id[1]",
 		"Tokens.Audiences[1].Claims[2]": "tokens.audiences[1].claims[2]", "Session.Expose.emailVerified": "session.expose.emailVerified", "Session.Claims.A.b[0]": "session.claims.A.b[0]"} {
 		if got := keyOf(field); got != want {
 			t.Errorf("%s: %s, want %s", field, got, want)

@@ -45,7 +45,7 @@ func nearKinds(kind string) []string {
 }
 
 // ownKinds are the kinds that are not in the table of providers.
-func ownKinds() []string { return []string{"oidc", "oauth2", "oauth1", "email"} }
+func ownKinds() []string { return []string{"oidc", "oauth2", "oauth1", "email", "credentials"} }
 
 // unknownKind records a kind that there is not.
 func (l *loader) unknownKind(key, kind string) {

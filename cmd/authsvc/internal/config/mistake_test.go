@@ -192,8 +192,9 @@ func TestProviderMistakes(t *testing.T) {
 			want: []string{"F:1: providers[0].client_secret is given, but apple takes none; remove it; client secrets are made from private_key"}},
 		"apple secret in the environment": {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n",
 			env: map[string]string{"AUTHSVC_APPLE_SECRET": "hunter2"}, want: []string{"AUTHSVC_APPLE_SECRET: providers[0].client_secret is given, but apple takes none"}},
-		"apple without":   {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
-		"credentials":     {file: "providers: [{id: x, type: credentials}]\n", want: []string{"F:1: providers[0].type is credentials, which takes Go code"}},
+		"apple without": {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
+		"credentials": {file: "providers: [{id: x, type: credentials, fields: [{name: a, typ: text}], hook: {timeout: soon}}]\nhooks: [{on: sign_out}]\n", want: []string{
+			`F:1: key "providers[0].fields[0].typ" is not known`, `F:1: providers[0].hook.timeout "soon" is not a duration`, `F:2: hooks[0].on "sign_out" is not known; use sign_in, claims, create_user`}},
 		"near provider":   {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is not a provider of this version; did you mean google?`}},
 		"placeholders":    {file: "providers: [{id: github, client_id: …, client_secret: \"...\"}]\nsecret: [\"…\"]\n", want: []string{"F:1: providers[0].client_id is still the placeholder of the documentation; write your own value", "F:1: providers[0].client_secret is still the placeholder", "F:2: secret is still the placeholder"}},
 		"foreign option":  {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},

@@ -101,6 +101,29 @@ func styleFields(s *authsvc.Style) []field {
 	}
 }
 
+// credentialsFields returns the table of keys of providers whose fields a hook
+// judges.
+func (e *entry) credentialsFields() []field {
+	c := &e.credentials
+	return append([]field{
+		{key: "id", into: stringVar(&e.discard), name: "-"},
+		{key: "type", into: stringVar(&e.discard), name: "-"},
+		{key: "name", into: stringVar(&c.Name)},
+		{key: "fields", name: "-", into: listVar(&c.Fields, "write {name: username, label: User name}", formFields)},
+		{key: "forgot_url", into: stringVar(&c.ForgotURL)},
+	}, hookTarget("hook.", &e.hook)...)
+}
+
+func formFields(f *authsvc.Field) []field {
+	return []field{
+		{key: "name", name: "-", into: stringVar(&f.Name)},
+		{key: "label", name: "-", into: stringVar(&f.Label)},
+		{key: "type", name: "-", into: enumVar(&f.Type, "text", "password", "email", "number", "tel")},
+		{key: "placeholder", name: "-", into: stringVar(&f.Placeholder)},
+		{key: "autocomplete", name: "-", into: stringVar(&f.Autocomplete)},
+	}
+}
+
 // emailFields returns the table of keys of e-mail providers.
 func (e *entry) emailFields() []field {
 	return []field{

@@ -22,6 +22,8 @@ func ProviderID(p authsvc.Provider) string {
 		return p.ID
 	case *authsvc.Email:
 		return p.ID
+	case *authsvc.Credentials:
+		return p.ID
 	}
 	return ""
 }
@@ -35,6 +37,10 @@ type entry struct {
 	openID2 *authsvc.OpenID2
 	email   authsvc.Email
 	mail    Mail
+
+	credentials authsvc.Credentials
+	hook        Hook
+
 	discard string
 }
 
@@ -42,8 +48,7 @@ type entry struct {
 // with the problem and the fix.
 func refusedTypes() map[string][2]string {
 	return map[string][2]string{
-		"openid2":     {"is openid2, which is a kind of built-in providers only", "use id: steam, or embed the library and use authsvc.OpenID2"},
-		"credentials": {"is credentials, which takes Go code to judge a password", "embed the library and use authsvc.Credentials"},
+		"openid2": {"is openid2, which is a kind of built-in providers only", "use id: steam, or embed the library and use authsvc.OpenID2"},
 	}
 }
 
@@ -163,7 +168,7 @@ func (l *loader) anySet(id string, names ...string) bool {
 // provider reads one entry, adds the provider that it describes and returns its
 // id.
 func (l *loader) provider(s *Settings, key string, members []member) string {
-	keys := namesAt("", slices.Concat((&entry{oauth: &authsvc.OAuth{}}).oauthFields(), (&entry{}).emailFields()))
+	keys := namesAt("", slices.Concat((&entry{oauth: &authsvc.OAuth{}}).oauthFields(), (&entry{}).emailFields(), (&entry{}).credentialsFields()))
 	members = l.respell(key+".", members, keys, "id", "type")
 	id, typ := l.scalarMember(key, "id", members), l.scalarMember(key, "type", members)
 	if id == "" {
@@ -208,6 +213,11 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 		e.mail.Key, e.mail.Provider = key, &e.email
 		s.Engine.Providers = append(s.Engine.Providers, &e.email)
 		s.Mail = append(s.Mail, e.mail)
+	case kind == "credentials":
+		e.credentials.ID = id
+		l.readSection(key+".", variablesOf(id), members, e.credentialsFields())
+		s.Engine.Providers = append(s.Engine.Providers, &e.credentials)
+		s.Credentials = append(s.Credentials, Credentials{Provider: &e.credentials, Key: key, Hook: e.hook})
 	default:
 		l.unknownKind(key, kind)
 	}

@@ -1,0 +1,80 @@
+/**
+ * What people can do about their account, for pages of your own. The service
+ * serves it at {base}/account.js, beside client.js; account.d.ts has the types.
+ */
+
+import { base, getCsrfToken, refreshSession, signIn } from "./client.js";
+
+/** Returns the account. null: nobody is signed in, or a failure (logged). */
+export async function getAccount() {
+  try {
+    const response = await send("account", { headers: { Accept: "application/json" } });
+    if (response.status === 401) return null;
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    return await response.json();
+  } catch (error) {
+    return failed("account", error, null);
+  }
+}
+
+/** Changes the name. */
+export function updateProfile({ name }) {
+  return change("account/profile", { name });
+}
+
+/** Adds a way to sign in: goes to the provider, and back to callbackUrl. */
+export function linkAccount(provider, { callbackUrl = location.href } = {}) {
+  return signIn(provider, { link: "true", callbackUrl });
+}
+
+/** Removes a way to sign in, by its id in getAccount(). */
+export function unlinkAccount(id) {
+  return change("account/unlink", { id });
+}
+
+/** Signs one browser out, by its id in getAccount(). */
+export function endSession(id) {
+  return change("account/signout", { session: id });
+}
+
+/** Signs the person out everywhere but here. */
+export function endOtherSessions() {
+  return change("account/signout", { others: "true" });
+}
+
+/**
+ * Goes to the page that asks the person to prove who they are, and back to
+ * callbackUrl (default: this page): what FreshRequired wants.
+ */
+export async function confirmIdentity({ callbackUrl = location.href } = {}) {
+  location.href = new URL(`${base}/confirm?${new URLSearchParams({ callbackUrl })}`, location.href).href;
+}
+
+async function send(path, init) {
+  const url = new URL(`${base}/${path}`, location.href);
+  const credentials = url.origin === location.origin ? "same-origin" : "include";
+  return fetch(url.href, { ...init, credentials });
+}
+
+async function change(path, fields) {
+  try {
+    const csrfToken = await getCsrfToken();
+    const body = JSON.stringify({ ...fields, callbackUrl: location.href, csrfToken, json: "true" });
+    const response = await send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const { url = null, error, account } = await response.json();
+    if (response.ok && account !== undefined) {
+      await refreshSession({ broadcast: true }); // which may show the change
+      return { ok: true, account, url };
+    }
+    const result = { ok: false, error: error ?? "Default", status: response.status, url };
+    const wait = Number(response.headers.get("Retry-After"));
+    return wait > 0 ? { ...result, retryAfter: wait } : result;
+  } catch (error) {
+    return failed(path, error, { ok: false, error: "Default", status: 0, url: null });
+  }
+}
+
+function failed(path, error, result) {
+  console.error(`authsvc: ${base}/${path}:`, error);
+  return result;
+}

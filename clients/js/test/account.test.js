@@ -1,0 +1,65 @@
+// account.js, against answers as the interface describes them.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CSRF, ORIGIN, json, loadAccount, open } from "./browser.js";
+
+const ACCOUNT = { user: { id: "1", name: "Ada" }, accounts: [{ id: "a", provider: "github", name: "GitHub", removable: true }] };
+
+test("getAccount asks for JSON", async (t) => {
+  const browser = open(t);
+  browser.answer("account", () => json(ACCOUNT));
+  const account = await loadAccount();
+  assert.deepEqual(await account.getAccount(), ACCOUNT);
+  const [{ headers, credentials }] = browser.called("account");
+  assert.deepEqual([headers.Accept, credentials], ["application/json", "same-origin"]);
+});
+
+test("getAccount of nobody is null, and a failure is logged", async (t) => {
+  const browser = open(t);
+  browser.answer("account", () => json({ error: "SessionRequired" }, 401));
+  const account = await loadAccount();
+  assert.equal(await account.getAccount(), null);
+  assert.equal(browser.logs.length, 0);
+  browser.answer("account", () => json({}, 503));
+  assert.equal(await account.getAccount(), null);
+  assert.equal(browser.logs.length, 1);
+});
+
+test("a change is a POST with the token, and other tabs hear of it", async (t) => {
+  const browser = open(t);
+  browser.answer("account/profile", (_, { body }) => {
+    const { csrfToken, name, json: asked, callbackUrl } = JSON.parse(body);
+    assert.deepEqual([csrfToken, name, asked, callbackUrl], [CSRF, "Ada", "true", browser.location.href]);
+    return json({ url: `${ORIGIN}/api/auth/account`, account: ACCOUNT });
+  });
+  const account = await loadAccount();
+  assert.deepEqual(await account.updateProfile({ name: "Ada" }), { ok: true, account: ACCOUNT, url: `${ORIGIN}/api/auth/account` });
+  assert.equal(browser.messages.length, 1);
+});
+
+test("a refusal has its word, its status and where to go", async (t) => {
+  const browser = open(t);
+  const account = await loadAccount();
+  for (const [status, error] of [[401, "FreshRequired"], [404, "NotFound"], [409, "LastMethod"]]) {
+    browser.answer("account/unlink", () => json({ url: "https://x", error }, status));
+    assert.deepEqual(await account.unlinkAccount("a"), { ok: false, error, status, url: "https://x" });
+  }
+  browser.answer("account/unlink", () => new Response(`{"url":"https://x","error":"Unavailable"}`, { status: 503, headers: { "Retry-After": "5" } }));
+  assert.equal((await account.unlinkAccount("a")).retryAfter, 5);
+  browser.answer("account/unlink", () => new Response("not JSON", { status: 502 }));
+  assert.deepEqual(await account.unlinkAccount("a"), { ok: false, error: "Default", status: 0, url: null });
+  assert.equal(browser.messages.length, 0);
+});
+
+test("linkAccount asks to link, and confirmIdentity goes to the page", async (t) => {
+  const browser = open(t);
+  browser.answer("signin/github", (_, { body }) => {
+    assert.equal(new URLSearchParams(body).get("link"), "true");
+    return json({ url: "https://github.example/authorize" });
+  });
+  const account = await loadAccount();
+  await account.linkAccount("github");
+  assert.equal(browser.location.href, "https://github.example/authorize");
+  await account.confirmIdentity({ callbackUrl: "/pay" });
+  assert.equal(browser.location.href, `${ORIGIN}/api/auth/confirm?callbackUrl=%2Fpay`);
+});

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/weburl"
+)
+
+// streamTime is how long what a program still sends may go on after a reload, whose
+// rules do not hold for it yet, or a signal to stop.
+const streamTime = 10 * time.Second
+
+type gateCommand struct {
+	Upstream string   `required:"" placeholder:"URL" help:"The program: http://127.0.0.1:8080, https://… or unix:/path."`
+	Origin   string   `placeholder:"URL" help:"What browsers reach it at; overrides url of the configuration."`
+	Allow    []string `placeholder:"WHO" sep:"none" help:"Who may: anyone, signed_in (default), nobody, or KEY=VALUE[,VALUE] with a key of gate.hosts[].rules[].allow[], such as domains=example.com. Of several one has to hold."`
+	Listen   string   `placeholder:"HOST:PORT" help:"Where to listen; overrides the configuration."`
+}
+
+// Run starts the service with one host behind the gate, which is added to those of
+// the configuration.
+func (c *gateCommand) Run(p *program) error {
+	p.adapt = func(s *config.Settings) error {
+		if problem := putBehind(s, c.Upstream, c.Allow); problem != "" {
+			return fmt.Errorf("%s: %w", problem, errUsage)
+		}
+		return nil
+	}
+	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.Origin}))
+}
+
+// putBehind puts a program behind sign-in at the origin of the URL. It returns what
+// is wrong with the flags.
+func putBehind(s *config.Settings, upstream string, allow []string) (problem string) {
+	if upstream == "" {
+		return ""
+	}
+	who, problem := config.AllowText(allow)
+	if problem != "" {
+		return problem
+	}
+	own := authsvc.GateHost{Origin: weburl.OriginOf(s.Engine.URL), Upstream: upstream, Default: who}
+	s.Engine.Gate.Hosts = append(s.Engine.Gate.Hosts, own)
+	return ""
+}
+
+// checkUpstreams records hosts that nothing is behind: this program has no handler
+// of its own.
+func checkUpstreams(s *config.Settings) error {
+	var mistakes config.Mistakes
+	for i, h := range s.Engine.Gate.Hosts {
+		if h.Upstream == "" {
+			mistakes = append(mistakes, s.Mistake(fmt.Sprintf("gate.hosts[%d].upstream", i), "is missing", "write where the program listens, such as http://127.0.0.1:8080"))
+		}
+	}
+	if len(mistakes) > 0 {
+		return mistakes
+	}
+	return nil
+}
+
+// gatedHandler is what answers a request for a host of the gate; nil: it is not for
+// one, or for the routes of the service.
+func (h *originHandler) gatedHandler(r *http.Request) http.Handler {
+	if h.gated(r.Host) < 0 {
+		return nil
+	}
+	base := strings.TrimPrefix(h.base, h.origin)
+	if path := r.URL.EscapedPath(); path == base || strings.HasPrefix(path, base+"/") || path == wellKnown+base && h.matchesHost(r.Host) {
+		if h.matchesHost(r.Host) {
+			return nil
+		}
+		return h.service
+	}
+	return h.gate
+}

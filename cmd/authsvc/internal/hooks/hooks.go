@@ -1,0 +1,173 @@
+// Package hooks asks an application over HTTP what it decides, as Standard
+// Webhooks (standardwebhooks.com) are sent: a POST with JSON, signed by a shared
+// secret.
+//
+// An answer counts if it is 200, at most 64 KiB and of exactly the members that
+// are expected. After anything else nothing is decided, which callers take for a
+// refusal. Questions are sent once, and again only if there was no connection.
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"authsvc/internal/outbound"
+	"authsvc/internal/strictjson"
+	"authsvc/internal/uuid"
+)
+
+// Bounds of a hook.
+const (
+	DefaultTimeout = 2 * time.Second
+	minTimeout     = 100 * time.Millisecond
+	maxTimeout     = 5 * time.Second
+	minSecret      = 24 // bytes
+	maxSecret      = 64
+	maxSecrets     = 2 // while one takes over from the other
+	maxAnswer      = 64 << 10
+)
+
+// A Config says whom to ask.
+type Config struct {
+	URL     string // https, or http of this machine
+	Secrets []string
+	Timeout time.Duration // of one question, 100 ms to 5 s; default 2 s
+}
+
+// A Problem is a mistake in a Config: Field is url, secret or timeout.
+type Problem struct{ Field, Problem, Fix string }
+
+// A Hook is an application that is asked. It is safe for concurrent use.
+type Hook struct {
+	url     string
+	keys    [][]byte
+	timeout time.Duration
+	client  *outbound.Client
+	breaker outbound.Breaker
+}
+
+// NewHTTPClient returns the client for all hooks of a configuration.
+func NewHTTPClient(allow []netip.Prefix) *http.Client {
+	return outbound.NewHTTPClient(outbound.HTTPOptions{Timeout: maxTimeout + time.Second, MaxBody: maxAnswer, AllowNetworks: allow})
+}
+
+// New returns a hook, or all mistakes. Nothing is called.
+func New(c Config, client *http.Client) (*Hook, []Problem) {
+	h := &Hook{url: c.URL, timeout: c.Timeout}
+	var problems []Problem
+	fail := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
+	if h.timeout == 0 {
+		h.timeout = DefaultTimeout
+	}
+	if h.timeout < minTimeout || h.timeout > maxTimeout {
+		fail("timeout", "is not between 100ms and 5s", "somebody waits for it: use a duration such as 2s")
+	}
+	switch made, err := outbound.New(outbound.Config{URLs: map[string]string{"url": c.URL}, HTTP: client}); {
+	case c.URL == "":
+		fail("url", "is missing", "write the address of your application's endpoint, such as https://app.example.com/hooks")
+	case err != nil:
+		fail("url", "cannot be called: "+strings.TrimPrefix(err.Error(), "url: "), "use https, or http to this machine, as in https://app.example.com/hooks")
+	default:
+		h.client = made
+	}
+	const fix = "use whsec_ and the base64 of 24 to 64 random bytes: echo whsec_$(head -c 32 /dev/urandom | base64)"
+	switch n := len(c.Secrets); {
+	case n == 0:
+		fail("secret", "is missing", fix)
+	case n > maxSecrets:
+		fail("secret", "has more than two entries", "keep the one that takes over and the one before it")
+	}
+	for _, secret := range c.Secrets {
+		key, ok := parseSecret(secret)
+		if !ok {
+			fail("secret", "is not usable", fix)
+			break
+		}
+		h.keys = append(h.keys, key)
+	}
+	return h, problems
+}
+
+// parseSecret decodes a secret of Standard Webhooks.
+func parseSecret(s string) ([]byte, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(s), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(rest)
+	return key, ok && err == nil && len(key) >= minSecret && len(key) <= maxSecret
+}
+
+// Errors of an answer. They quote nothing of it.
+var (
+	errMembers = errors.New("the answer has members that are not expected, or lacks one")
+	errTypes   = errors.New("the answer has a member of the wrong type")
+)
+
+// Ask sends data with the name of what is asked, and returns the members of the
+// answer, which are among allowed.
+func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string) (map[string]any, error) {
+	body, err := json.Marshal(map[string]any{"type": kind, "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "data": data})
+	if err != nil {
+		return nil, fmt.Errorf("the question cannot be written as JSON: %w", err)
+	}
+	ctx, cancel := outbound.WithinBudget(ctx, h.timeout)
+	defer cancel()
+	answer, err := h.breaker.Do(func() (*outbound.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
+		if err != nil {
+			return nil, errors.New("malformed url")
+		}
+		outbound.SetHeaders(req, nil)
+		req.Header.Set("Content-Type", "application/json")
+		h.sign(req.Header, "msg_"+uuid.V7(), time.Now(), body)
+		return h.client.Deliver(req)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Status != http.StatusOK:
+		return nil, outbound.StatusError(answer.Status)
+	}
+	members, err := strictjson.Object(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("the answer is %w", err)
+	}
+	return members, onlyMembers(members, allowed...)
+}
+
+// sign adds the headers of Standard Webhooks, with a signature by each key.
+func (h *Hook) sign(header http.Header, id string, at time.Time, body []byte) {
+	seconds := strconv.FormatInt(at.Unix(), 10)
+	var signatures []string
+	for _, key := range h.keys {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(id + "." + seconds + "."))
+		mac.Write(body)
+		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	header["Webhook-Id"], header["Webhook-Timestamp"] = []string{id}, []string{seconds}
+	header["Webhook-Signature"] = []string{strings.Join(signatures, " ")}
+}
+
+// onlyMembers refuses members of other names. Names are compared exactly.
+func onlyMembers(object map[string]any, allowed ...string) error {
+	for name := range object {
+		known := false
+		for _, one := range allowed {
+			known = known || name == one
+		}
+		if !known {
+			return errMembers
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package authsvc
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"authsvc/internal/gate"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// gateRoute is what requests for programs behind the gate are answered by.
+var gateRoute = route{problems: true}
+
+// markerLife is how long a browser may take from gate/start to the page that it
+// wanted, and not much longer: whoever presses Back later is in no loop.
+const markerLife = 10 * time.Second
+
+// turnAway answers a request that may not pass.
+func (rq *request) turnAway(v verdict) outcome {
+	if v.site == nil {
+		return notServed
+	}
+	to := rq.gateDestination(v)
+	switch v.Verdict {
+	case gate.Malformed:
+		rq.audit("gate.malformed", "", v.Reason)
+		return refused(problemMalformed)
+	case gate.Unjudged:
+		rq.log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
+		rq.retryAfter = 5 * time.Second
+		return rq.unavailable("sessions", v.origin, http.StatusServiceUnavailable)
+	case gate.Forbidden:
+		return rq.forbidden(v, to)
+	}
+	start := weburl.WithQuery(v.origin+rq.basePath+"/gate/start", "to", strings.TrimPrefix(to, v.origin))
+	switch {
+	case isFrame(rq.r.Header):
+		return page{name: pages.Framed, status: http.StatusUnauthorized, view: pages.FramedView{SignInURL: start}, anyHost: true, framed: true}
+	case rq.navigates():
+		return redirect{to: start}
+	case v.Verdict == gate.Stale:
+		p := refused(problemTooOld)
+		p.signIn, p.maxAge = start, int(v.MaxAge/time.Second)
+		return p
+	}
+	p := refused(problemUnauthenticated)
+	p.signIn = start
+	return p
+}
+
+// gateDestination is where a person goes on once they are signed in: what they asked
+// for, if that can be asked for again.
+func (rq *request) gateDestination(v verdict) string {
+	if rq.r.Method != http.MethodGet || !strings.HasPrefix(v.target, "/") {
+		return v.origin + "/"
+	}
+	if origin, clean, ok := weburl.Parse(v.origin + v.target); ok && origin == v.origin {
+		return clean
+	}
+	return v.origin + "/"
+}
+
+// navigates reports whether a person goes to a page. Browsers of before 2020 and
+// what is no browser do not say.
+func (rq *request) navigates() bool {
+	h := rq.r.Header
+	if !isNavigation(h) || h.Get("Upgrade") != "" {
+		return false
+	}
+	if h.Get("Sec-Fetch-Mode") != "" {
+		return true
+	}
+	return rq.r.Method == http.MethodGet && strings.Contains(h.Get("Accept"), "text/html") && h.Get("X-Requested-With") == ""
+}
+
+// isFrame recognises what is loaded into a frame of a page.
+func isFrame(h http.Header) bool {
+	switch h.Get("Sec-Fetch-Dest") {
+	case "iframe", "frame", "embed", "object", "fencedframe":
+		return !isPrefetch(h)
+	}
+	return false
+}
+
+// forbidden answers whoever is signed in and may not pass, or anybody where nobody
+// may.
+func (rq *request) forbidden(v verdict, to string) outcome {
+	if v.Err != nil {
+		rq.log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
+	}
+	rq.auditUser = v.userID()
+	rq.audit("gate.refused", AccessDenied, v.Reason)
+	if !rq.navigates() && !isFrame(rq.r.Header) {
+		return refused(problemForbidden)
+	}
+	view := pages.ForbiddenView{RequestID: rq.requestID()}
+	if v.session != nil {
+		view.Who = cmp.Or(v.session.Email, v.session.Name, v.session.UserID)
+		view.SwitchURL = weburl.WithQuery(rq.base+"/signin", "callbackUrl", to)
+	}
+	return page{name: pages.Forbidden, status: http.StatusForbidden, view: view, anyHost: true}
+}
+
+// unavailable says that a program cannot be had, and why.
+func (rq *request) unavailable(why, origin string, status int) outcome {
+	if !rq.navigates() {
+		if status == http.StatusServiceUnavailable {
+			return refused(problemUnavailable)
+		}
+		return problem{status: status, text: "the program behind this address does not answer"}
+	}
+	_, host, _ := strings.Cut(origin, "://")
+	return page{name: pages.Unavailable, status: status, anyHost: true,
+		view: pages.UnavailableView{Case: why, Host: host, RetryURL: rq.gateDestination(verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}}
+}
+
+// upstreamFailed answers for a program behind the gate that did not. The log says
+// why; the answer does not.
+func (s *Service) upstreamFailed(w http.ResponseWriter, r *http.Request, status int, err error) {
+	rq := s.request(r)
+	rq.route = &gateRoute
+	_, origin := s.gate.table.Find(r.Host)
+	rq.log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
+	why := "upstream"
+	if status == http.StatusGatewayTimeout {
+		why = "timeout"
+	}
+	rq.respond(w, rq.unavailable(why, origin, status))
+}
+
+// gateStart: GET gate/start leads people to the sign-in page and back, at the host
+// that they asked. It is the only way from the gate to a sign-in, and ends what would
+// go round in circles: it judges by the cookies that it gets, and if the gate
+// itself sends somebody back whom it lets pass, then the gate does not get them.
+func gateStart(rq *request) outcome {
+	site, origin := rq.gate.table.Find(rq.r.Host)
+	if site == nil {
+		return notServed
+	}
+	rq.route = &gateRoute
+	target := rq.query("to")
+	if !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.HasPrefix(target, "/\\") {
+		target = "/"
+	}
+	v := rq.judge(rq.r.Host, http.MethodGet, weburl.Escape(target), nil, true)
+	to := rq.gateDestination(v)
+	switch {
+	case !rq.navigates() || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
+		return rq.turnAway(v)
+	case v.Verdict == gate.Stale:
+		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", to, "again", "true")}
+	case v.Verdict == gate.SignIn:
+		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", to)}
+	}
+	if _, again := rq.jar.get(rq.names.gateMarker); again {
+		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
+		rq.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies; pass the header Cookie on to it",
+			"request", rq.requestID(), "host", origin)
+		rq.expireCookie(rq.names.gateMarker, "")
+		return rq.unavailable("cookies", origin, http.StatusBadGateway)
+	}
+	rq.setCookie(cookie{name: rq.names.gateMarker, value: "1", expires: rq.now.Add(markerLife)})
+	return redirect{to: to}
+}
+
+// An identityHeader is a header that programs learn from who is asking.
+type identityHeader struct {
+	name string // in canonical form
+	of   func(*Session) string
+}
+
+// maxIdentity is the longest value of an identity header, in bytes as sent.
+const maxIdentity = 1 << 10
+
+// identify returns a copy of a request's header that says who is asking: by our
+// headers alone, whatever the client sent, and even if it named them in
+// Connection, for which proxies would take them out again (RFC 9110 section 7.6.1).
+func (g *gated) identify(s *Service, from http.Header, v verdict) http.Header {
+	h := make(http.Header, len(from)+len(g.headers))
+	for name, values := range from {
+		if !g.isIdentity(name) {
+			h[name] = values
+		}
+	}
+	if lines := h["Connection"]; len(lines) > 0 {
+		h["Connection"] = g.withoutIdentity(lines)
+	}
+	for _, i := range g.headers {
+		value := ""
+		if v.session != nil {
+			value = i.of(v.session)
+		}
+		if len(value) > maxIdentity {
+			if !g.tooLong.Swap(true) {
+				s.log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", maxIdentity)
+			}
+			value = ""
+		}
+		h[i.name] = []string{value}
+	}
+	return h
+}
+
+func (g *gated) isIdentity(name string) bool {
+	for i := range g.headers {
+		if gate.SameHeader(name, g.headers[i].name) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutIdentity takes our headers out of lines of Connection.
+func (g *gated) withoutIdentity(lines []string) []string {
+	kept := []string{}
+	for _, line := range lines {
+		for option := range strings.SplitSeq(line, ",") {
+			if option = strings.TrimSpace(option); option != "" && !g.isIdentity(option) {
+				kept = append(kept, option)
+			}
+		}
+	}
+	return kept
+}
+
+// identityValue writes a text into a header: what is not printable ASCII, %
+// and , are percent-encoded, as UTF-8.
+func identityValue(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c > ' ' && c < 0x7f && c != '%' && c != ',' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// groupsValue is the claim groups, each entry with identityValue.
+func groupsValue(s *Session) string {
+	var list []string
+	switch v := s.Claims()["groups"].(type) {
+	case string:
+		list = append(list, identityValue(v))
+	case []any:
+		for _, e := range v {
+			if text, ok := e.(string); ok && text != "" {
+				list = append(list, identityValue(text))
+			}
+		}
+	}
+	return strings.Join(list, ",")
+}

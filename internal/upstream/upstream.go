@@ -1,0 +1,235 @@
+// Package upstream forwards requests to a program as they came, for as long as it
+// and the client go on.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"authsvc/internal/weburl"
+)
+
+// Bounds of one request.
+const (
+	dialTimeout = 5 * time.Second
+	// stallTimeout is how long nothing of a request's body may come, and how long a
+	// client may take nothing of the answer.
+	stallTimeout = time.Minute
+	maxHeader    = 256 << 10 // bytes of an answer's header
+	maxIdle      = 100       // connections
+)
+
+// A Target is where a program listens.
+type Target struct {
+	Origin string // scheme://host[:port], empty for a socket
+	Socket string // path of a Unix socket
+}
+
+// errTarget: it is neither.
+var errTarget = errors.New("neither an origin nor unix:/path")
+
+// Parse reads http://host:port, https://host:port or unix:/path.
+func Parse(raw string) (Target, error) {
+	if path, ok := strings.CutPrefix(raw, "unix:"); ok {
+		if !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) {
+			return Target{}, errTarget
+		}
+		return Target{Socket: path}, nil
+	}
+	origin, ok := weburl.ExactOrigin(raw)
+	if !ok {
+		return Target{}, errTarget
+	}
+	return Target{Origin: origin}, nil
+}
+
+// Options of a Proxy.
+type Options struct {
+	Target  Target
+	Timeout time.Duration // until the header of the answer
+	// OurCookie reports whether a cookie is not the program's business: it is taken
+	// out of requests, and not taken from answers; Dropped is told of the first.
+	OurCookie func(name string) bool
+	Dropped   func(name string)
+	// Client is the address of the client, empty if unknown, and Origin that which a
+	// Host header names.
+	Client func(*http.Request) string
+	Origin func(host string) string
+	// Failed answers for a program that did not: with 502, or 504 if it took too
+	// long.
+	Failed func(w http.ResponseWriter, r *http.Request, status int, err error)
+}
+
+// A Proxy is the handler of one program.
+type Proxy struct {
+	Options
+	proxy     *httputil.ReverseProxy
+	transport *http.Transport
+	told      atomic.Bool
+}
+
+// New makes a proxy. It follows no redirects, asks no other proxy, keeps no answer
+// back and changes no body.
+func New(o Options) *Proxy {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	p := &Proxy{Options: o, transport: &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: o.Timeout, IdleConnTimeout: 90 * time.Second,
+		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdle, MaxResponseHeaderBytes: maxHeader, DisableCompression: true}}
+	if o.Target.Socket != "" {
+		p.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", o.Target.Socket)
+		}
+	}
+	p.proxy = &httputil.ReverseProxy{Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ModifyResponse: p.modify,
+		ErrorHandler: p.failed, ErrorLog: log.New(io.Discard, "", 0)}
+	return p
+}
+
+// CloseIdleConnections closes connections that wait for a request.
+func (p *Proxy) CloseIdleConnections() { p.transport.CloseIdleConnections() }
+
+// ServeHTTP implements [http.Handler]. It replaces the deadlines of the server by
+// such that let a stream go on.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Time{}) // a writer without deadlines has none to replace
+	_ = control.SetReadDeadline(time.Time{})
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &patientBody{r.Body, control}
+	}
+	w.Header().Del("Cache-Control") // the program's business
+	p.proxy.ServeHTTP(&patientWriter{w, control}, r)
+}
+
+// A patientBody may take its time as long as something comes.
+type patientBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read implements [io.Reader].
+func (b *patientBody) Read(to []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(stallTimeout))
+	n, err := b.ReadCloser.Read(to)
+	if err != nil { // from here on the server waits for the client to go
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// A patientWriter may take its time as long as something goes.
+type patientWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+// Write implements [io.Writer].
+func (w *patientWriter) Write(b []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(stallTimeout))
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// rewrite addresses the request to the program.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL.Scheme, r.Out.URL.Host, _ = strings.Cut(p.Target.Origin, "://")
+	if p.Target.Socket != "" {
+		r.Out.URL.Scheme, r.Out.URL.Host = "http", "socket"
+	}
+	r.Out.Host = r.In.Host
+	keepTarget(r)
+	for name := range r.Out.Header {
+		if forwarding(name) {
+			delete(r.Out.Header, name)
+		}
+	}
+	scheme, authority, _ := strings.Cut(p.Origin(r.In.Host), "://")
+	r.Out.Header["X-Forwarded-Host"], r.Out.Header["X-Forwarded-Proto"] = []string{authority}, []string{scheme}
+	if ip := p.Client(r.In); ip != "" {
+		r.Out.Header["X-Forwarded-For"], r.Out.Header["X-Real-Ip"] = []string{ip}, []string{ip}
+	}
+	p.takeCookies(r.Out.Header)
+	if _, ok := r.Out.Header["User-Agent"]; !ok {
+		r.Out.Header["User-Agent"] = nil // or the transport sends its own
+	}
+}
+
+// keepTarget sends the path and the query as they came: what was judged is what the
+// program gets.
+func keepTarget(r *httputil.ProxyRequest) {
+	in, out := r.In.URL, r.Out.URL
+	out.RawQuery, out.ForceQuery = in.RawQuery, in.ForceQuery
+	path, _, _ := strings.Cut(r.In.RequestURI, "?")
+	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") {
+		out.Opaque = path
+	}
+}
+
+// forwarding reports whether a header says where a request came from.
+func forwarding(name string) bool {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	return name == "forwarded" || name == "x-real-ip" || strings.HasPrefix(name, "x-forwarded-")
+}
+
+// takeCookies takes our cookies out of a request.
+func (p *Proxy) takeCookies(h http.Header) {
+	var kept []string
+	for _, line := range h["Cookie"] {
+		for pair := range strings.SplitSeq(line, ";") {
+			name, _, _ := strings.Cut(pair, "=")
+			if pair = strings.Trim(pair, " \t"); pair != "" && !p.OurCookie(strings.Trim(name, " \t")) {
+				kept = append(kept, pair)
+			}
+		}
+	}
+	delete(h, "Cookie")
+	if kept != nil {
+		h["Cookie"] = []string{strings.Join(kept, "; ")}
+	}
+}
+
+// modify takes our cookies out of an answer, and keeps what is for one person out of
+// shared caches, if the program says nothing of them (RFC 9111 section 3).
+func (p *Proxy) modify(answer *http.Response) error {
+	var kept []string
+	for _, line := range answer.Header["Set-Cookie"] {
+		name, _, _ := strings.Cut(line, "=")
+		if name = strings.Trim(name, " \t"); !p.OurCookie(name) {
+			kept = append(kept, line)
+			continue
+		}
+		if !p.told.Swap(true) {
+			p.Dropped(name)
+		}
+	}
+	if answer.Header["Set-Cookie"] != nil {
+		answer.Header["Set-Cookie"] = kept
+	}
+	if len(answer.Header["Cache-Control"]) == 0 && answer.StatusCode != http.StatusSwitchingProtocols {
+		answer.Header["Cache-Control"] = []string{"private"}
+	}
+	return nil
+}
+
+// failed answers for a program that did not.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil { // the client has gone, or may not pass any more
+		panic(http.ErrAbortHandler)
+	}
+	status := http.StatusBadGateway
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		status = http.StatusGatewayTimeout
+	}
+	p.Failed(w, r, status, err)
+}

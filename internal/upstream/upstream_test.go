@@ -1,0 +1,264 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// front starts a server that forwards to a program, with deadlines that are short
+// for a stream.
+func front(t *testing.T, target string, tune func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	parsed, err := Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(Options{Target: parsed, Timeout: time.Second, OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {},
+		Client: func(*http.Request) string { return "192.0.2.1" }, Origin: func(host string) string { return "https://" + host },
+		Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) { http.Error(w, err.Error(), status) }})
+	t.Cleanup(p.CloseIdleConnections)
+	var h http.Handler = p
+	if tune != nil {
+		h = tune(p)
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ReadTimeout, s.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func program(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func get(t *testing.T, url string) (*http.Response, string, error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return answer, string(body), err
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]Target{"http://127.0.0.1:8080": {Origin: "http://127.0.0.1:8080"}, "https://App.example/": {Origin: "https://app.example"}, "unix:/run/a.sock": {Socket: "/run/a.sock"}} {
+		if got, err := Parse(raw); err != nil || got != want {
+			t.Errorf("%s: %v, %v", raw, got, err)
+		}
+	}
+	for _, raw := range []string{"", "localhost:80", "http://", "ftp://a", "http://a/path", "http://a?b", "http://u:p@a", "unix:", "unix:a.sock", "unix:/a\x00b"} {
+		if got, err := Parse(raw); err == nil {
+			t.Errorf("%q is %v", raw, got)
+		}
+	}
+}
+
+// TestFaults: a program that is down, slow, lying or huge is never taken for one
+// that has answered.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	hijacked := func(answer string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				io.WriteString(c, answer)
+				c.Close()
+			}
+		}
+	}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for name, tt := range map[string]struct {
+		target string
+		status int
+		whole  bool // the body arrives as far as it is announced
+	}{
+		"down":            {closed.URL, 502, true},
+		"no socket":       {"unix:" + filepath.Join(t.TempDir(), "no.sock"), 502, true},
+		"slow":            {program(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), 504, true},
+		"says nothing":    {program(t, hijacked("")), 502, true},
+		"no HTTP":         {program(t, hijacked("SSH-2.0-x\r\n\r\n")), 502, true},
+		"a huge header":   {program(t, hijacked("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("a", 1<<20)+"\r\n\r\n")), 502, true},
+		"lies, too short": {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")), 200, false},
+		"a cut chunk":     {program(t, hijacked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc")), 200, false},
+		"odd switching":   {program(t, hijacked("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")), 502, true},
+		"answers":         {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")), 200, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer, _, err := get(t, front(t, tt.target, nil).URL)
+			if answer.StatusCode != tt.status || (err == nil) != tt.whole {
+				t.Errorf("%d, %v", answer.StatusCode, err)
+			}
+		})
+	}
+}
+
+// TestStreams: what takes longer than the deadlines of the server goes on, both
+// ways, and arrives piece by piece.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) {
+		lines := bufio.NewScanner(r.Body)
+		for n := 0; lines.Scan(); n++ {
+			if n == 2 {
+				break
+			}
+		}
+		flush := http.NewResponseController(w)
+		for i := range 4 {
+			fmt.Fprintf(w, "data: %d\n", i)
+			_ = flush.Flush()
+			time.Sleep(200 * time.Millisecond)
+		}
+	}), nil)
+	in, out := io.Pipe()
+	go func() {
+		for range 3 {
+			io.WriteString(out, "line\n")
+			time.Sleep(200 * time.Millisecond)
+		}
+		out.Close()
+	}()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || strings.Count(string(body), "data") != 4 {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// TestContextEndsWebSocket: an upgraded connection passes both ways, and ends with
+// the context of its request.
+func TestContextEndsWebSocket(t *testing.T) {
+	t.Parallel()
+	var cancel atomic.Value
+	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "websocket" {
+			http.Error(w, "no upgrade", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Upgrade", "websocket")
+		w.Header().Set("Connection", "Upgrade")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = io.Copy(c, rw)
+	}), func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, stop := context.WithCancel(r.Context())
+			cancel.Store(stop)
+			h.ServeHTTP(w, r.WithContext(ctx))
+		})
+	})
+	var d net.Dialer
+	c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	io.WriteString(c, "GET /socket HTTP/1.1\r\nHost: app.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	read := bufio.NewReader(c)
+	answer, err := http.ReadResponse(read, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	time.Sleep(400 * time.Millisecond) // past the deadlines of the server
+	io.WriteString(c, "ping\n")
+	if line, err := read.ReadString('\n'); line != "ping\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	cancel.Load().(context.CancelFunc)()
+	if line, err := read.ReadString('\n'); err == nil {
+		t.Errorf("it goes on: %q", line)
+	}
+}
+
+// TestSocket: a program may listen on a Unix socket.
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host+r.RequestURI) }), ReadHeaderTimeout: time.Minute}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	s := front(t, "unix:"+path, nil)
+	if answer, body, err := get(t, s.URL+"/a%2fb?c"); err != nil || answer.StatusCode != 200 || body != strings.TrimPrefix(s.URL, "http://")+"/a%2fb?c" {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// TestTargets: the program gets the target byte for byte.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) }), nil)
+	for _, target := range []string{"/", "/?", "/a?b", "/a%2fb%2F", "//a//b", "/a/../b/./c", "/%61;x=1/y", "/a?x=%zz&y;z&&", "/a'b|c^d", "/a?b?c#d", "/:80/x", "/http://evil.example/", "/@evil.example"} {
+		var d net.Dialer
+		c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: app.example\r\nConnection: close\r\n\r\n", target)
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if c.Close(); err != nil || string(body) != target {
+			t.Errorf("%s arrives as %q (%d, %v)", target, body, answer.StatusCode, err)
+		}
+	}
+}
+
+// TestCookies: ours are taken out both ways, whatever surrounds them.
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	p := New(Options{OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {}})
+	for in, want := range map[string]string{"ours=1": "", "a=1; ours=2; b=3": "a=1; b=3", " ours =1;a=2": "a=2", "ours": "", "xours=1;ours=;;ours=a=b": "xours=1", "a=\"ours=1\"": "a=\"ours=1\"", "": ""} {
+		h := http.Header{"Cookie": {in, "ours=second"}}
+		if p.takeCookies(h); h.Get("Cookie") != want || len(h["Cookie"]) > 1 {
+			t.Errorf("%q: %q, want %q", in, h["Cookie"], want)
+		}
+	}
+	answer := &http.Response{Header: http.Header{"Set-Cookie": {"ours=1; Path=/", " ours =2", "a=1", "ours"}}}
+	if err := p.modify(answer); err != nil || strings.Join(answer.Header["Set-Cookie"], "|") != "a=1" {
+		t.Errorf("%q, %v", answer.Header["Set-Cookie"], err)
+	}
+}

@@ -1,0 +1,249 @@
+package authsvc
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authsvc/internal/useragent"
+)
+
+// A SessionView is a session in a list of those of one user.
+type SessionView struct {
+	ID       string    // names it to EndSession; it is of no use as a cookie
+	Device   string    // such as "Firefox on Linux"; "Unknown browser"
+	Agent    string    // the User-Agent of the sign-in
+	Network  string    // where the sign-in came from: an IPv4 /24 or IPv6 /48; empty: unknown
+	Provider string    // by which it began; empty: unknown
+	Client   string    // the application that holds it; empty: a browser
+	Actor    string    // who acts as the user in it; empty: the user
+	AMR      []string  // how the person proved who they are (RFC 8176, and fed, email, app); nil: unknown
+	ACR      string    // 1fa, 2fa or phr, by AMR; empty: unknown
+	Created  time.Time // the sign-in; zero: unknown
+	SecondAt time.Time // when a second factor was proved in it; zero: never
+	Used     time.Time // the last use, to a quarter of an hour; zero: unknown
+	Expires  time.Time // when it ends if nothing renews it, or at the latest
+}
+
+// Sessions returns the sessions of a user that have not ended, the latest used
+// first. With strategy jwt they are those that began at a service with a store;
+// tokens from before that version, and of NextAuth.js, are not in it: EndSessions
+// ends those, too.
+func (s *Service) Sessions(ctx context.Context, userID string) ([]SessionView, error) {
+	records, err := s.liveSessions(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]SessionView, 0, len(records))
+	for i := range records {
+		views = append(views, s.sessionView(&records[i]))
+	}
+	slices.SortStableFunc(views, func(a, b SessionView) int {
+		return cmp.Or(lastUse(b).Compare(lastUse(a)), strings.Compare(a.ID, b.ID))
+	})
+	return views, nil
+}
+
+func lastUse(v SessionView) time.Time {
+	if v.Used.After(v.Created) {
+		return v.Used
+	}
+	return v.Created
+}
+
+// liveSessions are the records of a user's sessions that go on.
+func (s *Service) liveSessions(ctx context.Context, userID string) ([]SessionRecord, error) {
+	all, err := s.adapter.ListSessions(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	return slices.DeleteFunc(all, func(r SessionRecord) bool {
+		used := r.AuthTime
+		if r.Seen.After(used) {
+			used = r.Seen
+		}
+		idle := r.SessionToken == "" && now.After(used.Add(s.lifetime.maxAge+s.lifetime.updateAge))
+		return idle || !now.Before(r.Expires) || !s.sessions.lists(&r)
+	}), nil
+}
+
+func (s *Service) sessionView(r *SessionRecord) SessionView {
+	return SessionView{ID: s.sessionHandle(s.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Provider: r.Provider,
+		Client: r.Client, Actor: r.Actor, AMR: strings.Fields(r.AMR), ACR: acrOf(r.AMR), Created: r.AuthTime, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
+}
+
+// recordID is what sessions.id says of the session of a record. One that another
+// program stored has no digest yet.
+func (s *Service) recordID(r *SessionRecord) string {
+	if r.Digest != "" {
+		return r.Digest
+	}
+	return s.sessions.id(r.SessionToken, s.now())
+}
+
+// acrOf counts the factors of AMR values.
+func acrOf(amr string) string {
+	switch values := strings.Fields(amr); {
+	case len(values) == 0:
+		return ""
+	case slices.Contains(values, "pop"):
+		return "phr"
+	case slices.Contains(values, "mfa"):
+		return "2fa"
+	}
+	return "1fa"
+}
+
+// amr is how an identity was proved.
+func (id *identity) amr() string {
+	switch {
+	case id.proof:
+		return "email"
+	case id.stored:
+		return "app"
+	}
+	return "fed"
+}
+
+// handleLength is how many characters name a session: 132 bits.
+const handleLength = 22
+
+// sessionHandle is what the session with an id is called in lists.
+func (s *Service) sessionHandle(id string) string {
+	return base64.RawURLEncoding.EncodeToString(s.keys.session.Sum(id))[:handleLength]
+}
+
+// SessionID returns the ID of the SessionView of a session; a session that is not
+// listed has one all the same.
+func (s *Service) SessionID(of *Session) string { return s.sessionHandle(of.id) }
+
+// EndSession ends one session of a user, on all replicas within a few seconds.
+// ErrNotFound: the user has no session with that ID ([SessionView]).
+func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
+	if err := s.endOneSession(ctx, userID, sessionID); err != nil {
+		s.recordAct(ctx, AuditEvent{Name: "session.end_failed", UserID: userID})
+		return err
+	}
+	s.recordAct(ctx, AuditEvent{Name: "session.ended", UserID: userID})
+	return nil
+}
+
+func (s *Service) endOneSession(ctx context.Context, userID, sessionID string) error {
+	return s.endListed(ctx, userID, func(id string) bool { return sameSecret(id, sessionID) }, true)
+}
+
+// EndOtherSessions ends the listed sessions of a user but one. A sign-in that is
+// under way has either begun its session before, which then ends, or begins anew.
+// Sessions that Sessions cannot list go on: EndSessions ends all.
+func (s *Service) EndOtherSessions(ctx context.Context, userID, keepSessionID string) error {
+	if err := s.endOtherSessions(ctx, userID, keepSessionID); err != nil {
+		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")
+		return err
+	}
+	s.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID}, "all but one")
+	return nil
+}
+
+func (s *Service) endOtherSessions(ctx context.Context, userID, keepSessionID string) error {
+	if err := s.revokeAll(ctx, s.revocation(keyOthers+userID, userID, s.now())); err != nil {
+		return err
+	}
+	return s.endListed(ctx, userID, func(id string) bool { return !sameSecret(id, keepSessionID) }, false)
+}
+
+// endListed ends the sessions whose IDs are meant. ErrNotFound: there is none, and
+// one is demanded.
+func (s *Service) endListed(ctx context.Context, userID string, meant func(id string) bool, demanded bool) error {
+	all, err := s.liveSessions(ctx, userID)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	ended := false
+	for i := range all {
+		if !meant(s.sessionHandle(s.recordID(&all[i]))) {
+			continue
+		}
+		switch err := s.sessions.endRecord(ctx, &all[i], s.now()); {
+		case err == nil:
+			ended = true
+		case !errors.Is(err, ErrNotFound):
+			errs = append(errs, err)
+		}
+	}
+	if demanded && !ended && len(errs) == 0 {
+		return ErrNotFound
+	}
+	return errors.Join(errs...)
+}
+
+// Times and sizes of what is noted of the use of sessions.
+const (
+	seenEvery = 15 * time.Minute // at most once a session
+	seenFlush = time.Minute      // and then within this
+	maxSeen   = 1000             // in one batch; what is more is noted the next time
+	maxRecent = 100_000          // sessions that are known to have been noted
+)
+
+// seenSessions notes when sessions are used. Requests neither wait for it nor ask
+// the store: a batch is written in the background, and what fails is dropped.
+type seenSessions struct {
+	on   atomic.Bool // there is somebody who writes batches
+	seed maphash.Seed
+
+	mu     sync.Mutex
+	recent map[uint64]int64     // hash of an id: when it was noted, seconds since 1970
+	batch  map[string]time.Time // by id
+}
+
+func (v *seenSessions) note(id string, now time.Time) {
+	if !v.on.Load() || id == "" {
+		return
+	}
+	hash := maphash.String(v.seed, id)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if last, noted := v.recent[hash]; noted && now.Unix()-last < int64(seenEvery/time.Second) || len(v.batch) >= maxSeen {
+		return
+	}
+	if len(v.recent) >= maxRecent {
+		clear(v.recent)
+	}
+	v.recent[hash], v.batch[id] = now.Unix(), now
+}
+
+// take returns the batch and begins another.
+func (v *seenSessions) take() (list []SessionSeen) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, at := range v.batch {
+		list = append(list, SessionSeen{Digest: id, At: at})
+	}
+	clear(v.batch)
+	return list
+}
+
+func newSeenSessions() *seenSessions {
+	return &seenSessions{seed: maphash.MakeSeed(), recent: map[uint64]int64{}, batch: map[string]time.Time{}}
+}
+
+// touchSeen writes batches until ctx ends.
+func (s *Service) touchSeen(ctx context.Context) {
+	for sleep(ctx, seenFlush) {
+		list := s.seen.take()
+		if len(list) == 0 {
+			continue
+		}
+		if err := s.adapter.TouchSessions(ctx, list); err != nil && ctx.Err() == nil {
+			s.log.Warn("the last use of sessions could not be noted", "sessions", len(list), "err", err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"authsvc/internal/idp"
+	"authsvc/internal/test/browser"
+	"authsvc/internal/test/process"
+)
+
+// hookKey is what the application of these checks shares with the service.
+var hookKey = bytes.Repeat([]byte("k"), 32)
+
+// hookWorld is the binary with rules or hooks, and an application that it asks.
+type hookWorld struct {
+	*process.Process
+	n    *process.Neighbours
+	app  *hookApp
+	seen map[string]int // how often the log had a text
+}
+
+// hookApp answers questions, and keeps them.
+type hookApp struct {
+	*httptest.Server
+	mu     sync.Mutex
+	answer http.HandlerFunc
+	asked  []hookQuestion
+}
+
+// hookQuestion is one that was asked; signed means that its signature is good.
+type hookQuestion struct {
+	Type   string
+	Data   map[string]any
+	body   string
+	signed bool
+}
+
+func newHookApp(t testing.TB) *hookApp {
+	a := &hookApp{}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		q := hookQuestion{body: string(body)}
+		if err == nil {
+			err = json.Unmarshal(body, &q)
+		}
+		mac := hmac.New(sha256.New, hookKey)
+		fmt.Fprintf(mac, "%s.%s.%s", r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp"), body)
+		want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		q.signed = err == nil && hmac.Equal([]byte(want), []byte(r.Header.Get("webhook-signature")))
+		a.mu.Lock()
+		a.asked = append(a.asked, q)
+		answer := a.answer
+		a.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+// says makes the application answer so from now on, and forgets what it was asked.
+func (a *hookApp) says(answer http.HandlerFunc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answer, a.asked = answer, nil
+}
+
+// questions are those since says.
+func (a *hookApp) questions() []hookQuestion {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked
+}
+
+func hookSays(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) } //nolint:errcheck // a test
+}
+
+// hookServe starts the binary in the check's mode. In config APP is the
+// application's address and KEY its secret; provider is one more, or empty.
+func hookServe(t *T, config, provider string) *hookWorld {
+	t.Helper()
+	w := &hookWorld{n: process.NewNeighbours(t), app: newHookApp(t), seen: map[string]int{}}
+	yaml := w.n.YAML(config)
+	if provider != "" {
+		yaml = strings.Replace(yaml, "outbound:", "  - "+provider+"\noutbound:", 1)
+	}
+	if t.Mode != "" && t.Mode != modeNone {
+		yaml += "\ncompat: " + t.Mode + "\n"
+	}
+	yaml = strings.NewReplacer("APP", w.app.URL, "KEY", "whsec_"+base64.StdEncoding.EncodeToString(hookKey)).Replace(yaml)
+	w.Process = process.Serve(t, yaml, "AUTHSVC_STORAGE_URL=memory:", "AUTHSVC_OP_USERINFO_CLAIMS=true")
+	return w
+}
+
+// enters tries to sign in at the provider and returns the browser, and whether it
+// is in.
+func (w *hookWorld) enters(t *T, sub string) (*browser.Browser, bool) {
+	t.Helper()
+	b := browser.New(w.URL, nil)
+	signInErr := b.SignIn(w.n.OP, sub)
+	email, err := b.Email()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (signInErr == nil) != (email != "") {
+		t.Errorf("%s: %v, but signed in as %q", sub, signInErr, email)
+	}
+	return b, email != ""
+}
+
+// reason waits for a line of the audit with an event and a reason.
+func (w *hookWorld) reason(t *T, event, reason string) {
+	t.Helper()
+	want := []string{"event=" + event, fmt.Sprintf("reason=%q", reason)}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for line := range strings.Lines(w.Logs.String()) {
+			if strings.Contains(line, want[0]+" ") && strings.Contains(line, want[1]) {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Errorf("no audit line with %v", want)
+			return
+		}
+	}
+}
+
+// told sets what the provider says about everybody, besides what it knows.
+func (w *hookWorld) told(claims map[string]any) {
+	add := func(c map[string]any) { maps.Copy(c, claims) }
+	w.n.OP.SetFault(idp.Fault{IDToken: add, UserInfo: add})
+}
+
+// toldMuch is told for what no ID token has room for.
+func (w *hookWorld) toldMuch(claims map[string]any) {
+	w.n.OP.SetFault(idp.Fault{UserInfo: func(c map[string]any) { maps.Copy(c, claims) }})
+}
