@@ -290,6 +290,7 @@ func TestPersonalTokenEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Minute)
 		long, longer := personal(t, w)
 		if life := longer.Expires.Sub(longer.Created); life != 48*time.Hour {
 			t.Errorf("default %v", life)
