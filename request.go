@@ -279,7 +279,7 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 	if o.status != 0 {
 		w.WriteHeader(o.status)
 	}
-	w.Write(doc) //nolint:errcheck
+	w.Write(doc) // #nosec G705 -- html/template has escaped it //nolint:errcheck
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
