@@ -23,7 +23,7 @@ type accountObject struct {
 	Passkeys   *struct{}         `json:"passkeys"`
 	Password   *struct{}         `json:"password"`
 	SecondStep *struct{}         `json:"secondStep"`
-	Sessions   *struct{}         `json:"sessions"`
+	Sessions   []accountListed   `json:"sessions"`
 	Pending    accountPending    `json:"pending"`
 	Providers  []accountProvider `json:"providers"`
 	Signal     *struct{}         `json:"signal"`
@@ -38,8 +38,13 @@ type accountUser struct {
 }
 
 type accountSession struct {
-	AuthTime string `json:"authTime"`
-	Fresh    bool   `json:"fresh"`
+	ID       string   `json:"id"`
+	ACR      *string  `json:"acr"`
+	AMR      []string `json:"amr"`
+	AuthTime string   `json:"authTime"`
+	SecondAt *string  `json:"secondAt"`
+	Fresh    bool     `json:"fresh"`
+	Actor    *string  `json:"actor"`
 }
 
 type accountIdentity struct {
@@ -66,6 +71,7 @@ type account struct {
 	stored     bool // user is in the store
 	identities []Account
 	removable  []bool // of identities
+	sessions   []SessionView
 }
 
 // readAccount reads the account of the person of a session.
@@ -80,6 +86,10 @@ func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error
 		return nil, err
 	}
 	a.user, a.stored = u, true
+	if a.sessions, err = rq.Sessions(ctx, u.ID); err != nil {
+		return nil, err
+	}
+	a.sessions = a.sessions[:min(len(a.sessions), maxSessions)]
 	all, err := rq.adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return nil, err
@@ -96,8 +106,15 @@ func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error
 func (rq *request) accountObject(a *account) accountObject {
 	o := accountObject{
 		User:     accountUser{a.user.ID, nullable(a.user.Name), nullable(a.user.Email), emailProved(a.user), nullable(a.user.Image)},
-		Session:  accountSession{AuthTime: a.session.AuthTime.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, rq.policy.fresh)},
+		Session:  accountSession{ID: rq.SessionID(a.session), AMR: []string{}, AuthTime: a.session.AuthTime.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, rq.policy.fresh)},
 		Accounts: []accountIdentity{}, Providers: []accountProvider{},
+	}
+	o.Sessions = listedSessions(a, o.Session.ID)
+	for _, v := range a.sessions {
+		if v.ID == o.Session.ID {
+			o.Session.ACR, o.Session.SecondAt, o.Session.Actor = nullable(v.ACR), isoTime(v.SecondAt), nullable(v.Actor)
+			o.Session.AMR = append(o.Session.AMR, v.AMR...)
+		}
 	}
 	for i, one := range a.identities {
 		o.Accounts = append(o.Accounts, accountIdentity{one.ID, one.Provider, rq.providerName(one.Provider), a.removable[i]})
@@ -166,6 +183,8 @@ func (rq *request) accountView(a *account) (v pages.AccountView, pictures string
 		v.SignOutPage = rq.base + "/signout"
 	}
 	v.Identities = rq.identityViews(a)
+	v.Sessions, v.Listed = rq.sessionViews(a), a.stored
+	v.Unlisted = rq.dialect.foreignSessions && !rq.sessions.refersToUser()
 	for _, p := range rq.views {
 		if rq.flows[p.ID].info().linkAge > 0 && emailProved(a.user) {
 			v.Mail = p.Name

@@ -330,3 +330,68 @@ func TestAccountOptions(t *testing.T) {
 		}
 	}
 }
+
+// shownSessions are the sessions that GET account lists.
+func shownSessions(t *testing.T, b *arena.Browser) (list []struct {
+	ID, Device, Provider string
+	Current              bool
+}) {
+	t.Helper()
+	page := b.Clone()
+	page.Header.Set("Accept", "application/json")
+	v := struct{ Sessions any }{&list}
+	if err := json.Unmarshal([]byte(page.Get("/api/auth/account").Text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestAccountSignOut(t *testing.T) {
+	t.Parallel()
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		here, phone, laptop, stranger := w.Browser(), w.Browser(), w.Browser(), w.Browser()
+		phone.Header.Set("User-Agent", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1")
+		for _, b := range []*arena.Browser{here, phone, laptop} {
+			b.SignIn(w.OP, "ada")
+		}
+		stranger.SignIn(w.OP, "grace")
+		end := func(fields ...string) *browser.Answer {
+			return here.Post("/api/auth/account/signout", append(fields, "json", "true")...)
+		}
+		all := shownSessions(t, here)
+		if len(all) != 3 || len(shownSessions(t, stranger)) != 1 {
+			t.Fatalf("%+v", all)
+		}
+		for _, id := range []string{shownSessions(t, stranger)[0].ID, "nobodys"} {
+			if a := end("session", id); !answers(a, http.StatusNotFound, "NotFound") || stranger.Email() == "" {
+				t.Errorf("%s: %d %s", id, a.StatusCode, a.Text)
+			}
+		}
+		for _, fields := range [][]string{nil, {"others", "true", "all", "true"}, {"session", all[0].ID, "all", "true"}, {"others", "false"}} {
+			if a := end(fields...); !answers(a, http.StatusBadRequest, "Invalid") {
+				t.Errorf("%v: %d %s", fields, a.StatusCode, a.Text)
+			}
+		}
+		for _, one := range all {
+			if one.Device == "Safari on iPhone" {
+				if a := end("session", one.ID); a.StatusCode != http.StatusOK || strings.Contains(a.Text, one.ID) {
+					t.Errorf("the phone: %d %s", a.StatusCode, a.Text)
+				}
+			}
+		}
+		if phone.Email() != "" || laptop.Email() == "" || here.Email() == "" {
+			t.Error("not the phone alone was signed out")
+		}
+		if a := here.Post("/api/auth/account/signout", "others", "true"); a.Location() != arena.Origin+"/api/auth/account?done=others" || laptop.Email() != "" || here.Email() == "" {
+			t.Errorf("others: %d %s", a.StatusCode, a.Location())
+		}
+		laptop.SignIn(w.OP, "ada")
+		if a := end("all", "true"); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, `"account":null`) || laptop.Email() != "" || here.Email() != "" || stranger.Email() == "" {
+			t.Errorf("all: %d %s", a.StatusCode, a.Text)
+		}
+		here.SignIn(w.OP, "ada")
+		if a := here.Post("/api/auth/account/signout", "session", shownSessions(t, here)[0].ID); !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/signin?") || here.Email() != "" {
+			t.Errorf("this one: %d %s", a.StatusCode, a.Location())
+		}
+	})
+}

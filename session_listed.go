@@ -128,8 +128,7 @@ func (s *Service) SessionID(of *Session) string { return s.sessionHandle(of.id) 
 // EndSession ends one session of a user, on all replicas within a few seconds.
 // ErrNotFound: the user has no session with that ID ([SessionView]).
 func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
-	err := s.endListed(ctx, userID, func(id string) bool { return sameSecret(id, sessionID) }, true)
-	if err != nil {
+	if err := s.endOneSession(ctx, userID, sessionID); err != nil {
 		s.recordAct(ctx, AuditEvent{Name: "session.end_failed", UserID: userID})
 		return err
 	}
@@ -137,20 +136,27 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 	return nil
 }
 
+func (s *Service) endOneSession(ctx context.Context, userID, sessionID string) error {
+	return s.endListed(ctx, userID, func(id string) bool { return sameSecret(id, sessionID) }, true)
+}
+
 // EndOtherSessions ends the listed sessions of a user but one. A sign-in that is
 // under way has either begun its session before, which then ends, or begins anew.
 // Sessions that Sessions cannot list go on: EndSessions ends all.
 func (s *Service) EndOtherSessions(ctx context.Context, userID, keepSessionID string) error {
-	err := s.revokeAll(ctx, s.revocation(keyOthers+userID, userID, s.now()))
-	if err == nil {
-		err = s.endListed(ctx, userID, func(id string) bool { return !sameSecret(id, keepSessionID) }, false)
-	}
-	if err != nil {
+	if err := s.endOtherSessions(ctx, userID, keepSessionID); err != nil {
 		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")
 		return err
 	}
 	s.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID}, "all but one")
 	return nil
+}
+
+func (s *Service) endOtherSessions(ctx context.Context, userID, keepSessionID string) error {
+	if err := s.revokeAll(ctx, s.revocation(keyOthers+userID, userID, s.now())); err != nil {
+		return err
+	}
+	return s.endListed(ctx, userID, func(id string) bool { return !sameSecret(id, keepSessionID) }, false)
 }
 
 // endListed ends the sessions whose IDs are meant. ErrNotFound: there is none, and

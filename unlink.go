@@ -25,6 +25,9 @@ var ErrLastAccount = errors.New("authsvc: the account is the user's last way to 
 func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
 	o := unlinkOptions{reason: "by the application"}
 	o.record = func(e AuditEvent) { s.record(ctx, e) }
+	if actorOf(ctx) != "" {
+		o.reason, o.record = "by an operator", func(e AuditEvent) { s.recordAtOnce(ctx, e) }
+	}
 	for _, option := range options {
 		option(&o)
 	}

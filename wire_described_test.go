@@ -111,6 +111,20 @@ func rareAnswers() map[string]rare {
 			return b.Raw("/api/auth/"+path, form, "csrfToken="+token, header...)
 		}
 	}
+	gated := func(c *authsvc.Config) {
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Rules: []authsvc.GateRule{{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}
+	}
+	visiting := func(query string, header ...string) func(*arena.Browser, string) *browser.Answer {
+		return func(b *arena.Browser, _ string) *browser.Answer {
+			for i := 0; i < len(header); i += 2 {
+				b.Header.Set(header[i], header[i+1])
+			}
+			return b.Get("/api/auth/gate/start?" + query)
+		}
+	}
+	visit := func(query string, header ...string) func(*rareWorld, *arena.Browser) *browser.Answer {
+		return func(_ *rareWorld, b *arena.Browser) *browser.Answer { return visiting(query, header...)(b, "") }
+	}
 	script := []string{"X-Auth-Return-Redirect", "1"}
 	return map[string]rare{
 		"large form":    {nil, post("signout", large), 413, text},
@@ -161,6 +175,15 @@ func rareAnswers() map[string]rare {
 		"renamed": {func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT }, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
 			return b.Raw("/api/auth/account/profile", form, "name=Ada&csrfToken="+token, script...)
 		}), 200, object},
+		"gate closed, person": {gated, visit("to=/closed/x", "Accept", "text/html"), 403, "text/html"},
+		"gate closed":         {gated, visit("to=/closed/x"), 403, problem},
+		"gate in a frame":     {gated, visit("to=/x", "Sec-Fetch-Dest", "iframe"), 401, "text/html"},
+		"gate away, person":   {gated, signedIn(away, visiting("to=/x", "Accept", "text/html")), 503, "text/html"},
+		"gate away":           {gated, signedIn(away, visiting("to=/x")), 503, problem},
+		"gate without cookies": {gated, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
+			visiting("to=/x", "Accept", "text/html")(b, token)
+			return visiting("to=/x", "Accept", "text/html")(b, token)
+		}), 502, "text/html"},
 		"wrong password": {nil, func(_ *rareWorld, b *arena.Browser) *browser.Answer {
 			return b.Post("/api/auth/callback/credentials", "username", "ada", "password", "wrong", "json", "true")
 		}, 401, object},

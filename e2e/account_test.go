@@ -65,6 +65,16 @@ func TestAccountByKeyboard(t *testing.T) {
 	b.At(s.base + "/account?done=unlinked")
 	b.Shows("That way to sign in is removed.")
 
+	elsewhere := newTab(t)
+	s.signIn(elsewhere, "katherine", "/")
+	b.Open(s.base + "/account")
+	press(t, b, "button[name=session]", "\r")
+	b.At(s.base + "/account?done=ended")
+	b.Shows("That browser is signed out.", "You are signed in nowhere else.")
+	if got := s.email(elsewhere); got != "" {
+		t.Errorf("the other browser is still signed in as %s", got)
+	}
+
 	b.Open(s.base + "/confirm?callbackUrl=%2F")
 	press(t, b, "form.provider button", "\r")
 	s.choose(b, "katherine")

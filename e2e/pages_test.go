@@ -40,7 +40,7 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
-		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID"},
+		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID", "Where you are signed in", "This browser"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/account") }},
 		state{name: "account-renamed", shows: []string{"Your name is changed.", "Countess"}, focus: "[role=status]", reach: rename},
 		state{name: "account-bad-name", shows: []string{"This name cannot be used"}, focus: banner,

@@ -58,6 +58,15 @@ func account20(t *T) {
 				t.Errorf("%v: %d %s", fields, a.StatusCode, a.Text)
 			}
 		}
+		sessions, err := w.Sessions(t.Context(), me)
+		if err != nil || len(sessions) != 1 {
+			t.Fatal(sessions, err)
+		}
+		if a := w.NoEffect(t, attacker, func() *browser.Answer {
+			return attacker.Post("/api/auth/account/signout", "session", sessions[0].ID, "json", "true")
+		}); a.StatusCode != http.StatusNotFound || victim.Email() == "" {
+			t.Errorf("a session: %d %s", a.StatusCode, a.Text)
+		}
 		attacker.Post("/api/auth/account/profile", "name", "Renamed", "id", me, "userId", me)
 		if u, err := w.Store.GetUser(t.Context(), me); err != nil || u.Name == "Renamed" {
 			t.Errorf("somebody else was renamed: %v %v", u, err)

@@ -51,6 +51,7 @@ var csrfMutating = map[string]url.Values{
 	"/api/auth/callback/email":       {"email": {"ada@app.test"}, "token": {strings.Repeat("a", 43)}},
 	"/api/auth/account/profile":      {"name": {"Eve"}},
 	"/api/auth/account/unlink":       {"id": {"x"}},
+	"/api/auth/account/signout":      {"others": {"true"}},
 	"/api/auth/confirm":              {"provider": {"op"}},
 }
 

@@ -7,21 +7,47 @@ export interface Account {
   user: { id: string; name: string | null; email: string | null; emailVerified: boolean; image: string | null };
   /** The session that asks. */
   session: {
+    id: string;
+    /** How many factors were proved: one, two, or a passkey's. */
+    acr: "1fa" | "2fa" | "phr" | null;
+    /** How (RFC 8176, and fed, email, app). */
+    amr: string[];
     /** When the person proved who they are. */
     authTime: ISODateString;
     /** Whether that is recent enough for changes that need a fresh proof. */
     fresh: boolean;
+    secondAt: ISODateString | null;
+    actor: string | null;
   };
   /** The ways to sign in. */
   accounts: { id: string; provider: string; name: string; removable: boolean }[];
   passkeys: null;
   password: null;
   secondStep: null;
-  sessions: null;
+  /** Where the person is signed in, the latest used first; at most 100. */
+  sessions: AccountSession[];
   pending: { email: null; deletion: null };
   /** The providers by which a way to sign in can be added. */
   providers: { id: string; name: string }[];
   signal: null;
+}
+
+/** A session in {@link Account}. */
+export interface AccountSession {
+  id: string;
+  /** It is the one that asks. */
+  current: boolean;
+  /** Such as "Firefox on Linux". */
+  device: string;
+  /** Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
+  network: string | null;
+  place: null;
+  provider: string | null;
+  client: string | null;
+  actor: string | null;
+  created: ISODateString | null;
+  /** To a quarter of an hour. */
+  used: ISODateString | null;
 }
 
 /** The words of refusals; docs/errors.md explains them. */
@@ -38,7 +64,8 @@ export type AccountError =
 
 /** What came of a change. */
 export type Result =
-  | { ok: true; account: Account; url: string | null }
+  /** account is null if this very session ended. */
+  | { ok: true; account: Account | null; url: string | null }
   | {
       ok: false;
       error: AccountError | (string & {});
@@ -64,6 +91,12 @@ export declare function linkAccount(provider: string, options?: { callbackUrl?: 
 
 /** Removes a way to sign in, by its id in {@link Account}. Never rejects. */
 export declare function unlinkAccount(id: string): Promise<Result>;
+
+/** Signs one browser out, by its id in {@link Account}. Never rejects. */
+export declare function endSession(id: string): Promise<Result>;
+
+/** Signs the person out everywhere but here. Never rejects. */
+export declare function endOtherSessions(): Promise<Result>;
 
 /** Leaves for the page that asks the person to prove who they are, and comes back. */
 export declare function confirmIdentity(options?: { callbackUrl?: string }): Promise<undefined>;

@@ -32,6 +32,16 @@ export function unlinkAccount(id) {
   return change("account/unlink", { id });
 }
 
+/** Signs one browser out, by its id in getAccount(). */
+export function endSession(id) {
+  return change("account/signout", { session: id });
+}
+
+/** Signs the person out everywhere but here. */
+export function endOtherSessions() {
+  return change("account/signout", { others: "true" });
+}
+
 /**
  * Goes to the page that asks the person to prove who they are, and back to
  * callbackUrl (default: this page): what FreshRequired wants.
@@ -52,7 +62,7 @@ async function change(path, fields) {
     const body = JSON.stringify({ ...fields, callbackUrl: location.href, csrfToken, json: "true" });
     const response = await send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const { url = null, error, account } = await response.json();
-    if (response.ok && account) {
+    if (response.ok && account !== undefined) {
       await refreshSession({ broadcast: true }); // which may show the change
       return { ok: true, account, url };
     }

@@ -90,6 +90,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account.js": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the browser client has for pages about the account, an ES module that imports client.js. */
+        get: operations["getAccountClient"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/signin": {
         parameters: {
             query?: never;
@@ -376,6 +393,23 @@ export interface paths {
         put?: never;
         /** A token of some minutes for another back end, which says who is signed in. */
         post: operations["postToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** From a program behind the gate to the sign-in page and back. Only with gate.hosts. */
+        get: operations["gateStart"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -788,15 +822,65 @@ export interface components {
         /** @description RFC 9457. Programs go by type. */
         Problem: {
             /** @enum {string} */
-            type: "about:blank" | "urn:authsvc:problem:unauthenticated" | "urn:authsvc:problem:csrf" | "urn:authsvc:problem:cross_site" | "urn:authsvc:problem:forbidden" | "urn:authsvc:problem:unknown_audience" | "urn:authsvc:problem:rate_limited" | "urn:authsvc:problem:malformed" | "urn:authsvc:problem:unavailable";
+            type: "about:blank" | "urn:authsvc:problem:unauthenticated" | "urn:authsvc:problem:csrf" | "urn:authsvc:problem:cross_site" | "urn:authsvc:problem:forbidden" | "urn:authsvc:problem:unknown_audience" | "urn:authsvc:problem:rate_limited" | "urn:authsvc:problem:malformed" | "urn:authsvc:problem:reauthentication_required" | "urn:authsvc:problem:unavailable";
             title: string;
             status: number;
             detail?: string;
             /** @description The id of the request, as in the log. */
             request: string;
+            /**
+             * Format: uri
+             * @description At the gate: where a person signs in, and comes back from.
+             */
+            signin?: string;
+            /** @description With reauthentication_required: how many seconds ago the sign-in may be. */
+            max_age?: number;
         };
     };
     responses: {
+        /** @description This person may not have that; a page for people, else a Problem. */
+        GateForbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description What checks the requests does not get the cookies of the browser. */
+        GateLoop: {
+            headers: {
+                "Set-Cookie": components["headers"]["Set-Cookie"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+            };
+        };
+        /** @description Sessions cannot be read at present; a page for people, else a Problem. */
+        GateUnavailable: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Nobody is signed in, or too long ago, and no person asks. */
+        GateSignedOut: {
+            headers: {
+                /** @description Cookie realm="authsvc" */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description A page. */
         Page: {
             headers: {
@@ -1276,6 +1360,32 @@ export interface operations {
         };
     };
     getClient: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of what the client has. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The module. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/javascript": string;
+                };
+            };
+            304: components["responses"]["NotModified"];
+        };
+    };
+    getAccountClient: {
         parameters: {
             query?: never;
             header?: {
@@ -1914,6 +2024,26 @@ export interface operations {
             429: components["responses"]["LimitedProblem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
+        };
+    };
+    gateStart: {
+        parameters: {
+            query?: {
+                /** @description Path and query at the same host to come back to. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["Problem"];
+            401: components["responses"]["GateSignedOut"];
+            403: components["responses"]["GateForbidden"];
+            502: components["responses"]["GateLoop"];
+            503: components["responses"]["GateUnavailable"];
         };
     };
     getJWKS: {

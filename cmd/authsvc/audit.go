@@ -73,7 +73,7 @@ func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 		return err
 	}
 	columns := []string{r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), string(r.Outcome), r.Name}
-	for _, v := range [][2]string{{"user", r.UserID}, {"provider", r.Provider}, {"client", r.ClientIP}, {"code", string(r.Code)},
+	for _, v := range [][2]string{{"user", r.UserID}, {"actor", r.Actor}, {"provider", r.Provider}, {"client", r.ClientIP}, {"code", string(r.Code)},
 		{"request", r.RequestID}, {"reason", r.Reason}, {"agent", r.UserAgent}} {
 		if v[1] != "" {
 			columns = append(columns, v[0]+"="+quoteIfNeeded(v[1]))

@@ -27,6 +27,9 @@ type commands struct {
 	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration, or with -c your own."`
 	Check       checkCommand       `cmd:"" help:"Check configuration, storage, providers and mail."`
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
+	Users       usersCommand       `cmd:"" help:"Show people, block them, end their sessions, delete them."`
+	Sessions    sessionsCommand    `cmd:"" help:"Show the sessions of a user, and end one."`
+	Accounts    accountsCommand    `cmd:"" help:"Show the identities of a user at providers, and remove one."`
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
 	Types       typesCommand       `cmd:"" help:"Print the TypeScript types of sessions, for next-auth/react or client.js."`
 	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`

@@ -77,7 +77,7 @@ func head[T any](list []T) []T {
 
 // Others says whether the person is signed in elsewhere, too.
 func (v AccountView) Others() bool {
-	return v.Unlisted || slices.ContainsFunc(v.Sessions, func(s SessionRow) bool { return !s.Current })
+	return slices.ContainsFunc(v.Sessions, func(s SessionRow) bool { return !s.Current })
 }
 
 // OnlyWay says whether there is one way to sign in, which cannot be removed.

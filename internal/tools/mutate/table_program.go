@@ -15,7 +15,7 @@ var program = []mutation{
 	{"hook/size", "cmd/authsvc/internal/hooks", "MaxBody: maxAnswer, ", "", "./cmd/authsvc/internal/hooks"},
 	{"hook/once", "internal/outbound", "if !errors.Is(err, errNoConnection) && !errors.Is(err, errNoName) ||", "if err == nil ||", "./internal/outbound"},
 	{"rules/redirect-fails", "cmd/authsvc", "return ok && err == nil", "return ok || err != nil", "./cmd/authsvc"},
-	{"rules/claim-names", "cmd/authsvc", "if !sessionshape.UsableName(name) {", "if false {", "./cmd/authsvc"},
+	{"rules/claim-names", "cmd/authsvc", "if !sessionshape.UsableName(name) {", "if " + never + "!sessionshape.UsableName(name) {", "./cmd/authsvc"},
 	{"rules/cost", "cmd/authsvc/internal/rules", "cel.CostLimit(CostLimit), ", "", "./cmd/authsvc/internal/rules"},
 	{"rules/profile-size", "cmd/authsvc/internal/rules", "if err == nil && len(raw) > MaxProfile {", "if " + never + "len(raw) > MaxProfile {", "./cmd/authsvc/internal/rules"},
 	{"rules/no-type-no-decision", "cmd/authsvc/internal/rules", "return false, errType", "return true, nil", "./cmd/authsvc/internal/rules"},

@@ -1,0 +1,123 @@
+package authsvc
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"authsvc/internal/pages"
+	"authsvc/internal/useragent"
+	"authsvc/internal/weburl"
+)
+
+// maxSessions is how many sessions the account page shows, the latest used.
+const maxSessions = 100
+
+// An accountListed is a session as GET account tells it.
+type accountListed struct {
+	ID       string  `json:"id"`
+	Current  bool    `json:"current"`
+	Device   string  `json:"device"`
+	Network  *string `json:"network"`
+	Place    *string `json:"place"`
+	Provider *string `json:"provider"`
+	Client   *string `json:"client"`
+	Actor    *string `json:"actor"`
+	Created  *string `json:"created"`
+	Used     *string `json:"used"`
+}
+
+// isoTime is a time in an answer, null if it is not known.
+func isoTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.UTC().Format(timeFormat)
+	return &s
+}
+
+// listedSessions are the sessions of an account for a script.
+func listedSessions(a *account, current string) []accountListed {
+	list := make([]accountListed, 0, len(a.sessions))
+	for _, v := range a.sessions {
+		list = append(list, accountListed{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: nullable(v.Network), Provider: nullable(v.Provider),
+			Client: nullable(v.Client), Actor: nullable(v.Actor), Created: isoTime(v.Created), Used: isoTime(v.Used)})
+	}
+	return list
+}
+
+// sessionViews are the sessions of an account for people, this browser's first:
+// it is in use now, whatever was noted.
+func (rq *request) sessionViews(a *account) (rows []pages.SessionRow) {
+	current := rq.SessionID(a.session)
+	for _, v := range a.sessions {
+		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: v.Network, Used: lastUse(v)}
+		if row.Current {
+			row.Used = rq.now
+		}
+		if row.Device == useragent.Unknown { // the page has a word of its language
+			row.Device = ""
+		}
+		if v.Provider != "" {
+			row.Provider = rq.providerName(v.Provider)
+		}
+		row.Ago = rq.now.Sub(row.Used)
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b pages.SessionRow) int {
+		switch {
+		case a.Current:
+			return -1
+		case b.Current:
+			return 1
+		}
+		return 0
+	})
+	return rows
+}
+
+// postAccountSignOut: POST account/signout ends one session of the person, all
+// but this one, or all, which the body says by session=ID, others=true or all=true.
+func postAccountSignOut(rq *request) outcome {
+	s, done, refused := rq.beginAccount()
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	current, id := rq.SessionID(s), rq.body.get("session")
+	others, all := rq.body.get("others") == "true", rq.body.get("all") == "true"
+	var err error
+	e, word, here := AuditEvent{Name: "sessions.ended", UserID: s.UserID, Reason: "by the person"}, "others", false
+	switch {
+	case id != "" && !others && !all:
+		e.Name, word, here = "session.ended", "ended", sameSecret(id, current)
+		err = rq.endOneSession(rq.ctx, s.UserID, id)
+	case others && !all && id == "":
+		e.Reason = "all but one, by the person"
+		err = rq.endOtherSessions(rq.ctx, s.UserID, current)
+	case all && !others && id == "":
+		here, err = true, rq.endSessions(rq.ctx, s.UserID)
+	default:
+		return rq.personalRefusal("/account", Invalid, http.StatusBadRequest)
+	}
+	switch {
+	case errors.Is(err, ErrNotFound):
+		e.Name, e.Reason = "session.end_failed", "the user has no such session"
+		rq.note(e)
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.note(e)
+	if !here {
+		return rq.accountDone(s, word)
+	}
+	rq.clearSession()
+	rq.rotateCSRF("", "")
+	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+"/account")
+	if rq.wantsJSON() {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return redirect{to: to}
+}

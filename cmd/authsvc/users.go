@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/plainlog"
+)
+
+type usersCommand struct {
+	List        usersList        `cmd:"" default:"withargs" help:"Show people (default)."`
+	Show        usersShow        `cmd:"" help:"Show one person: ways to sign in, sessions, whether they are blocked."`
+	Block       usersBlock       `cmd:"" help:"Keep a person out, and end their sessions."`
+	Unblock     usersUnblock     `cmd:"" help:"Let a person sign in again."`
+	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed."`
+	Delete      usersDelete      `cmd:"" help:"Delete a person with accounts and sessions."`
+}
+
+type (
+	usersList struct {
+		Prefix  string `placeholder:"TEXT" help:"Only whose address begins so, such as ada@."`
+		Blocked bool   `help:"Only who is blocked."`
+		Limit   int    `default:"50" help:"How many at most; 0: all."`
+		JSON    bool   `name:"json" help:"One JSON object a line."`
+	}
+	usersShow struct {
+		Who  string `arg:"" help:"The id or the address of the user."`
+		JSON bool   `name:"json" help:"One JSON object."`
+	}
+	usersBlock struct {
+		destructive
+		Why string `placeholder:"TEXT" required:"" help:"Why, for other operators."`
+	}
+	usersUnblock struct {
+		Who string `arg:"" help:"The id or the address of the user."`
+	}
+	usersEndSessions struct{ destructive }
+	usersDelete      struct{ destructive }
+)
+
+// destructive are the arguments of what is done to one user and asked about first.
+type destructive struct {
+	Who    string `arg:"" help:"The id or the address of the user."`
+	DryRun bool   `help:"Only say what would be done."`
+	Yes    bool   `help:"Do it without asking."`
+}
+
+// people is the engine over an open store, for commands about users.
+type people struct {
+	*program
+	ctx     context.Context // names the operator
+	engine  *authsvc.Service
+	adapter authsvc.Adapter
+}
+
+// withPeople calls do with the engine over the open store, beside a service that
+// runs or not.
+func (p *program) withPeople(do func(*people) error) error {
+	return p.withStore(false, func(s *config.Settings, st *store) error {
+		if st.Adapter == nil {
+			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
+		}
+		engine, err := prepareEngine(s, st.Adapter)
+		if err == nil {
+			err = s.Explain(engine.CheckStore(p.ctx))
+		}
+		if err != nil {
+			return err
+		}
+		return do(&people{p, authsvc.WithActor(p.ctx, "cli:"+operator()), engine, st.Adapter})
+	})
+}
+
+// operator is the name of the account that runs the command.
+func operator() string {
+	u, err := user.Current()
+	if err != nil {
+		return "unknown"
+	}
+	return u.Username
+}
+
+// find returns the user with an id or an address.
+func (p *people) find(who string) (authsvc.User, error) {
+	u, err := p.adapter.GetUser(p.ctx, who)
+	if errors.Is(err, authsvc.ErrNotFound) && strings.Contains(who, "@") {
+		address, bad := authsvc.NormaliseEmail(who)
+		if bad == nil {
+			u, err = p.adapter.GetUserByEmail(p.ctx, address)
+		}
+	}
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return u, fmt.Errorf("there is no user with the id or the address %q", truncate(who))
+	}
+	return u, err
+}
+
+// do finds a user, says what is about to be done, and does it if that is confirmed.
+func (p *people) do(c destructive, what, done string, act func(authsvc.User) error) error {
+	u, err := p.find(c.Who)
+	if err != nil {
+		return err
+	}
+	name := plainlog.Text(u.ID)
+	if u.Email != "" {
+		name += " (" + plainlog.Text(u.Email) + ")"
+	}
+	if c.DryRun {
+		_, err := fmt.Fprintf(p.stdout, "would %s of %s\n", what, name)
+		return err
+	}
+	if err := p.confirm("Shall authsvc "+what+" of "+name+"?", c.Yes); err != nil {
+		return err
+	}
+	if err := act(u); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s of %s\n", done, name)
+	return err
+}
+
+// A userLine is a user as a line of JSON.
+type userLine struct {
+	ID            string     `json:"id"`
+	Name          string     `json:"name,omitempty"`
+	Email         string     `json:"email,omitempty"`
+	EmailVerified *time.Time `json:"emailVerified,omitempty"`
+	Image         string     `json:"image,omitempty"`
+	Blocked       *time.Time `json:"blocked,omitempty"`
+}
+
+func lineOf(u authsvc.User) userLine {
+	return userLine{u.ID, u.Name, u.Email, present(u.EmailVerified), u.Image, present(u.Blocked)}
+}
+
+// present is a time for JSON, nil if it is absent.
+func present(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// printLine prints a value as a line of JSON, without control characters that
+// strangers stored.
+func (p *program) printLine(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.stdout, plainlog.Text(string(raw)))
+	return err
+}
+
+// printTable prints rows in columns.
+func (p *program) printTable(rows [][]string) error {
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i := range row {
+			if row[i] = plainlog.Text(row[i]); row[i] == "" {
+				row[i] = "-"
+			}
+		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	return table.Flush()
+}
+
+// usersPage is how many users are read at a time.
+const usersPage = 500
+
+// Run prints users, in the store's order of ids, page by page.
+func (c usersList) Run(p *program) error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit is negative: %w", errUsage)
+	}
+	return p.withPeople(func(p *people) error {
+		q := authsvc.UserQuery{Prefix: c.Prefix, Blocked: c.Blocked}
+		rows := [][]string{{"ID", "EMAIL", "NAME", "VERIFIED", "BLOCKED"}}
+		for left := c.Limit; c.Limit == 0 || left > 0; {
+			q.Limit = usersPage
+			if c.Limit > 0 {
+				q.Limit = min(usersPage, left)
+			}
+			page, err := p.adapter.SearchUsers(p.ctx, q)
+			if err != nil {
+				return err
+			}
+			for _, u := range page {
+				q.After = u.ID
+				if !c.JSON {
+					rows = append(rows, []string{u.ID, u.Email, u.Name, keyTime(u.EmailVerified), keyTime(u.Blocked)})
+				} else if err := p.printLine(lineOf(u)); err != nil {
+					return err
+				}
+			}
+			if len(rows) > 1 {
+				if err := p.printTable(rows); err != nil {
+					return err
+				}
+				rows = rows[:0:0]
+			}
+			if left -= len(page); len(page) < q.Limit {
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// Run prints what is known of a user.
+func (c usersShow) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		u, err := p.find(c.Who)
+		if err != nil {
+			return err
+		}
+		person, err := p.adapter.GetPerson(p.ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		accounts, err := p.adapter.ListAccounts(p.ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		sessions, err := p.engine.Sessions(p.ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return p.printLine(struct {
+				userLine
+				BlockedWhy string        `json:"blockedWhy,omitempty"`
+				Accounts   []accountLine `json:"accounts"`
+				Sessions   []sessionLine `json:"sessions"`
+			}{lineOf(u), person.BlockedWhy, accountLines(accounts), sessionLines(sessions)})
+		}
+		rows := [][]string{{"id", u.ID}, {"address", u.Email}, {"verified", keyTime(u.EmailVerified)}, {"name", u.Name},
+			{"blocked", keyTime(u.Blocked)}, {"why", person.BlockedWhy}}
+		if err := p.printTable(rows); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stdout, "\n%s\n", plural(len(accounts), "account", "accounts"))
+		if err := p.printAccounts(accounts); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stdout, "\n%s\n", plural(len(sessions), "session", "sessions"))
+		return p.printSessions(sessions)
+	})
+}
+
+// Run blocks a user.
+func (c usersBlock) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		return p.do(c.destructive, "block all sign-ins and end all sessions", "blocked all sign-ins and ended all sessions",
+			func(u authsvc.User) error { return p.engine.Block(p.ctx, u.ID, c.Why) })
+	})
+}
+
+// Run unblocks a user.
+func (c usersUnblock) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		u, err := p.find(c.Who)
+		if err != nil {
+			return err
+		}
+		if err := p.engine.Unblock(p.ctx, u.ID); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s may sign in\n", plainlog.Text(u.ID))
+		return err
+	})
+}
+
+// Run ends all sessions of a user.
+func (c usersEndSessions) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		return p.do(c.destructive, "end all sessions", "ended all sessions", func(u authsvc.User) error { return p.engine.EndSessions(p.ctx, u.ID) })
+	})
+}
+
+// Run deletes a user.
+func (c usersDelete) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		return p.do(c.destructive, "delete the record, the accounts and the sessions", "deleted the record, the accounts and the sessions",
+			func(u authsvc.User) error { return p.engine.DeleteUser(p.ctx, u.ID) })
+	})
+}
