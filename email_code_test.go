@@ -155,7 +155,7 @@ func TestCodeTries(t *testing.T) {
 	t.Parallel()
 	strategies(t, func(c *authsvc.Config) { withCodes(c); c.RateLimit.Link = authsvc.Rate{N: 1000, Per: time.Minute} }, func(t *testing.T, w *arena.World) {
 		b := w.Browser()
-		code, link := askCode(w, t, b, "ada@app.test")
+		code, _ := askCode(w, t, b, "ada@app.test")
 		var wait sync.WaitGroup
 		var mu sync.Mutex
 		left := map[string]int{}
@@ -194,7 +194,7 @@ func TestCodeTries(t *testing.T) {
 			t.Errorf("twin, the second code: %d %s", a.StatusCode, a.Location())
 		}
 		again := w.Browser()
-		code, link = askCode(w, t, again, "ada@app.test")
+		code, link := askCode(w, t, again, "ada@app.test")
 		for range 7 {
 			submit(again, "ada@app.test", wrong(code))
 		}

@@ -25,7 +25,9 @@ func front(t *testing.T, target string, tune func(http.Handler) http.Handler) *h
 	}
 	p := New(Options{Target: parsed, Timeout: time.Second, OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {},
 		Client: func(*http.Request) string { return "192.0.2.1" }, Origin: func(host string) string { return "https://" + host },
-		Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) { http.Error(w, err.Error(), status) }})
+		Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+			http.Error(w, err.Error(), status)
+		}})
 	t.Cleanup(p.CloseIdleConnections)
 	var h http.Handler = p
 	if tune != nil {
