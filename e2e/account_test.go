@@ -1,8 +1,14 @@
 package e2e
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
+
+	"authsvc"
 	"authsvc/internal/test/chromium"
 )
 
@@ -80,4 +86,63 @@ func TestAccountByKeyboard(t *testing.T) {
 	s.choose(b, "katherine")
 	b.At(s.origin + "/")
 	b.Quiet()
+}
+
+// TestAccountFull: an account with as many sessions and ways to sign in as the page
+// shows, and a name as long as one may be, fits the narrowest screen.
+func TestAccountFull(t *testing.T) {
+	t.Parallel()
+	requested(t, "Chromium")
+	s, b := newSite(t, nil), newTab(t)
+	s.signIn(b, "ada", "/")
+	name := fillAccount(s)
+	b.Open(s.base + "/account")
+	b.Shows(name)
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach((d) => { d.open = true }); void 0`))
+	for css, want := range map[string]int{"section[aria-labelledby=ways] li.p-op": 50, "section[aria-labelledby=where] li": 100, "details:not([open])": 0} {
+		if got := chromium.Eval[int](b, `document.querySelectorAll(`+chromium.Quote(css)+`).length`); got != want {
+			t.Errorf("%d of %s, want %d", got, css, want)
+		}
+	}
+	b.Size(320, 640)
+	for _, direction := range []string{"ltr", "rtl"} {
+		b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dir = ` + chromium.Quote(direction) + `; void 0`))
+		settle(b)
+		fits(t, b, "full account "+direction, 320)
+		picture(t, b, screenshots(t), "account-full-320."+direction)
+	}
+	b.Quiet()
+}
+
+// fillAccount gives Ada 99 more sessions, 49 more ways to sign in, and a name, which
+// it returns.
+func fillAccount(s *site) string {
+	s.t.Helper()
+	ctx, now := s.t.Context(), time.Now()
+	u, err := s.store.GetUserByEmail(ctx, "ada@example.com")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	epoch, err := s.store.GetEpoch(ctx, u.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	name := string([]rune("👩‍🔬 💫 " + strings.Repeat("לאבלייס", 5) + " آدا " + strings.Repeat("Countess", 9))[:100])
+	if _, err := s.store.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Name: &name}); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range 49 {
+		if _, err := s.store.LinkAccount(ctx, authsvc.Account{ID: fmt.Sprint("account-", i), UserID: u.ID, Type: "oauth", Provider: "op", ProviderAccountID: fmt.Sprint("more-", i)}, epoch); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for i := range 99 {
+		began := now.Add(-time.Duration(i) * time.Hour)
+		if _, err := s.store.CreateSession(ctx, authsvc.SessionRecord{ID: fmt.Sprint("session-", i), SessionToken: fmt.Sprint("token-", i), Digest: fmt.Sprint("digest-", i), UserID: u.ID, Epoch: epoch,
+			Expires: now.Add(24 * time.Hour), AuthTime: began, Provider: "op", SessionOrigin: authsvc.SessionOrigin{Network: "2001:db8:1234::/48",
+				Agent: "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0.0.0 Mobile Safari/537.36"}}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return name
 }

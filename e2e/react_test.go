@@ -201,3 +201,79 @@ func reactTabs(t *testing.T, s *site, b *chromium.Tab) {
 	is(other, "unauthenticated", "", "")
 	other.Quiet()
 }
+
+// polled is a page of the application that reads the session each second and keeps
+// whose it was, in the order in which the requests began.
+const polled = `<title>App</title><div id="root"></div><script>
+	window.every = 1
+	window.reads = []
+	const real = window.fetch
+	window.fetch = async (...args) => {
+		const read = {who: null}
+		if (String(args[0]).endsWith("/session")) window.reads.push(read)
+		const answer = await real(...args)
+		read.who = (await answer.clone().json())?.user?.email ?? ""
+		return answer
+	}
+</script><script src="/app.js"></script>`
+
+// noticed demands that useSession in a tab, whose session just ended elsewhere, says
+// so after the first poll that began since.
+func noticed(t *testing.T, b *chromium.Tab) {
+	t.Helper()
+	before := chromium.Eval[int](b, `window.reads.length`)
+	is(b, "unauthenticated", "", "")
+	all := chromium.Eval[[]*string](b, `window.reads.map((r) => r.who)`)
+	since := all[before:] // none, if the poll that showed it was under way before
+	if len(all) < 2 || len(since) > 0 && (since[0] == nil || *since[0] != "") {
+		t.Errorf("the first poll after the end did not show it: %d of %d", len(since), len(all))
+	}
+}
+
+// TestReactEndedElsewhere ends sessions of a person who uses next-auth/react on the
+// account page of another browser.
+func TestReactEndedElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4} {
+			t.Run(strategy+"/"+string(mode), func(t *testing.T) {
+				t.Parallel()
+				s := reactSite(t, strategy, mode)
+				s.mux.HandleFunc("GET /polled", func(w http.ResponseWriter, _ *http.Request) { writePage(w, polled) })
+				desk, phone := newTab(t), newTab(t)
+				s.signIn(desk, "ada", "/")
+				s.signIn(phone, "ada", "/polled")
+				is(phone, "authenticated", "Ada Lovelace", "ada@example.com")
+				endPhone(s, desk, "button[name=session]", "ended")
+				noticed(t, phone)
+				out := chromium.Eval[map[string]string](phone, `auth.signOut({redirect: false, callbackUrl: "/bye"})`)
+				if out["url"] != s.origin+"/bye" {
+					t.Errorf("signOut of an ended session answered %v", out)
+				}
+
+				phone.Click("#in")
+				s.choose(phone, "ada")
+				phone.At(s.origin + "/polled")
+				is(phone, "authenticated", "Ada Lovelace", "ada@example.com")
+				endPhone(s, desk, "button[name=others]", "others")
+				noticed(t, phone)
+
+				desk.Open(s.origin + "/app")
+				is(desk, "authenticated", "Ada Lovelace", "ada@example.com")
+				desk.Click("#out")
+				desk.At(s.origin + "/bye")
+				is(desk, "unauthenticated", "", "")
+				desk.Quiet()
+				phone.Quiet()
+			})
+		}
+	}
+}
+
+// endPhone presses a button of the account page.
+func endPhone(s *site, desk *chromium.Tab, button, done string) {
+	s.t.Helper()
+	desk.Open(s.base + "/account")
+	desk.Click(button)
+	desk.At(s.base + "/account?done=" + done)
+}

@@ -1,12 +1,15 @@
-// Checked by `npm run test:types`; never run. The types of client.d.ts and those of
-// docs/openapi.yaml say the same.
+// Checked by `npm run test:types`; never run. The types of client.d.ts and account.d.ts
+// and those of docs/openapi.yaml say the same.
 import type * as ours from "authsvc-client";
+import type * as mine from "authsvc-client/account";
 import type { components, paths } from "authsvc-client/types";
 
 type Described = components["schemas"];
 type Body<R> = R extends { content: { "application/json": infer B } } ? B : never;
 type Get<P extends keyof paths> = paths[P] extends { get: { responses: { 200: infer R } } } ? Body<R> : never;
 type Takes<A, B> = [A] extends [B] ? true : false;
+// Identical: a member that only one of them has, optional or not, is a difference.
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 
 export const described: [
   // What is answered is what the functions promise, somebody or nobody.
@@ -20,3 +23,25 @@ export const described: [
   // And a session that the client shows may be one that was answered.
   Takes<ours.DefaultSession["expires"], Described["Session"]["expires"]>,
 ] = [true, true, true, true, true, true, true, true];
+
+type Changed = Extract<mine.Result, { ok: true }>;
+type Refused = Extract<mine.Result, { ok: false }>;
+type Actions = "profile" | "signout" | "unlink";
+type Done<A extends Actions> = Body<paths[`/api/auth/account/${A}`]["post"]["responses"][200]>;
+type Said<A extends Actions, S extends 401 | 403 | 404 | 503> = Body<paths[`/api/auth/account/${A}`]["post"]["responses"][S]>;
+
+export const account: [
+  // What GET account answers is an Account, member by member, and nothing else is.
+  Same<Get<"/api/auth/account">, mine.Account>,
+  Same<Awaited<ReturnType<typeof mine.getAccount>>, Get<"/api/auth/account"> | null>,
+  Same<Described["Account"]["sessions"][number], mine.AccountSession>,
+  // What a change answers is what becomes of it in a Result.
+  Same<Done<Actions>["account"], Changed["account"]>,
+  Takes<Done<Actions>["url"], Changed["url"]>,
+  Takes<mine.AccountError, NonNullable<Said<Actions, 401 | 403 | 404 | 503>["error"]>>,
+  Takes<Said<Actions, 401 | 403 | 404 | 503>["url"], Refused["url"]>,
+  // What the functions take is what the forms have fields for.
+  Same<Parameters<typeof mine.updateProfile>[0], Pick<Described["ProfileRequest"], "name">>,
+  Same<Parameters<typeof mine.unlinkAccount>[0], Described["UnlinkRequest"]["id"]>,
+  Same<Parameters<typeof mine.endSession>[0], NonNullable<Described["EndSessionsRequest"]["session"]>>,
+] = [true, true, true, true, true, true, true, true, true, true];

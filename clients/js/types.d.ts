@@ -222,6 +222,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account/signout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends one session of the person, all others, or all. */
+        post: operations["endSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/account/unlink": {
         parameters: {
             query?: never;
@@ -682,6 +699,18 @@ export interface components {
             };
             /** @description The one that asks. */
             session: {
+                /** @description As in sessions. */
+                id: string;
+                /**
+                 * @description Factors that were proved.
+                 * @enum {string|null}
+                 */
+                acr: "1fa" | "2fa" | "phr" | null;
+                /** @description How (RFC 8176, and fed, email, app, rec). */
+                amr: string[];
+                /** Format: date-time */
+                secondAt: string | null;
+                actor: string | null;
                 /**
                  * Format: date-time
                  * @description When the person proved who they are.
@@ -700,7 +729,27 @@ export interface components {
             passkeys: null;
             password: null;
             secondStep: null;
-            sessions: null;
+            /** @description Where the person is signed in, the latest used first. */
+            sessions: {
+                id: string;
+                /** @description It is the one that asks. */
+                current: boolean;
+                /** @description Such as Firefox on Linux. */
+                device: string;
+                /** @description Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
+                network: string | null;
+                place: null;
+                provider: string | null;
+                client: string | null;
+                actor: string | null;
+                /** Format: date-time */
+                created: string | null;
+                /**
+                 * Format: date-time
+                 * @description To a quarter of an hour.
+                 */
+                used: string | null;
+            }[];
             pending: {
                 email: null;
                 deletion: null;
@@ -715,7 +764,7 @@ export interface components {
         AccountAnswer: {
             /** Format: uri */
             url: string;
-            account: components["schemas"]["Account"];
+            account: components["schemas"]["Account"] | null;
         };
         AccountRefusal: {
             /** Format: uri */
@@ -742,6 +791,20 @@ export interface components {
             callbackUrl?: string;
             /** @description Of the form of the built-in page. */
             fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description One of session, others and all. */
+        EndSessionsRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description The id of one. */
+            session?: string;
+            /** @constant */
+            others?: "true";
+            /** @constant */
+            all?: "true";
         } & {
             [key: string]: unknown;
         };
@@ -1660,7 +1723,7 @@ export interface operations {
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
                 /** @description What the page says was done. */
-                done?: "renamed" | "unlinked";
+                done?: "renamed" | "unlinked" | "ended" | "others" | "confirmed";
             };
             header?: never;
             path?: never;
@@ -1709,6 +1772,38 @@ export interface operations {
             401: components["responses"]["AccountRefused"];
             403: components["responses"]["AccountForbidden"];
             404: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    endSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["EndSessionsRequest"];
+                "application/json": components["schemas"]["EndSessionsRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["Misdirected"];

@@ -111,7 +111,7 @@ func TestDev(t *testing.T) {
 		t.Errorf("does not say what to open:\n%s", out)
 	}
 	v := visit(t, port)
-	if home := v.get("/"); !strings.Contains(home.Text, "Nobody is signed in") {
+	if home := v.get("/"); !strings.Contains(home.Text, "Nobody is signed in") || strings.Contains(home.Text, "/api/auth/account") {
 		t.Errorf("home page: %s", home.Text)
 	}
 
@@ -122,6 +122,10 @@ func TestDev(t *testing.T) {
 	}
 	if a := v.choose(people, "Ada Lovelace"); a.Request.URL.Path != "/" || !strings.Contains(a.Text, "ada@example.com") {
 		t.Fatalf("after choosing: %s %s", a.Request.URL, a.Text)
+	} else if link := fmt.Sprintf(`href="http://localhost:%d/api/auth/account"`, port); !strings.Contains(a.Text, link) {
+		t.Errorf("the home page does not lead to the account: %s", a.Text)
+	} else if account := v.get("/api/auth/account"); !strings.Contains(account.Text, "Where you are signed in") {
+		t.Errorf("the account page: %s", account.Text)
 	}
 
 	t.Log("by a mailed link, opened from the inbox")

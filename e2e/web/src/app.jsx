@@ -1,5 +1,6 @@
 // A small application on the unmodified next-auth/react. The functions are on
-// window.auth for the test to call with arguments.
+// window.auth for the test to call with arguments. window.every: read the session
+// again each so many seconds.
 import { createRoot } from "react-dom/client"
 import * as auth from "next-auth/react"
 
@@ -20,7 +21,7 @@ function Who() {
 }
 
 createRoot(document.getElementById("root")).render(
-  <auth.SessionProvider>
+  <auth.SessionProvider refetchInterval={window.every ?? 0}>
     <Who />
   </auth.SessionProvider>,
 )
