@@ -408,7 +408,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A token of some minutes for another back end, which says who is signed in. */
+        /**
+         * A token of some minutes for another back end, which says who is signed in.
+         * @description With personal_tokens.enabled also against a personal access token, without cookies and csrfToken.
+         */
         post: operations["postToken"];
         delete?: never;
         options?: never;
@@ -847,7 +850,8 @@ export interface components {
             error_description: string;
         } | "Bad request.";
         TokenRequest: {
-            csrfToken: string;
+            /** @description Not with a personal access token. */
+            csrfToken?: string;
             /** @description One of tokens.audiences; may be left out if there is one. */
             audience?: string;
         } & {
@@ -1232,10 +1236,11 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody is signed in. A session cookie that means nothing is taken back. */
+        /** @description Nobody is signed in, or the personal access token is not good. A session cookie that means nothing is taken back. */
         SignedOutProblem: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 [name: string]: unknown;
             };
             content: {
@@ -1285,6 +1290,8 @@ export interface components {
     };
     requestBodies: never;
     headers: {
+        /** @description After a personal access token (RFC 6750). */
+        "WWW-Authenticate": string;
         /** @description The session, the CSRF token, the callbackUrl or an attempt, as it changes. All are HttpOnly. */
         "Set-Cookie": string;
         /** @description An absolute URL. */
