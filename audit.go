@@ -110,6 +110,7 @@ var auditKinds = []auditKind{
 	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
 	{"gate.refused", AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
 	{"gate.malformed", AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{"gate.untrusted_proxy", AuditRefused, "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
 	{"gate.misconfigured", AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies."},
 	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
 	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},

@@ -222,6 +222,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account/signout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends one session of the person, all others, or all. */
+        post: operations["endSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/account/unlink": {
         parameters: {
             query?: never;
@@ -393,6 +410,74 @@ export interface paths {
         put?: never;
         /** A token of some minutes for another back end, which says who is signed in. */
         post: operations["postToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/auth-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request may pass, for nginx. By any method; only for gate.proxies. */
+        get: operations["gateAuthRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/ext-authz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request for / may pass, for Envoy. By the method and with the Host of the request; only for gate.proxies. */
+        get: operations["gateExtAuthzRoot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/ext-authz/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request for path may pass, for Envoy; path may have slashes. By the method and with the Host of the request; only for gate.proxies. */
+        get: operations["gateExtAuthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/forward-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request may pass, for Caddy, Traefik and HAProxy. By any method; only for gate.proxies. */
+        get: operations["gateForwardAuth"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -682,6 +767,18 @@ export interface components {
             };
             /** @description The one that asks. */
             session: {
+                /** @description As in sessions. */
+                id: string;
+                /**
+                 * @description Factors that were proved.
+                 * @enum {string|null}
+                 */
+                acr: "1fa" | "2fa" | "phr" | null;
+                /** @description How (RFC 8176, and fed, email, app, rec). */
+                amr: string[];
+                /** Format: date-time */
+                secondAt: string | null;
+                actor: string | null;
                 /**
                  * Format: date-time
                  * @description When the person proved who they are.
@@ -700,7 +797,27 @@ export interface components {
             passkeys: null;
             password: null;
             secondStep: null;
-            sessions: null;
+            /** @description Where the person is signed in, the latest used first. */
+            sessions: {
+                id: string;
+                /** @description It is the one that asks. */
+                current: boolean;
+                /** @description Such as Firefox on Linux. */
+                device: string;
+                /** @description Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
+                network: string | null;
+                place: null;
+                provider: string | null;
+                client: string | null;
+                actor: string | null;
+                /** Format: date-time */
+                created: string | null;
+                /**
+                 * Format: date-time
+                 * @description To a quarter of an hour.
+                 */
+                used: string | null;
+            }[];
             pending: {
                 email: null;
                 deletion: null;
@@ -715,7 +832,7 @@ export interface components {
         AccountAnswer: {
             /** Format: uri */
             url: string;
-            account: components["schemas"]["Account"];
+            account: components["schemas"]["Account"] | null;
         };
         AccountRefusal: {
             /** Format: uri */
@@ -742,6 +859,20 @@ export interface components {
             callbackUrl?: string;
             /** @description Of the form of the built-in page. */
             fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description One of session, others and all. */
+        EndSessionsRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description The id of one. */
+            session?: string;
+            /** @constant */
+            others?: "true";
+            /** @constant */
+            all?: "true";
         } & {
             [key: string]: unknown;
         };
@@ -838,6 +969,48 @@ export interface components {
         };
     };
     responses: {
+        /** @description The request may pass, with these headers. */
+        GateYes: {
+            headers: {
+                /** @description As gate.headers names it. Empty if nobody is signed in. */
+                "X-Auth-User-Id"?: string;
+                /** @description The address, if it is proved. */
+                "X-Auth-Email"?: string;
+                /** @description The name. */
+                "X-Auth-Name"?: string;
+                /** @description The claim groups, with commas. */
+                "X-Auth-Groups"?: string;
+                /** @description From ext-authz: names of headers, with commas. */
+                "X-Envoy-Auth-Headers-To-Remove"?: string;
+                "Set-Cookie": components["headers"]["Set-Cookie"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description Nobody is signed in, or too long ago, and no person asks. */
+        GateNo: {
+            headers: {
+                /** @description Cookie realm="authsvc" */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The same, also where a person asks, who is to go on to Location. */
+        GateNoLocation: {
+            headers: {
+                /** @description Cookie realm="authsvc" */
+                "WWW-Authenticate"?: string;
+                /** @description gate/start at the host of the request. */
+                Location?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description This person may not have that; a page for people, else a Problem. */
         GateForbidden: {
             headers: {
@@ -1717,6 +1890,38 @@ export interface operations {
             503: components["responses"]["AccountUnavailable"];
         };
     };
+    endSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["EndSessionsRequest"];
+                "application/json": components["schemas"]["EndSessionsRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
     unlinkAccount: {
         parameters: {
             query?: never;
@@ -2024,6 +2229,78 @@ export interface operations {
             429: components["responses"]["LimitedProblem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
+        };
+    };
+    gateAuthRequest: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Method of the request, once. */
+                "X-Forwarded-Method": string;
+                /** @description Host of the request, once. */
+                "X-Forwarded-Host": string;
+                /** @description Path and query of the request as they came, once. */
+                "X-Forwarded-Uri": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["GateYes"];
+            401: components["responses"]["GateNoLocation"];
+            403: components["responses"]["Problem"];
+        };
+    };
+    gateExtAuthzRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+        };
+    };
+    gateExtAuthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Path of the request. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["GateYes"];
+            401: components["responses"]["GateNo"];
+        };
+    };
+    gateForwardAuth: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Method of the request, once. */
+                "X-Forwarded-Method": string;
+                /** @description Host of the request, once. */
+                "X-Forwarded-Host": string;
+                /** @description Path and query of the request as they came, once. */
+                "X-Forwarded-Uri": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["GateYes"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["Problem"];
+            401: components["responses"]["GateNo"];
+            403: components["responses"]["Problem"];
         };
     };
     gateStart: {
