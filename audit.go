@@ -113,6 +113,7 @@ var auditKinds = []auditKind{
 	{"pat.refused", AuditRefused, "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience."},
 	{"gate.refused", AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
 	{"gate.malformed", AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{"gate.untrusted_proxy", AuditRefused, "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
 	{"gate.misconfigured", AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies."},
 	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
 	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},

@@ -337,6 +337,9 @@ var auditCases = map[string]auditCase{
 	"gate, nobody may":    {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.AccessDenied, Reason: "nobody may"}}},
 	"gate, not signed in": {tune: gatedWorld, run: gateAsks("/")},
 	"gate, what path?":    {tune: gatedWorld, run: gateAsks("/" + strings.Repeat("%25", 9) + "%2500"), want: []brief{{Name: "gate.malformed", Reason: "target"}}},
+	"gate, who asks?": {tune: gatedWorld, run: func(_ *audited, b *arena.Browser) {
+		b.Get("/api/auth/gate/forward-auth")
+	}, want: []brief{{Name: "gate.untrusted_proxy", Code: authsvc.AccessDenied, Reason: "gate.proxies"}}},
 	"gate, cookies lost": {tune: gatedWorld, prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
 		for range 2 {
 			navigate(b, "GET", "/api/auth/gate/start?to=/a")

@@ -29,7 +29,7 @@ func compile(c *Config) (*Service, *builder) {
 		custom: c.Pages, proxies: c.TrustedProxies, policy: policy{showRefusal: c.ShowRefusal},
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
+		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
 		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens, checkPersonalTokens,

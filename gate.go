@@ -3,6 +3,7 @@ package authsvc
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,10 @@ import (
 type Gate struct {
 	// Hosts are the programs, at most 500.
 	Hosts []GateHost
+	// Proxies may ask, by gate/forward-auth, gate/auth-request and gate/ext-authz,
+	// whether the requests that they get may pass. They are among TrustedProxies,
+	// which is the default.
+	Proxies []netip.Prefix
 	// Headers are what the programs learn who is asking from.
 	Headers GateHeaders
 	// Recheck is how often a request that is still being answered is judged
@@ -81,6 +86,7 @@ type gated struct {
 	table     *gate.Table // nil: there are no hosts
 	websocket [][]string  // by the number of the host
 	upstreams []http.Handler
+	proxies   []netip.Prefix // that may ask
 	headers   []identityHeader
 	recheck   time.Duration
 	tooLong   atomic.Bool // a value that was left out was logged

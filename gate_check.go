@@ -37,6 +37,7 @@ func checkGate(b *builder, s *Service) {
 	if len(c.Hosts) == 0 {
 		return
 	}
+	b.checkers(s)
 	var hosts []gate.Host
 	for i, h := range c.Hosts {
 		at := fmt.Sprintf("Gate.Hosts[%d]", i)

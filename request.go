@@ -63,6 +63,10 @@ type request struct {
 // for everything else.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rq := s.request(r)
+	if rt, rest := s.checkRoute(r); rt != nil {
+		rq.answerCheck(w, rt, rest)
+		return
+	}
 	rq.respond(w, rq.act())
 }
 
@@ -159,7 +163,7 @@ func (rq *request) requestID() string {
 
 // wantsJSON reports whether the caller is a script that wants {url}.
 func (rq *request) wantsJSON() bool {
-	if rq.r.Method != http.MethodPost || rq.internal {
+	if rq.r.Method != http.MethodPost || rq.internal || rq.route == &gateRoute { // a proxy would take 200 for a yes
 		return false
 	}
 	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.asksJSON || rq.body != nil && rq.body.get("json") == "true"

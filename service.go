@@ -96,7 +96,7 @@ type origins struct {
 }
 
 // warned are the warnings that are logged once per process.
-type warned struct{ chunks, proxy, stripped, slash, internal *sync.Once }
+type warned struct{ chunks, proxy, stripped, slash, internal, forwarded, unknownHost *sync.Once }
 
 // publicURL is the address of the service, taken apart.
 type publicURL struct {

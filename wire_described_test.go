@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -176,10 +177,20 @@ func rareAnswers() map[string]rare {
 			return b.Raw("/api/auth/account/profile", form, "name=Ada&csrfToken="+token, script...)
 		}), 200, object},
 		"gate closed, person": {gated, visit("to=/closed/x", "Accept", "text/html"), 403, "text/html"},
-		"gate closed":         {gated, visit("to=/closed/x"), 403, problem},
-		"gate in a frame":     {gated, visit("to=/x", "Sec-Fetch-Dest", "iframe"), 401, "text/html"},
-		"gate away, person":   {gated, signedIn(away, visiting("to=/x", "Accept", "text/html")), 503, "text/html"},
-		"gate away":           {gated, signedIn(away, visiting("to=/x")), 503, problem},
+		"check extended": {func(c *authsvc.Config) {
+			gated(c)
+			c.Session.Strategy, c.Session.UpdateAge = authsvc.StrategyJWT, -1
+			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+		}, signedIn(func(*rareWorld) {}, func(b *arena.Browser, _ string) *browser.Answer {
+			b.Header = http.Header{"X-Forwarded-Method": {"GET"}, "X-Forwarded-Host": {"app.test"}, "X-Forwarded-Uri": {"/x"}}
+			b.Get("/api/auth/gate/auth-request")
+			b.Get("/api/auth/gate/ext-authz/x")
+			return b.Get("/api/auth/gate/forward-auth")
+		}), 200, ""},
+		"gate closed":       {gated, visit("to=/closed/x"), 403, problem},
+		"gate in a frame":   {gated, visit("to=/x", "Sec-Fetch-Dest", "iframe"), 401, "text/html"},
+		"gate away, person": {gated, signedIn(away, visiting("to=/x", "Accept", "text/html")), 503, "text/html"},
+		"gate away":         {gated, signedIn(away, visiting("to=/x")), 503, problem},
 		"gate without cookies": {gated, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
 			visiting("to=/x", "Accept", "text/html")(b, token)
 			return visiting("to=/x", "Accept", "text/html")(b, token)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -81,7 +82,7 @@ func playEmbedded(t *testing.T, config, transcript string, lenient bool) {
 	t.Cleanup(func() { s.Close(context.Background()) })
 	wire.Run(t, wire.World{
 		Origin:  origin,
-		Vars:    map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
+		Vars:    map[string]string{"origin": origin, "base": origin + "/api/auth", "host": strings.TrimPrefix(origin, "http://"), "issuer": op.Issuer(), "trusted": trusted},
 		Lenient: lenient,
 		Send: exchange.New(t, string(c.Compat)).Transport(func(r *http.Request) (*http.Response, error) {
 			r.RemoteAddr = "127.0.0.1:4711"
@@ -163,7 +164,8 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 	}
 	if strings.Contains(config, "\ngate:") {
 		c.Gate.Hosts = []authsvc.GateHost{{Origin: wireOrigin, Upstream: "http://127.0.0.1:1", Rules: []authsvc.GateRule{
-			{Match: "GET /public/", Allow: authsvc.Allow{Anyone: true}}, {Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}
+			{Match: "GET /public/", Allow: authsvc.Allow{Anyone: true}}, {Match: "GET /open", Allow: authsvc.Allow{Anyone: true}}, {Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	}
 	if strings.Contains(config, "type: oauth2") {
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},

@@ -419,6 +419,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/gate/auth-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request may pass, for nginx. By any method; only for gate.proxies. */
+        get: operations["gateAuthRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/ext-authz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request for / may pass, for Envoy. By the method and with the Host of the request; only for gate.proxies. */
+        get: operations["gateExtAuthzRoot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/ext-authz/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request for path may pass, for Envoy; path may have slashes. By the method and with the Host of the request; only for gate.proxies. */
+        get: operations["gateExtAuthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/forward-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a request may pass, for Caddy, Traefik and HAProxy. By any method; only for gate.proxies. */
+        get: operations["gateForwardAuth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/gate/start": {
         parameters: {
             query?: never;
@@ -905,6 +973,48 @@ export interface components {
         };
     };
     responses: {
+        /** @description The request may pass, with these headers. */
+        GateYes: {
+            headers: {
+                /** @description As gate.headers names it. Empty if nobody is signed in. */
+                "X-Auth-User-Id"?: string;
+                /** @description The address, if it is proved. */
+                "X-Auth-Email"?: string;
+                /** @description The name. */
+                "X-Auth-Name"?: string;
+                /** @description The claim groups, with commas. */
+                "X-Auth-Groups"?: string;
+                /** @description From ext-authz: names of headers, with commas. */
+                "X-Envoy-Auth-Headers-To-Remove"?: string;
+                "Set-Cookie": components["headers"]["Set-Cookie"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description Nobody is signed in, or too long ago, and no person asks. */
+        GateNo: {
+            headers: {
+                /** @description Cookie realm="authsvc" */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The same, also where a person asks, who is to go on to Location. */
+        GateNoLocation: {
+            headers: {
+                /** @description Cookie realm="authsvc" */
+                "WWW-Authenticate"?: string;
+                /** @description gate/start at the host of the request. */
+                Location?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description This person may not have that; a page for people, else a Problem. */
         GateForbidden: {
             headers: {
@@ -2126,6 +2236,78 @@ export interface operations {
             429: components["responses"]["LimitedProblem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
+        };
+    };
+    gateAuthRequest: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Method of the request, once. */
+                "X-Forwarded-Method": string;
+                /** @description Host of the request, once. */
+                "X-Forwarded-Host": string;
+                /** @description Path and query of the request as they came, once. */
+                "X-Forwarded-Uri": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["GateYes"];
+            401: components["responses"]["GateNoLocation"];
+            403: components["responses"]["Problem"];
+        };
+    };
+    gateExtAuthzRoot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+        };
+    };
+    gateExtAuthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Path of the request. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["GateYes"];
+            401: components["responses"]["GateNo"];
+        };
+    };
+    gateForwardAuth: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Method of the request, once. */
+                "X-Forwarded-Method": string;
+                /** @description Host of the request, once. */
+                "X-Forwarded-Host": string;
+                /** @description Path and query of the request as they came, once. */
+                "X-Forwarded-Uri": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["GateYes"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["Problem"];
+            401: components["responses"]["GateNo"];
+            403: components["responses"]["Problem"];
         };
     };
     gateStart: {

@@ -50,12 +50,13 @@ func putBehind(s *config.Settings, upstream string, allow []string) (problem str
 }
 
 // checkUpstreams records hosts that nothing is behind: this program has no handler
-// of its own.
+// of its own, and no proxy may ask.
 func checkUpstreams(s *config.Settings) error {
 	var mistakes config.Mistakes
 	for i, h := range s.Engine.Gate.Hosts {
-		if h.Upstream == "" {
-			mistakes = append(mistakes, s.Mistake(fmt.Sprintf("gate.hosts[%d].upstream", i), "is missing", "write where the program listens, such as http://127.0.0.1:8080"))
+		if h.Upstream == "" && len(s.Engine.Gate.Proxies) == 0 && len(s.Engine.TrustedProxies) == 0 {
+			mistakes = append(mistakes, s.Mistake(fmt.Sprintf("gate.hosts[%d].upstream", i), "is missing",
+				"write where the program listens, such as http://127.0.0.1:8080, or in trusted_proxies which proxy asks about its requests"))
 		}
 	}
 	if len(mistakes) > 0 {

@@ -24,7 +24,7 @@ import (
 //
 // and refuses requests that name another host (RFC 9110 §7.4), except for the
 // two health paths, since probes address machines by IP, and for what
-// [authsvc.Config.InternalHosts] may be asked. At the hosts of [authsvc.Config.Gate],
+// [authsvc.Config.InternalHosts] may be asked, and what proxies ask the gate. At the hosts of [authsvc.Config.Gate],
 // all but the health paths and the engine's routes is for the programs behind them.
 type originHandler struct {
 	origin   string // scheme://host[:port]
@@ -32,15 +32,16 @@ type originHandler struct {
 	service  http.Handler
 	log      *slog.Logger
 	ready    *readiness
-	internal func(host string) bool // which further names the engine may be asked by
-	gated    func(host string) int  // hosts of the gate
-	gate     http.Handler           // in front of the programs behind it
-	warnHost sync.Once              // logs why a host is refused
+	internal func(host string) bool   // which further names the engine may be asked by
+	gated    func(host string) int    // hosts of the gate
+	checks   func(*http.Request) bool // whether a proxy asks the gate
+	gate     http.Handler             // in front of the programs behind it
+	warnHost sync.Once                // logs why a host is refused
 }
 
 func newOriginHandler(service *authsvc.Service, log *slog.Logger) *originHandler {
 	base := service.BaseURL()
-	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, gated: service.GatedHost, gate: service.Guard(nil), log: log, ready: &readiness{}}
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, gated: service.GatedHost, checks: service.ChecksGate, gate: service.Guard(nil), log: log, ready: &readiness{}}
 	h.ready.setPing(service.Ready)
 	return h
 }
@@ -56,8 +57,8 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		health(w, r, true)
 	case r.URL.Path == "/readyz":
 		health(w, r, h.ready.check(r.Context(), h.log))
-	case h.internal(r.Host):
-		h.service.ServeHTTP(w, r) // it refuses what is for browsers, and every other path
+	case h.internal(r.Host), h.checks(r):
+		h.service.ServeHTTP(w, r) // it refuses there what is for browsers, and every other path
 	case gated != nil:
 		gated.ServeHTTP(w, r)
 	case !h.matchesHost(r.Host):

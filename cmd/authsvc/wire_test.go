@@ -121,7 +121,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	}
 	wire.Run(t, wire.World{
 		Origin: origin,
-		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "issuer": op.Issuer(), "trusted": trusted},
+		Vars:   map[string]string{"origin": origin, "base": origin + "/api/auth", "host": addr, "issuer": op.Issuer(), "trusted": trusted},
 		Send:   exchange.New(t, compat.FindString(parts["authsvc.yaml"])).Transport(client.Do),
 		Do: func(args []string) (string, error) {
 			switch args[0] {

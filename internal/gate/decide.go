@@ -116,7 +116,8 @@ func SameHeader(a, b string) bool {
 // ask nobody.
 func (a *Asked) mayUpgrade() bool {
 	origins := a.Header["Origin"]
-	if len(a.Header["Upgrade"]) == 0 || len(origins) == 0 {
+	opens := len(a.Header["Upgrade"]) > 0 || len(a.Header["Sec-Websocket-Version"]) > 0 // proxies that ask may leave Upgrade out
+	if !opens || len(origins) == 0 {
 		return true
 	}
 	if len(origins) > 1 {

@@ -200,6 +200,7 @@ func TestWebSocketOrigins(t *testing.T) {
 		"other":        {http.Header{"Upgrade": {"websocket"}, "Origin": {"https://evil.example"}}, Forbidden},
 		"other scheme": {http.Header{"Upgrade": {"WebSocket"}, "Origin": {"http://app.example.com"}}, Forbidden},
 		"null":         {http.Header{"Upgrade": {"websocket"}, "Origin": {"null"}}, Forbidden},
+		"no Upgrade":   {http.Header{"Sec-Websocket-Version": {"13"}, "Origin": {"https://evil.example"}}, Forbidden},
 		"two":          {http.Header{"Upgrade": {"websocket"}, "Origin": {"https://app.example.com", "https://evil.example"}}, Forbidden},
 	} {
 		a := asked("GET", "/", nil)

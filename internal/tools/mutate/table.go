@@ -81,7 +81,7 @@ var engine = []mutation{
 	{"origin/internal-routes", ".", "below && rt.configured(rq) && rt.internal == rq.r.Method {", "below && rt.configured(rq) {", "."},
 	{"origin/internal-other-paths", ".", "rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {", "rq.internal = rq.InternalHost(rq.r.Host); true {", "."},
 	{"origin/internal-is-public", ".", "case host == s.host || tls == s.origin:", "case " + never + "(host == s.host || tls == s.origin):", "."},
-	{"origin/internal-scripts", ".", "rq.r.Method != http.MethodPost || rq.internal {", "rq.r.Method != http.MethodPost {", "."},
+	{"origin/internal-scripts", ".", "rq.r.Method != http.MethodPost || rq.internal ||", "rq.r.Method != http.MethodPost ||", "."},
 	{"origin/internal-cors", ".", "len(rq.origins.trusted) == 0 || rq.internal {", "len(rq.origins.trusted) == 0 {", "."},
 	{"redirect/list", ".", "return clean, ok && (s.origins.redirect[origin] ||", "return clean, ok && (origin != \"\" ||", "."},
 	{"redirect/of-another-attempt", ".", "if kept := rq.callbackURLCookie(); sameSecret(seal.Digest(kept), tx.CallbackIs) {", "if kept := rq.callbackURLCookie(); kept != \"\" {", "."},

@@ -81,7 +81,7 @@ func TestFull(t *testing.T) {
 		"credentials": []Credentials{{Key: "providers[5]", Hook: Hook{URL: "https://app.example.com/members", Secrets: []string{"whsec_bWVtYmVycy1zZWNyZXQtbWVtYmVycy1zZWNyZXQ="}, Timeout: time.Second},
 			Provider: &authsvc.Credentials{ID: "members", Name: "Members", ForgotURL: "/forgot", Fields: []authsvc.Field{
 				{Name: "member", Label: "Number", Type: "number", Placeholder: "4711", Autocomplete: "username"}, {Name: "pin", Label: "PIN", Type: "password"}}}}},
-		"gate": authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
+		"gate": authsvc.Gate{Proxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
 			Recheck: time.Minute, UpstreamTimeout: 30 * time.Second, Hosts: []authsvc.GateHost{{Origin: "https://*.apps.example.com", Upstream: "unix:/run/app.sock",
 				Default: authsvc.Allow{Anyone: true}, WebSocketOrigins: []string{"https://www.example.com"}, Rules: []authsvc.GateRule{
 					{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}, {Match: "/in/"},

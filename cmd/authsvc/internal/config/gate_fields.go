@@ -10,6 +10,7 @@ import (
 func (s *Settings) gateFields() []field {
 	g := &s.Engine.Gate
 	return []field{
+		{key: "gate.proxies", into: networkListVar(&g.Proxies)},
 		{key: "gate.headers.user_id", into: headerNamesVar(&g.Headers.UserID)},
 		{key: "gate.headers.email", into: headerNamesVar(&g.Headers.Email)},
 		{key: "gate.headers.name", into: headerNamesVar(&g.Headers.Name)},
