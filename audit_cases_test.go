@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/idp"
+	"authsvc/internal/personaltoken"
 	"authsvc/internal/test/arena"
 )
 
@@ -100,6 +101,29 @@ func (w *audited) retire() {
 	keys, err := w.SigningKeys(w.T.Context())
 	if err == nil {
 		err = w.RetireKey(w.T.Context(), keys[0].ID)
+	}
+	if err != nil {
+		w.T.Error(err)
+	}
+}
+
+// personal makes a personal access token of ada's.
+func (w *audited) personal() string {
+	token, _, err := w.CreatePersonalToken(w.T.Context(), w.user(ada), authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}})
+	if err != nil {
+		w.T.Error(err)
+	}
+	return token
+}
+
+// revokePersonal revokes one, then the others.
+func (w *audited) revokePersonal() {
+	list, err := w.PersonalTokens(w.T.Context(), w.user(ada))
+	if err == nil {
+		err = w.RevokePersonalToken(w.T.Context(), w.user(ada), list[0].ID)
+	}
+	if err == nil {
+		_, err = w.RevokePersonalTokens(w.T.Context(), w.user(ada))
 	}
 	if err != nil {
 		w.T.Error(err)
@@ -436,6 +460,22 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "keys.rotated", Reason: "published", Apart: true}}},
 	"key retired": {tune: forTokens, run: func(w *audited, _ *arena.Browser) { w.retire() },
 		want: []brief{{Name: "keys.retired", Reason: "operator", Apart: true}, {Name: "keys.rotated", Reason: "from now on", Apart: true}}},
+
+	"personal token made": {tune: forPersonal, prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.personal() },
+		want: []brief{{Name: "pat.created", Reason: "application", User: ada, Apart: true}}},
+	"personal tokens revoked": {tune: forPersonal, prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); w.personal(); w.personal() }, run: func(w *audited, _ *arena.Browser) { w.revokePersonal() },
+		want: []brief{{Name: "pat.revoked", Reason: "one", User: ada, Apart: true}, {Name: "pat.revoked", Reason: "all", User: ada, Apart: true}}},
+	"personal token, unknown": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, personaltoken.New(), "api") },
+		want: []brief{{Name: "pat.refused", Reason: "unknown"}}},
+	"personal token, mistyped": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, "asv1_x", "api") },
+		want: []brief{{Name: "pat.refused", Reason: "no token"}}},
+	"personal token, another audience": {tune: forPersonal, prepare: viaOp, run: func(w *audited, _ *arena.Browser) { bear(w.World, w.personal(), "other") },
+		want: []brief{{Name: "pat.created", User: ada, Apart: true}, {Name: "pat.refused", Reason: "audience", User: ada}}},
+	"personal tokens, too many wrong": {tune: func(c *authsvc.Config) {
+		forPersonal(c)
+		c.RateLimit.PersonalToken = authsvc.Rate{N: 1, Per: time.Hour}
+	}, run: func(w *audited, _ *arena.Browser) { bear(w.World, "x", "api"); bear(w.World, "y", "api") },
+		want: []brief{{Name: "pat.refused", Reason: "no token"}, {Name: "request.limited", Code: authsvc.RateLimited}}},
 
 	"nothing to record": {run: func(_ *audited, b *arena.Browser) {
 		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {

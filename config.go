@@ -65,8 +65,11 @@ type Config struct {
 	Audit     AuditOptions
 	// Tokens are for back ends that learn from a token who is asking. Without
 	// Audiences the routes token and jwks do not exist.
-	Tokens   TokenOptions
-	Outbound Outbound
+	Tokens TokenOptions
+	// PersonalTokens are for programs that act for a user without a browser. They
+	// need an Adapter.
+	PersonalTokens PersonalTokenOptions
+	Outbound       Outbound
 	// FirstProof says what happens when an e-mail link first proves the
 	// address of a user: "strict" (default, and the safe one) or "keep"
 	// (default in compat modes).
@@ -266,6 +269,7 @@ type RateLimit struct {
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
 	Account               Rate // POST account/* per user, default 60/min
+	PersonalToken         Rate // personal access tokens that are refused, per client address, default 30/min
 }
 
 // A Rate is N events per period.

@@ -32,7 +32,7 @@ func compile(c *Config) (*Service, *builder) {
 		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens, checkPersonalTokens,
 	} {
 		check(b, s)
 	}
@@ -356,6 +356,7 @@ func checkRateLimit(b *builder, s *Service) {
 		{"BackchannelLogout", &r.BackchannelLogout, Rate{300, time.Minute}},
 		{"Token", &r.Token, Rate{60, time.Minute}},
 		{"Account", &r.Account, Rate{60, time.Minute}},
+		{"PersonalToken", &r.PersonalToken, Rate{30, time.Minute}},
 	} {
 		if *v.rate == (Rate{}) {
 			*v.rate = v.def

@@ -77,21 +77,18 @@ func (s *Service) DryRunRedirect(ctx context.Context, callbackURL string) (to st
 // audience, and returns "" or the reason why not. The error says that there is no
 // such audience, or that the claims are not JSON.
 func (s *Service) DryRunToken(ctx context.Context, id string, r AccessRequest, claims Claims) (reason string, err error) {
-	rq := s.dryRun(ctx)
-	for i := range s.audiences {
-		if s.audiences[i].id != id {
-			continue
-		}
-		raw, err := json.Marshal(claims)
-		if err != nil {
-			return "", err
-		}
-		with := *r.Session
-		with.kept = string(raw)
-		r.Session = &with
-		return rq.mayHave(&s.audiences[i], r), nil
+	a := s.audienceOf(id)
+	if a == nil {
+		return "", fmt.Errorf("there is no audience %q", id)
 	}
-	return "", fmt.Errorf("there is no audience %q", id)
+	raw, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	with := *r.Session
+	with.kept = string(raw)
+	r.Session = &with
+	return s.dryRun(ctx).mayHave(a, r), nil
 }
 
 // dryRun is a request that nobody sent.

@@ -305,3 +305,32 @@ func ExampleService_DeleteUser() {
 	// there is no such user
 	// <nil>
 }
+
+// A token for a program that acts for a user.
+func ExampleService_CreatePersonalToken() {
+	ctx := context.Background()
+	config := exampleConfig()
+	store := memory.New()
+	config.Adapter, config.PersonalTokens.Enabled = store, true
+	config.Tokens.Audiences = []authsvc.Audience{{ID: "https://api.example.com"}}
+	auth, err := authsvc.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer auth.Close(ctx)
+	if _, err := store.CreateUser(ctx, authsvc.User{ID: "7", Name: "Ada"}); err != nil {
+		log.Fatal(err)
+	}
+
+	// docs: personal-token
+	token, made, err := auth.CreatePersonalToken(ctx, "7", authsvc.PersonalTokenRequest{
+		Name: "nightly report", Audiences: []string{"https://api.example.com"}, Life: 30 * 24 * time.Hour,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(token), made.Name) // show the token once: nobody can read it again
+	// docs
+
+	// Output: 54 nightly report
+}

@@ -83,6 +83,7 @@ func (s *Service) deriveKeys(c *Config) {
 	s.keys.session = ring.MAC("session handle")
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
+	s.pats.box = ring.Box("credentials")
 	s.prepareSigningKeys(ring)
 	if s.dialect.hashSecrets != nil {
 		s.keys.hashSecrets = s.dialect.hashSecrets(c.Secrets)

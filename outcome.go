@@ -80,8 +80,10 @@ type problem struct {
 	text   string
 	allow  string // Allow header of a 405
 	name   problemName
-	signIn string // where a person signs in
-	maxAge int    // seconds since the sign-in that are too many
+	// challenge is the WWW-Authenticate of a 401 (RFC 9110 section 11.6.1).
+	challenge string
+	signIn    string // where a person signs in
+	maxAge    int    // seconds since the sign-in that are too many
 }
 
 // noContent is an empty answer.
@@ -183,6 +185,9 @@ func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
 	}
 	if o.allow != "" {
 		w.Header().Set("Allow", o.allow)
+	}
+	if o.challenge != "" {
+		w.Header().Set("WWW-Authenticate", o.challenge)
 	}
 	if o.signIn != "" { // RFC 9110 section 15.5.2 wants a challenge
 		w.Header().Set("WWW-Authenticate", `Cookie realm="authsvc"`)

@@ -52,8 +52,9 @@ type Service struct {
 	seen          *seenSessions
 	tokens        tokenStorage
 	signing       *signing
-	audiences     []audience // that tokens are issued for
-	issuer        []byte     // the metadata of the issuer of tokens
+	audiences     []audience     // that tokens are issued for
+	pats          personalTokens // how personal access tokens are
+	issuer        []byte         // the metadata of the issuer of tokens
 	refreshes     *refreshCalls
 
 	gate         gated
@@ -296,6 +297,8 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.link, before.limits.link},
 		{s.limits.backchannel, before.limits.backchannel},
 		{s.limits.token, before.limits.token},
+		{s.limits.account, before.limits.account},
+		{s.limits.personal, before.limits.personal},
 	} {
 		if l.to != nil && l.from != nil {
 			l.to.counts = l.from.counts

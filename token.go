@@ -168,31 +168,53 @@ func (b *builder) audience(a Audience) audience {
 func issuesTokens(rq *request) bool { return rq.signing.enabled }
 
 // postToken: POST token answers a token for an audience, which says who is signed
-// in. It needs the CSRF token, and extends the session like GET session.
+// in. It needs the CSRF token, and extends the session like GET session; or a
+// personal access token that is for the audience.
 func postToken(rq *request) outcome {
-	if !rq.csrfOK() {
-		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
-		return refused(problemCSRF)
-	}
-	v, out := rq.tokenSession()
+	v, personal, out := rq.tokenHolder()
 	if out != nil {
 		return out
 	}
-	if wait, ok := rq.permit(rq.limits.token, cmp.Or(rq.sid(), v.UserID)); !ok {
+	counted := cmp.Or(rq.sid(), v.UserID)
+	if personal != nil {
+		counted = "personal " + personal.id
+	}
+	if wait, ok := rq.permit(rq.limits.token, counted); !ok {
 		return rq.limited(wait)
 	}
+	rq.auditUser = v.UserID
 	a := rq.audience()
 	if a == nil {
-		rq.auditUser = v.UserID
 		rq.audit("token.denied", "", "no such audience")
 		return refused(problemUnknownAudience)
 	}
+	if personal != nil && !personal.forAudience(a.id) {
+		rq.audit("pat.refused", "", "it is not for this audience")
+		return refused(problemForbidden)
+	}
 	if reason := rq.mayHave(a, rq.accessRequest(v)); reason != "" {
-		rq.auditUser = v.UserID
 		rq.audit("token.denied", "", reason)
 		return refused(problemForbidden)
 	}
 	return rq.issue(a, v)
+}
+
+// tokenHolder returns who asks for a token, and by which personal access token, if
+// by one.
+func (rq *request) tokenHolder() (v *Session, personal *personalGrant, out outcome) {
+	if rq.bearsToken() {
+		g, err := rq.personalToken()
+		if err != nil {
+			return nil, nil, rq.personalProblem(err)
+		}
+		return g.session, g, nil
+	}
+	if !rq.csrfOK() {
+		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		return nil, nil, refused(problemCSRF)
+	}
+	v, out = rq.tokenSession()
+	return v, nil, out
 }
 
 // tokenSession returns the session that a token is asked for.
@@ -214,12 +236,20 @@ func (rq *request) tokenSession() (*Session, outcome) {
 // audience is the one that the body names; it need not if there is one only.
 func (rq *request) audience() *audience {
 	id, given := rq.body.fields["audience"]
-	if !given && !rq.body.other["audience"] && len(rq.audiences) == 1 {
+	switch {
+	case given:
+		return rq.audienceOf(id)
+	case !rq.body.other["audience"] && len(rq.audiences) == 1:
 		return &rq.audiences[0]
 	}
-	for i := range rq.audiences {
-		if given && rq.audiences[i].id == id {
-			return &rq.audiences[i]
+	return nil
+}
+
+// audienceOf is the audience of an id, nil if there is none.
+func (s *Service) audienceOf(id string) *audience {
+	for i := range s.audiences {
+		if s.audiences[i].id == id {
+			return &s.audiences[i]
 		}
 	}
 	return nil

@@ -115,10 +115,12 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 			VerifyRequest string `yaml:"verify_request"`
 		}
 		RateLimit struct {
-			SignIn string `yaml:"sign_in"`
-			Token  string
+			SignIn   string `yaml:"sign_in"`
+			Token    string
+			Personal string `yaml:"personal_token"`
 		} `yaml:"rate_limit"`
-		Tokens struct {
+		PersonalTokens struct{ Enabled bool } `yaml:"personal_tokens"`
+		Tokens         struct {
 			Audiences []struct {
 				ID     string
 				Alg    authsvc.SigningAlg
@@ -150,6 +152,10 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 	}
 	if y.RateLimit.Token == "5/h" {
 		c.RateLimit.Token = authsvc.Rate{N: 5, Per: time.Hour}
+	}
+	c.PersonalTokens.Enabled = y.PersonalTokens.Enabled
+	if y.RateLimit.Personal == "2/h" {
+		c.RateLimit.PersonalToken = authsvc.Rate{N: 2, Per: time.Hour}
 	}
 	if strings.Contains(config, "logout_at_provider: true") {
 		o := c.Providers[0].(*authsvc.OAuth)

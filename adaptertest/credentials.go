@@ -23,6 +23,9 @@ func credentialTests() []test {
 		{"Credential/text byte for byte", credentialExact},
 		{"Credential/concurrent first proof", credentialProofRace},
 		{"Credential/concurrent block", credentialBlockRace},
+		{"Personal token/as many as may be", personalMost},
+		{"Personal token/use after revocation", personalUsed},
+		{"Personal token/outlives sessions, not its end", personalStays},
 	}
 }
 

@@ -7,7 +7,7 @@ func googleEntry() Entry {
 		ID: "google", Name: "Google", Protocol: "oidc", Email: EmailClaim,
 		Docs: "https://developers.google.com/identity/openid-connect/openid-connect",
 		Notes: []string{
-			"The parameter hd only preselects a domain; check the claim hd in a SignIn callback to enforce one.",
+			"The parameter hd only preselects a domain. To enforce one, keep the claim hd (session.claims) and name it in sign_in.allow.",
 		},
 		New: plain(Google),
 	}

@@ -28,6 +28,9 @@ var tokenChecks = checks{
 	"08": {title: "jwks: private keys, cookies, other origins", run: token08},
 	"09": {title: "rotation under load is noticed", once: true, run: token09},
 	"10": {title: "tokens without end", run: token10},
+	"11": {title: "a personal access token is no session, wherever a session is read", run: token11},
+	"12": {title: "a personal access token opens no other door", run: token12},
+	"13": {title: "a personal access token outlives its user or its revocation; is guessed", run: token13},
 }
 
 const (

@@ -35,6 +35,7 @@ type commands struct {
 	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`
 	Openapi     openapiCommand     `cmd:"" help:"Print the HTTP interface of this configuration, as OpenAPI 3.1."`
 	Keys        keysCommand        `cmd:"" help:"Show and change the keys that sign tokens."`
+	Tokens      tokensCommand      `cmd:"" help:"Make, show and revoke personal access tokens."`
 	Secret      secretCommand      `cmd:"" help:"Print a new secret."`
 	Providers   providersCommand   `cmd:"" help:"List the built-in identity providers."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask the running service whether it is alive; for containers."`

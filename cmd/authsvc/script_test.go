@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		"until":   runUntil,
 		"idp":     runProvider,
 		"account": runAccount,
+		"bear":    runBear,
 		"person":  runPerson,
 	})
 }
@@ -191,6 +192,30 @@ func runAccount() {
 			fmt.Printf("%s access=%s refresh=%s id=%s\n", u.ID, a.AccessToken, a.RefreshToken, a.IDToken)
 		}
 	}
+}
+
+// runBear posts to an address with the token in a file, and prints status and body.
+func runBear() {
+	token, err := os.ReadFile(os.Args[2])
+	if err != nil {
+		exitWith(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, os.Args[1], strings.NewReader("audience=https://api.example.com"))
+	if err != nil {
+		exitWith(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		exitWith(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		exitWith(err)
+	}
+	fmt.Printf("%d %s\n", resp.StatusCode, body)
 }
 
 // runPerson stores a person with an account and a session: FILE ID ADDRESS.

@@ -2,11 +2,11 @@ package main
 
 // jwts are the checks of the tokens that are issued and of their keys.
 var jwts = []mutation{
-	{"jwt/csrf", ".", "func postToken(rq *request) outcome {\n\tif !rq.csrfOK() {", "func postToken(rq *request) outcome {\n\tif " + never + "!rq.csrfOK() {", "."},
-	{"jwt/audience-exact", ".", "if given && rq.audiences[i].id == id {", "if given && id != \"\" {", "."},
-	{"jwt/audience-of-another-type", ".", `if !given && !rq.body.other["audience"] &&`, "if !given &&", "."},
+	{"jwt/csrf", ".", "return g.session, g, nil\n\t}\n\tif !rq.csrfOK() {", "return g.session, g, nil\n\t}\n\tif " + never + "!rq.csrfOK() {", "."},
+	{"jwt/audience-exact", ".", "if s.audiences[i].id == id {", "if id != \"\" {", "."},
+	{"jwt/audience-of-another-type", ".", `case !rq.body.other["audience"] && len`, "case len", "."},
 	{"jwt/session-end", ".", "expires := min(rq.now.Add(a.ttl).Unix(), v.Expires.Unix())", "expires := rq.now.Add(a.ttl).Unix()", "."},
-	{"jwt/limit", ".", "rq.permit(rq.limits.token, cmp.Or(rq.sid(), v.UserID)); !ok {", "rq.permit(rq.limits.token, cmp.Or(rq.sid(), v.UserID)); " + never + "!ok {", "."},
+	{"jwt/limit", ".", "rq.permit(rq.limits.token, counted); !ok {", "rq.permit(rq.limits.token, counted); " + never + "!ok {", "."},
 	{"jwt/email-proved", ".", "= u.Email == v.Email && !u.EmailVerified.IsZero()", "= u.Email == v.Email", "."},
 	{"jwt/email-changed", ".", "= u.Email == v.Email && !u.EmailVerified.IsZero()", "= !u.EmailVerified.IsZero()", "."},
 	{"jwt/short-secret", ".", "if !s.signing.stored && slices.ContainsFunc(b.config.Secrets", "if " + never + "slices.ContainsFunc(b.config.Secrets", "."},

@@ -49,7 +49,7 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
 		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit, "account": c.Account,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "allow": c.SignIn.Allow,
+		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "personal": c.PersonalTokens, "allow": c.SignIn.Allow,
 		"rules": []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Text, s.Rules.When[1].Text},
 		"hooks": s.Hooks, "credentials": s.Credentials,
 	}
@@ -70,8 +70,9 @@ func TestFull(t *testing.T) {
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
-			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}},
-		"account": authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}},
+			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}, PersonalToken: authsvc.Rate{N: 15, Per: time.Minute}},
+		"account":  authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}},
+		"personal": authsvc.PersonalTokenOptions{Enabled: true, MaxAge: 720 * time.Hour},
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
 			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}}, {ID: "reports", Allow: []authsvc.Condition{
 			{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"}, Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}}},

@@ -211,12 +211,15 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
 		{key: "rate_limit.token", into: rateVar(&r.Token)},
 		{key: "rate_limit.account", into: rateVar(&r.Account)},
+		{key: "rate_limit.personal_token", into: rateVar(&r.PersonalToken)},
 	}
 }
 
 func (s *Settings) tokenFields() []field {
 	t := &s.Engine.Tokens
 	return []field{
+		{key: "personal_tokens.enabled", into: boolVar(&s.Engine.PersonalTokens.Enabled)},
+		{key: "personal_tokens.max_age", into: durationVar(&s.Engine.PersonalTokens.MaxAge)},
 		{key: "tokens.rotate", into: durationVar(&t.Rotate)},
 		{key: "tokens.audiences", name: "-", into: listVar(&t.Audiences, "write {id: https://api.example.com}", func(a *authsvc.Audience) []field {
 			s.Rules.When = append(s.Rules.When[:len(t.Audiences)-1], Expression{})

@@ -1,0 +1,72 @@
+package adaptertest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// personalMost: of those who make a user's last personal tokens at once, exactly
+// as many succeed as there is room for.
+func personalMost(t *testing.T, a authsvc.Adapter) {
+	const most = 100
+	ann := newUser(t, a, "ann")
+	for i := range most - 3 {
+		ok(t, a.PutCredential(t.Context(), credential(authsvc.CredentialToken, numbered("token", i), ann.ID), 0, most))
+	}
+	nWin(t, race(workers, func(i int) error {
+		return a.PutCredential(t.Context(), credential(authsvc.CredentialToken, numbered("late", i), ann.ID), 0, most)
+	}), 3, authsvc.ErrTooMany)
+	p, err := a.GetPerson(t.Context(), ann.ID)
+	ok(t, err)
+	same(t, len(p.Credentials), most)
+	n, err := a.DeleteCredentials(t.Context(), ann.ID, nil, authsvc.CredentialToken)
+	ok(t, err)
+	same(t, n, most)
+	ok(t, a.PutCredential(t.Context(), credential(authsvc.CredentialToken, "again", ann.ID), 0, most))
+}
+
+// personalUsed: a note of its use, which may be late, brings no revoked token back.
+func personalUsed(t *testing.T, a authsvc.Adapter) {
+	ann := newUser(t, a, "ann")
+	c := putCredential(t, a, authsvc.CredentialToken, "c", ann.ID, 0)
+	c.Used = at(60)
+	race(workers, func(i int) error {
+		if i == workers/2 {
+			ok(t, a.DeleteCredential(t.Context(), c.Kind, c.ID, ann.ID, nil))
+			return nil
+		}
+		err := a.UpdateCredential(t.Context(), c)
+		if err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
+			t.Error(err)
+		}
+		return err
+	})
+	is(t, a.UpdateCredential(t.Context(), c), authsvc.ErrNotFound)
+	_, err := a.GetCredential(t.Context(), c.Kind, c.ID)
+	is(t, err, authsvc.ErrNotFound)
+	person(t, a, authsvc.Person{UserID: ann.ID})
+}
+
+// personalStays: it goes on when sessions end and while the user is blocked, which
+// is for the engine to judge, and goes when it has expired.
+func personalStays(t *testing.T, a authsvc.Adapter) {
+	ann := newUser(t, a, "ann")
+	c := putCredential(t, a, authsvc.CredentialToken, "c", ann.ID, 0)
+	_, err := a.EndSessions(t.Context(), ann.ID, about(ann.ID))
+	ok(t, err)
+	ok(t, a.SetPerson(t.Context(), ann.ID, authsvc.PersonUpdate{Blocked: ptr(at(1))}, about(ann.ID)))
+	got, err := a.GetCredential(t.Context(), c.Kind, c.ID)
+	ok(t, err)
+	same(t, got, c)
+	_, err = a.Sweep(t.Context(), c.Expires.Add(-time.Millisecond), 100)
+	ok(t, err)
+	_, err = a.GetCredential(t.Context(), c.Kind, c.ID)
+	ok(t, err)
+	_, err = a.Sweep(t.Context(), c.Expires.Add(time.Second), 100)
+	ok(t, err)
+	_, err = a.GetCredential(t.Context(), c.Kind, c.ID)
+	is(t, err, authsvc.ErrNotFound)
+}

@@ -1,0 +1,161 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal"
+)
+
+// A personalGrant is what a personal access token gives.
+type personalGrant struct {
+	id string // of the token, for limits
+	// session stands for the user. Nobody proved anything: it has no AuthTime, no
+	// Provider and no claims, so that conditions on them do not hold.
+	session *Session
+	uses    personalUses
+}
+
+// forAudience reports whether it is for an audience.
+func (g *personalGrant) forAudience(id string) bool { return slices.Contains(g.uses.Audiences, id) }
+
+// forHost reports whether it is for a host, by its origin in canonical spelling.
+func (g *personalGrant) forHost(origin string) bool { return slices.Contains(g.uses.Hosts, origin) }
+
+// bearer is the token of Authorization: Bearer (RFC 6750 section 2.1). there
+// reports whether that scheme is named, ok whether it is once and nothing else
+// is.
+func (rq *request) bearer() (token string, there, ok bool) {
+	lines := rq.r.Header["Authorization"]
+	for _, line := range lines {
+		scheme, rest, _ := strings.Cut(line, " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			token, there = strings.TrimLeft(rest, " "), true
+		}
+	}
+	return token, there, there && len(lines) == 1
+}
+
+// bearsToken reports whether the request is to be judged by a personal access
+// token. Where they are not enabled the header means nothing.
+func (rq *request) bearsToken() bool {
+	_, there, _ := rq.bearer()
+	return there && rq.pats.enabled
+}
+
+// Errors of personalToken. Any other means that the store failed.
+var (
+	errPersonalRefused = errors.New("the personal access token was refused")
+	errPersonalLimited = errors.New("too many personal access tokens were refused")
+	errPersonalMixed   = errors.New("a personal access token came with cookies, or beside another Authorization")
+)
+
+// personalToken judges the personal access token of a request, for POST token and
+// for hosts that let them pass; the caller asks forAudience or forHost. A browser
+// adds no such header by itself, so no CSRF token is needed, but neither may
+// there be cookies: one request is of one who asks. Refusals are recorded and
+// counted per client, and past the limit nothing is looked up any more.
+func (rq *request) personalToken() (*personalGrant, error) {
+	token, _, ok := rq.bearer()
+	if !ok || len(rq.r.Header["Cookie"]) > 0 {
+		return nil, errPersonalMixed
+	}
+	if rq.limits.personal.over(rq.clientKey(), rq.now) {
+		rq.retryAfter = rq.limits.personal.interval
+		return nil, errPersonalLimited
+	}
+	g, reason, err := rq.findPersonal(token)
+	if err != nil || reason == "" {
+		return g, err
+	}
+	if wait, ok := rq.permit(rq.limits.personal, rq.clientKey()); !ok {
+		rq.retryAfter = wait
+		return nil, errPersonalLimited
+	}
+	rq.audit("pat.refused", "", reason)
+	return nil, errPersonalRefused
+}
+
+// findPersonal looks a token up by its digest: no byte of it is compared, and
+// what is no token never reaches the store. The reason says why it is refused.
+func (rq *request) findPersonal(token string) (g *personalGrant, reason string, err error) {
+	if !personaltoken.WellFormed(token) {
+		return nil, "it is no token", nil
+	}
+	digest := seal.Digest(token)
+	c, err := rq.adapter.GetCredential(rq.ctx, CredentialToken, digest)
+	switch {
+	case errors.Is(err, ErrNotFound) || err == nil && !sameSecret(c.ID, digest): // a store may compare loosely
+		return nil, "it is unknown", nil
+	case err != nil:
+		return nil, "", err
+	}
+	rq.auditUser = c.UserID
+	end := rq.personalEnd(&c)
+	if !rq.now.Before(end) {
+		return nil, "it has expired", nil
+	}
+	uses, stale, err := rq.openPersonal(&c)
+	if err != nil {
+		rq.log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
+		return nil, "it is sealed under another secret", nil
+	}
+	u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, "its user is gone", nil
+	case err != nil:
+		return nil, "", err
+	case !u.Blocked.IsZero():
+		return nil, "its user is blocked", nil
+	}
+	rq.usePersonal(c, uses, stale)
+	return &personalGrant{id: personalID(c.ID), uses: uses, session: &Session{UserID: u.ID, Name: u.Name, Email: u.Email,
+		EmailVerified: emailProved(u), Image: u.Image, Expires: end, shape: rq.shape, extra: u.Extra}}, "", nil
+}
+
+// usePersonal notes the day of the use, and seals anew what an older secret
+// sealed, after the request. Of those who do so at once one is enough.
+func (rq *request) usePersonal(c Credential, uses personalUses, stale bool) {
+	day := rq.now.UTC().Truncate(24 * time.Hour)
+	if !stale && !c.Used.Before(day) {
+		return
+	}
+	c.Used = day
+	if sealed, err := rq.sealPersonal(&c, uses); stale && err == nil {
+		c.Data = sealed
+	}
+	log, store := rq.log, rq.adapter
+	rq.runTask("use of a personal access token", func(life context.Context) {
+		ctx, cancel := detached(life, personalTimeout)
+		defer cancel()
+		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, ErrStale) && !errors.Is(err, ErrNotFound) {
+			log.Warn("the use of a personal access token could not be noted", "user", c.UserID, "err", err)
+		}
+	})
+}
+
+// personalTimeout bounds the write of usePersonal.
+const personalTimeout = 10 * time.Second
+
+// personalProblem answers an error of personalToken.
+func (rq *request) personalProblem(err error) outcome {
+	switch {
+	case errors.Is(err, errPersonalRefused):
+		p := refused(problemUnauthenticated)
+		p.text = "the personal access token is not good"
+		p.challenge = `Bearer realm="authsvc", error="invalid_token"`
+		return p
+	case errors.Is(err, errPersonalLimited):
+		return rq.limited(rq.retryAfter)
+	case errors.Is(err, errPersonalMixed):
+		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
+	}
+	rq.log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
+	return refused(problemUnavailable)
+}
