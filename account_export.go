@@ -208,10 +208,8 @@ func getExport(rq *request) outcome {
 	if !s.fresh(rq.now, rq.policy.fresh) {
 		return rq.confirmFirst(rq.base+"/account", s)
 	}
-	if wait, ok := rq.permit(rq.limits.account, s.UserID); !ok {
-		rq.retryAfter = wait
-		rq.audit("request.limited", RateLimited, "too many exports of one account")
-		return rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
+	if refused := rq.limitAccount(s); refused != nil {
+		return refused
 	}
 	e, err := rq.export(rq.ctx, s.UserID)
 	switch {

@@ -205,6 +205,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Everything that is kept of the person, as a file. It needs a fresh proof. */
+        get: operations["exportAccount"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/account/profile": {
         parameters: {
             query?: never;
@@ -216,6 +233,23 @@ export interface paths {
         put?: never;
         /** Changes the name. */
         post: operations["updateProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/signout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends one session of the person, all others, or all. */
+        post: operations["endSessions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -391,7 +425,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A token of some minutes for another back end, which says who is signed in. */
+        /**
+         * A token of some minutes for another back end, which says who is signed in.
+         * @description With personal_tokens.enabled also against a personal access token, without cookies and csrfToken.
+         */
         post: operations["postToken"];
         delete?: never;
         options?: never;
@@ -671,6 +708,64 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        AccountExport: {
+            /** Format: date-time */
+            exported: string;
+            user: {
+                id: string;
+                name: string | null;
+                email: string | null;
+                emailVerified: boolean;
+                image: string | null;
+            };
+            accounts: {
+                provider: string;
+                /** @description Of the person at the provider. */
+                id: string;
+                type: string;
+            }[];
+            passkeys: {
+                name: string;
+                /** Format: date-time */
+                created: string | null;
+                /** Format: date-time */
+                used: string | null;
+            }[];
+            /** @description Whether there is one. */
+            password: boolean;
+            /** @description Whether it is on. */
+            secondStep: boolean;
+            sessions: {
+                device: string;
+                agent: string | null;
+                network: string | null;
+                provider: string | null;
+                client: string | null;
+                amr: string[];
+                /** Format: date-time */
+                created: string | null;
+                /** Format: date-time */
+                used: string | null;
+                /** Format: date-time */
+                expires: string | null;
+            }[];
+            /** @description What the application says it keeps, else null. */
+            application: unknown;
+            /** @description The newest 10 000 that are stored, the oldest first. */
+            events: {
+                name: string;
+                /** Format: date-time */
+                time: string;
+                /** @enum {string} */
+                outcome: "success" | "refused" | "failed";
+                code?: string;
+                reason?: string;
+                provider?: string;
+                client?: string;
+                agent?: string;
+                request?: string;
+            }[];
+        };
         /** @description Members of what does not exist or is off are null. */
         Account: {
             user: {
@@ -682,6 +777,18 @@ export interface components {
             };
             /** @description The one that asks. */
             session: {
+                /** @description As in sessions. */
+                id: string;
+                /**
+                 * @description Factors that were proved.
+                 * @enum {string|null}
+                 */
+                acr: "1fa" | "2fa" | "phr" | null;
+                /** @description How (RFC 8176, and fed, email, app, rec). */
+                amr: string[];
+                /** Format: date-time */
+                secondAt: string | null;
+                actor: string | null;
                 /**
                  * Format: date-time
                  * @description When the person proved who they are.
@@ -700,7 +807,27 @@ export interface components {
             passkeys: null;
             password: null;
             secondStep: null;
-            sessions: null;
+            /** @description Where the person is signed in, the latest used first. */
+            sessions: {
+                id: string;
+                /** @description It is the one that asks. */
+                current: boolean;
+                /** @description Such as Firefox on Linux. */
+                device: string;
+                /** @description Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
+                network: string | null;
+                place: null;
+                provider: string | null;
+                client: string | null;
+                actor: string | null;
+                /** Format: date-time */
+                created: string | null;
+                /**
+                 * Format: date-time
+                 * @description To a quarter of an hour.
+                 */
+                used: string | null;
+            }[];
             pending: {
                 email: null;
                 deletion: null;
@@ -715,7 +842,7 @@ export interface components {
         AccountAnswer: {
             /** Format: uri */
             url: string;
-            account: components["schemas"]["Account"];
+            account: components["schemas"]["Account"] | null;
         };
         AccountRefusal: {
             /** Format: uri */
@@ -742,6 +869,20 @@ export interface components {
             callbackUrl?: string;
             /** @description Of the form of the built-in page. */
             fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description One of session, others and all. */
+        EndSessionsRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description The id of one. */
+            session?: string;
+            /** @constant */
+            others?: "true";
+            /** @constant */
+            all?: "true";
         } & {
             [key: string]: unknown;
         };
@@ -784,7 +925,8 @@ export interface components {
             error_description: string;
         } | "Bad request.";
         TokenRequest: {
-            csrfToken: string;
+            /** @description Not with a personal access token. */
+            csrfToken?: string;
             /** @description One of tokens.audiences; may be left out if there is one. */
             audience?: string;
         } & {
@@ -1169,10 +1311,11 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody is signed in. A session cookie that means nothing is taken back. */
+        /** @description Nobody is signed in, or the personal access token is not good. A session cookie that means nothing is taken back. */
         SignedOutProblem: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 [name: string]: unknown;
             };
             content: {
@@ -1222,6 +1365,8 @@ export interface components {
     };
     requestBodies: never;
     headers: {
+        /** @description After a personal access token (RFC 6750). */
+        "WWW-Authenticate": string;
         /** @description The session, the CSRF token, the callbackUrl or an attempt, as it changes. All are HttpOnly. */
         "Set-Cookie": string;
         /** @description An absolute URL. */
@@ -1686,6 +1831,35 @@ export interface operations {
             503: components["responses"]["AccountUnavailable"];
         };
     };
+    exportAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description attachment, with the name of the file. */
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountExport"];
+                };
+            };
+            302: components["responses"]["Redirect"];
+            401: components["responses"]["AccountRefused"];
+            404: components["responses"]["AccountRefused"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
     updateProfile: {
         parameters: {
             query?: never;
@@ -1709,6 +1883,38 @@ export interface operations {
             401: components["responses"]["AccountRefused"];
             403: components["responses"]["AccountForbidden"];
             404: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    endSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["EndSessionsRequest"];
+                "application/json": components["schemas"]["EndSessionsRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["Misdirected"];
