@@ -183,7 +183,7 @@ func (rq *request) accountView(a *account) (v pages.AccountView, pictures string
 		v.SignOutPage = rq.base + "/signout"
 	}
 	v.Identities = rq.identityViews(a)
-	v.Sessions, v.Listed = rq.sessionViews(a), a.stored
+	v.Sessions, v.Listed, v.Export = rq.sessionViews(a), a.stored, a.stored
 	v.Unlisted = rq.dialect.foreignSessions && !rq.sessions.refersToUser()
 	for _, p := range rq.views {
 		if rq.flows[p.ID].info().linkAge > 0 && emailProved(a.user) {

@@ -51,14 +51,23 @@ func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
 		return nil, nil, rq.signInFirst()
 	}
 	rq.auditUser = s.UserID
-	if wait, ok := rq.permit(rq.limits.account, s.UserID); !ok {
-		rq.retryAfter = wait
-		rq.audit("request.limited", RateLimited, "too many changes of one account")
-		return nil, nil, rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
+	if refused := rq.limitAccount(s); refused != nil {
+		return nil, nil, refused
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	rq.ctx = ctx
 	return s, cancel, nil
+}
+
+// limitAccount counts a request that changes or exports an account; the outcome is
+// nil, or refuses it.
+func (rq *request) limitAccount(s *Session) outcome {
+	if wait, ok := rq.permit(rq.limits.account, s.UserID); !ok {
+		rq.retryAfter = wait
+		rq.audit("request.limited", RateLimited, "too many changes or exports of one account")
+		return rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
+	}
+	return nil
 }
 
 // accountBack is where a page of the application's own wants people to come back

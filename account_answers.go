@@ -30,10 +30,11 @@ func refusedTo(to string, code ErrorCode, status int) outcome {
 	return object{v: map[string]string{"url": to, "error": string(code)}, status: status}
 }
 
-// personalRefusal refuses a POST: a person gets the page back, with the word.
+// personalRefusal refuses a change or a file: a person gets the page back, with
+// the word.
 func (rq *request) personalRefusal(path string, code ErrorCode, status int) outcome {
 	to := weburl.WithQuery(rq.base+path, "error", string(code), "request", rq.requestID())
-	if rq.wantsJSON() {
+	if rq.wantsJSON() || rq.wantsData() {
 		return refusedTo(to, code, status)
 	}
 	return redirect{to: to}

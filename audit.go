@@ -87,6 +87,7 @@ var auditKinds = []auditKind{
 	{"account.unlink_refused", AuditRefused, "An account was not removed: there is no such account, or it is the last way to sign in."},
 	{"account.unlink_failed", AuditFailed, "An account could not be removed: the store failed, or another replica held it up."},
 	{"fresh.required", AuditRefused, "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
+	{"account.exported", AuditSuccess, "A person began to download what is kept of them, or the application or an operator had it written."},
 	{"sign_out.succeeded", AuditSuccess, "A person ended their session."},
 	{"sign_out.failed", AuditFailed, "The session could not be ended."},
 	{"sign_out.return_refused", AuditRefused, "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -376,6 +377,13 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "sessions.ended", Reason: "all but one, by the person", User: ada}}},
 	"end of a session by the person, unknown": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/signout", "session", "x") },
 		want: []brief{{Name: "session.end_failed", Reason: "no such session", User: ada}}},
+	"export": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/account/export") },
+		want: []brief{{Name: "account.exported", Reason: "by the person", User: ada}}},
+	"export, not fresh": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); makeOld(w.T, w.World, w.user(ada)) },
+		run:  func(_ *audited, b *arena.Browser) { b.Get("/api/auth/account/export") },
+		want: []brief{{Name: "fresh.required", Code: authsvc.FreshRequired, Reason: "too old", User: ada}}},
+	"export by the application": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Export(w.T.Context(), w.user(ada), io.Discard) },
+		want: []brief{{Name: "account.exported", Reason: "by the application", User: ada, Apart: true}}},
 	"name without token": {prepare: viaOp, run: wrongToken("/api/auth/account/profile"), want: []brief{{Name: "csrf.refused"}}},
 	"unlink by the person, unknown": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", "x") },
 		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", User: ada}}},

@@ -119,7 +119,7 @@ func (s *auditSink) PutAudit(ctx context.Context, list []AuditRecord) error {
 	return nil
 }
 
-func (s *auditSink) ListAudit(context.Context, time.Time, string, int) ([]AuditRecord, error) {
+func (s *auditSink) ListAudit(context.Context, AuditQuery) ([]AuditRecord, error) {
 	return nil, nil
 }
 func (s *auditSink) SweepAudit(context.Context, time.Time, int) (int, error) { return 0, nil }

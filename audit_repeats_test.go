@@ -45,7 +45,7 @@ var refusals = map[string]func() *http.Request{
 // storedEvents returns the stored events of a name, each as client and reason.
 func storedEvents(t *testing.T, store *memory.Store, name string) (list []string) {
 	t.Helper()
-	all, err := store.ListAudit(t.Context(), time.Time{}, "", 1_000_000)
+	all, err := store.ListAudit(t.Context(), authsvc.AuditQuery{Limit: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}

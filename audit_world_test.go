@@ -161,7 +161,7 @@ func (w *audited) judge(t *testing.T, want []brief, began time.Time) {
 	for i, e := range got {
 		w.judgeOne(t, e, want[i], began)
 	}
-	stored, err := w.store.ListAudit(t.Context(), time.Time{}, "", 1000)
+	stored, err := w.store.ListAudit(t.Context(), authsvc.AuditQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

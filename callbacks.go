@@ -63,6 +63,11 @@ type Callbacks struct {
 	// to the engine.
 	JWT func(ctx context.Context, p JWTParams) (Claims, error)
 
+	// Export returns what else is known of a user who takes their data: it goes into
+	// the file of GET account/export and Service.Export as "application", as
+	// encoding/json writes it. An error refuses the file.
+	Export func(ctx context.Context, u User) (any, error)
+
 	// Session returns the object that GET session answers. p.Session holds
 	// the default: user {name, email, image} and expires. It is visible to the
 	// browser and to every script on the page.

@@ -62,7 +62,7 @@ func (rq *request) confirmFirst(back string, s *Session) outcome {
 	rq.auditUser = s.UserID
 	rq.audit("fresh.required", FreshRequired, "the proof of who the person is is too old")
 	to := weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
-	if rq.personal() && rq.wantsJSON() {
+	if rq.personal() && (rq.wantsJSON() || rq.wantsData()) {
 		return refusedTo(to, FreshRequired, http.StatusUnauthorized)
 	}
 	return redirect{to: to}

@@ -9,6 +9,7 @@
 //	GET       {base}/signout/return      back from the provider's own sign-out
 //	GET, POST {base}/session             who is signed in; update
 //	GET       {base}/account             the person's account; POST account/profile, /unlink, /signout
+//	GET       {base}/account/export      what is kept of the person, as a file
 //	GET, POST {base}/confirm             a fresh proof of who somebody is
 //	GET       {base}/csrf                the CSRF token
 //	GET       {base}/providers           the ways to sign in

@@ -224,6 +224,8 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 		rq.writeObject(w, *o)
 	case page:
 		rq.writePage(w, o)
+	case download:
+		rq.writeDownload(w, o)
 	case problem:
 		rq.writeProblem(w, o)
 	case noContent:

@@ -39,6 +39,7 @@ var routes = map[string]*route{
 	"account/profile":    {post: postProfile, cors: always, when: hasAccount, personal: true},
 	"account/unlink":     {post: postUnlink, cors: always, when: hasAccount, personal: true},
 	"account/signout":    {post: postAccountSignOut, cors: always, when: hasAccount, personal: true},
+	"account/export":     {get: getExport, cors: always, when: hasAccount, personal: true},
 	"confirm":            {get: confirmPage, post: confirm, limit: signInLimit, cors: always, when: canConfirm, personal: true},
 	"signout/provider":   {get: signOutPost},
 	"signout/return":     {get: signOutReturn},

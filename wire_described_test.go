@@ -173,6 +173,18 @@ func rareAnswers() map[string]rare {
 			send("account/profile")(b, token)
 			return send("account/profile", script...)(b, token)
 		}), 429, object},
+		"export, old proof": {nil, func(w *rareWorld, b *arena.Browser) *browser.Answer {
+			b.SignIn(w.OP, "ada")
+			makeOld(w.T, w.World, readAccount(w.T.(*testing.T), b).User.ID)
+			b.Header.Set("Accept", "application/json")
+			return b.Get("/api/auth/account/export")
+		}, 401, object},
+		"export away": {nil, signedIn(away, get("account/export")), 503, "text/html"},
+		"too many exports": {func(c *authsvc.Config) { c.RateLimit.Account = authsvc.Rate{N: 1, Per: time.Hour} }, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
+			get("account/export")(b, token)
+			b.Header.Set("Accept", "application/json")
+			return get("account/export")(b, token)
+		}), 429, object},
 		"renamed": {func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT }, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
 			return b.Raw("/api/auth/account/profile", form, "name=Ada&csrfToken="+token, script...)
 		}), 200, object},

@@ -12,6 +12,7 @@ func auditTests() []test {
 	return []test{
 		{"Audit/comes back as it was", auditFields},
 		{"Audit/order and pages", auditPages},
+		{"Audit/of a user", auditOfUser},
 		{"Audit/again", auditAgain},
 		{"Audit/concurrent", auditRace},
 		{"Audit/sweep", auditSweep},
@@ -36,7 +37,7 @@ func auditRecord(id string, seconds int) authsvc.AuditRecord {
 
 func listed(t *testing.T, l authsvc.AuditLog, since int, after string, limit int, want ...authsvc.AuditRecord) {
 	t.Helper()
-	got, err := l.ListAudit(t.Context(), at(since), after, limit)
+	got, err := l.ListAudit(t.Context(), authsvc.AuditQuery{Since: at(since), After: after, Limit: limit})
 	ok(t, err)
 	same(t, got, want)
 }
@@ -72,6 +73,37 @@ func auditPages(t *testing.T, a authsvc.Adapter) {
 	listed(t, l, 0, "", 0)
 }
 
+func auditOfUser(t *testing.T, a authsvc.Adapter) {
+	l := auditLog(t, a)
+	of := func(user, id string, seconds int) authsvc.AuditRecord {
+		r := auditRecord(id, seconds)
+		r.UserID = user
+		return r
+	}
+	one, two, three, last := of("ada", "1", 5), of("ada", "2", 5), of("ada", "4", 5), of("ada", "0", 6)
+	all := []authsvc.AuditRecord{one, two, of("bob", "3", 5), three, of("", "5", 5), of("Ada", "6", 5), of("ada ", "7", 5), last}
+	for i := range 600 { // more of others than a store reads at a time
+		all = append(all, of("bob", fmt.Sprintf("b%03d", i), 5))
+	}
+	ok(t, l.PutAudit(t.Context(), all))
+	for _, c := range []struct {
+		q    authsvc.AuditQuery
+		want []authsvc.AuditRecord
+	}{
+		{authsvc.AuditQuery{UserID: "ada", Limit: 10}, []authsvc.AuditRecord{one, two, three, last}},
+		{authsvc.AuditQuery{UserID: "ada", Limit: 2}, []authsvc.AuditRecord{one, two}},
+		{authsvc.AuditQuery{UserID: "ada", Since: at(5), After: "2", Limit: 2}, []authsvc.AuditRecord{three, last}},
+		{authsvc.AuditQuery{UserID: "ada", Since: at(6), Limit: 2}, []authsvc.AuditRecord{last}},
+		{authsvc.AuditQuery{UserID: "ada", Since: at(6), After: "0", Limit: 2}, nil},
+		{authsvc.AuditQuery{UserID: "nobody", Limit: 10}, nil},
+		{authsvc.AuditQuery{UserID: "ada"}, nil},
+	} {
+		got, err := l.ListAudit(t.Context(), c.q)
+		ok(t, err)
+		same(t, got, c.want)
+	}
+}
+
 func auditAgain(t *testing.T, a authsvc.Adapter) {
 	l := auditLog(t, a)
 	one, two := auditRecord("1", 5), auditRecord("2", 5)
@@ -85,7 +117,7 @@ func auditRace(t *testing.T, a authsvc.Adapter) {
 	nWin(t, race(workers, func(i int) error {
 		return l.PutAudit(t.Context(), []authsvc.AuditRecord{auditRecord(fmt.Sprintf("%03d", i/2), i/2), auditRecord("shared", 0)})
 	}), workers, nil)
-	got, err := l.ListAudit(t.Context(), at(0), "", 10*workers)
+	got, err := l.ListAudit(t.Context(), authsvc.AuditQuery{Since: at(0), Limit: 10 * workers})
 	ok(t, err)
 	same(t, len(got), workers/2+1)
 }

@@ -110,6 +110,16 @@ func account21(t *T) {
 	if a := b.Post("/api/auth/account/unlink", "id", id, "fresh", own, "json", "true"); a.StatusCode != http.StatusOK {
 		t.Errorf("twin: opened in time: %d %s", a.StatusCode, a.Text)
 	}
+	for _, query := range []string{"", "?fresh=" + own, "?user=" + w.Person(t, b)} {
+		if a := b.Get("/api/auth/account/export" + query); strings.Contains(a.Text, "ada@example.com") || !strings.Contains(a.Location(), "/confirm?") {
+			t.Errorf("the data, by an old proof%s: %d %s", query, a.StatusCode, a.Text)
+		}
+	}
+	late := w.Browser()
+	late.SignIn(w.OP, "grace")
+	if a := late.Get("/api/auth/account/export?user=" + w.Person(t, b)); !strings.Contains(a.Text, "grace@example.com") || strings.Contains(a.Text, "ada@example.com") {
+		t.Errorf("twin: one's own data and nobody else's: %d %s", a.StatusCode, a.Text)
+	}
 }
 
 // account22: who is to prove that it is still them is nobody else afterwards.

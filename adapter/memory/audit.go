@@ -23,18 +23,18 @@ func (a *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 }
 
 // ListAudit implements [authsvc.AuditLog].
-func (a *Store) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
-	since = stored(since)
+func (a *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []authsvc.AuditRecord, err error) {
+	since := stored(q.Since)
 	err = a.do(ctx, func() error {
 		list = a.audits(func(r authsvc.AuditRecord) bool {
-			return r.Time.After(since) || r.Time.Equal(since) && r.ID > after
+			return (q.UserID == "" || r.UserID == q.UserID) && (r.Time.After(since) || r.Time.Equal(since) && r.ID > q.After)
 		})
 		return nil
 	})
-	if limit <= 0 {
+	if q.Limit <= 0 {
 		return nil, err
 	}
-	return list[:min(len(list), limit)], err
+	return list[:min(len(list), q.Limit)], err
 }
 
 // audits returns the records that are wanted, in order.

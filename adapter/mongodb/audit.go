@@ -36,14 +36,17 @@ func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 }
 
 // ListAudit implements [authsvc.AuditLog].
-func (s *Store) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
-	if limit <= 0 { // to the server no limit
+func (s *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []authsvc.AuditRecord, err error) {
+	if q.Limit <= 0 { // to the server no limit
 		return nil, ctx.Err()
 	}
-	filter := bson.D{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: date(since)}}}, {Key: "$or", Value: bson.A{
-		by("occurred", bson.D{{Key: "$gt", Value: date(since)}}), by("_id", bson.D{{Key: "$gt", Value: after}})}}}
+	filter := bson.D{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: date(q.Since)}}}, {Key: "$or", Value: bson.A{
+		by("occurred", bson.D{{Key: "$gt", Value: date(q.Since)}}), by("_id", bson.D{{Key: "$gt", Value: q.After}})}}}
+	if q.UserID != "" {
+		filter = append(filter, bson.E{Key: "user", Value: q.UserID})
+	}
 	err = s.do(ctx, "list audit", func(ctx context.Context) error {
-		found, err := s.list(ctx, s.audit(), filter, options.Find().SetSort(ascending("occurred", "_id")).SetLimit(int64(limit)))
+		found, err := s.list(ctx, s.audit(), filter, options.Find().SetSort(ascending("occurred", "_id")).SetLimit(int64(q.Limit)))
 		for _, d := range found {
 			list = append(list, d.auditRecord())
 		}

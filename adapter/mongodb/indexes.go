@@ -70,6 +70,7 @@ func (s *Store) indexes() []index {
 		{s.permits(), []string{"expires"}, false, false},
 		{s.leases(), []string{"expires"}, false, false},
 		{s.audit(), []string{"occurred", "_id"}, false, false},
+		{s.audit(), []string{"user", "occurred", "_id"}, false, false},
 	}
 }
 

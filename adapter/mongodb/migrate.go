@@ -273,6 +273,9 @@ func (s *Store) removePeople(ctx context.Context) error {
 	if err := s.ownSessions().Indexes().DropOne(ctx, ownPrefix+"user"); err != nil && !hasCode(err, codeNoCollection, codeNoIndex) {
 		return err
 	}
+	if err := s.audit().Indexes().DropOne(ctx, ownPrefix+"user_occurred__id"); err != nil && !hasCode(err, codeNoCollection, codeNoIndex) {
+		return err
+	}
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(peopleVersion-1))}})
 }
 

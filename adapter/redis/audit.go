@@ -36,23 +36,58 @@ func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 	return s.do(ctx, auditPut, s.audits(), args...)
 }
 
-// ListAudit implements [authsvc.AuditLog].
-func (s *Store) ListAudit(ctx context.Context, since time.Time, after string, limit int) ([]authsvc.AuditRecord, error) {
-	texts, err := s.list(ctx, auditList, s.audits(), millis(since), after, limit)
+// ListAudit implements [authsvc.AuditLog]. The events of one user are looked for
+// page by page, so that no step holds the server up.
+func (s *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []authsvc.AuditRecord, err error) {
+	if q.UserID == "" {
+		list, _, err = s.auditPage(ctx, q, "")
+		return list, err
+	}
+	user, err := json.Marshal(q.UserID)
 	if err != nil {
 		return nil, err
 	}
-	var list []authsvc.AuditRecord
-	for _, text := range texts {
+	page := authsvc.AuditQuery{Since: q.Since, After: q.After, Limit: auditPageSize}
+	for more := true; more && len(list) < q.Limit; {
+		var found []authsvc.AuditRecord
+		// No text of a record has these bytes: a quote in one is escaped.
+		if found, more, err = s.auditPage(ctx, page, `"user":`+string(user)); err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			page.Since, page.After = r.Time, r.ID
+			if r.UserID == q.UserID && len(list) < q.Limit {
+				list = append(list, r)
+			}
+		}
+	}
+	return list, nil
+}
+
+// auditPageSize is how many events are read at a time when those of one user are
+// looked for.
+const auditPageSize = 500
+
+// auditPage returns the events of a page whose text has part, and the last one,
+// and reports whether there may be more pages.
+func (s *Store) auditPage(ctx context.Context, q authsvc.AuditQuery, part string) (list []authsvc.AuditRecord, more bool, err error) {
+	texts, err := s.list(ctx, auditList, s.audits(), millis(q.Since), q.After, q.Limit)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, text := range texts {
 		whole, _ := text.(string)
 		_, object, _ := strings.Cut(whole, "\n")
+		if i < len(texts)-1 && !strings.Contains(object, part) {
+			continue
+		}
 		var r authsvc.AuditRecord
 		if err := json.Unmarshal([]byte(object), &r); err != nil {
-			return nil, fmt.Errorf("redis: audit_list: a record is not JSON: %w", err)
+			return nil, false, fmt.Errorf("redis: audit_list: a record is not JSON: %w", err)
 		}
 		list = append(list, r)
 	}
-	return list, nil
+	return list, len(texts) == q.Limit, nil
 }
 
 // SweepAudit implements [authsvc.AuditLog], in several steps if there is much

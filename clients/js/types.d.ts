@@ -205,6 +205,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Everything that is kept of the person, as a file. It needs a fresh proof. */
+        get: operations["exportAccount"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/account/profile": {
         parameters: {
             query?: never;
@@ -758,6 +775,64 @@ export interface components {
             repost?: "1";
         } & {
             [key: string]: unknown;
+        };
+        AccountExport: {
+            /** Format: date-time */
+            exported: string;
+            user: {
+                id: string;
+                name: string | null;
+                email: string | null;
+                emailVerified: boolean;
+                image: string | null;
+            };
+            accounts: {
+                provider: string;
+                /** @description Of the person at the provider. */
+                id: string;
+                type: string;
+            }[];
+            passkeys: {
+                name: string;
+                /** Format: date-time */
+                created: string | null;
+                /** Format: date-time */
+                used: string | null;
+            }[];
+            /** @description Whether there is one. */
+            password: boolean;
+            /** @description Whether it is on. */
+            secondStep: boolean;
+            sessions: {
+                device: string;
+                agent: string | null;
+                network: string | null;
+                provider: string | null;
+                client: string | null;
+                amr: string[];
+                /** Format: date-time */
+                created: string | null;
+                /** Format: date-time */
+                used: string | null;
+                /** Format: date-time */
+                expires: string | null;
+            }[];
+            /** @description What the application says it keeps, else null. */
+            application: unknown;
+            /** @description The newest 10 000 that are stored, the oldest first. */
+            events: {
+                name: string;
+                /** Format: date-time */
+                time: string;
+                /** @enum {string} */
+                outcome: "success" | "refused" | "failed";
+                code?: string;
+                reason?: string;
+                provider?: string;
+                client?: string;
+                agent?: string;
+                request?: string;
+            }[];
         };
         /** @description Members of what does not exist or is off are null. */
         Account: {
@@ -1862,6 +1937,35 @@ export interface operations {
             302: components["responses"]["Redirect"];
             401: components["responses"]["AccountRefused"];
             421: components["responses"]["Misdirected"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    exportAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description attachment, with the name of the file. */
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountExport"];
+                };
+            };
+            302: components["responses"]["Redirect"];
+            401: components["responses"]["AccountRefused"];
+            404: components["responses"]["AccountRefused"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["AccountUnavailable"];
         };

@@ -39,16 +39,13 @@ func (c *auditCommand) Run(p *program) error {
 }
 
 func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) error {
-	user, after := plainlog.Text(c.User), ""
+	q := authsvc.AuditQuery{Since: since, UserID: plainlog.Text(c.User), Limit: auditPageSize}
 	for {
-		page, err := log.ListAudit(p.ctx, since, after, auditPageSize)
+		page, err := log.ListAudit(p.ctx, q)
 		if err != nil {
 			return err
 		}
 		for _, r := range page {
-			if c.User != "" && r.UserID != user {
-				continue
-			}
 			if err := c.printRecord(p, r); err != nil {
 				return err
 			}
@@ -57,7 +54,7 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) 
 			return nil
 		}
 		last := page[len(page)-1]
-		since, after = last.Time, last.ID
+		q.Since, q.After = last.Time, last.ID
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 type auditStatements struct {
-	insertAudit, listAudit, sweepAudit *Statement
+	insertAudit, listAudit, listAuditOf, sweepAudit *Statement
 }
 
 const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_id, client, agent, request, actor`
@@ -18,6 +18,8 @@ func buildAudit(b *builder) auditStatements {
 		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OnConflictDoNothing),
 		// The first condition is the one that the index serves everywhere.
 		listAudit: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE occurred >= ? AND (occurred > ? OR id > ?) ` +
+			`ORDER BY occurred, id LIMIT ?`),
+		listAuditOf: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE user_id = ? AND occurred >= ? AND (occurred > ? OR id > ?) ` +
 			`ORDER BY occurred, id LIMIT ?`),
 		sweepAudit: b.sweep(`authsvc_audit`, `id`, `occurred`),
 	}
@@ -42,10 +44,14 @@ func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) erro
 }
 
 // ListAudit implements [authsvc.AuditLog].
-func (a *Adapter) ListAudit(ctx context.Context, since time.Time, after string, limit int) (list []authsvc.AuditRecord, err error) {
+func (a *Adapter) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []authsvc.AuditRecord, err error) {
+	statement, args := a.listAudit, []any{ms(q.Since), ms(q.Since), q.After, max(q.Limit, 0)}
+	if q.UserID != "" {
+		statement, args = a.listAuditOf, append([]any{q.UserID}, args...)
+	}
 	err = a.read(ctx, "list audit", func(ctx context.Context, r runner) error {
 		list = nil
-		return r.rows(ctx, a.listAudit, []any{ms(since), ms(since), after, limit}, func(rows Rows) error {
+		return r.rows(ctx, statement, args, func(rows Rows) error {
 			var e authsvc.AuditRecord
 			if err := rows.Scan(scanAudit(&e)...); err != nil {
 				return err

@@ -1,1 +1,1 @@
-ALTER TABLE authsvc_audit DROP COLUMN actor;
+ALTER TABLE authsvc_audit DROP KEY authsvc_audit_user, DROP COLUMN actor;

@@ -1,1 +1,1 @@
-ALTER TABLE authsvc_audit ADD COLUMN actor {text} NOT NULL DEFAULT '';
+ALTER TABLE authsvc_audit ADD COLUMN actor {text} NOT NULL DEFAULT '', ADD KEY authsvc_audit_user (user_id, occurred, id);

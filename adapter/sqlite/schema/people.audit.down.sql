@@ -1,1 +1,2 @@
+DROP INDEX IF EXISTS authsvc_audit_user;
 ALTER TABLE authsvc_audit DROP COLUMN actor;

@@ -34,6 +34,7 @@ var engine = []mutation{
 	{"account/fresh-session", ".", "\n\t\tsameSecret(f.SID, rq.sid()) &&", "", "."},
 	{"account/fresh-form", ".", "f.Route == route &&", "", "."},
 	{"account/fresh-end", ".", "&& rq.now.Unix() < f.End\n", "\n", "."},
+	{"account/fresh-export", ".", "\tif !s.fresh(rq.now, rq.policy.fresh) {\n\t\treturn rq.confirmFirst(rq.base+\"/account\", s)", "\tif " + never + "!s.fresh(rq.now, rq.policy.fresh) {\n\t\treturn rq.confirmFirst(rq.base+\"/account\", s)", "."},
 	{"account/fresh-link", ".", "case asked && s != nil && rq.policy.linksFresh && !rq.provedFresh(s, \"signin\"):", "case " + never + "rq.provedFresh(s, \"signin\"):", "."},
 	{"block/sign-in", ".", "if !a.User.Blocked.IsZero() {", "if " + never + "!a.User.Blocked.IsZero() {", "."},
 	{"sessions/one-of-the-user", ".", "return sameSecret(id, sessionID) }", "return true }", "."},

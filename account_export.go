@@ -1,0 +1,235 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"authsvc/internal/plainlog"
+)
+
+// Sizes of the events of an export.
+const (
+	maxExported  = 10_000 // the newest
+	exportedPage = 250    // in memory at a time
+)
+
+// An accountExport is what the file says before the events.
+type accountExport struct {
+	Exported    string            `json:"exported"`
+	User        accountUser       `json:"user"`
+	Accounts    []exportedAccount `json:"accounts"`
+	Passkeys    []exportedPasskey `json:"passkeys"`
+	Password    bool              `json:"password"`
+	SecondStep  bool              `json:"secondStep"`
+	Sessions    []exportedSession `json:"sessions"`
+	Application any               `json:"application"`
+}
+
+type exportedAccount struct {
+	Provider string `json:"provider"`
+	ID       string `json:"id"` // there
+	Type     string `json:"type"`
+}
+
+type exportedPasskey struct {
+	Name    string  `json:"name"`
+	Created *string `json:"created"`
+	Used    *string `json:"used"`
+}
+
+type exportedSession struct {
+	Device   string   `json:"device"`
+	Agent    *string  `json:"agent"`
+	Network  *string  `json:"network"`
+	Provider *string  `json:"provider"`
+	Client   *string  `json:"client"`
+	AMR      []string `json:"amr"`
+	Created  *string  `json:"created"`
+	Used     *string  `json:"used"`
+	Expires  *string  `json:"expires"`
+}
+
+// An exporting is an export of which everything is read but the events.
+type exporting struct {
+	s      *Service
+	head   accountExport
+	events []AuditQuery // the pages, oldest first
+}
+
+// Export writes what is kept of a user as a JSON object: the user, accounts,
+// passkeys, sessions, the newest 10 000 stored audit events, and what
+// Callbacks.Export returns, without tokens, hashes and keys. Unless the error is
+// from w or comes while events are read, nothing was written. ErrNotFound: no such
+// user.
+func (s *Service) Export(ctx context.Context, userID string, w io.Writer) error {
+	e, err := s.export(ctx, userID)
+	if err != nil {
+		return err
+	}
+	s.recordAct(ctx, AuditEvent{Name: "account.exported", UserID: userID})
+	return e.write(ctx, w)
+}
+
+// export reads what an export begins with.
+func (s *Service) export(ctx context.Context, userID string) (*exporting, error) {
+	u, err := s.adapter.GetUser(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	e := &exporting{s: s, head: accountExport{Exported: s.now().UTC().Format(timeFormat),
+		User:     accountUser{u.ID, nullable(u.Name), nullable(u.Email), emailProved(u), nullable(u.Image)},
+		Accounts: []exportedAccount{}, Passkeys: []exportedPasskey{}, Sessions: []exportedSession{}}}
+	accounts, err := s.adapter.ListAccounts(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range accounts {
+		e.head.Accounts = append(e.head.Accounts, exportedAccount{a.Provider, a.ProviderAccountID, string(a.Type)})
+	}
+	person, err := s.adapter.GetPerson(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	e.addPerson(person)
+	sessions, err := s.Sessions(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range sessions {
+		e.head.Sessions = append(e.head.Sessions, exportedSession{v.Device, nullable(v.Agent), nullable(v.Network), nullable(v.Provider), nullable(v.Client),
+			append([]string{}, v.AMR...), isoTime(v.Created), isoTime(v.Used), isoTime(v.Expires)})
+	}
+	if s.callbacks.Export != nil {
+		more, err := s.callbacks.Export(ctx, u)
+		if err != nil {
+			return nil, fmt.Errorf("the Export callback: %w", err)
+		}
+		raw, err := json.Marshal(more)
+		if err != nil {
+			return nil, fmt.Errorf("the Export callback: %w", err)
+		}
+		e.head.Application = json.RawMessage(raw)
+	}
+	return e, e.findEvents(ctx, u.ID)
+}
+
+func (e *exporting) addPerson(p Person) {
+	e.head.SecondStep = p.SecondStep
+	for _, c := range p.Credentials {
+		switch c.Kind {
+		case CredentialPasskey:
+			e.head.Passkeys = append(e.head.Passkeys, exportedPasskey{c.Name, isoTime(c.Created), isoTime(c.Used)})
+		case CredentialPassword:
+			e.head.Password = true
+		}
+	}
+}
+
+// findEvents notes where the pages of a user's events begin, and keeps those of
+// the newest: the store lists the oldest first.
+func (e *exporting) findEvents(ctx context.Context, userID string) error {
+	if e.s.auditQueue == nil {
+		return nil
+	}
+	known := shortened(plainlog.Text(shortened(userID, maxAuditText)), maxAuditText) // as events have it
+	q := AuditQuery{UserID: known, Limit: exportedPage}
+	for {
+		page, err := e.s.auditQueue.store.ListAudit(ctx, q)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			e.events = append(e.events, q)
+		}
+		if len(page) < exportedPage {
+			e.events = e.events[max(0, len(e.events)-maxExported/exportedPage):]
+			return nil
+		}
+		last := page[len(page)-1]
+		q.Since, q.After = last.Time, last.ID
+	}
+}
+
+// write writes the export, with one page of events in memory at a time.
+func (e *exporting) write(ctx context.Context, w io.Writer) error {
+	raw, err := json.Marshal(e.head)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%s,\n\"events\":[", raw[:len(raw)-1]); err != nil {
+		return err
+	}
+	comma := "\n"
+	for _, q := range e.events {
+		page, err := e.s.auditQueue.store.ListAudit(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			r.UserID, r.Actor = "", "" // who operates the service is not about the person
+			raw, err := json.Marshal(r.AuditEvent)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "%s%s", comma, raw); err != nil {
+				return err
+			}
+			comma = ",\n"
+		}
+	}
+	_, err = io.WriteString(w, "]}\n")
+	return err
+}
+
+// A download is a file that is made while it is sent.
+type download struct {
+	name  string
+	write func(ctx context.Context, w io.Writer) error
+}
+
+func (download) isOutcome() {}
+
+// getExport: GET account/export is everything that is kept of the person, as a
+// file.
+func getExport(rq *request) outcome {
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case s == nil:
+		return rq.signInFirst()
+	}
+	rq.auditUser = s.UserID
+	if !s.fresh(rq.now, rq.policy.fresh) {
+		return rq.confirmFirst(rq.base+"/account", s)
+	}
+	if refused := rq.limitAccount(s); refused != nil {
+		return refused
+	}
+	e, err := rq.export(rq.ctx, s.UserID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.audit("account.exported", "", "by the person")
+	return download{"account-" + rq.now.UTC().Format(time.DateOnly) + ".json", e.write}
+}
+
+// writeDownload sends a file. One that cannot be finished ends with the
+// connection: nobody takes it for whole.
+func (rq *request) writeDownload(w http.ResponseWriter, o download) {
+	h := w.Header()
+	h["Content-Type"] = hJSON
+	h.Set("Content-Disposition", `attachment; filename="`+o.name+`"`)
+	if err := o.write(rq.ctx, w); err != nil {
+		rq.log.Error("a file could not be sent to its end", "request", rq.requestID(), "err", err)
+		panic(http.ErrAbortHandler)
+	}
+}
