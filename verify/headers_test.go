@@ -78,7 +78,7 @@ func headersPolicy(a *browser.Answer) map[string]string {
 // Chromium applies to each redirect that answers the form.
 func headers01(t *T) {
 	w := t.Enter(headersKinds)
-	leads, submitted := []string{"signin", "signout", "confirm", "repost", "signout-provider"}, []string{"repost", "signout-provider"}
+	leads, submitted := []string{"signin", "signout", "verify-request", "confirm", "repost", "signout-provider"}, []string{"repost", "signout-provider"}
 	scripted := append([]string{"signin", "verify-request"}, submitted...)
 	for name, a := range headersPages(t, w) {
 		p := headersPolicy(a)

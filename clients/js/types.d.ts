@@ -2020,7 +2020,7 @@ export interface operations {
         responses: {
             200: components["responses"]["AccountChanged"];
             302: components["responses"]["Redirect"];
-            400: components["responses"]["BadRequest"];
+            400: components["responses"]["AccountInvalid"];
             401: components["responses"]["AccountRefused"];
             403: components["responses"]["AccountForbidden"];
             404: components["responses"]["AccountRefused"];

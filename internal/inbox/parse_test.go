@@ -93,7 +93,7 @@ func TestParseBounds(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			m := newMessage("1", "", nil, raw)
-			if d := time.Since(start); d > 2*time.Second {
+			if d := time.Since(start); d > 5*time.Second {
 				t.Errorf("took %v", d)
 			}
 			if len(m.Links) > maxLinks || len(m.Text) > 2*len(raw) {

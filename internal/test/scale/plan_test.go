@@ -115,12 +115,28 @@ func TestPlanScale(t *testing.T) {
 		s := serve(t, storage, Population{Seed: 4, Users: users, Accounts: 2, Sessions: 2, Ended: users, Now: time.Now()})
 		e := explain(t, storage, s.store)
 		fillLog(t, e, users)
+		fillPeople(t, e)
 		e.check(t, "before ANALYZE")
 		if err := e.run(t.Context(), "ANALYZE"); err != nil {
 			t.Fatal(err)
 		}
 		e.check(t, "after ANALYZE")
 	})
+}
+
+// fillPeople writes what people have beside their accounts: a row, a credential and
+// a session of strategy jwt each.
+func fillPeople(t *testing.T, e explainer) {
+	t.Helper()
+	for _, text := range []string{
+		`INSERT INTO authsvc_person (user_id, second_step) SELECT "id", 0 FROM "User"`,
+		`INSERT INTO authsvc_credential (kind, id, user_id, version, tries, created, expires) SELECT 'passkey', CAST("id" AS TEXT), "id", 1, 0, 1, 4000000000000 FROM "User"`,
+		`INSERT INTO authsvc_jwt_session (digest, user_id, expires) SELECT CAST("id" AS TEXT), "id", 4000000000000 FROM "User"`,
+	} {
+		if err := e.run(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // check reports statements that read a filled table whole.
