@@ -102,7 +102,7 @@ func rareAnswers() map[string]rare {
 			return ask(b, token)
 		}
 	}
-	away := func(w *rareWorld) { w.store.FailBefore(1) }
+	away := func(w *rareWorld) { w.store.FailAll() }
 	bug := func(w *rareWorld) { w.bug.panics = true }
 	get := func(path string) func(*arena.Browser, string) *browser.Answer {
 		return func(b *arena.Browser, _ string) *browser.Answer { return b.Get("/api/auth/" + path) }
@@ -139,7 +139,7 @@ func rareAnswers() map[string]rare {
 		"away at end":   {nil, signedIn(away, send("signout", script...)), 503, object},
 		"away at mail": {nil, func(w *rareWorld, b *arena.Browser) *browser.Answer {
 			token := b.CSRF()
-			w.store.FailBefore(2)
+			w.store.FailAll("PutToken")
 			return b.Raw("/api/auth/signin/email", form, "callbackUrl=/in&email=ada@app.test&csrfToken="+token, script...)
 		}, 503, object},
 		"extended": {func(c *authsvc.Config) { issues(c); c.Session.Strategy, c.Session.UpdateAge = authsvc.StrategyJWT, -1 }, signedIn(func(*rareWorld) {}, send("token")), 200, object},

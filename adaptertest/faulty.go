@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type Fault struct {
 	mu            sync.Mutex
 	calls         []string
 	before, after int
+	away          bool
+	methods       []string
 }
 
 var _ authsvc.Adapter = (*Fault)(nil)
@@ -36,6 +39,15 @@ func (f *Fault) FailBefore(n int) { f.reset(n, 0) }
 // FailAfter starts counting anew and makes the n-th call fail with [ErrFault] after
 // it took effect, like a connection that breaks before the answer. 0: none.
 func (f *Fault) FailAfter(n int) { f.reset(0, n) }
+
+// FailAll makes every call of these methods, or of all without any, fail with
+// [ErrFault] from now on. Other than FailBefore it leaves nothing to calls that
+// are made beside those of a test.
+func (f *Fault) FailAll(methods ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away, f.methods = true, methods
+}
 
 func (f *Fault) reset(before, after int) {
 	f.mu.Lock()
@@ -56,8 +68,9 @@ func (f *Fault) do(method string, call func() error) error {
 	f.mu.Lock()
 	f.calls = append(f.calls, method)
 	n, before, after := len(f.calls), f.before, f.after
+	away := f.away && (len(f.methods) == 0 || slices.Contains(f.methods, method))
 	f.mu.Unlock()
-	if n == before {
+	if n == before || away {
 		return ErrFault
 	}
 	err := call()
