@@ -141,7 +141,7 @@ func (d *document) judgeHeaders(e exchange, a *answer, media string, s *seen) (m
 	}
 	for name, v := range a.headers {
 		switch h, _ := d.resolve(v); {
-		case e.Header.Get(name) != "":
+		case len(e.Header.Values(name)) > 0:
 			s.shown[a.owner+" with "+name] = true
 		case h["required"] == true:
 			mistakes = append(mistakes, fmt.Sprintf("%d lacks the header %s", e.Status, name))
