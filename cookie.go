@@ -256,7 +256,7 @@ func (rq *request) expireCookie(name, domain string) {
 // whether the value fits.
 func (rq *request) setSession(value string, expires time.Time) bool {
 	n := rq.names
-	if len(value) > chunkSize*maxChunks {
+	if !fitsCookies(value) {
 		return false
 	}
 	rq.clearSession()
@@ -272,6 +272,9 @@ func (rq *request) setSession(value string, expires time.Time) bool {
 	}
 	return true
 }
+
+// fitsCookies reports whether a session's value fits into its cookies.
+func fitsCookies(value string) bool { return len(value) <= chunkSize*maxChunks }
 
 // clearSession expires every session cookie that the request carried.
 func (rq *request) clearSession() {

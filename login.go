@@ -243,23 +243,24 @@ func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string,
 // replaces.
 func (l *login) issueSession() outcome {
 	l.start.user, l.start.isNew = l.user, l.created
-	if out := l.storeSession(); out != nil {
-		return out
-	}
 	cookie, err := l.rq.sessions.issue(l.rq.ctx, &l.start)
 	if err != nil {
 		l.deleteSession()
 		return fail(Callback, err)
 	}
-	if out := l.recheckEpoch(); out != nil {
-		return out
-	}
-	old := l.rq.sessionCookieValue()
-	if !l.rq.setSession(cookie.value, cookie.expires) {
+	if !fitsCookies(cookie.value) {
 		l.deleteSession()
 		l.rq.clearSession()
 		return fail(Callback, errSessionTooLarge)
 	}
+	if out := l.storeSession(); out != nil {
+		return out
+	}
+	if out := l.recheckEpoch(); out != nil {
+		return out
+	}
+	old := l.rq.sessionCookieValue()
+	l.rq.setSession(cookie.value, cookie.expires)
 	if old != "" {
 		if _, err := l.rq.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
 			l.rq.log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
@@ -304,7 +305,8 @@ func (l *login) recheckEpoch() outcome {
 	return nil
 }
 
-// deleteSession removes a stored session whose cookie is not sent.
+// deleteSession removes a session whose cookie is not sent, if it was stored with
+// its user.
 func (l *login) deleteSession() {
 	if l.record == nil {
 		return

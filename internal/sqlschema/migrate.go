@@ -127,13 +127,16 @@ func (d *Database) downClaims(ctx context.Context, q Querier) error {
 // peopleChanges are the tables that migration 6 widens, each by one file, and the
 // column by which that is seen.
 var peopleChanges = []struct{ table, column, file string }{
-	{"authsvc_session", "amr", "people.session"},
 	{"authsvc_audit", "actor", "people.audit"},
+	{"authsvc_session", "amr", "people.session"},
 }
 
 // upPeople adds persons and credentials, and what is known of sessions that are
-// listed. Earlier versions go on beside it.
+// listed. Earlier versions go on beside it; what is asked most is held up last.
 func (d *Database) upPeople(ctx context.Context, q Querier) error {
+	if err := d.exec(ctx, q, "people.up.sql"); err != nil {
+		return err
+	}
 	for _, c := range peopleChanges {
 		there, err := d.has(ctx, q, c.table, c.column)
 		if err == nil && !there {
@@ -143,7 +146,7 @@ func (d *Database) upPeople(ctx context.Context, q Querier) error {
 			return err
 		}
 	}
-	return d.exec(ctx, q, "people.up.sql")
+	return nil
 }
 
 func (d *Database) downPeople(ctx context.Context, q Querier) error {
