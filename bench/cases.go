@@ -52,13 +52,15 @@ const people = 200
 
 const sessionPath = "/api/auth/session"
 
+// cases are what is measured. The expressions in CEL cost every start 1 ms to 2 ms
+// and 5 MiB, used or not.
 func (b *bench) cases() []benchCase {
 	return []benchCase{
-		{name: "session, jwt", path: sessionPath, floor: "jwe", promise: promise{0.92, 2.1, 24, 29}, prepare: prepareSession},
+		{name: "session, jwt", path: sessionPath, floor: "jwe", promise: promise{0.92, 2.6, 31, 36}, prepare: prepareSession},
 		{name: "csrf, with cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.65}, prepare: prepareCSRF(true)},
 		{name: "csrf, without cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.6}, prepare: prepareCSRF(false)},
-		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", promise: promise{0.88, 2.8, 31, 38}, prepare: prepareSession},
-		{name: "session, PostgreSQL on the same core", store: onPostgres, path: sessionPath, floor: "postgres", promise: promise{Ratio: 0.77, Start: 2.8}, prepare: prepareSession},
+		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", promise: promise{0.88, 3.3, 38, 45}, prepare: prepareSession},
+		{name: "session, PostgreSQL on the same core", store: onPostgres, path: sessionPath, floor: "postgres", promise: promise{Ratio: 0.77, Start: 3.3}, prepare: prepareSession},
 		{name: "session, Redis on the same core", store: onRedis, path: sessionPath, floor: "redis", prepare: prepareSession},
 		{name: "sign-in by e-mail, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", promise: promise{Ratio: 0.7}, prepare: prepareEmail},
 		{name: "sign-in by OpenID Connect, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", promise: promise{Ratio: 0.7}, prepare: prepareOIDC},
