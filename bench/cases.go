@@ -56,7 +56,7 @@ const sessionPath = "/api/auth/session"
 // and 5 MiB, used or not.
 func (b *bench) cases() []benchCase {
 	return []benchCase{
-		{name: "session, jwt", path: sessionPath, floor: "jwe", promise: promise{0.92, 2.6, 31, 36}, prepare: prepareSession},
+		{name: "session, jwt", path: sessionPath, floor: "jwe", promise: promise{0.92, 2.1, 31, 36}, prepare: prepareSession},
 		{name: "csrf, with cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.65}, prepare: prepareCSRF(true)},
 		{name: "csrf, without cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.6}, prepare: prepareCSRF(false)},
 		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", promise: promise{0.88, 3.3, 38, 45}, prepare: prepareSession},
