@@ -52,20 +52,8 @@ func token11(t *T) {
 		}
 		delete(places, "the claims alone") // of a JWT
 		places["without its prefix"] = func(b *arena.Browser, token string) { b.Cookies[w.SessionCookie()] = token[5:] }
-		for where, put := range places {
-			thief := w.Browser()
-			put(thief, token)
-			for how, read := range readers {
-				if who := read(t, thief); who != "" {
-					t.Errorf("%s, %s: %s", where, how, who)
-				}
-			}
-		}
-		for how, read := range readers {
-			if read(t, ada) == "" {
-				t.Errorf("twin: %s does not know ada", how)
-			}
-		}
+		tokenIsNoSession(t, w, places, readers, token)
+		tokenReadersKnow(t, readers, ada)
 		if a := personalAsk(w, token, tokenAPI); a.StatusCode != 200 {
 			t.Errorf("twin: %d %s", a.StatusCode, a.Text)
 		}

@@ -167,27 +167,39 @@ func tokenReaders(w *arena.World) map[string]func(t *T, b *arena.Browser) string
 	}
 }
 
+// tokenIsNoSession puts a token into every place, where nobody takes it for a session.
+func tokenIsNoSession(t *T, w *arena.World, places map[string]func(*arena.Browser, string), readers map[string]func(*T, *arena.Browser) string, token string) {
+	t.Helper()
+	for where, put := range places {
+		thief := w.Browser()
+		put(thief, token)
+		for how, read := range readers {
+			if who := read(t, thief); who != "" {
+				t.Errorf("%s, %s: %s", where, how, who)
+			}
+		}
+	}
+}
+
+// tokenReadersKnow is the twin: all readers know who is signed in.
+func tokenReadersKnow(t *T, readers map[string]func(*T, *arena.Browser) string, ada *arena.Browser) {
+	t.Helper()
+	for how, read := range readers {
+		if read(t, ada) == "" {
+			t.Errorf("twin: %s does not know ada", how)
+		}
+	}
+}
+
 func token01(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w, ada := tokenWorld(t, strategy)
 		places, readers := tokenPlaces(w), tokenReaders(w)
 		for _, audience := range []string{tokenAPI, tokenOther} {
 			token := tokenFor(t, ada, audience)
-			for where, put := range places {
-				thief := w.Browser()
-				put(thief, token)
-				for how, read := range readers {
-					if who := read(t, thief); who != "" {
-						t.Errorf("%s, %s: %s", where, how, who)
-					}
-				}
-			}
+			tokenIsNoSession(t, w, places, readers, token)
 		}
-		for how, read := range readers {
-			if read(t, ada) == "" {
-				t.Errorf("twin: %s does not know ada", how)
-			}
-		}
+		tokenReadersKnow(t, readers, ada)
 		if len(places) < 40 {
 			t.Errorf("only %d places", len(places))
 		}
