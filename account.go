@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
 )
 
 // maxListed is how many accounts the account page shows.
@@ -55,8 +56,8 @@ type accountIdentity struct {
 }
 
 type accountPending struct {
-	Email    *struct{} `json:"email"`
-	Deletion *string   `json:"deletion"`
+	Email    *pendingEmail `json:"email"`
+	Deletion *string       `json:"deletion"`
 }
 
 type accountProvider struct {
@@ -64,19 +65,77 @@ type accountProvider struct {
 	Name string `json:"name"`
 }
 
+// A PersonView is what the account page shows of a user, for pages of your own.
+type PersonView struct {
+	User      User
+	Accounts  []PersonAccount  // linked, at most 50
+	Sessions  []SessionView    // that have not ended, the latest used first, at most 100
+	Providers []PersonProvider // by which a way to sign in can be added
+}
+
+// A PersonAccount is a linked identity. Its id at the provider and its tokens are not
+// in it: see [Service.Accounts].
+type PersonAccount struct {
+	ID        string // names it to POST account/unlink
+	Provider  string // the provider's id
+	Name      string // of the provider, for people
+	Removable bool   // it is not the last way to sign in
+}
+
+// A PersonProvider is a provider by its id and its name for people.
+type PersonProvider struct{ ID, Name string }
+
+// Person returns what the account page shows of a user. ErrNotFound: there is none.
+func (s *Service) Person(ctx context.Context, userID string) (*PersonView, error) {
+	u, err := s.adapter.GetUser(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	return s.personView(ctx, u)
+}
+
+// personView reads what is known of a stored user.
+func (s *Service) personView(ctx context.Context, u User) (*PersonView, error) {
+	v := &PersonView{User: u}
+	sessions, err := s.Sessions(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	v.Sessions = sessions[:min(len(sessions), maxSessions)]
+	all, err := s.adapter.ListAccounts(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	more := -1 // ways in of the application's, if they count
+	for _, one := range all[:min(len(all), maxListed)] {
+		_, others := splitAccount(all, one.Provider, one.ProviderAccountID)
+		known := s.knowsWayIn(u, others)
+		if !known && more < 0 {
+			if more, err = s.waysIn(ctx, u); err != nil {
+				s.log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
+				more = 0
+			}
+		}
+		v.Accounts = append(v.Accounts, PersonAccount{one.ID, one.Provider, s.providerName(one.Provider), known || more > 0})
+	}
+	for _, p := range s.linkable() {
+		v.Providers = append(v.Providers, PersonProvider{p.ID, p.Name})
+	}
+	return v, nil
+}
+
 // An account is what is known of the person of a session.
 type account struct {
-	session    *Session
-	user       User
-	stored     bool // user is in the store
-	identities []Account
-	removable  []bool // of identities
-	sessions   []SessionView
+	session *Session
+	user    User
+	stored  bool         // user is in the store
+	person  *PersonView  // empty if not
+	change  *emailChange // of the address; nil: none waits
 }
 
 // readAccount reads the account of the person of a session.
 func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error) {
-	a := &account{session: s}
+	a := &account{session: s, person: &PersonView{}}
 	u, err := rq.adapter.GetUser(ctx, s.UserID)
 	switch {
 	case errors.Is(err, ErrNotFound): // one of the application's, who is not stored
@@ -86,18 +145,11 @@ func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error
 		return nil, err
 	}
 	a.user, a.stored = u, true
-	if a.sessions, err = rq.Sessions(ctx, u.ID); err != nil {
+	if a.person, err = rq.personView(ctx, u); err != nil {
 		return nil, err
 	}
-	a.sessions = a.sessions[:min(len(a.sessions), maxSessions)]
-	all, err := rq.adapter.ListAccounts(ctx, u.ID)
-	if err != nil {
+	if a.change, err = rq.emailChangeOf(ctx, &u); err != nil {
 		return nil, err
-	}
-	for _, one := range all[:min(len(all), maxListed)] {
-		_, others := splitAccount(all, one.Provider, one.ProviderAccountID)
-		a.identities = append(a.identities, one)
-		a.removable = append(a.removable, rq.canSignIn(u, others))
 	}
 	return a, nil
 }
@@ -109,15 +161,17 @@ func (rq *request) accountObject(a *account) accountObject {
 		Session:  accountSession{ID: rq.SessionID(a.session), AMR: []string{}, AuthTime: a.session.AuthTime.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, rq.policy.fresh)},
 		Accounts: []accountIdentity{}, Providers: []accountProvider{},
 	}
+	o.Pending.Deletion = isoTime(a.user.DeleteAfter)
 	o.Sessions = listedSessions(a, o.Session.ID)
-	for _, v := range a.sessions {
+	for _, v := range a.person.Sessions {
 		if v.ID == o.Session.ID {
 			o.Session.ACR, o.Session.SecondAt, o.Session.Actor = nullable(v.ACR), isoTime(v.SecondAt), nullable(v.Actor)
 			o.Session.AMR = append(o.Session.AMR, v.AMR...)
 		}
 	}
-	for i, one := range a.identities {
-		o.Accounts = append(o.Accounts, accountIdentity{one.ID, one.Provider, rq.providerName(one.Provider), a.removable[i]})
+	o.Pending.Email = a.change.object()
+	for _, one := range a.person.Accounts {
+		o.Accounts = append(o.Accounts, accountIdentity(one))
 	}
 	for _, p := range rq.linkable() {
 		o.Providers = append(o.Providers, accountProvider{p.ID, p.Name})
@@ -126,8 +180,8 @@ func (rq *request) accountObject(a *account) accountObject {
 }
 
 // linkable are the providers by which a way to sign in can be added.
-func (rq *request) linkable() (list []pages.Provider) {
-	for _, p := range rq.views {
+func (s *Service) linkable() (list []pages.Provider) {
+	for _, p := range s.views {
 		if p.Form == "button" {
 			list = append(list, p)
 		}
@@ -151,6 +205,9 @@ func getAccount(rq *request) outcome {
 	}
 	if rq.wantsData() {
 		return object{v: rq.accountObject(a)}
+	}
+	if rq.custom.Account != "" {
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Account), "done", string(plainErrorCode(ErrorCode(rq.query("done")))), "error", string(plainErrorCode(ErrorCode(rq.query("error")))), "request", rq.shownRequestID())}
 	}
 	v, pictures := rq.accountView(a)
 	return page{name: pages.Account, view: v, pictures: pictures}
@@ -178,11 +235,15 @@ func (rq *request) accountView(a *account) (v pages.AccountView, pictures string
 		v.Typed = t.Name
 	}
 	rq.forgetTyped()
+	if v.Readdresses = a.stored && changesEmail(rq); a.change != nil {
+		v.NewAddress = a.change.To
+	}
 	v.Picture, pictures = shownPicture(a.user.Image)
 	if rq.custom.SignOut != "" {
 		v.SignOutPage = rq.base + "/signout"
 	}
 	v.Identities = rq.identityViews(a)
+	v.Deletion, v.Delete = a.user.DeleteAfter, rq.policy.deletes && a.stored
 	v.Sessions, v.Listed, v.Export = rq.sessionViews(a), a.stored, a.stored
 	v.Unlisted = rq.dialect.foreignSessions && !rq.sessions.refersToUser()
 	for _, p := range rq.views {
@@ -197,13 +258,13 @@ func (rq *request) accountView(a *account) (v pages.AccountView, pictures string
 // number tells them apart, since nothing else of them is to be shown.
 func (rq *request) identityViews(a *account) (list []pages.Identity) {
 	seen := map[string]int{}
-	for i, one := range a.identities {
+	for _, one := range a.person.Accounts {
 		seen[one.Provider]++
-		name := rq.providerName(one.Provider)
+		name := one.Name
 		if n := seen[one.Provider]; n > 1 {
 			name += " (" + strconv.Itoa(n) + ")"
 		}
-		view := pages.Identity{ID: one.ID, Provider: one.Provider, Name: name, Removable: a.removable[i]}
+		view := pages.Identity{ID: one.ID, Provider: one.Provider, Name: name, Removable: one.Removable}
 		if f := rq.flows[one.Provider]; f != nil {
 			view.Style = pages.Style(f.info().style)
 		}

@@ -27,6 +27,7 @@ func checkAccount(b *builder, s *Service) {
 	if s.policy.fresh < time.Minute || s.policy.fresh > 24*time.Hour {
 		b.fail("Account.Fresh", "is out of range", "use 1m to 24h; 10m is the default")
 	}
+	checkDeletion(b, s)
 	s.policy.edits = o.Edit == nil
 	for i, name := range o.Edit {
 		if name != "name" {
@@ -51,7 +52,7 @@ func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
 		return nil, nil, rq.signInFirst()
 	}
 	rq.auditUser = s.UserID
-	if refused := rq.limitAccount(s); refused != nil {
+	if refused := rq.limitAccount(s.UserID); refused != nil {
 		return nil, nil, refused
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
@@ -61,13 +62,41 @@ func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
 
 // limitAccount counts a request that changes or exports an account; the outcome is
 // nil, or refuses it.
-func (rq *request) limitAccount(s *Session) outcome {
-	if wait, ok := rq.permit(rq.limits.account, s.UserID); !ok {
+func (rq *request) limitAccount(userID string) outcome {
+	if wait, ok := rq.permit(rq.limits.account, userID); !ok {
 		rq.retryAfter = wait
 		rq.audit("request.limited", RateLimited, "too many changes or exports of one account")
 		return rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
 	}
 	return nil
+}
+
+// userOf is the stored user of a session; the refusal is nil, or says why there is none.
+func (rq *request) userOf(s *Session) (u User, refused outcome) {
+	u, err := rq.adapter.GetUser(rq.ctx, s.UserID)
+	switch {
+	case errors.Is(err, ErrNotFound): // one of the application's, who is not stored
+		return u, rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	case err != nil:
+		return u, rq.accountAway(err)
+	}
+	return u, nil
+}
+
+// freshUser begins the page at path: it is the session, whose proof is fresh, and its
+// user. The refusal is nil, or the answer instead of the page.
+func (rq *request) freshUser(path string) (s *Session, u User, refused outcome) {
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return nil, u, rq.accountAway(err)
+	case s == nil:
+		return nil, u, rq.signInFirst()
+	case !s.fresh(rq.now, rq.policy.fresh):
+		return nil, u, rq.confirmFirst(rq.base+path, s)
+	}
+	u, refused = rq.userOf(s)
+	return s, u, refused
 }
 
 // accountBack is where a page of the application's own wants people to come back
@@ -82,7 +111,15 @@ func (rq *request) accountBack() string {
 // accountDone answers a POST that changed something: a script gets the account
 // as it is now, a person the page with a word about it.
 func (rq *request) accountDone(s *Session, word string) outcome {
-	to := weburl.WithQuery(rq.base+"/account", "done", word)
+	if !rq.wantsJSON() {
+		return redirect{to: weburl.WithQuery(rq.base+"/account", "done", word)}
+	}
+	return rq.accountDoneAt(s, "/account")
+}
+
+// accountDoneAt is accountDone where the page is another one.
+func (rq *request) accountDoneAt(s *Session, path string) outcome {
+	to := rq.base + path
 	if !rq.wantsJSON() {
 		return redirect{to: to}
 	}
@@ -90,7 +127,7 @@ func (rq *request) accountDone(s *Session, word string) outcome {
 	if err != nil {
 		return rq.accountAway(err)
 	}
-	return object{v: map[string]any{"url": rq.base + "/account", "account": rq.accountObject(a)}}
+	return object{v: map[string]any{"url": to, "account": rq.accountObject(a)}}
 }
 
 // postProfile: POST account/profile changes the name.
@@ -112,18 +149,23 @@ func postProfile(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	}
-	renewed, err := rq.sessions.rename(rq.ctx, rq.sessionCookieValue(), name, rq.now)
-	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
-		err = errSessionTooLarge
-	}
-	if err != nil { // the name is stored; this session shows it later
-		rq.log.Warn("a session could not take over the new name", "request", rq.requestID(), "err", err)
-	}
+	rq.retellSession(UserUpdate{Name: &name})
 	rq.note(AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
 	if rq.events.UpdateUser != nil {
 		rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
 	}
 	return rq.accountDone(s, "renamed")
+}
+
+// retellSession puts what was changed of the person into this session.
+func (rq *request) retellSession(change UserUpdate) {
+	renewed, err := rq.sessions.retell(rq.ctx, rq.sessionCookieValue(), change, rq.now)
+	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+		err = errSessionTooLarge
+	}
+	if err != nil { // it is stored; this session shows it later
+		rq.log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
+	}
 }
 
 // maxOwnName is how many characters a name has that somebody chooses.
@@ -150,7 +192,7 @@ func postUnlink(rq *request) outcome {
 		rq.note(AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
 	}
-	by := unlinkOptions{reason: "by the person", record: func(e AuditEvent) { rq.note(e) }}
+	by := unlinkOptions{reason: "by the person", record: func(e AuditEvent) { rq.note(e) }, notify: rq.notify}
 	err = rq.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
 	switch {
 	case errors.Is(err, ErrNotFound): // removed meanwhile, in another tab

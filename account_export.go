@@ -208,7 +208,7 @@ func getExport(rq *request) outcome {
 	if !s.fresh(rq.now, rq.policy.fresh) {
 		return rq.confirmFirst(rq.base+"/account", s)
 	}
-	if refused := rq.limitAccount(s); refused != nil {
+	if refused := rq.limitAccount(s.UserID); refused != nil {
 		return refused
 	}
 	e, err := rq.export(rq.ctx, s.UserID)

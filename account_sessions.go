@@ -39,9 +39,9 @@ func isoTime(t time.Time) *string {
 
 // listedSessions are the sessions of an account for a script.
 func listedSessions(a *account, current string) []accountListed {
-	list := make([]accountListed, 0, len(a.sessions))
-	for _, v := range a.sessions {
-		list = append(list, accountListed{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: nullable(v.Network), Provider: nullable(v.Provider),
+	list := make([]accountListed, 0, len(a.person.Sessions))
+	for _, v := range a.person.Sessions {
+		list = append(list, accountListed{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: nullable(v.Network), Place: nullable(v.Place), Provider: nullable(v.Provider),
 			Client: nullable(v.Client), Actor: nullable(v.Actor), Created: isoTime(v.Created), Used: isoTime(v.Used)})
 	}
 	return list
@@ -51,8 +51,8 @@ func listedSessions(a *account, current string) []accountListed {
 // it is in use now, whatever was noted.
 func (rq *request) sessionViews(a *account) (rows []pages.SessionRow) {
 	current := rq.SessionID(a.session)
-	for _, v := range a.sessions {
-		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: v.Network, Used: lastUse(v)}
+	for _, v := range a.person.Sessions {
+		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: v.Network, Place: v.Place, Used: lastUse(v)}
 		if row.Current {
 			row.Used = rq.now
 		}

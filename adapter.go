@@ -25,9 +25,10 @@ type User struct {
 	// ID, which is of all sessions of the user, 0 without one: sessions that
 	// began at an earlier epoch have ended.
 	SessionEpoch int64
-	// Blocked is [Person.Blocked], as it was at Epoch or later. The methods that
-	// set it are those that set Epoch.
-	Blocked time.Time
+	// Blocked and DeleteAfter are those of [Person], as they were at Epoch or later.
+	// The methods that set them are those that set Epoch.
+	Blocked     time.Time
+	DeleteAfter time.Time
 }
 
 // An Account links a User to one identity at one provider. The pair
@@ -82,7 +83,7 @@ type SessionRecord struct {
 
 // A SessionOrigin is how a session began, for whoever looks at a list of
 // sessions. CreateSession and SignUp store it, and the methods that return a
-// list or a deleted session return it; GetSession does not read it.
+// list or a deleted session return it; of it GetSession returns AMR alone.
 type SessionOrigin struct {
 	AMR      string    // how the person proved who they are: RFC 8176, separated by spaces; at most 255 bytes
 	SecondAt time.Time // when a second factor was proved in it; zero: never
@@ -138,6 +139,9 @@ type UserUpdate struct {
 	Email         *string
 	EmailVerified *time.Time
 	Image         *string
+	// Was, unless nil, is the user as the change rests on it: nothing is changed
+	// unless Epoch, Email and EmailVerified are still these.
+	Was *User
 }
 
 // A Proof says that a person read mail sent to a user's address.
@@ -199,6 +203,7 @@ type Users interface {
 	GetUserByEmail(ctx context.Context, email string) (User, error)
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (User, error)
 	// UpdateUser changes the named fields. ErrConflict: the address is taken.
+	// ErrStale: the user is not as change.Was any more.
 	UpdateUser(ctx context.Context, id string, change UserUpdate) (User, error)
 	// DeleteUser removes the user and, with it, its accounts and sessions, and
 	// writes r, in one step.
@@ -261,7 +266,7 @@ type Sessions interface {
 	// such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
 	// GetSession returns a session, even an expired one, and its user, whose
-	// epochs and Blocked may be missing. Token and digest belong together (see
+	// epochs, Blocked and DeleteAfter may be missing. Token and digest belong together (see
 	// SessionRecord). Neither SessionOrigin nor Seen is read: it is called for
 	// nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)

@@ -33,6 +33,24 @@ func TestAllocations(t *testing.T) {
 			}
 		}
 	}
+	gated := func(tune func(*authsvc.Config)) func() {
+		s, in := benchService(t, func(c *authsvc.Config) {
+			c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Rules: []authsvc.GateRule{{Match: "/page/"}}}}
+			if tune != nil {
+				tune(c)
+			}
+		})
+		r := get("/")
+		r.URL.Path, r.RequestURI, r.Header = "/page/a", "/page/a", in.Header
+		passed := 0
+		h := s.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed++ }))
+		return func() {
+			before := passed
+			if h.ServeHTTP(&sink{h: http.Header{}}, r); passed == before {
+				t.Fatal("the gate does not let it pass")
+			}
+		}
+	}
 	for name, c := range map[string]struct {
 		call func()
 		want float64
@@ -43,6 +61,9 @@ func TestAllocations(t *testing.T) {
 		"GET csrf with its cookie":              {served(database, token), 2 + 3},
 		"GET csrf without a cookie":             {served(database, get("/csrf")), 2 + 11},
 		"GET providers":                         {served(database, get("/providers")), 2 + 2},
+		"the gate, JWT of NextAuth.js":          {gated(jwtV4), 2 + 22},
+		"the gate, JWT":                         {gated(func(c *authsvc.Config) { c.Session.Strategy = "jwt" }), 2 + 22},
+		"the gate, database":                    {gated(nil), 2 + 22},
 		"Service.Session, JWT of NextAuth.js":   {read(jwt, signedIn), 6},
 		"Service.Session, JWT":                  {read(own, mine), 6},
 		"Service.Session, database":             {read(database, kept), 6},

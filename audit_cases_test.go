@@ -171,6 +171,20 @@ var auditCases = map[string]auditCase{
 	"credentials, no stored user": {run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CredentialsSignin, Reason: "no such user", Provider: "credentials"}}},
 
+	"a change of address": {prepare: viaOp, run: func(w *audited, b *arena.Browser) {
+		askEmail(b, newAddress)
+		mails := mailsTo(w.T, w.World, 2)
+		confirmEmail(w.T, b, mails[newAddress].links[0])
+		confirmEmail(w.T, b, mails[oldAddress].links[0])
+	}, want: []brief{{Name: "email.change_requested", Reason: "by the person", User: newAddress}, {Name: "email.change_proved", Reason: "new address", User: newAddress},
+		{Name: "email.change_proved", Reason: "old address", User: newAddress}, {Name: "email.change_completed", User: newAddress}, {Name: "notice.sent", Reason: "address", User: newAddress}}},
+	"a change of address, stopped": {prepare: func(w *audited, b *arena.Browser) {
+		viaOp(w, b)
+		askEmail(b, newAddress)
+	}, run: func(w *audited, b *arena.Browser) { b.Post("/api/auth/account/email/cancel") }, want: []brief{{Name: "email.change_stopped", Reason: "by the person", User: ada}}},
+	"a change of address, refused": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { askEmail(b, "nobody") },
+		want: []brief{{Name: "email.change_refused", Code: authsvc.Invalid, Reason: "no address", User: ada}}},
+
 	"no CSRF token, sign-in":     {run: wrongToken("/api/auth/signin/op"), want: []brief{{Name: "csrf.refused", Provider: "op"}}},
 	"no CSRF token, sign-out":    {prepare: viaOp, run: wrongToken("/api/auth/signout"), want: []brief{{Name: "csrf.refused"}}},
 	"no CSRF token, session":     {prepare: viaOp, run: wrongToken("/api/auth/session"), want: []brief{{Name: "csrf.refused"}}},
@@ -227,6 +241,12 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "by the conditions of sign-in", Provider: "op"}}},
 	"no condition holds for a mail": {tune: notAllowed, run: asksLink,
 		want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Reason: "by the conditions of sign-in", Provider: "email"}}},
+	"not invited": {tune: notInvited, run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "not invited", Provider: "op"}}},
+	"no mail to who is not invited": {tune: notInvited, run: asksLink,
+		want: []brief{{Name: "email.refused", Code: authsvc.AccessDenied, Reason: "not invited", Provider: "email"}}},
+	"another domain than those of sign-up": {tune: func(c *authsvc.Config) { c.SignUp.Domains = []string{"other.test"} }, run: viaOp,
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.AccessDenied, Reason: "no proved address in a domain of sign-up", Provider: "op"}}},
 	"claims callback refuses": {tune: func(c *authsvc.Config) {
 		c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
 			return nil, authsvc.ErrAccessDenied
@@ -311,7 +331,7 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "request.limited", Code: authsvc.RateLimited, Reason: "logout tokens", Provider: "op"}}},
 
 	"link": {prepare: viaLink, run: func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
-		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
+		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "notice.sent", Reason: "linked", User: mailed, Provider: "op"}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
 	"link, somebody else's": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, w.Browser()); viaLink(w, b) },
 		run:  func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
 		want: []brief{{Name: "account.link_refused", Code: authsvc.OAuthAccountNotLinked, Reason: "another user's", Provider: "op", User: mailed}}},
@@ -347,18 +367,44 @@ var auditCases = map[string]auditCase{
 		}
 	}, want: []brief{{Name: "gate.misconfigured", Reason: "cookies"}}},
 
+	"gate, another host": {tune: manyHosts, prepare: viaOp, run: func(w *audited, b *arena.Browser) {
+		p := newRoamer(w.World)
+		p.All()[arena.Origin], p.At(wiki).Header = b, b.Header
+		p.Walk(wiki + "/dash")
+	}, want: []brief{{Name: "gate.entered", User: ada}}},
+	"gate, a host of nobody": {tune: manyHosts, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { navigate(b, "GET", "/api/auth/gate/authorize?host=evil.test") },
+		want: []brief{{Name: "gate.enter_refused", Reason: "not configured"}}},
+
 	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(ada)) },
-		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}}},
+		want: []brief{{Name: "sessions.ended", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "ended", User: ada, Apart: true}}},
 	"end of sessions, store down": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.broken("EndSessions"); w.EndSessions(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "sessions.end_failed", Reason: "application", User: ada, Apart: true}}},
 	"end of one session": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
 		list, _ := w.Sessions(w.T.Context(), w.user(ada))
 		w.EndSession(w.T.Context(), w.user(ada), list[0].ID)
-	}, want: []brief{{Name: "session.ended", Reason: "application", User: ada, Apart: true}}},
+	}, want: []brief{{Name: "session.ended", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "ended", User: ada, Apart: true}}},
 	"end of no session": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSession(w.T.Context(), w.user(ada), "x") },
 		want: []brief{{Name: "session.end_failed", Reason: "application", User: ada, Apart: true}}},
+	"notice past the limit": {tune: func(c *authsvc.Config) { c.RateLimit.NoticesPerUser = authsvc.Rate{N: 1, Per: time.Hour} },
+		prepare: func(w *audited, b *arena.Browser) { viaLink(w, b); b.SignIn(w.OP, "grace", "link", "true") },
+		run:     func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(mailed)) },
+		want:    []brief{{Name: "sessions.ended", Reason: "application", User: mailed, Apart: true}, {Name: "notice.limited", Code: authsvc.RateLimited, Reason: "ended", User: mailed, Apart: true}}},
+	"undo": {prepare: func(w *audited, b *arena.Browser) { viaLink(w, b); b.SignIn(w.OP, "grace", "link", "true") },
+		run:  func(w *audited, b *arena.Browser) { undoPress(b, arena.Undo(w.Mail.Notice(w.T))) },
+		want: []brief{{Name: "account.unlinked", Reason: "the link in a notice", Provider: "op", User: mailed}, {Name: "change.undone", Reason: "linked", User: mailed}}},
+	"undo, no such link": {run: func(_ *audited, b *arena.Browser) { undoPress(b, "token="+strings.Repeat("A", 43)) },
+		want: []brief{{Name: "change.undo_refused", Code: authsvc.NotFound, Reason: "unknown"}}},
 	"end of the others": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndOtherSessions(w.T.Context(), w.user(ada), "x") },
 		want: []brief{{Name: "sessions.ended", Reason: "all but one", User: ada, Apart: true}}},
+	"add a user": {run: func(w *audited, _ *arena.Browser) { w.CreateUser(w.T.Context(), authsvc.User{Email: ada}) },
+		want: []brief{{Name: "user.created", Reason: "by the application", User: ada, Apart: true}}},
+	"invite a user": {prepare: func(w *audited, _ *arena.Browser) { w.CreateUser(w.T.Context(), authsvc.User{Email: ada}) },
+		run:  func(w *audited, _ *arena.Browser) { w.Invite(w.T.Context(), authsvc.Invitation{Email: ada}) },
+		want: []brief{{Name: "user.invited", Reason: "by the application", User: ada, Apart: true}}},
+	"change a name": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		name := "Ada L."
+		w.UpdateUser(w.T.Context(), w.user(ada), authsvc.UserUpdate{Name: &name})
+	}, want: []brief{{Name: "user.updated", Reason: "by the application", User: ada, Apart: true}}},
 	"block": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), w.user(ada), "spam") },
 		want: []brief{{Name: "user.blocked", Reason: "application", User: ada, Apart: true}}},
 	"block of nobody": {run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), "nobody", "spam") },
@@ -371,6 +417,14 @@ var auditCases = map[string]auditCase{
 	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
 	"deletion of nobody": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "nobody") },
 		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"deletion with a grace": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.ScheduleDeletion(w.T.Context(), w.user(ada)) },
+		want: []brief{{Name: "user.deletion_scheduled", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "deletion", User: ada, Apart: true}}},
+	"deletion by the person": {prepare: viaOp, tune: deletable, run: func(_ *audited, b *arena.Browser) {
+		b.Post("/api/auth/account/delete", "confirm", "ada@example.com")
+	}, want: []brief{{Name: "user.deletion_scheduled", Reason: "by the person", User: ada}, {Name: "notice.sent", Reason: "deletion", User: ada}}},
+	"deletion taken back": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); w.ScheduleDeletion(w.T.Context(), w.user(ada)) },
+		run:  func(w *audited, _ *arena.Browser) { w.CancelDeletion(w.T.Context(), w.user(ada)) },
+		want: []brief{{Name: "user.deletion_cancelled", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "kept", User: ada, Apart: true}}},
 	"name": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/profile", "name", "Ada") },
 		want: []brief{{Name: "user.updated", Reason: "by the person", User: ada}}},
 	"end of a session by the person": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/signout", "others", "true") },
@@ -391,12 +445,12 @@ var auditCases = map[string]auditCase{
 		run:  func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", "x") },
 		want: []brief{{Name: "fresh.required", Code: authsvc.FreshRequired, Reason: "too old", User: ada}}},
 	"unlink by the person": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { b.Post("/api/auth/account/unlink", "id", w.accountID(ada)) },
-		want: []brief{{Name: "account.unlinked", Reason: "by the person", Provider: "op", User: ada}}},
+		want: []brief{{Name: "account.unlinked", Reason: "by the person", Provider: "op", User: ada}, {Name: "notice.sent", Reason: "unlinked", User: ada}}},
 	"confirmation by another": {prepare: viaOp, run: func(w *audited, b *arena.Browser) {
 		b.Get(b.Approve(w.OP, b.Post("/api/auth/confirm", "provider", "op").Location(), "grace"))
 	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.OAuthAccountNotLinked, Reason: "another user", Provider: "op", User: ada}}},
 	"unlink": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "ada") },
-		want: []brief{{Name: "account.unlinked", Reason: "application", Provider: "op", User: ada, Apart: true}}},
+		want: []brief{{Name: "account.unlinked", Reason: "application", Provider: "op", User: ada, Apart: true}, {Name: "notice.sent", Reason: "unlinked", User: ada, Apart: true}}},
 	"unlink, not there": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.UnlinkAccount(w.T.Context(), w.user(ada), "op", "grace") },
 		want: []brief{{Name: "account.unlink_refused", Reason: "no such account", Provider: "op", User: ada, Apart: true}}},
 	"unlink, last": {tune: func(c *authsvc.Config) { c.Providers = c.Providers[:1] }, prepare: viaOp,
@@ -488,6 +542,8 @@ var auditCases = map[string]auditCase{
 		b.Post("/api/auth/_log", "message", "hello")
 	}},
 }
+
+func notInvited(c *authsvc.Config) { c.SignUp.Policy = authsvc.SignUpInvited }
 
 func notAllowed(c *authsvc.Config) {
 	c.SignIn.Allow = []authsvc.Condition{{Users: []string{"nobody"}}}

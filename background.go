@@ -76,7 +76,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.stopTasks()
 	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
-	s.gate.endStreams()
+	s.gate.streams.end()
 	for _, closeIdle := range s.gate.idle {
 		defer closeIdle()
 	}
@@ -128,7 +128,7 @@ const (
 // sweepLease is the lease of the replica that sweeps.
 const sweepLease = "sweep"
 
-// sweep deletes expired records in small batches.
+// sweep deletes expired records in small batches, then users whose grace is over.
 func (s *Service) sweep(ctx context.Context) {
 	replica := uuid.V7()
 	defer s.endSweep(replica)
@@ -146,6 +146,8 @@ func (s *Service) sweep(ctx context.Context) {
 		case err != nil && ctx.Err() == nil:
 			s.log.Error("expired records could not be removed", "err", err)
 		case n == sweepBatch:
+			wait = sweepPause
+		case ctx.Err() == nil && s.deleteAllDue(ctx) == deletionBatch:
 			wait = sweepPause
 		}
 	}

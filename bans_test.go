@@ -25,8 +25,9 @@ var bannedImports = map[string]map[string]string{
 	"encoding/gob": {},
 	"math/rand/v2": {
 		"adapter/redis/call.go":          "pauses between tries",
+		"internal/backoff/backoff.go":    "pauses between tries",
 		"internal/outbound/retry.go":     "pauses between tries",
-		"ratelimit_queue.go":             "how long late attempts wait, and which goes when there are too many",
+		"ratelimit_queue.go":             "which late attempt goes when there are too many, and when others try again",
 		"adapter/mongodb/errors.go":      "pauses between tries",
 		"adapter/mongodb/people.go":      "the order in which places of credentials are tried",
 		"adapter/mongodb/tokens.go":      "the order in which slots of the mail queue are tried",
@@ -43,6 +44,7 @@ var bannedImports = map[string]map[string]string{
 		"internal/test/servertest/": "starts database servers for tests, which alone import it",
 		"internal/test/sqltest/":    "starts the processes that tests kill",
 		"internal/test/process/":    "starts the built binary for tests, which alone import it",
+		"internal/test/skewed/":     "builds the binary with a clock that is off",
 		"internal/test/chromium/":   "starts a browser for tests, which alone import it",
 		"internal/test/npm/":        "installs and bundles what tests run in browsers",
 		"internal/test/webdriver/":  "starts browsers for tests, which alone import it",

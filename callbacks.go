@@ -59,14 +59,32 @@ type Callbacks struct {
 	// JWT is called when a session token is made (Trigger "signIn" or
 	// "signUp"), updated ("update") or read (""), and returns the claims to
 	// keep. It is not called with the database strategy. The claims sub, sid,
-	// auth_time, provider, iat, exp, jti and those that begin with authsvc_ belong
-	// to the engine.
+	// auth_time, amr, acr, provider, iat, exp, jti and those that begin with
+	// authsvc_ belong to the engine.
 	JWT func(ctx context.Context, p JWTParams) (Claims, error)
 
 	// Export returns what else is known of a user who takes their data: it goes into
 	// the file of GET account/export and Service.Export as "application", as
 	// encoding/json writes it. An error refuses the file.
 	Export func(ctx context.Context, u User) (any, error)
+
+	// WaysIn returns how many ways to sign in a user has that the service does not
+	// know of, such as a password of the application's own Credentials. It is asked
+	// when the last way that it knows is about to be removed; above 0 it may be. An
+	// error keeps it.
+	WaysIn func(ctx context.Context, u User) (int, error)
+
+	// Place names where a network is, such as "Berlin", for the list of sessions; ""
+	// if that is not known. It is called for each session of a list, and has to be
+	// quick.
+	Place func(network netip.Prefix) string
+
+	// DeleteUser is asked before a user is deleted, by the person, an operator or
+	// Service.DeleteUser: what the application keeps of u can go now. An error keeps
+	// u; at the end of a grace it is asked again an hour later, and by one replica
+	// alone. The context ends after a minute there. If the store fails afterwards,
+	// it is asked about the same user again.
+	DeleteUser func(ctx context.Context, u User) error
 
 	// Session returns the object that GET session answers. p.Session holds
 	// the default: user {name, email, image} and expires. It is visible to the
@@ -132,6 +150,10 @@ func refusal(err error, by string) (event, reason string) {
 		return event, "blocked"
 	case errors.Is(err, errNotAllowed):
 		return event, "by the conditions of sign-in"
+	case errors.Is(err, errNotInvited):
+		return event, "not invited"
+	case errors.Is(err, errForeignDomain):
+		return event, "no proved address in a domain of sign-up"
 	case errors.As(err, &r):
 		if by = r.Reason; r.Failed {
 			event = "sign_in.failed"
@@ -177,10 +199,12 @@ type JWTParams struct {
 // SessionParams are the arguments of the Session callback.
 type SessionParams struct {
 	Session map[string]any
-	User    User   // the stored user (database), or what the claims say
-	Claims  Claims // of the token; nil with the database strategy
-	Trigger string // "update" or ""
-	Data    any    // with update: what the client sent, untrusted
+	User    User     // the stored user (database), or what the claims say
+	Claims  Claims   // of the token; nil with the database strategy
+	AMR     []string // as Session.AMR
+	ACR     string   // as Session.ACR
+	Trigger string   // "update" or ""
+	Data    any      // with update: what the client sent, untrusted
 }
 
 // Events are called after the fact. They cannot change or fail a request; their
@@ -190,6 +214,7 @@ type Events struct {
 	SignOut       func(ctx context.Context, e SignOutEvent)
 	CreateUser    func(ctx context.Context, u User)
 	UpdateUser    func(ctx context.Context, u User)
+	DeleteUser    func(ctx context.Context, u User) // u is gone
 	LinkAccount   func(ctx context.Context, u User, a Account)
 	UnlinkAccount func(ctx context.Context, u User, a Account)
 	// TokenRefused: the provider refused the account's refresh token, because it

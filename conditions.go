@@ -20,6 +20,28 @@ type SignInRules struct {
 	Allow []Condition
 }
 
+// SignUpPolicy says whether people who are no users yet may come.
+type SignUpPolicy string
+
+// The policies.
+const (
+	SignUpOpen    SignUpPolicy = "open"    // whoever may sign in becomes a user
+	SignUpInvited SignUpPolicy = "invited" // only who is a user already
+)
+
+// SignUpRules say who may become a user by signing in. Who is one is not asked. A
+// refusal is AccessDenied, after the SignIn callback and before the CreateUser
+// callback; links are not mailed to addresses that would be refused, and the answer
+// does not tell. Whom [Credentials] let in are people of the application's, and not
+// asked about. They need an Adapter.
+type SignUpRules struct {
+	// Policy is "open" (default) or "invited".
+	Policy SignUpPolicy
+	// Domains are those of addresses that are known to be the person's, of which a
+	// new user has to have one. Written as in Condition. Empty: any, and none.
+	Domains []string
+}
+
 // A Condition holds if everything that it names holds: of each field that is set,
 // one entry. One that names nothing is a mistake.
 type Condition struct {
@@ -44,6 +66,10 @@ type Condition struct {
 	// MaxAge, of the gate only: the person proved who they are at most that long
 	// ago, and is asked to sign in again if not; see [Service.RequireFresh].
 	MaxAge time.Duration
+	// Tokens, of the gate only: personal access tokens for the host may pass, too;
+	// see [PersonalTokenRequest]. Of their users Emails, Domains and Users count, of
+	// their requests Networks and When.
+	Tokens bool
 	// When, of the gate only, is asked if all else holds. An error or a panic
 	// refuses. It is called at every request, and has to be quick. The path is as it
 	// came, with its escapes.
@@ -52,6 +78,48 @@ type Condition struct {
 
 // errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
 var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
+
+// errNotInvited and errForeignDomain: SignUpRules (sign_up) let no such user begin.
+var (
+	errNotInvited    = errors.New("only people who are users already may sign in (sign_up.policy)")
+	errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
+)
+
+// checkSignUp compiles the rules of who may become a user.
+func checkSignUp(b *builder, s *Service) {
+	o := b.config.SignUp
+	switch o.Policy {
+	case "", SignUpOpen:
+	case SignUpInvited:
+		s.policy.invitedOnly = true
+		b.needStorage("SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
+	default:
+		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", printable(string(o.Policy), 30)), "use open or invited")
+	}
+	if len(o.Domains) == 0 {
+		return
+	}
+	compiled, problems := access.Prepare(access.Condition{Domains: o.Domains})
+	for _, p := range problems {
+		b.fail("SignUp."+p.Field, p.Problem, p.Fix)
+	}
+	s.policy.newDomains = []access.Condition{compiled}
+	b.needStorage("SignUp.Domains", "are given, but there is no storage, so nobody becomes a user", "set Adapter, or name the domains in SignIn.Allow")
+	if s.policy.invitedOnly {
+		b.fail("SignUp.Domains", "are given, but with the policy invited nobody becomes a user by signing in", "leave them out, or use the policy open", "SignUp.Policy")
+	}
+}
+
+// maySignUp asks the rules of who may become a user.
+func (rq *request) maySignUp(a SignInAttempt) error {
+	if rq.policy.invitedOnly {
+		return errNotInvited
+	}
+	if !anyHolds(rq.policy.newDomains, &access.Subject{Email: a.User.Email, Proved: a.EmailProved}) {
+		return errForeignDomain
+	}
+	return nil
+}
 
 // checkConditions compiles the conditions of a sign-in and those of audiences.
 func checkConditions(b *builder, s *Service) {
@@ -69,6 +137,9 @@ func (b *builder) conditions(s *Service, list string, all []Condition, anyClaim 
 		at := fmt.Sprintf("%s[%d]", list, i)
 		if c.MaxAge != 0 {
 			b.fail(at+".MaxAge", "is for the gate alone", "leave it out")
+		}
+		if c.Tokens {
+			b.fail(at+".Tokens", "is for the gate alone", "leave it out")
 		}
 		if c.When != nil {
 			b.fail(at+".When", "is for the gate alone", "use a callback, or Audience.When")

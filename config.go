@@ -31,8 +31,12 @@ type Config struct {
 	// Account configures the account page. It needs an Adapter; without one the
 	// page and the one that asks for a fresh proof do not exist.
 	Account AccountOptions
+	// Notices configures the mails that tell people what changed on their account.
+	Notices NoticeOptions
 	// SignIn says who may sign in; everybody, by default.
 	SignIn SignInRules
+	// SignUp says who may become a user; everybody who may sign in, by default.
+	SignUp SignUpRules
 	// Gate puts other programs behind sign-in.
 	Gate Gate
 	// Callbacks may decide, Events may watch.
@@ -232,11 +236,27 @@ type AccountOptions struct {
 	// Edit names what people may change about themselves: "name". Nil means
 	// that, an empty list nothing.
 	Edit []string
+	// ChangeEmail lets people change their address, with proof at both ends.
+	// Default: true with CompatNone if there is an Email provider, whose mails it
+	// needs, else false.
+	ChangeEmail *bool
+	// Delete lets people delete their account. It is off by default, since records of
+	// the application may refer to its users; see Callbacks.DeleteUser.
+	Delete bool
+	// DeleteGrace is for how long whoever had their account deleted can sign in and
+	// keep it: default 336 h, from 1 min to 8760 h; negative: it is deleted at once.
+	// [Service.ScheduleDeletion] goes by it, too.
+	DeleteGrace time.Duration
 }
 
 // Pages are paths or URLs of pages of your own; empty means built in.
 type Pages struct {
 	SignIn, SignOut, Error, VerifyRequest, NewUser string
+	// Account is where a browser that asks for GET account is led, with done=WORD or
+	// error=WORD after a change, and Confirm for GET confirm, with callbackUrl and,
+	// as ways, the ids of the providers by which the person can prove who they are. Scripts get the
+	// JSON of GET account all the same.
+	Account, Confirm string
 }
 
 // Theme adapts the built-in pages.
@@ -269,6 +289,7 @@ type RateLimit struct {
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
 	Account               Rate // POST account/* per user, default 60/min
+	NoticesPerUser        Rate // mails to a user about their account, default 20/d; past it there is only the event
 	PersonalToken         Rate // personal access tokens that are refused, per client address, default 30/min
 }
 

@@ -29,10 +29,10 @@ func compile(c *Config) (*Service, *builder) {
 		custom: c.Pages, proxies: c.TrustedProxies, policy: policy{showRefusal: c.ShowRefusal},
 		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
 		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		bodies:        newBodySlots(), warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
+		bodies:        newBodySlots(), meters: &meters{}, warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
 	}
 	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens, checkPersonalTokens,
+		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkSignUp, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens, checkPersonalTokens,
 	} {
 		check(b, s)
 	}
@@ -46,6 +46,8 @@ func compile(c *Config) (*Service, *builder) {
 	s.flows, s.positions = flows, b.positions
 	checkConditions(b, s)
 	checkGate(b, s)
+	checkEmailChange(b, s, order)
+	checkNotices(b, s, order)
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
 		s.describeProviders(order)
@@ -280,6 +282,7 @@ func checkPages(b *builder, s *Service) {
 	for _, c := range []struct{ key, page, route string }{ // route leads to page
 		{"SignIn", p.SignIn, "/signin"}, {"SignOut", p.SignOut, "/signout"}, {"Error", p.Error, "/error"},
 		{"VerifyRequest", p.VerifyRequest, "/verify-request"}, {"NewUser", p.NewUser, ""},
+		{"Account", p.Account, "/account"}, {"Confirm", p.Confirm, "/confirm"},
 	} {
 		if c.page == "" {
 			continue
@@ -356,6 +359,7 @@ func checkRateLimit(b *builder, s *Service) {
 		{"BackchannelLogout", &r.BackchannelLogout, Rate{300, time.Minute}},
 		{"Token", &r.Token, Rate{60, time.Minute}},
 		{"Account", &r.Account, Rate{60, time.Minute}},
+		{"NoticesPerUser", &r.NoticesPerUser, Rate{20, 24 * time.Hour}},
 		{"PersonalToken", &r.PersonalToken, Rate{30, time.Minute}},
 	} {
 		if *v.rate == (Rate{}) {

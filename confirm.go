@@ -6,9 +6,12 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
 
@@ -82,6 +85,9 @@ func confirmPage(rq *request) outcome {
 	if err != nil {
 		return rq.accountAway(err)
 	}
+	if rq.custom.Confirm != "" {
+		return rq.ownConfirm(ways)
+	}
 	v := pages.StepUpView{Who: cmp.Or(s.Email, s.Name, s.UserID), Email: u.Email, Ways: ways, Error: rq.query("error"), RequestID: rq.shownRequestID(),
 		CSRFToken: rq.ensureCSRF(), CallbackURL: rq.confirmedTo()}
 	if v.Error != "" {
@@ -93,6 +99,20 @@ func confirmPage(rq *request) outcome {
 	rq.callbackTo = v.CallbackURL
 	rq.keepCallbackURL()
 	return page{name: pages.StepUp, view: v}
+}
+
+// ownConfirm leads to the application's page that asks for a fresh proof, with the
+// person's ways.
+func (rq *request) ownConfirm(ways []pages.Provider) outcome {
+	ids := make([]string, 0, len(ways))
+	for _, p := range ways {
+		ids = append(ids, p.ID)
+	}
+	reason, provider := rq.shownHint()
+	rq.callbackTo = rq.confirmedTo()
+	rq.keepCallbackURL()
+	return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Confirm), "callbackUrl", rq.callbackTo, "ways", strings.Join(ids, ","),
+		"error", string(plainErrorCode(ErrorCode(rq.query("error")))), "provider", provider, "reason", string(reason), "request", rq.shownRequestID())}
 }
 
 // confirmedTo is where a fresh proof leads: the callbackUrl, or, if that is the
@@ -184,7 +204,55 @@ func (rq *request) readConfirm() outcome {
 		return fail(SessionRequired, fixedReason("a proof of the same person was asked for without a session"))
 	}
 	rq.confirms = s.UserID
+	switch rq.confirmTry, err = rq.takeConfirmTry(); {
+	case err != nil:
+		return storeFailed(Callback, err)
+	case rq.confirmTry > maxConfirmTries:
+		rq.endUnproved()
+		return fail(SessionRequired, fixedReason("the person of the session was not proved in ten tries"))
+	}
 	return nil
+}
+
+// maxConfirmTries is how many wrong proofs of the same person a session survives: it
+// may be a borrowed one.
+const maxConfirmTries = 10
+
+// takeConfirmTry counts a try in this session before it is judged, so that parallel
+// ones count as well, and returns its number; past maxConfirmTries none is left.
+func (rq *request) takeConfirmTry() (n int, err error) {
+	for n = 1; n <= maxConfirmTries; n++ {
+		err = rq.adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(rq.lifetime.absolute))
+		if !errors.Is(err, ErrConflict) {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// wrongConfirm ends the session if a try that was wrong was the last.
+func (rq *request) wrongConfirm() {
+	if rq.confirmTry == 0 { // by a provider: who came back is known only now
+		var err error
+		if rq.confirmTry, err = rq.takeConfirmTry(); err != nil {
+			rq.log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
+			return
+		}
+	}
+	if rq.confirmTry >= maxConfirmTries {
+		rq.endUnproved()
+	}
+}
+
+// endUnproved ends this session, whose person was not proved.
+func (rq *request) endUnproved() {
+	if _, err := rq.sessions.end(rq.ctx, rq.sessionCookieValue(), rq.now); err != nil {
+		rq.log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
+		return
+	}
+	rq.clearSession()
+	rq.rotateCSRF("", "")
+	rq.note(AuditEvent{Name: "session.ended", UserID: rq.confirms, Reason: "ten wrong proofs of the person"})
 }
 
 // confirm refuses an identity that is not the one who has to prove who they are,
@@ -194,6 +262,8 @@ func (l *login) confirm() outcome {
 		return nil
 	}
 	l.rq.auditUser = l.id.confirms
+	l.rq.confirms = l.id.confirms
+	l.rq.wrongConfirm()
 	l.rq.audit("sign_in.refused", OAuthAccountNotLinked, "another user was to be confirmed")
 	return fail(OAuthAccountNotLinked, fixedReason("another user was to be confirmed"))
 }

@@ -25,7 +25,9 @@ type cookieNames struct {
 	txPrefix, email, lastProvider string
 	device                        string // to which accounts the browser signed in
 	typed                         string // what was typed into a form that was refused
+	pending                       string // a sign-in that waits; see pendingSignIn
 	gateMarker                    string // the gate has just sent this browser to where it may pass
+	gate, gatePrefix              string // at a host with a cookie of its own: the session, and attempts to get it
 	secure                        bool
 	domain                        string // of session and callbackURL
 }
@@ -41,7 +43,8 @@ func newCookieNames(d *dialect, secure bool, o CookieOptions) cookieNames {
 	n := cookieNames{secure: secure, domain: o.Domain}
 	n.session, n.csrf, n.callbackURL = shared+d.cookies[0], host+d.cookies[1], shared+d.cookies[2]
 	n.txPrefix, n.email, n.lastProvider, n.device = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
-	n.typed, n.gateMarker = host+"authsvc.typed", host+"authsvc.gate-seen"
+	n.typed, n.gateMarker, n.pending = host+"authsvc.typed", host+"authsvc.gate-seen", host+"authsvc.pending"
+	n.gate, n.gatePrefix = host+"authsvc.gate", host+"authsvc.gate-tx."
 	if o.Session != "" {
 		n.session = o.Session
 	}
@@ -59,8 +62,8 @@ func (n *cookieNames) ours(name string) bool {
 	if _, ok := n.sessionPart(name); ok {
 		return true
 	}
-	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.lastProvider || name == n.device || name == n.typed || name == n.gateMarker ||
-		strings.HasPrefix(name, n.txPrefix)
+	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.lastProvider || name == n.device || name == n.typed || name == n.pending || name == n.gateMarker || name == n.gate ||
+		strings.HasPrefix(name, n.txPrefix) || strings.HasPrefix(name, n.gatePrefix)
 }
 
 // sessionPart reports whether name is that of the session cookie, or of what
@@ -74,20 +77,22 @@ func (n *cookieNames) sessionPart(name string) (suffix string, ok bool) {
 // clash returns two of the names that could be taken for one another, "" if
 // there are none.
 func (n *cookieNames) clash() (a, b string) {
-	others := []string{n.csrf, n.callbackURL, n.email, n.lastProvider, n.device, n.typed, n.gateMarker}
+	others := []string{n.csrf, n.callbackURL, n.email, n.lastProvider, n.device, n.typed, n.pending, n.gateMarker, n.gate}
 	for i, name := range others {
 		if j := slices.Index(others[:i], name); j >= 0 {
 			return others[j], name
 		}
 	}
-	for _, name := range append(others, n.txPrefix) {
+	for _, name := range append(others, n.txPrefix, n.gatePrefix) {
 		if _, ok := n.sessionPart(name); ok {
 			return n.session, name
 		}
 	}
 	for _, name := range []string{n.session, n.csrf, n.callbackURL} {
-		if strings.HasPrefix(name, n.txPrefix) {
-			return n.txPrefix, name
+		for _, prefix := range []string{n.txPrefix, n.gatePrefix} {
+			if strings.HasPrefix(name, prefix) {
+				return prefix, name
+			}
 		}
 	}
 	return "", ""
@@ -206,6 +211,7 @@ type cookie struct {
 	domain      string
 	path        string // "" is /
 	expires     time.Time
+	maxAge      time.Duration // beside expires, for what a wrong clock of the browser must not matter to
 	expire      bool
 }
 
@@ -217,6 +223,10 @@ func (c *cookie) line(secure bool) string {
 	b.WriteString(c.value)
 	if c.expire {
 		b.WriteString("; Max-Age=0")
+	}
+	if c.maxAge > 0 {
+		b.WriteString("; Max-Age=")
+		b.WriteString(strconv.Itoa(int(c.maxAge / time.Second)))
 	}
 	if c.domain != "" {
 		b.WriteString("; Domain=")

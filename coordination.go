@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"authsvc/internal/backoff"
 	"authsvc/internal/seal"
 	"authsvc/internal/uuid"
 )
@@ -19,7 +20,7 @@ const (
 	leaseRenew   = 10 * time.Second
 	leaseWait    = 20 * time.Second // longest wait for one
 	leasePoll    = 50 * time.Millisecond
-	leasePollMax = time.Second // leasePoll is doubled up to it
+	leasePollMax = time.Second // leasePoll is doubled up to it; a half of it is by chance
 	leaseCall    = 5 * time.Second
 )
 
@@ -39,14 +40,15 @@ func (s *Service) leaseAs(ctx context.Context, name, holder string) (release fun
 	end := time.Now().Add(leaseWait)
 	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
 		err := s.takeLease(ctx, name, holder)
+		pause := backoff.Jitter(wait)
 		switch {
 		case err == nil:
 			return s.holdLease(ctx, name, holder), nil
 		case !errors.Is(err, ErrConflict):
 			return nil, fmt.Errorf("%w: %w", errStore, err)
-		case !time.Now().Add(wait).Before(end):
+		case !time.Now().Add(pause).Before(end):
 			return nil, ErrBusy
-		case !sleep(ctx, wait):
+		case !sleep(ctx, pause):
 			return nil, ctx.Err()
 		}
 	}

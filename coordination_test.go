@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -196,4 +197,36 @@ func TestAccountRemovedDuringSignIn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A slowStore takes its time to read a user.
+type slowStore struct{ authsvc.Adapter }
+
+func (s slowStore) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	time.Sleep(5 * time.Millisecond)
+	return s.Adapter.GetUser(ctx, id)
+}
+
+// TestManyWaitForALease: of 64 who wait for one lease at three replicas all get it in
+// the time that they wait. Asking in step, one got it at each beat.
+func TestManyWaitForALease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		list := replicas(t, 3, func(c *authsvc.Config) { c.Adapter = slowStore{memory.New()} })
+		if _, err := list[0].ScheduleDeletion(t.Context(), "ada-id"); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		begun := time.Now()
+		for i := range 64 {
+			all.Go(func() {
+				if err := list[i%len(list)].CancelDeletion(t.Context(), "ada-id"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		t.Logf("all had it after %v", time.Since(begun))
+		closeAll(t, list)
+	})
 }

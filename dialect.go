@@ -28,8 +28,10 @@ type dialect struct {
 	keepsFirstProof bool
 	sealsTokens     bool // of identity providers
 	mailsCodes      bool // unless Email.Codes says otherwise
+	changesEmail    bool // unless AccountOptions.ChangeEmail says otherwise
 
 	foreignSessions bool          // other programs make sessions, too
+	cookieSlides    bool          // a session's cookie ends when the session does if nothing extends it, as theirs do
 	leeway          time.Duration // of exp and nbf of their tokens
 	sessionSealer   func(r *seal.Ring, origin, cookie string) *seal.Sealer
 	shortSecrets    bool                            // may be permitted
@@ -42,7 +44,7 @@ func newDialect(mode Compat) *dialect {
 	case CompatNone:
 		return &dialect{mode: mode, cookies: [3]string{"authsvc.session", "authsvc.csrf", "authsvc.callback-url"}, sessionPrefix: "__Host-",
 			emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) outcome { return nil },
-			openIDType: "oauth", tenantIDs: true, linksFresh: true, sealsTokens: true, mailsCodes: true,
+			openIDType: "oauth", tenantIDs: true, linksFresh: true, sealsTokens: true, mailsCodes: true, changesEmail: true,
 			sessionSealer: func(r *seal.Ring, origin, cookie string) *seal.Sealer {
 				return r.Sealer("session " + origin + " " + cookie)
 			}}
@@ -66,7 +68,7 @@ func newDialect(mode Compat) *dialect {
 func nextAuthDialect(mode Compat, name, openIDType string) *dialect {
 	return &dialect{mode: mode, cookies: [3]string{name + ".session-token", name + ".csrf-token", name + ".callback-url"}, sessionPrefix: "__Secure-",
 		foldsErrors: true, openIDType: openIDType, linksSignedIn: true, keepsFirstProof: true,
-		foreignSessions: true, leeway: 15 * time.Second, shortSecrets: true}
+		foreignSessions: true, cookieSlides: true, leeway: 15 * time.Second, shortSecrets: true}
 }
 
 // joinedSecrets: Auth.js hashes with its list of secrets joined by commas.

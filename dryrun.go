@@ -60,7 +60,7 @@ func (s *Service) DryRunSignIn(ctx context.Context, a SignInAttempt) SignInVerdi
 	v := SignInVerdict{Allowed: true, Claims: kept, User: a.User}
 	if a.IsNewUser {
 		l := &login{rq: rq}
-		if v.User, err = l.createCallback(a, a.User); err != nil {
+		if v.User, err = l.mayCreate(a, a.User); err != nil {
 			return refused(err, "by the createUser callback")
 		}
 	}

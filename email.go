@@ -3,7 +3,6 @@ package authsvc
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/mail"
@@ -118,7 +117,7 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	expires := rq.now.Add(f.MaxAge)
 	stored := rq.linkDigests(plain, rq.now)[0]
 	code := f.newCode()
-	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq, address, plain), Code: shownCode(code)}, known)
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.Service, rq.callbackURL(), address, plain), Code: shownCode(code)}, known)
 	if err != nil {
 		return fail(EmailSignin, err)
 	}
@@ -148,29 +147,41 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 }
 
 // link is {base}/callback/email?callbackUrl=…&token=…&email=….
-func (f *emailFlow) link(rq *request, address, token string) string {
-	return weburl.WithQuery(rq.base+"/callback/"+f.ID, "callbackUrl", rq.callbackURL(), "token", token, "email", address)
+func (f *emailFlow) link(s *Service, callbackURL, address, token string) string {
+	return weburl.WithQuery(s.base+"/callback/"+f.ID, "callbackUrl", callbackURL, "token", token, "email", address)
 }
 
 // sealMail composes a mail with the link and the code in d, and seals it.
 func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data, known bool) ([]byte, error) {
-	m := Message{From: f.From, To: address}
-	var err error
-	d.Language = f.text.Language(rq.locales())
-	if d.Device, err = f.text.Device(d.Language, rq.r.UserAgent()); err != nil {
+	d.Email, d.Minutes = address, int(f.MaxAge/time.Minute)
+	if err := f.describe(rq.asks(), &d); err != nil {
 		return nil, err
 	}
-	d.Host, d.Site, d.Email, d.Minutes = rq.host, rq.siteName, address, int(f.MaxAge/time.Minute)
-	d.Network, d.Look = shownNetwork(rq.clientIP()), rq.pages.MailLook()
-	if m.Subject, m.Text, m.HTML, err = f.text.Compose(d); err != nil {
+	return f.sealQueued(rq.Service, queuedMail{UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known}, d)
+}
+
+// language chooses the language of a mail.
+func (f *emailFlow) language(uiLocales, acceptLanguage string) string {
+	return f.text.Language(uiLocales, acceptLanguage)
+}
+
+// describe says in a mail, and in its language, who or what caused it.
+func (f *emailFlow) describe(by cause, d *mailtext.Data) (err error) {
+	d.Language, d.Network = f.language(by.uiLocales, by.acceptLanguage), by.network
+	if by.browser {
+		d.Device, err = f.text.Device(d.Language, by.agent)
+	}
+	return err
+}
+
+// sealQueued completes and composes a mail to d.Email, and seals it for the queue.
+func (f *emailFlow) sealQueued(s *Service, q queuedMail, d mailtext.Data) (payload []byte, err error) {
+	d.Host, d.Site, d.Look = s.host, s.siteName, s.pages.MailLook()
+	q.Provider, q.Message = f.ID, Message{From: f.From, To: d.Email}
+	if q.Message.Subject, q.Message.Text, q.Message.HTML, err = f.text.Compose(d); err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(queuedMail{Provider: f.ID, Message: m, UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known})
-	if err != nil {
-		return nil, err
-	}
-	value, err := rq.keys.mail.Seal(raw)
-	return []byte(value), err
+	return s.mails.seal(q)
 }
 
 // limitMail counts the link against the limits of the client, its network and

@@ -28,15 +28,22 @@ const (
 	maxTyped   = 64 // bytes of what is typed for a code
 )
 
-// newCode returns a code, each being as likely as the others; "" without codes.
+// newCode returns a code of the provider's mails, "" without codes.
 func (f *emailFlow) newCode() string {
+	if !f.codes {
+		return ""
+	}
+	return newCode()
+}
+
+// newCode returns a code, each being as likely as the others.
+func newCode() string {
 	const codes, bound = 100_000_000, 42 * 100_000_000 // bound is a multiple below 1<<32
-	for f.codes {
+	for {
 		if n := binary.BigEndian.Uint32(seal.Random(4)); n < bound {
 			return fmt.Sprintf("%0*d", codeDigits, n%codes)
 		}
 	}
-	return ""
 }
 
 // shownCode is a code as people copy it, 1234 5678.

@@ -3,8 +3,10 @@ package authsvc_test
 import (
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"authsvc"
@@ -72,6 +74,7 @@ func TestMailTemplates(t *testing.T) {
 	templates, err := authsvc.ParseMailTemplates(fstest.MapFS{
 		"subject.txt":    file("Enter {{.Site}}"),
 		"fr/subject.txt": file("Entrez"), "fr/mail.txt": file("Ici : {{.URL}}"),
+		"fr/address-subject.txt": file("Adresse : {{.Change}}"), "fr/address.txt": file("{{.NewEmail}} {{.URL}} {{.Code}} {{.StopURL}}"), "notice-subject.txt": file("News: {{.Notice}}"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +94,23 @@ func TestMailTemplates(t *testing.T) {
 			t.Errorf("%s: %q %s", accept, m.Subject, m.Text)
 		}
 	}
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	b.Header.Set("Accept-Language", "fr")
+	id := readAccount(t, b).User.ID
+	b.Post("/api/auth/account/email", "email", newAddress)
+	for address, m := range mailsTo(t, w, 2) {
+		word := map[string]string{newAddress: "new", oldAddress: "old"}[address]
+		if m.Subject != "Adresse : "+word || !strings.HasPrefix(m.Text, newAddress+" https://") {
+			t.Errorf("%s: %q %s", address, m.Subject, m.Text)
+		}
+	}
+	if err := w.EndSessions(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if m := w.Mail.Any(t); m.Subject != "News: ended" {
+		t.Errorf("%q %s", m.Subject, m.Text)
+	}
 	if _, err := authsvc.ParseMailTemplates(fstest.MapFS{"mail.txt": file("no link")}); err == nil || !strings.Contains(err.Error(), "mail.txt: makes a mail without the link; write {{.URL}}") {
 		t.Errorf("a mail without a link: %v", err)
 	}
@@ -99,4 +119,70 @@ func TestMailTemplates(t *testing.T) {
 	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "Providers[0].Templates") || !strings.Contains(err.Error(), "is not a language") {
 		t.Errorf("a language that is none: %v", err)
 	}
+}
+
+// TestNoticeLanguage: the language of the last sign-in is that of the mails that others
+// cause. It is written when it is new, and never by what is no sign-in.
+func TestNoticeLanguage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := arena.EnterOffline(t, nil)
+		var writes atomic.Int64
+		w.Ledger.BreakAt(func(_ int, method string) arena.Failure {
+			if method == "SetPerson" {
+				writes.Add(1)
+			}
+			return arena.Works
+		})
+		signIn := func(accept string, fields ...string) *arena.Browser {
+			b := w.Browser()
+			b.Header.Set("Accept-Language", accept)
+			if accept == "" {
+				b.Header.Del("Accept-Language")
+			}
+			b.Login("ada", fields...)
+			synctest.Wait()
+			return b
+		}
+		for _, step := range []struct {
+			accept, ui string
+			writes     int64
+			subject    string
+		}{
+			{"", "", 0, "You were signed"},
+			{"de-AT,de;q=0.9", "", 1, "abgemeldet"},
+			{"de", "", 0, "abgemeldet"},
+			{"", "", 0, "abgemeldet"},            // which says nothing
+			{"de", "en", 1, "You were signed"},   // what the person chose
+			{"ja", "", 0, "You were signed out"}, // which is mailed in English
+			{"de", "", 1, "abgemeldet"},
+		} {
+			before := writes.Load()
+			var fields []string
+			if step.ui != "" {
+				fields = []string{"ui_locales", step.ui}
+			}
+			b := signIn(step.accept, fields...)
+			b.Header.Set("Accept-Language", "en") // reading is no sign-in
+			b.Get("/api/auth/account")
+			b.Session()
+			synctest.Wait()
+			if got := writes.Load() - before; got != step.writes {
+				t.Errorf("%+v: %d writes", step, got)
+			}
+			w.Mail.Notices() // of the new browser
+			if err := w.EndSessions(t.Context(), "ada-id"); err != nil {
+				t.Fatal(err)
+			}
+			if m := w.Mail.Notice(t); !strings.Contains(m.Subject, step.subject) {
+				t.Errorf("%+v: %s", step, m.Subject)
+			}
+		}
+		if _, err := w.ScheduleDeletion(t.Context(), "ada-id"); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Mail.Notice(t); !strings.Contains(m.Subject, "gelöscht") {
+			t.Errorf("a deletion: %s", m.Subject)
+		}
+	})
 }

@@ -87,7 +87,7 @@ func FuzzCookies(f *testing.F) {
 	}
 	names := newCookieNames(newDialect(CompatNone), true, CookieOptions{})
 	f.Fuzz(func(t *testing.T, one, two string) {
-		rq := &request{Service: &Service{names: names}}
+		rq := &request{Service: &Service{names: names}, place: &loginPlace{}}
 		rq.jar.names = &rq.names
 		rq.jar.parse(http.Header{"Cookie": {one, two}}, rq.pairBuf[:])
 		value, present := rq.jar.session()

@@ -1,11 +1,9 @@
 package authsvc
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +35,13 @@ type Gate struct {
 // A GateHost is the program behind one origin.
 type GateHost struct {
 	// Origin is what browsers reach it at, such as https://app.example.com, or
-	// https://*.apps.example.com for all names one label below. It is on the host
-	// of URL, on any port, or below Cookies.Domain: the session cookie has to get
-	// there.
+	// https://*.apps.example.com for all names one label below. Where the session
+	// cookie does not get to (it does on the host of URL, on any port, and below
+	// Cookies.Domain), the host has a cookie of its own, which people who are signed
+	// in get without a word. Session and Require go by that one there. With strategy
+	// jwt it has the user's id and name, the address if it is proved, and of the
+	// claims "groups" and those that the host's conditions name, all if one is a
+	// function; the JWT and Session callbacks are not asked.
 	Origin string
 	// Upstream is where requests that pass go: http://host:port, https://… or
 	// unix:/path. Empty: to the handler that Guard was given.
@@ -71,29 +73,41 @@ type Allow struct {
 }
 
 // GateHeaders are the names of the headers by which a program learns who is
-// asking. Nil is the default of each, and an empty list leaves it out. What
-// clients send by these names, in any case and with _ for -, does not arrive.
-// Values are ASCII: other bytes, % and , are percent-encoded as UTF-8.
+// asking, with at most six "-" in each. Nil is the default of each, and an empty list
+// leaves it out. What clients send by these names, in any case and with _ for -, does
+// not arrive. Values are ASCII: other bytes, % and , are percent-encoded as UTF-8.
 type GateHeaders struct {
 	UserID []string // X-Auth-User-Id
 	Email  []string // X-Auth-Email; empty if the address is not proved
 	Name   []string // X-Auth-Name
 	Groups []string // X-Auth-Groups: the claim groups, with commas
+	// Assertion is a token as of POST token, signed with ES256: the only header that
+	// a program can trust without trusting what is between, if it verifies it, with
+	// package bearer for example. Its audience is the origin; it says name, email
+	// and groups, too, and is good for 5 minutes. Left out by default.
+	Assertion []string
 }
 
 // gated is what the configuration of the gate compiles to.
 type gated struct {
-	table     *gate.Table // nil: there are no hosts
-	websocket [][]string  // by the number of the host
-	upstreams []http.Handler
-	proxies   []netip.Prefix // that may ask
-	headers   []identityHeader
-	recheck   time.Duration
-	tooLong   atomic.Bool // a value that was left out was logged
-	idle      []func()    // close idle connections to upstreams
+	table       *gate.Table // nil: there are no hosts
+	websocket   [][]string  // by the number of the host
+	matches     [][]string  // of its rules
+	upstreams   []http.Handler
+	claims      []func(name string) bool // that a host with a cookie of its own is told
+	proxies     []netip.Prefix           // that may ask
+	headers     []identityHeader
+	recheck     time.Duration
+	tooLong     atomic.Bool // a value that was left out was logged
+	notAsserted atomic.Bool // an assertion that could not be made was logged
+	assertions  assertions
+	overdue     gate.Overdue
+	idle        []func() // close idle connections to upstreams
 
-	streams    context.Context // of requests that are being answered
-	endStreams context.CancelFunc
+	addresses bool         // a condition is about addresses
+	asks      bool         // a condition has a function, which wants to know the request
+	meters    []*hostMeter // by the number of the host
+	streams   streams
 }
 
 // Guard passes requests for the hosts of Config.Gate on to next if the rules let
@@ -117,14 +131,15 @@ func (s *Service) Guard(next http.Handler) http.Handler {
 		rq := s.request(r)
 		rq.route = &gateRoute
 		v := rq.judge(r.Host, r.Method, targetOf(r), r.Header, true)
+		rq.decided(&v)
 		h := w.Header()
-		h.Add("Vary", "Cookie")
+		varyCookie(h)
 		if v.Verdict != gate.Allowed || v.site == nil {
 			rq.respond(w, rq.turnAway(v))
 			return
 		}
-		ctx, done := s.watch(r.Context(), r, v)
-		defer done()
+		st := s.watch(r, v)
+		defer st.done()
 		h["Cache-Control"] = hNoStore // the program may say otherwise
 		for i := range rq.set {
 			h.Add("Set-Cookie", rq.set[i].line(s.names.secure))
@@ -133,7 +148,7 @@ func (s *Service) Guard(next http.Handler) http.Handler {
 		if u := s.gate.upstreams[v.site.Index()]; u != nil {
 			to = u
 		}
-		inner := r.WithContext(context.WithValue(ctx, sessionKey{s}, v.session))
+		inner := r.WithContext(st)
 		inner.Header = s.gate.identify(s, r.Header, v)
 		to.ServeHTTP(w, inner)
 	})
@@ -142,7 +157,7 @@ func (s *Service) Guard(next http.Handler) http.Handler {
 // EndStreams ends the requests that Guard has passed on and that are still being
 // answered, now and from now on; an http.Server that shuts down would wait for
 // them. Close does it too.
-func (s *Service) EndStreams() { s.gate.endStreams() }
+func (s *Service) EndStreams() { s.gate.streams.end() }
 
 // GatedHost returns the number in Config.Gate.Hosts of the host that a Host header
 // names, -1 if there is none.
@@ -151,6 +166,16 @@ func (s *Service) GatedHost(host string) int {
 		return site.Index()
 	}
 	return -1
+}
+
+// IdentityHeaders returns the names of the headers of Config.Gate.Headers, in canonical
+// form: those that a program behind the gate learns who is asking from.
+func (s *Service) IdentityHeaders() []string {
+	var names []string
+	for _, h := range s.gate.headers {
+		names = append(names, h.name)
+	}
+	return names
 }
 
 // targetOf is the target of a request as it came.
@@ -168,6 +193,7 @@ type verdict struct {
 	origin  string     // of the host
 	target  string
 	session *Session
+	byToken bool // the session stands for a personal access token, or for none that is good
 }
 
 // judge decides about a request for a host of the gate. With touch it extends the
@@ -179,59 +205,51 @@ func (rq *request) judge(host, method, target string, header http.Header, touch 
 	}
 	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, WebSocketOrigins: rq.gate.websocket[v.site.Index()]}
 	asked.Subject = func() (*gate.Person, error) {
-		session, renewed, err := rq.readSession(readOptions{touch: touch, full: true})
+		session, err := rq.asker(&v, header, touch)
 		if err != nil || session == nil {
 			return nil, err
 		}
-		if renewed != nil {
-			rq.setSession(renewed.value, renewed.expires)
-		}
 		v.session = session
-		path, _, _ := strings.Cut(target, "?")
 		who := rq.person(session)
-		asked.Request = AccessRequest{Session: session, Method: method, Host: host, Path: path, Client: RequestClient{who.Client, rq.r.UserAgent()}, Time: rq.now}
+		who.Token = v.byToken
+		if rq.gate.asks {
+			asked.Request = accessAt(session, asked, RequestClient{who.Client, rq.r.UserAgent()}, rq.now)
+		}
 		return who, nil
 	}
 	v.Decision = v.site.Judge(rq.ctx, asked)
 	return v
 }
 
+// asker returns the session of who asks for a host of the gate, nil without one. A
+// personal access token comes before cookies, which then may not be there.
+func (rq *request) asker(v *verdict, header http.Header, touch bool) (*Session, error) {
+	if rq.bearsPersonal(header) {
+		v.byToken = true
+		return rq.personalAt(header, v.origin)
+	}
+	session, renewed, err := rq.readSession(readOptions{touch: touch, full: true})
+	if renewed != nil && err == nil && session != nil {
+		rq.at().keep(rq, *renewed)
+	}
+	return session, err
+}
+
+// accessAt is what conditions of the gate are asked about.
+func accessAt(session *Session, a *gate.Asked, client RequestClient, now time.Time) AccessRequest {
+	path, _, _ := strings.Cut(a.Target, "?")
+	_, authority, _ := strings.Cut(a.Origin, "://")
+	return AccessRequest{Session: session, Method: a.Method, Host: authority, Path: path, Client: client, Time: now}
+}
+
 // person is a session as conditions see it.
 func (rq *request) person(s *Session) *gate.Person {
 	p := &gate.Person{Subject: access.Subject{UserID: s.UserID, Provider: s.Provider, Proved: s.EmailVerified, Claims: s.Claims(), Client: rq.clientIP()},
 		AgeSet: s.Provider != "", Age: rq.now.Sub(s.AuthTime)}
-	if address, err := emailaddr.Normalise(s.Email); err == nil {
-		p.Email = address
+	if rq.gate.addresses && s.EmailVerified { // others do not count
+		p.Email, _ = emailaddr.Normalise(s.Email)
 	}
 	return p
-}
-
-// watch returns a context that ends when the request may not pass any more, and
-// the function that ends the watch.
-func (s *Service) watch(parent context.Context, r *http.Request, v verdict) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(parent)
-	stopClosing := context.AfterFunc(s.gate.streams, cancel)
-	var mu sync.Mutex
-	var timer *time.Timer
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(s.gate.recheck, func() {
-		now := s.request(r.WithContext(ctx)).judge(r.Host, r.Method, v.target, r.Header, false)
-		mu.Lock()
-		defer mu.Unlock()
-		if now.Verdict != gate.Allowed || now.userID() != v.userID() {
-			cancel()
-		} else if ctx.Err() == nil {
-			timer.Reset(s.gate.recheck)
-		}
-	})
-	return ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		cancel()
-		timer.Stop()
-		stopClosing()
-	}
 }
 
 func (v *verdict) userID() string {

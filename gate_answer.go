@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -19,6 +18,9 @@ var gateRoute = route{problems: true}
 // wanted, and not much longer: whoever presses Back later is in no loop.
 const markerLife = 10 * time.Second
 
+// gateRetry is when to ask again while the store is away.
+const gateRetry = 5 * time.Second
+
 // turnAway answers a request that may not pass.
 func (rq *request) turnAway(v verdict) outcome {
 	if v.site == nil {
@@ -30,13 +32,16 @@ func (rq *request) turnAway(v verdict) outcome {
 		rq.audit("gate.malformed", "", v.Reason)
 		return refused(problemMalformed)
 	case gate.Unjudged:
+		if v.byToken {
+			return rq.personalProblem(v.Err)
+		}
+		rq.retryAfter = gateRetry
 		rq.log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
-		rq.retryAfter = 5 * time.Second
 		return rq.unavailable("sessions", v.origin, http.StatusServiceUnavailable)
 	case gate.Forbidden:
 		return rq.forbidden(v, to)
 	}
-	start := weburl.WithQuery(v.origin+rq.basePath+"/gate/start", "to", strings.TrimPrefix(to, v.origin))
+	start := rq.startURL(v)
 	switch {
 	case isFrame(rq.r.Header):
 		return page{name: pages.Framed, status: http.StatusUnauthorized, view: pages.FramedView{SignInURL: start}, anyHost: true, framed: true}
@@ -50,6 +55,11 @@ func (rq *request) turnAway(v verdict) outcome {
 	p := refused(problemUnauthenticated)
 	p.signIn = start
 	return p
+}
+
+// startURL is where people are sent from what they asked for.
+func (rq *request) startURL(v verdict) string {
+	return rq.gateStartURL(v.origin, strings.TrimPrefix(rq.gateDestination(v), v.origin))
 }
 
 // gateDestination is where a person goes on once they are signed in: what they asked
@@ -94,12 +104,15 @@ func (rq *request) forbidden(v verdict, to string) outcome {
 	}
 	rq.auditUser = v.userID()
 	rq.audit("gate.refused", AccessDenied, v.Reason)
-	if !rq.navigates() && !isFrame(rq.r.Header) {
+	if v.byToken || !rq.navigates() && !isFrame(rq.r.Header) {
 		return refused(problemForbidden)
 	}
 	view := pages.ForbiddenView{RequestID: rq.requestID()}
 	if v.session != nil {
 		view.Who = cmp.Or(v.session.Email, v.session.Name, v.session.UserID)
+		if _, entered := rq.at().(enteredPlace); entered {
+			to = rq.signInURL(v.origin, strings.TrimPrefix(to, v.origin))
+		}
 		view.SwitchURL = weburl.WithQuery(rq.base+"/signin", "callbackUrl", to)
 	}
 	return page{name: pages.Forbidden, status: http.StatusForbidden, view: view, anyHost: true}
@@ -142,35 +155,52 @@ func gateStart(rq *request) outcome {
 		return notServed
 	}
 	rq.route = &gateRoute
-	target := rq.query("to")
-	if !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.HasPrefix(target, "/\\") {
-		target = "/"
-	}
-	v := rq.judge(rq.r.Host, http.MethodGet, weburl.Escape(target), nil, true)
+	v := rq.judge(rq.r.Host, http.MethodGet, rq.startTarget(), nil, true)
 	to := rq.gateDestination(v)
+	_, entered := rq.at().(enteredPlace)
+	asked := entered && rq.query("signin") == "true" // to sign in, whatever this host knows so far
 	switch {
+	case asked && rq.navigates() && v.Verdict < gate.Unjudged:
+		return rq.at().signIn(rq, to, false)
 	case !rq.navigates() || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
 		return rq.turnAway(v)
 	case v.Verdict == gate.Stale:
-		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", to, "again", "true")}
+		return rq.at().signIn(rq, to, true)
 	case v.Verdict == gate.SignIn:
-		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", to)}
+		return rq.at().signIn(rq, to, false)
 	}
 	if _, again := rq.jar.get(rq.names.gateMarker); again {
 		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
-		rq.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies; pass the header Cookie on to it",
+		rq.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
 			"request", rq.requestID(), "host", origin)
 		rq.expireCookie(rq.names.gateMarker, "")
 		return rq.unavailable("cookies", origin, http.StatusBadGateway)
 	}
-	rq.setCookie(cookie{name: rq.names.gateMarker, value: "1", expires: rq.now.Add(markerLife)})
+	rq.setCookie(cookie{name: rq.names.gateMarker, value: "1", expires: rq.now.Add(markerLife), maxAge: markerLife})
 	return redirect{to: to}
+}
+
+// startTarget is where gate/start is to lead in the end.
+func (rq *request) startTarget() string {
+	target := rq.query("to")
+	if !isPath(target) {
+		target = "/"
+	}
+	return weburl.Escape(target)
+}
+
+// isPath reports whether browsers take it for a path of the same origin.
+func isPath(target string) bool {
+	return strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "//") && !strings.HasPrefix(target, "/\\")
 }
 
 // An identityHeader is a header that programs learn from who is asking.
 type identityHeader struct {
 	name string // in canonical form
-	of   func(*Session) string
+	most int    // bytes
+	of   func(v *Session, origin string) string
+
+	underscored []string // the other spellings of the name
 }
 
 // maxIdentity is the longest value of an identity header, in bytes as sent.
@@ -186,23 +216,33 @@ func (g *gated) identify(s *Service, from http.Header, v verdict) http.Header {
 			h[name] = values
 		}
 	}
+	if s.bearsPersonal(from) {
+		delete(h, "Authorization")
+	}
 	if lines := h["Connection"]; len(lines) > 0 {
 		h["Connection"] = g.withoutIdentity(lines)
 	}
-	for _, i := range g.headers {
+	g.sayWho(s, h, v)
+	return h
+}
+
+// sayWho sets the headers that say who is asking.
+func (g *gated) sayWho(s *Service, h http.Header, v verdict) {
+	values := make([]string, len(g.headers))
+	for n, i := range g.headers {
 		value := ""
 		if v.session != nil {
-			value = i.of(v.session)
+			value = i.of(v.session, v.origin)
 		}
-		if len(value) > maxIdentity {
+		if len(value) > i.most {
 			if !g.tooLong.Swap(true) {
-				s.log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", maxIdentity)
+				s.log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", i.most)
 			}
 			value = ""
 		}
-		h[i.name] = []string{value}
+		values[n] = value
+		h[i.name] = values[n : n+1 : n+1]
 	}
-	return h
 }
 
 func (g *gated) isIdentity(name string) bool {
@@ -230,15 +270,47 @@ func (g *gated) withoutIdentity(lines []string) []string {
 // identityValue writes a text into a header: what is not printable ASCII, %
 // and , are percent-encoded, as UTF-8.
 func identityValue(s string) string {
-	var b strings.Builder
+	odd := 0
 	for i := range len(s) {
-		if c := s[i]; c > ' ' && c < 0x7f && c != '%' && c != ',' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
+		if isOdd(s[i]) {
+			odd++
 		}
 	}
-	return b.String()
+	if odd == 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s)+2*odd)
+	for i := range len(s) {
+		if c := s[i]; isOdd(c) {
+			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// isOdd reports whether a byte is percent-encoded in an identity header.
+func isOdd(c byte) bool { return c <= ' ' || c >= 0x7f || c == '%' || c == ',' }
+
+// varyCookie says that the answer depends on cookies.
+func varyCookie(h http.Header) {
+	if h["Vary"] == nil {
+		h["Vary"] = hVaryCookie
+		return
+	}
+	h.Add("Vary", hVaryCookie[0])
+}
+
+// provedEmail is the address, if it was proved: programs that know people by their
+// addresses would otherwise give one's account to who only claims it.
+func provedEmail(v *Session) string {
+	if !v.EmailVerified {
+		return ""
+	}
+	return identityValue(v.Email)
 }
 
 // groupsValue is the claim groups, each entry with identityValue.

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +23,6 @@ import (
 func checkGate(b *builder, s *Service) {
 	c := &b.config.Gate
 	s.gate.recheck = cmp.Or(c.Recheck, 30*time.Second)
-	s.gate.streams, s.gate.endStreams = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
 	if s.gate.recheck < 5*time.Second || s.gate.recheck > 10*time.Minute {
 		b.fail("Gate.Recheck", "is not from 5 s to 10 min", "use a duration such as 30s, the default")
 	}
@@ -46,7 +43,9 @@ func checkGate(b *builder, s *Service) {
 			compiled.Rules = append(compiled.Rules, gate.Rule{Match: r.Match, Allow: b.allow(s, r.Allow, fmt.Sprintf("%s.Rules[%d].Allow", at, j))})
 		}
 		hosts = append(hosts, compiled)
+		s.gate.matches = append(s.gate.matches, matchesOf(h.Rules))
 		s.gate.websocket = append(s.gate.websocket, b.websocketOrigins(h.WebSocketOrigins, at))
+		s.gate.claims = append(s.gate.claims, carried(&h))
 		s.gate.upstreams = append(s.gate.upstreams, b.upstream(s, h.Upstream, at, timeout))
 	}
 	table, problems := gate.Compile(hosts)
@@ -54,8 +53,15 @@ func checkGate(b *builder, s *Service) {
 		b.fail("Gate."+p.Field, p.Problem, p.Fix)
 	}
 	if s.gate.table = table; len(problems) == 0 {
-		b.cookiesReach(s, c.Hosts)
+		b.reachHosts(s, c.Hosts)
 	}
+}
+
+func matchesOf(rules []GateRule) (list []string) {
+	for _, r := range rules {
+		list = append(list, r.Match)
+	}
+	return list
 }
 
 // allow compiles who may pass.
@@ -66,19 +72,33 @@ func (b *builder) allow(s *Service, a Allow, field string) gate.Allow {
 	}
 	for i, c := range a.AnyOf {
 		at := fmt.Sprintf("%s.AnyOf[%d]", field, i)
-		one := gate.Condition{MaxAge: c.MaxAge}
+		one := gate.Condition{MaxAge: c.MaxAge, Tokens: c.Tokens}
 		if c.MaxAge < 0 {
 			b.fail(at+".MaxAge", "is negative", "use a duration such as 1h")
 		}
-		if one.Access = accessOf(c); !one.Access.Empty() || c.MaxAge == 0 && c.When == nil {
+		b.tokensAt(c, at)
+		s.gate.addresses = s.gate.addresses || len(c.Emails)+len(c.Domains) > 0
+		if one.Access = accessOf(c); !one.Access.Empty() || c.MaxAge == 0 && c.When == nil && !c.Tokens {
 			one.Access = b.condition(s, c, at, b.config.Callbacks.Claims != nil)
 		}
 		if c.When != nil {
-			one.When = s.when(c.When)
+			one.When, s.gate.asks = s.when(c.When), true
 		}
 		compiled.AnyOf = append(compiled.AnyOf, one)
 	}
 	return compiled
+}
+
+// tokensAt records conditions that no personal access token could meet: nobody
+// proved anything by one, and it has no claims.
+func (b *builder) tokensAt(c Condition, at string) {
+	switch {
+	case !c.Tokens:
+	case !b.config.PersonalTokens.Enabled:
+		b.fail(at+".Tokens", "is set, but there are no personal access tokens", "set PersonalTokens.Enabled, or leave it out", "PersonalTokens.Enabled")
+	case c.MaxAge != 0 || len(c.Providers)+len(c.Groups)+len(c.Claims) > 0:
+		b.fail(at+".Tokens", "is set beside what no personal access token has: providers, groups, claims and an age of the sign-in", "write a condition of its own for tokens")
+	}
 }
 
 var errConditionPanicked = errors.New("it panicked")
@@ -137,21 +157,21 @@ func (b *builder) upstream(s *Service, raw, at string, timeout time.Duration) ht
 // identityHeaders compiles Config.Gate.Headers.
 func (b *builder) identityHeaders(s *Service) {
 	c := b.config.Gate.Headers
+	plain := func(of func(*Session) string) func(*Session, string) string {
+		return func(v *Session, _ string) string { return of(v) }
+	}
 	for _, h := range []struct {
 		field string
 		names []string
 		usual string
-		of    func(*Session) string
+		most  int
+		of    func(v *Session, origin string) string
 	}{
-		{"UserID", c.UserID, "X-Auth-User-Id", func(v *Session) string { return identityValue(v.UserID) }},
-		{"Email", c.Email, "X-Auth-Email", func(v *Session) string {
-			if !v.EmailVerified {
-				return ""
-			}
-			return identityValue(v.Email)
-		}},
-		{"Name", c.Name, "X-Auth-Name", func(v *Session) string { return identityValue(v.Name) }},
-		{"Groups", c.Groups, "X-Auth-Groups", groupsValue},
+		{"UserID", c.UserID, "X-Auth-User-Id", maxIdentity, plain(func(v *Session) string { return identityValue(v.UserID) })},
+		{"Email", c.Email, "X-Auth-Email", maxIdentity, plain(provedEmail)},
+		{"Name", c.Name, "X-Auth-Name", maxIdentity, plain(func(v *Session) string { return identityValue(v.Name) })},
+		{"Groups", c.Groups, "X-Auth-Groups", maxIdentity, plain(groupsValue)},
+		{"Assertion", append([]string{}, c.Assertion...), "X-Auth-Assertion", maxJWT, s.assertion},
 	} {
 		names := h.names
 		if names == nil {
@@ -165,7 +185,7 @@ func (b *builder) identityHeaders(s *Service) {
 				b.fail(fmt.Sprintf("Gate.Headers.%s[%d]", h.field, i), fmt.Sprintf("%q %s", printable(name, 60), problem), "use a name of its own, such as "+h.usual)
 				continue
 			}
-			s.gate.headers = append(s.gate.headers, identityHeader{textproto.CanonicalMIMEHeaderKey(name), h.of})
+			s.gate.headers = append(s.gate.headers, identityHeader{textproto.CanonicalMIMEHeaderKey(name), h.most, h.of, underscored(name)})
 		}
 	}
 }
@@ -178,6 +198,8 @@ func identityProblem(g *gated, name string) string {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name) || strings.Contains(name, "_"):
 		return "is not the name of a header: letters, digits and - only"
+	case strings.Count(name, "-") > 6: // its spellings with _ would be too many to name
+		return "has more than six -"
 	case slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)):
 		return "is a header that means something else"
 	case g.isIdentity(name):
@@ -186,28 +208,50 @@ func identityProblem(g *gated, name string) string {
 	return ""
 }
 
-// cookiesReach records hosts that the session cookie does not get to.
-func (b *builder) cookiesReach(s *Service, hosts []GateHost) {
-	own, err := url.Parse(s.origin)
-	if err != nil || s.origin == "" {
+// reachHosts says where the session cookie gets to, and records hosts that it does
+// not get to and that a hand-over could not reach either.
+func (b *builder) reachHosts(s *Service, hosts []GateHost) {
+	scheme, _, _ := strings.Cut(s.origin, "://")
+	s.places.host, s.places.domain = weburl.Hostname(s.origin), strings.ToLower(s.names.domain)
+	if s.origin == "" {
 		return
 	}
+	entered := false
 	for i, h := range hosts {
-		u, err := url.Parse(strings.Replace(h.Origin, "://*.", "://any.", 1))
-		if err != nil {
-			continue
-		}
-		host := strings.ToLower(u.Hostname())
-		domain := strings.ToLower(s.names.domain)
 		at := fmt.Sprintf("Gate.Hosts[%d].Origin", i)
+		own, _, _ := strings.Cut(strings.ToLower(h.Origin), "://")
+		host := weburl.Hostname(strings.ToLower(h.Origin))
 		switch {
-		case u.Scheme != own.Scheme:
+		case own != scheme:
 			b.fail(at, fmt.Sprintf("%q has another scheme than URL, and so not its cookies", printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
-		case host == strings.ToLower(own.Hostname()) && !strings.Contains(h.Origin, "://*."):
-		case domain != "" && net.ParseIP(host) == nil && (host == domain || strings.HasSuffix(host, "."+domain)):
+		case s.reaches(strings.ToLower(h.Origin)):
+		case own == "http" && !weburl.Loopback(strings.TrimPrefix(host, "*.")):
+			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", printable(h.Origin, 80)), "use https for it and for URL", "URL")
 		default:
-			b.fail(at, fmt.Sprintf("%q does not get the session cookie, which is for the host of URL alone", printable(h.Origin, 80)),
-				"set Cookies.Domain to the parent domain of both, such as example.com", "URL", "Cookies.Domain")
+			entered = true
 		}
 	}
+	if _, none := s.adapter.(*noAdapter); !entered || !none {
+		return
+	}
+	b.warn("without storage a sign-out does not end what hosts of the gate know that the session cookie does not get to: their cookies go on until session.max_age")
+}
+
+// carried is which claims of a session a host's rules name; a condition that is a
+// function may read any.
+func carried(h *GateHost) func(string) bool {
+	names, all := map[string]bool{"groups": true}, false
+	lists := [][]Condition{h.Default.AnyOf}
+	for i := range h.Rules {
+		lists = append(lists, h.Rules[i].Allow.AnyOf)
+	}
+	for _, list := range lists {
+		for _, c := range list {
+			all = all || c.When != nil
+			for name := range c.Claims {
+				names[name] = true
+			}
+		}
+	}
+	return func(name string) bool { return all || names[name] }
 }

@@ -1,15 +1,19 @@
 package authsvc
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc/internal/gate"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
 )
 
 // A checkRoute is how a kind of proxy asks about the requests that it gets. It does
@@ -19,6 +23,7 @@ type checkRoute struct {
 	below     bool // the target is the rest of the path
 	codesOnly bool // the proxy takes 2xx, 401 and 403 alone for answers, as nginx does
 	removes   bool // the proxy is told which headers of the client to remove, as Envoy is
+	denies    bool // what it answers goes to the browser: a yes is not for it
 }
 
 // checkRoutes are the routes below gate/ that proxies ask.
@@ -26,6 +31,7 @@ var checkRoutes = map[string]*checkRoute{
 	"forward-auth": {original: forwarded},
 	"auth-request": {original: forwarded, codesOnly: true},
 	"ext-authz":    {original: asItCame, below: true, removes: true},
+	"denied":       {original: forwarded, denies: true},
 }
 
 // checkRoute finds the route by which a proxy asks, and what is left of the target
@@ -58,14 +64,15 @@ func (s *Service) ChecksGate(r *http.Request) bool {
 func (rq *request) answerCheck(w http.ResponseWriter, rt *checkRoute, rest string) {
 	rq.route = &gateRoute
 	h := w.Header()
-	h.Add("Vary", "Cookie")
+	varyCookie(h)
 	v, out := rq.check(rt, rest)
+	if out == nil && rt.denies {
+		out = rq.deniedBefore(v)
+	}
 	if out == nil {
-		for name, values := range rq.gate.identify(rq.Service, nil, v) {
-			h[name] = values
-		}
+		rq.gate.sayWho(rq.Service, h, v)
 		if rt.removes {
-			h["X-Envoy-Auth-Headers-To-Remove"] = rq.gate.removed(h)
+			h["X-Envoy-Auth-Headers-To-Remove"] = rq.gate.removed(h, v.byToken)
 		}
 		out = noContent{http.StatusOK}
 	} else if rt.codesOnly {
@@ -77,16 +84,17 @@ func (rq *request) answerCheck(w http.ResponseWriter, rt *checkRoute, rest strin
 // check judges what a proxy asks about; without an outcome it may pass.
 func (rq *request) check(rt *checkRoute, rest string) (verdict, outcome) {
 	if !rq.fromChecker() {
-		return verdict{}, refused(problemForbidden)
+		rq.count(&verdict{}, GateUntrusted)
+		return verdict{}, rq.notSetUp("proxy", "", http.StatusForbidden)
 	}
 	method, host, target, ok := rt.original(rq, rest)
 	if !ok {
+		rq.count(&verdict{}, GateMalformed)
 		rq.audit("gate.malformed", "", "not one each of X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri")
-		rq.warned.forwarded.Do(func() {
-			rq.log.Warn("a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or with more than one of each, and so nothing passes; "+
+		rq.warnOnceAMinute("forwarded", peerOf(rq.r).String(),
+			"a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or with more than one of each, and so nothing passes; "+
 				"it has to set them, over those of clients and of other proxies", "proxy", rq.r.RemoteAddr)
-		})
-		return verdict{}, refused(problemMalformed)
+		return verdict{}, rq.notSetUp("headers", "", http.StatusBadRequest)
 	}
 	asked := *rq.r
 	asked.Method, asked.Host = method, host
@@ -95,16 +103,74 @@ func (rq *request) check(rt *checkRoute, rest string) (verdict, outcome) {
 	}
 	rq.r = &asked
 	v := rq.judge(host, method, target, asked.Header, true)
+	if !rt.denies { // it was counted when the proxy asked
+		rq.decided(&v)
+	}
+	rq.renewOnce()
 	switch {
 	case v.site == nil:
-		rq.warned.unknownHost.Do(func() {
-			rq.log.Warn("a proxy asks about a host that is not in gate.hosts, and so nothing passes there; this is not logged again", "host", printable(host, 100))
-		})
-		return v, refused(problemForbidden)
-	case v.Verdict != gate.Allowed:
-		return v, rq.turnAway(v)
+		rq.warnOnceAMinute("host", host,
+			"a proxy asks about a host that is not in gate.hosts, and so nothing passes there; add it, or let the proxy set X-Forwarded-Host to the host that the browser asked for", "host", printable(host, 100))
+		return v, rq.notSetUp("host", host, http.StatusForbidden)
+	case v.Verdict == gate.Allowed:
+		return v, nil
+	case strings.HasPrefix(target, rq.basePath+"/"): // a redirect to gate/start would be asked about again
+		rq.audit("gate.misconfigured", "", "a proxy asks about the routes of the service")
+		rq.warnOnceAMinute("routes", v.origin,
+			"a proxy asks about our own routes, and so nobody can sign in there; it has to pass what is below this path on to us without asking", "host", v.origin, "path", rq.basePath+"/")
+		_, name, _ := strings.Cut(v.origin, "://")
+		return v, rq.notSetUp("routes", name, http.StatusForbidden)
 	}
-	return v, nil
+	return v, rq.turnAway(v)
+}
+
+// deniedBefore answers the browser where a proxy has refused what may pass. If that
+// goes on it is because the check does not get what this request has, such as the
+// cookies: gate/start finds out.
+func (rq *request) deniedBefore(v verdict) outcome {
+	if rq.navigates() {
+		return redirect{to: rq.startURL(v)}
+	}
+	rq.retryAfter = gateRetry
+	return refused(problemUnavailable)
+}
+
+// notSetUp answers what nobody may see since a proxy is not configured right: for
+// people with a page that names the cause.
+func (rq *request) notSetUp(why, host string, status int) outcome {
+	if rq.navigates() {
+		return page{name: pages.Unavailable, status: status, anyHost: true,
+			view: pages.UnavailableView{Case: why, Host: printable(host, 100), RequestID: rq.requestID()}}
+	}
+	if status == http.StatusBadRequest {
+		return refused(problemMalformed)
+	}
+	return refused(problemForbidden)
+}
+
+// warnOnceAMinute logs what somebody outside has a hand in: of each kind about each
+// of them once a minute, and 64 times at most.
+func (rq *request) warnOnceAMinute(kind, about, message string, args ...any) {
+	digest := sha256.Sum256([]byte(about))
+	key := fmt.Sprintf("gate %s %d", kind, digest[0]%64)
+	if rq.limits.warned.use(key, rq.now, rq.now.Add(time.Minute)) == nil {
+		rq.log.Warn(message, args...)
+	}
+}
+
+// renewOnce leaves at most one cookie in the answer: proxies such as nginx pass one
+// line on, and of a session in several cookies one alone would be its end. That one
+// is renewed by pages. Cookies that are renewed and come again as they were are
+// logged.
+func (rq *request) renewOnce() {
+	if len(rq.set) > 1 {
+		rq.set = nil
+	}
+	old := rq.sessionCookieValue()
+	if len(rq.set) == 1 && rq.set[0].value != old && rq.gate.overdue.Again(seal.Digest(old), rq.now) {
+		rq.log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
+			"with nginx by auth_request_set and add_header; this is not logged again", "host", rq.r.Host)
+	}
 }
 
 // forwarded reads the request that a proxy got from its three headers. What two
@@ -133,17 +199,23 @@ func asItCame(rq *request, rest string) (method, host, target string, ok bool) {
 
 // fromChecker reports whether the request comes from a proxy that may ask.
 func (rq *request) fromChecker() bool {
-	var peer netip.Addr
-	if ap, err := netip.ParseAddrPort(rq.r.RemoteAddr); err == nil {
-		peer = ap.Addr().Unmap().WithZone("")
-	}
+	peer := peerOf(rq.r)
 	if slices.ContainsFunc(rq.gate.proxies, func(p netip.Prefix) bool { return p.Contains(peer) }) {
 		return true
 	}
-	if rq.audit("gate.untrusted_proxy", AccessDenied, "not in gate.proxies") {
-		rq.log.Warn("refused to say whether a request may pass: who asks is not in gate.proxies; if it is a proxy of yours, add its address there and to trusted_proxies", "peer", peer.String())
-	}
+	rq.audit("gate.untrusted_proxy", AccessDenied, "not in gate.proxies")
+	rq.warnOnceAMinute("peer", peer.String(),
+		"refused to say whether a request may pass: who asks is not in gate.proxies; if it is a proxy of yours, add its address there and to trusted_proxies", "peer", peer.String())
 	return false
+}
+
+// peerOf is the address that a request comes from, without what anybody claims.
+func peerOf(r *http.Request) netip.Addr {
+	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap().WithZone("")
 }
 
 // inCodes is an answer for proxies that know 401 and 403 alone: where a person is to
@@ -156,8 +228,13 @@ func inCodes(h http.Header, out outcome) outcome {
 		p.signIn = o.to
 		return p
 	case problem:
-		if o.status == http.StatusBadRequest {
+		if o.status == http.StatusBadRequest || o.status == http.StatusTooManyRequests {
 			return refused(problemForbidden)
+		}
+	case page:
+		if o.status == http.StatusBadRequest {
+			o.status = http.StatusForbidden
+			return o
 		}
 	}
 	return out
@@ -165,22 +242,42 @@ func inCodes(h http.Header, out outcome) outcome {
 
 // removed names the headers that Envoy takes out of what the client sent, as it does
 // after it has added ours: those of ours that say nothing, and the spellings of all
-// that CGI takes for the same.
-func (g *gated) removed(h http.Header) []string {
+// that CGI takes for the same. A personal access token is not for the program.
+func (g *gated) removed(h http.Header, byToken bool) []string {
 	var names []string
+	if byToken {
+		names = append(names, "authorization")
+	}
 	for _, i := range g.headers {
 		name := strings.ToLower(i.name)
 		if h.Get(i.name) == "" {
 			names = append(names, name)
 		}
-		if other := strings.ReplaceAll(name, "-", "_"); other != name {
-			names = append(names, other)
-		}
+		names = append(names, i.underscored...)
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return []string{strings.Join(names, ",")}
+}
+
+// underscored are the spellings of a name, in small letters, with _ for some - or all,
+// which CGI takes for the same.
+func underscored(name string) []string {
+	spellings := []string{""}
+	for part := range strings.SplitAfterSeq(strings.ToLower(name), "-") {
+		word, more := strings.CutSuffix(part, "-")
+		other := make([]string, 0, 2*len(spellings))
+		for _, s := range spellings {
+			if more {
+				other = append(other, s+word+"-", s+word+"_")
+			} else {
+				other = append(other, s+word)
+			}
+		}
+		spellings = other
+	}
+	return spellings[1:]
 }
 
 // checkers compiles Config.Gate.Proxies. Whoever asks about requests has to be

@@ -22,6 +22,20 @@ func checkedWorld(c *authsvc.Config) {
 		authsvc.GateRule{Match: "/near/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Networks: c.TrustedProxies}}}})
 }
 
+// script are the headers of a request that no person sees the answer of.
+var script = []string{"Sec-Fetch-Mode", "cors"}
+
+// checkedBrowsers are the browsers of a checkedWorld: of nobody, of who may do what its
+// rules ask for, and of who may not.
+func checkedBrowsers(t *testing.T) (nobody, ada, alan *arena.Browser) {
+	t.Helper()
+	w := arena.Start(t, checkedWorld)
+	nobody, ada, alan = w.Browser(), w.Browser(), w.Browser()
+	ada.SignIn(w.OP, "ada")
+	alan.SignIn(w.OP, "alan")
+	return nobody, ada, alan
+}
+
 // asProxy asks, with the cookies of a browser, about a request for app.test. An empty
 // value takes a header out, and a second one is added.
 func asProxy(b *arena.Browser, way, method, target string, header ...string) *browser.Answer {
@@ -50,11 +64,7 @@ func asProxy(b *arena.Browser, way, method, target string, header ...string) *br
 // TestGateChecks: what each way in answers proxies.
 func TestGateChecks(t *testing.T) {
 	t.Parallel()
-	w := arena.Start(t, checkedWorld)
-	nobody, ada, alan := w.Browser(), w.Browser(), w.Browser()
-	ada.SignIn(w.OP, "ada")
-	alan.SignIn(w.OP, "alan")
-	script := []string{"Sec-Fetch-Mode", "cors"}
+	nobody, ada, alan := checkedBrowsers(t)
 	for name, tt := range map[string]struct {
 		b        *arena.Browser
 		method   string
@@ -125,7 +135,7 @@ func TestGateCheckIdentity(t *testing.T) {
 		if id := a.Header.Get("X-Auth-User-Id"); id == "" || id == "eve" {
 			t.Errorf("%s: id %q", way, id)
 		}
-		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); (way == "ext-authz") != (got == "x_auth_user_id,x_auth_email,x_auth_name,x_auth_groups") {
+		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); (way == "ext-authz") != (got == "x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth_email,x_auth-email,x_auth_email,x-auth_name,x_auth-name,x_auth_name,x-auth_groups,x_auth-groups,x_auth_groups") {
 			t.Errorf("%s: to remove: %q", way, got)
 		}
 		a = asProxy(w.Browser(), way, "GET", "/public/a", "X-Auth-Email", "eve@example.com")
@@ -134,7 +144,7 @@ func TestGateCheckIdentity(t *testing.T) {
 				t.Errorf("%s, nobody: %s: %q", way, name, got)
 			}
 		}
-		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); way == "ext-authz" && !strings.HasPrefix(got, "x-auth-user-id,x_auth_user_id,x-auth-email,") {
+		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); way == "ext-authz" && !strings.HasPrefix(got, "x-auth-user-id,x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth-email,") {
 			t.Errorf("nobody, to remove: %q", got)
 		}
 		if a := asProxy(w.Browser(), way, "GET", "/dash", "Sec-Fetch-Mode", "cors"); a.Header.Get("X-Auth-Name") != "" {
@@ -184,7 +194,7 @@ func TestGateCheckForwarded(t *testing.T) {
 			}
 		}
 	}
-	if text := w.Logs.String(); strings.Count(text, "it has to set them") != 1 || strings.Count(text, "is not in gate.hosts") != 1 {
+	if text := w.Logs.String(); strings.Count(text, "it has to set them") != 1 || strings.Count(text, "is not in gate.hosts") != 2 { // app.test:8443 and evil.test
 		t.Errorf("the log:\n%s", text)
 	}
 }
@@ -265,5 +275,83 @@ func TestGateCheckRoutes(t *testing.T) {
 	}
 	if a := asProxy(w.Browser(), "ext-authz", "GET", "?x", "Sec-Fetch-Mode", "cors"); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.Text, "to=%2F%3Fx") {
 		t.Errorf("ext-authz of /?x: %d %s", a.StatusCode, a.Text)
+	}
+}
+
+// TestGateNotSetUp: people get a page that names what is wrong with the proxy, scripts
+// get a Problem, and the log has a line a minute about each.
+func TestGateNotSetUp(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		peer   string
+		target string
+		header []string
+		status int
+		codes  int // of auth-request, if it is another
+		says   string
+		logs   string
+	}{
+		"proxy":          {"198.51.100.1:1", "/dash", nil, 403, 0, "may not ask us who is signed in", "who asks is not in gate.proxies"},
+		"headers":        {"", "/dash", []string{"X-Forwarded-Host", ""}, 400, 403, "does not tell us which page you asked for", "it has to set them"},
+		"doubled":        {"", "/dash", []string{"X-Forwarded-Uri", "/dash"}, 400, 403, "does not tell us which page you asked for", "it has to set them"},
+		"host":           {"", "/dash", []string{"X-Forwarded-Host", "", "X-Forwarded-Host", "10.0.0.7:8080"}, 403, 0, "10.0.0.7:8080", "host=10.0.0.7:8080"},
+		"routes":         {"", "/api/auth/gate/start?to=%2Fdash", nil, 403, 0, "do not lead to us", "a proxy asks about our own routes"},
+		"routes, a page": {"", "/api/auth/signin", nil, 403, 0, "do not lead to us", "path=/api/auth/"},
+	} {
+		w := arena.Start(t, checkedWorld)
+		b := w.Browser()
+		if tt.peer != "" {
+			b.IP = tt.peer
+		}
+		for _, way := range []string{"forward-auth", "auth-request", "denied"} {
+			want := tt.status
+			if way == "auth-request" && tt.codes != 0 {
+				want = tt.codes
+			}
+			a := asProxy(b, way, "GET", tt.target, tt.header...)
+			if a.StatusCode != want || !strings.Contains(a.Text, tt.says) || a.Location() != "" || strings.Contains(a.Text, `href=""`) {
+				t.Errorf("%s, %s: %d %q\n%.900s", way, name, a.StatusCode, a.Location(), a.Text)
+			}
+			a = asProxy(b, way, "GET", tt.target, append(tt.header, "Sec-Fetch-Mode", "cors")...)
+			if a.StatusCode != want || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") {
+				t.Errorf("%s, %s, a script: %d\n%.300s", way, name, a.StatusCode, a.Text)
+			}
+		}
+		if got := strings.Count(w.Logs.String(), tt.logs); got != 1 {
+			t.Errorf("%s: %d lines\n%s", name, got, w.Logs)
+		}
+	}
+	w := arena.Start(t, func(c *authsvc.Config) {
+		checkedWorld(c)
+		c.Gate.Hosts[0].Rules = append(c.Gate.Hosts[0].Rules, authsvc.GateRule{Match: "/api/", Allow: authsvc.Allow{Anyone: true}})
+	})
+	if a := asProxy(w.Browser(), "forward-auth", "GET", "/api/auth/signin"); a.StatusCode != 200 {
+		t.Errorf("our routes, open by a rule: %d", a.StatusCode)
+	}
+}
+
+// TestGateDenied: the answer to browsers is never a yes, and leads to where circles end.
+func TestGateDenied(t *testing.T) {
+	t.Parallel()
+	nobody, ada, alan := checkedBrowsers(t)
+	for name, tt := range map[string]struct {
+		b        *arena.Browser
+		target   string
+		header   []string
+		status   int
+		location string
+	}{
+		"nobody":              {nobody, "/dash", nil, 302, "?to=%2Fdash"},
+		"nobody, a script":    {nobody, "/dash", script, 401, ""},
+		"may not":             {alan, "/admin/x", nil, 403, ""},
+		"may":                 {ada, "/admin/x", nil, 302, "?to=%2Fadmin%2Fx"},
+		"may, a script":       {ada, "/admin/x", script, 503, ""},
+		"anyone may":          {nobody, "/public/a", nil, 302, "?to=%2Fpublic%2Fa"},
+		"anyone may, a frame": {nobody, "/public/a", []string{"Sec-Fetch-Dest", "iframe"}, 503, ""},
+	} {
+		a := asProxy(tt.b, "denied", "GET", tt.target, tt.header...)
+		if a.StatusCode != tt.status || (tt.location == "") != (a.Location() == "") || !strings.HasSuffix(a.Location(), tt.location) || a.Header.Get("X-Auth-Email") != "" {
+			t.Errorf("%s: %d %q\n%.300s", name, a.StatusCode, a.Location(), a.Text)
+		}
 	}
 }

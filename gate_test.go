@@ -225,8 +225,14 @@ func TestGateStart(t *testing.T) {
 		}
 	}
 	b.SignIn(w.OP, "ada")
-	if a := navigate(b, "GET", "/api/auth/gate/start?to=/dash"); a.Location() != arena.Origin+"/dash" {
+	a := navigate(b, "GET", "/api/auth/gate/start?to=/dash")
+	if a.Location() != arena.Origin+"/dash" {
 		t.Fatalf("signed in: %d %s", a.StatusCode, a.Location())
+	}
+	for _, c := range a.Cookies() { // Back, a minute later, is no loop
+		if strings.HasSuffix(c.Name, ".gate-seen") && c.MaxAge != 10 {
+			t.Errorf("the marker stays for %d s: %s", c.MaxAge, c.Raw)
+		}
 	}
 	if a := navigate(b, "GET", "/api/auth/gate/start?to=/dash"); a.StatusCode != http.StatusBadGateway || !strings.Contains(a.Text, "does not arrive") {
 		t.Errorf("sent back by a check without cookies: %d %s", a.StatusCode, a.Text)
@@ -258,14 +264,14 @@ func TestGuardEndsStreams(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := arena.EnterOffline(t, func(c *authsvc.Config) { gatedWorld(c); c.Session.Strategy = strategy })
-				streaming := func(b *arena.Browser) <-chan time.Duration {
+				streaming := func(b *arena.Browser, path string) <-chan time.Duration {
 					ended := make(chan time.Duration, 1)
 					begun := time.Now()
 					h := w.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 						<-r.Context().Done()
 						ended <- time.Since(begun)
 					}))
-					r := httptest.NewRequest("GET", arena.Origin+"/events", nil)
+					r := httptest.NewRequest("GET", arena.Origin+path, nil)
 					for name, v := range b.Cookies {
 						r.AddCookie(&http.Cookie{Name: name, Value: v})
 					}
@@ -275,12 +281,15 @@ func TestGuardEndsStreams(t *testing.T) {
 				ada, bob := w.Browser(), w.Browser()
 				ada.Login("ada")
 				bob.Login("bob")
-				first, second := streaming(ada), streaming(bob)
+				first, second, open := streaming(ada, "/events"), streaming(bob, "/events"), streaming(ada, "/public/events")
 				time.Sleep(10 * time.Minute)
 				ada.Post("/api/auth/signout")
 				at := <-first
 				if at < 10*time.Minute || at > 10*time.Minute+31*time.Second {
 					t.Errorf("the stream ended after %v", at)
+				}
+				if at := <-open; at < 10*time.Minute || at > 10*time.Minute+31*time.Second {
+					t.Errorf("what anyone may see, in her name, ended after %v", at)
 				}
 				time.Sleep(time.Hour)
 				select {
@@ -290,6 +299,11 @@ func TestGuardEndsStreams(t *testing.T) {
 				}
 				w.EndStreams()
 				<-second
+				synctest.Wait()
+				got := w.Stats().Gate[arena.Origin]
+				if got.OpenStreams != 0 || got.StreamsClosed[authsvc.StreamRefused] != 2 || got.StreamsClosed[authsvc.StreamStopped] != 1 || len(got.StreamsClosed) != 2 {
+					t.Errorf("counted: %+v", got)
+				}
 			})
 		})
 	}
@@ -323,14 +337,15 @@ func TestGuardUpstream(t *testing.T) {
 	r := httptest.NewRequest("POST", arena.Origin+"/dash/%61%2fb;c//d?x=%zz&y;z", strings.NewReader("body"))
 	r.Header.Set("X-Forwarded-For", "1.2.3.4")
 	r.Header.Set("X-Forwarded-Host", "evil.example")
-	r.Header["X_Forwarded_Proto"] = []string{"http"}
+	r.Header["X_Forwarded_Proto"] = []string{"http"} // which servers spell X_forwarded_proto
+	r.Header.Set("X-Forwarded-Prefix", "/admin")
 	r.Header.Set("Forwarded", "for=1.2.3.4")
 	a := b.Do(r)
 	if a.StatusCode != http.StatusOK || a.Text != "POST /dash/%61%2fb;c//d?x=%zz&y;z body" {
 		t.Fatalf("%d %s", a.StatusCode, a.Text)
 	}
 	for name, want := range map[string]string{"Got-Host": "app.test", "Got-Cookie": "theirs=2", "Got-X-Auth-Email": "ada@example.com", "Got-X-Forwarded-Host": "app.test",
-		"Got-X-Forwarded-Proto": "https", "Got-X-Forwarded-For": "203.0.113.7", "Got-Forwarded": "", "Got-X_Forwarded_Proto": "", "Set-Cookie": "theirs=1", "Cache-Control": "private"} {
+		"Got-X-Forwarded-Proto": "https", "Got-X-Forwarded-For": "203.0.113.7", "Got-Forwarded": "", "Got-X_forwarded_proto": "", "Got-X-Forwarded-Prefix": "", "Set-Cookie": "theirs=1", "Cache-Control": "private"} {
 		if got := strings.Join(a.Header[name], "|"); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -368,10 +383,10 @@ func TestGateMistakes(t *testing.T) {
 	}{
 		"right":          {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com"}, {Origin: "https://auth.example.com:8443", Upstream: "unix:/run/app.sock"}}}, "", ""},
 		"below":          {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://*.example.com"}, {Origin: "https://example.com"}, {Origin: "https://a.b.example.com"}}}, "example.com", ""},
-		"no cookies":     {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://app.example.com"}, {Origin: "http://auth.example.com"}, {Origin: "https://*.example.com"}}}, "", "Hosts[0].Origin Hosts[1].Origin Hosts[2].Origin"},
-		"another domain": {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://app.example.org"}, {Origin: "https://notexample.com"}}}, "example.com", "Hosts[0].Origin Hosts[1].Origin"},
+		"no cookies":     {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://app.example.com"}, {Origin: "http://auth.example.com"}, {Origin: "https://*.example.com"}, {Origin: "http://app.example.org"}}}, "", "Hosts[1].Origin Hosts[3].Origin"},
+		"another domain": {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://app.example.org"}, {Origin: "https://notexample.com"}}}, "example.com", ""},
 		"times":          {authsvc.Gate{Recheck: time.Second, UpstreamTimeout: -1}, "", "Recheck UpstreamTimeout"},
-		"headers":        {authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{}, Email: []string{"X-A", "x-a"}, Name: []string{"Cookie", "a b", "X_B", ""}}}, "", "Headers.Email[1] Headers.Name[0] Headers.Name[1] Headers.Name[2] Headers.Name[3]"},
+		"headers":        {authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{}, Email: []string{"X-A", "x-a"}, Name: []string{"Cookie", "a b", "X_B", "", "X-a-b-c-d-e-f-g", "X-a-b-c-d-e-f"}}}, "", "Headers.Email[1] Headers.Name[0] Headers.Name[1] Headers.Name[2] Headers.Name[3] Headers.Name[4]"},
 		"upstream":       {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", Upstream: "localhost:80"}, {Origin: "https://auth.example.com:1", Upstream: "unix:app"}, {Origin: "https://auth.example.com:2", Upstream: "https://auth.example.com"}}}, "", "Hosts[0].Upstream Hosts[1].Upstream Hosts[2].Upstream"},
 		"sockets":        {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", WebSocketOrigins: []string{"https://a.example", "b.example"}}}}, "", "Hosts[0].WebSocketOrigins[1]"},
 		"conditions":     {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", Default: authsvc.Allow{Anyone: true, Nobody: true}, Rules: []authsvc.GateRule{{Match: "/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{}, {Emails: []string{"x"}}, {Providers: []string{"no"}}, {Groups: []string{"ops"}}, {MaxAge: -1}}}}, {Match: "x"}}}}}, "", "Hosts[0].Default Hosts[0].Rules[0].Allow.AnyOf[0] Hosts[0].Rules[0].Allow.AnyOf[1].Emails[0] Hosts[0].Rules[0].Allow.AnyOf[2].Providers[0] Hosts[0].Rules[0].Allow.AnyOf[3] Hosts[0].Rules[0].Allow.AnyOf[4].MaxAge Hosts[0].Rules[1].Match"},
@@ -401,14 +416,16 @@ func TestGateOtherHosts(t *testing.T) {
 		return w
 	}
 	style := strings.TrimPrefix(s.StyleURL(), "https://auth.example.com")
-	for address, status := range map[string]int{"https://wiki.example.com/api/auth/session": 421, "https://wiki.example.com/api/auth/csrf": 421, "https://wiki.example.com/api/auth/signin": 421, "https://wiki.example.com/api/auth/callback/credentials": 421,
+	for address, status := range map[string]int{"https://wiki.example.com/api/auth/session": 200, "https://wiki.example.com/api/auth/csrf": 200, "https://wiki.example.com/api/auth/signin": 302, "https://wiki.example.com/api/auth/gate/authorize": 403, "https://wiki.example.com/api/auth/gate/enter": 404, "https://wiki.example.com/api/auth/account": 421, "https://wiki.example.com/api/auth": 421, "https://wiki.example.com/api/auth/callback/credentials": 421,
 		"https://wiki.example.com/api/auth/gate/start": 302, "https://wiki.example.com" + style: 200, "https://auth.example.com/api/auth/session": 200, "https://auth.example.com/api/auth/signin": 200} {
 		if a := ask(s, "GET", address); a.Code != status {
 			t.Errorf("%s: %d, want %d", address, a.Code, status)
 		}
 	}
-	if a := ask(s, "POST", "https://wiki.example.com/api/auth/signout"); a.Code != http.StatusMisdirectedRequest {
-		t.Errorf("a sign-out at the host of a program: %d", a.Code)
+	for _, path := range []string{"session", "csrf", "callback/credentials", "_log", "account/signout"} {
+		if a := ask(s, "POST", "https://wiki.example.com/api/auth/"+path); a.Code != http.StatusMisdirectedRequest {
+			t.Errorf("a POST at the host of a program, %s: %d", path, a.Code)
+		}
 	}
 	start := ask(s, "GET", "https://wiki.example.com/api/auth/gate/start?to=/a")
 	if want := "https://auth.example.com/api/auth/signin?callbackUrl=https%3A%2F%2Fwiki.example.com%2Fa"; start.Header().Get("Location") != want {
@@ -439,5 +456,17 @@ func TestGuardTellsNoUnprovedAddress(t *testing.T) {
 	b.SignIn(w.OP, "ada")
 	if a := navigate(b, "GET", "/dash"); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, `"X-Auth-Email":[""]`) || !strings.Contains(a.Text, "Ada") {
 		t.Errorf("%d %s", a.StatusCode, a.Text)
+	}
+}
+
+// TestGateLoopback: hosts over http on this machine have cookies of their own, too.
+func TestGateLoopback(t *testing.T) {
+	t.Parallel()
+	for origin, want := range map[string]string{"http://app.localhost:3001": "", "http://*.apps.localhost:3002": "", "http://127.0.0.2:3000": "", "http://app.example.com": "beyond loopback", "https://app.localhost": "another scheme"} {
+		_, err := authsvc.New(authsvc.Config{URL: "http://localhost:3000", Secrets: []string{arena.Secret}, Adapter: memory.New(),
+			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}, Gate: authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: origin}}}})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", origin, err)
+		}
 	}
 }

@@ -43,7 +43,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/bearer", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/gate", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/oauth1", "authsvc/internal/oidc", "authsvc/internal/openapi", "authsvc/internal/openid2", "authsvc/internal/outbound", "authsvc/internal/pages", "authsvc/internal/personaltoken", "authsvc/internal/profilepath", "authsvc/internal/seal", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/strictjson", "authsvc/internal/upstream", "authsvc/internal/useragent", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/emailchange", "authsvc/internal/gate", "authsvc/internal/handover", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/oauth1", "authsvc/internal/oidc", "authsvc/internal/openapi", "authsvc/internal/openid2", "authsvc/internal/outbound", "authsvc/internal/pages", "authsvc/internal/personaltoken", "authsvc/internal/profilepath", "authsvc/internal/seal", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/strictjson", "authsvc/internal/upstream", "authsvc/internal/useragent", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)
@@ -177,7 +177,7 @@ func checkFile(t *testing.T, set *token.FileSet, path string, f *ast.File) {
 			if d.Name.Name == "init" && d.Recv == nil {
 				t.Errorf("%s: func init", set.Position(d.Pos()))
 			}
-			if lines := set.Position(d.End()).Line - set.Position(d.Pos()).Line; lines > 60 && !slices.Contains([]string{"english", "german", "entries", "steps"}, d.Name.Name) { // tables
+			if lines := set.Position(d.End()).Line - set.Position(d.Pos()).Line; lines > 60 && !slices.Contains([]string{"english", "englishMails", "german", "germanMails", "entries", "steps"}, d.Name.Name) { // tables
 				t.Errorf("%s: %s has %d lines", set.Position(d.Pos()), d.Name.Name, lines)
 			}
 			if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !inCmd {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/handover"
 	"authsvc/internal/seal"
 )
 
@@ -20,7 +21,9 @@ type keys struct {
 	typed       *seal.Sealer
 	fresh       *seal.Sealer
 	mail        *seal.Sealer
+	handOver    handover.Keys
 	session     *seal.MAC // of what sessions are called in lists
+	credentials *seal.Box // of Credential.Data; see placeOf
 
 	// Of versions that did not bind keys to the URL; accepted until oldEnd.
 	oldCSRF  csrfTokens
@@ -83,7 +86,7 @@ func (s *Service) deriveKeys(c *Config) {
 	s.keys.session = ring.MAC("session handle")
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
-	s.pats.box = ring.Box("credentials")
+	s.keys.credentials = ring.Box("credentials")
 	s.prepareSigningKeys(ring)
 	if s.dialect.hashSecrets != nil {
 		s.keys.hashSecrets = s.dialect.hashSecrets(c.Secrets)
@@ -93,6 +96,11 @@ func (s *Service) deriveKeys(c *Config) {
 		s.keys.links = eachMAC(c.Secrets, "email link "+s.base)
 		s.keys.oldLinks = eachMAC(c.Secrets, "email link")
 		s.keys.oldEnd = time.Now().Add(oldKeysLast)
+	}
+	s.keys.handOver = handover.Keys{Attempt: ring.Sealer("gate attempt " + s.base), Code: ring.Sealer("gate code " + s.base)}
+	s.places.login.sessions = s.sessions
+	s.places.entered = func(host string) enteredPlace {
+		return s.sessions.enteredBy(ring.Sealer("gate " + s.base + " " + host))
 	}
 	if j, ok := s.sessions.(*jwtSessions); ok {
 		j.seal = s.dialect.sessionSealer(ring, s.origin, s.names.session)

@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,10 @@ type login struct {
 
 	linked, proved bool      // written by this try
 	voided         []Account // accounts that this try's first proof removed
-	created        bool      // by any try, as is removed
+	created        bool      // by any try, as are the following
 	removed        []Account
+	added          bool // the user was told of the identity that was linked
+	firstProof     bool // of the address
 }
 
 // login signs in the person with an identity.
@@ -51,12 +54,12 @@ func (rq *request) login(id identity) outcome {
 		if e, failed := out.(*authError); !failed || !errors.Is(e.Err, ErrStale) || try == loginTries {
 			return out
 		}
-		*l = login{rq: rq, id: id, created: l.created, removed: l.removed}
+		*l = login{rq: rq, id: id, created: l.created, removed: l.removed, added: l.added, firstProof: l.firstProof}
 	}
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.confirm, l.callSignIn, l.keepClaims, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.confirm, l.callSignIn, l.offerKeep, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -155,14 +158,8 @@ func (l *login) lookupForeign() (User, error) {
 		l.foreign = true
 		stored.Epoch, err = l.rq.adapter.GetEpoch(l.rq.ctx, u.ID)
 	}
-	u.Epoch, u.Blocked = stored.Epoch, stored.Blocked
+	u.Epoch, u.Blocked, u.DeleteAfter = stored.Epoch, stored.Blocked, stored.DeleteAfter
 	return u, err
-}
-
-// proves reports whether the identity proves the address of the user: by a mailed
-// link, or by the word of a provider that counts.
-func (l *login) proves() bool {
-	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
 }
 
 // attempt is what callbacks are told about the sign-in.
@@ -214,8 +211,8 @@ func (rq *request) claimsCallback(a SignInAttempt, kept Claims) (claims Claims, 
 	return rq.callbacks.Claims(rq.callbackContext(), a, kept)
 }
 
-// maySignIn asks the conditions, then the SignIn callback, about a sign-in with
-// these claims. It returns the callback's redirect, checked, or an error that
+// maySignIn asks the conditions, then the SignIn callback, then for mails to
+// strangers the rules of sign-up, about a sign-in with these claims. It returns the callback's redirect, checked, or an error that
 // refuses the sign-in.
 func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string, err error) {
 	if !a.User.Blocked.IsZero() {
@@ -224,19 +221,30 @@ func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string,
 	if !rq.mayPass(a, claims) {
 		return "", errNotAllowed
 	}
-	if rq.callbacks.SignIn == nil {
-		return "", nil
-	}
-	defer rq.recovered("signIn callback", func() { to, err = "", ErrAccessDenied })
-	to, err = rq.callbacks.SignIn(rq.callbackContext(), a)
-	if err != nil || to == "" {
+	if to, err = rq.signInCallback(a); err != nil {
 		return "", err
+	}
+	if a.VerificationRequest && a.IsNewUser { // else asked when the user would be stored
+		if err := rq.maySignUp(a); err != nil {
+			return "", err
+		}
+	}
+	if to == "" {
+		return "", nil
 	}
 	to, ok := rq.allowedURL(to)
 	if !ok {
 		return "", errors.New("the signIn callback's redirect is not allowed")
 	}
 	return to, nil
+}
+
+func (rq *request) signInCallback(a SignInAttempt) (to string, err error) {
+	if rq.callbacks.SignIn == nil {
+		return "", nil
+	}
+	defer rq.recovered("signIn callback", func() { to, err = "", ErrAccessDenied })
+	return rq.callbacks.SignIn(rq.callbackContext(), a)
 }
 
 // issueSession stores the session, sets its cookie and ends the session that it
@@ -332,12 +340,13 @@ func (l *login) succeed() outcome {
 	l.rq.audit("sign_in.succeeded", "", reason)
 	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
 	l.rq.setCookie(cookie{name: l.rq.names.lastProvider, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
-	l.rq.forgetTyped()
-	switch {
-	case l.id.accountName != "":
-		l.rq.setDeviceCookie(l.id.accountName)
-	case !l.id.stored:
-		l.rq.setDeviceCookie(userKey(l.user.ID))
+	if l.id.confirms == "" { // what was typed before the proof goes on after it
+		l.rq.forgetTyped()
+	}
+	l.notifyNewBrowser()
+	l.keepLanguage()
+	if l.id.accountName != "" || !l.id.stored {
+		l.rq.setDeviceCookie(cmp.Or(l.id.accountName, userKey(l.user.ID)), userKey(l.user.ID))
 	}
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()
@@ -366,6 +375,7 @@ func (l *login) emitChanges(created bool) {
 	}
 	if l.linked && !created {
 		l.rq.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
+		l.notifyLinked()
 	}
 	for _, a := range l.voided {
 		l.rq.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
@@ -388,6 +398,9 @@ func callback(rq *request) outcome {
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)
 	if !ok {
+		if rq.confirmTry > 0 {
+			rq.wrongConfirm()
+		}
 		return out
 	}
 	id.confirms = rq.confirms

@@ -69,6 +69,9 @@ func (l *login) refreshAccount() outcome {
 // link adds the identity to a stored user, if that user's epoch is still the
 // one of u.
 func (l *login) link(u User) outcome {
+	if out := l.holdBack(u); out != nil {
+		return out
+	}
 	a := l.accountForStorage()
 	a.ID, a.UserID = uuid.V7(), u.ID
 	if err := l.rememberIssuer(); err != nil {
@@ -144,7 +147,7 @@ func (l *login) create(a *Account) outcome {
 	if a != nil {
 		a.ID = uuid.V7()
 	}
-	asked, err := l.createCallback(l.attempt(), u)
+	asked, err := l.mayCreate(l.attempt(), u)
 	if err != nil {
 		return l.rq.refuseSignIn(err, "by the createUser callback")
 	}
@@ -165,8 +168,11 @@ func (l *login) create(a *Account) outcome {
 	return nil
 }
 
-// createCallback asks the CreateUser callback about a user.
-func (l *login) createCallback(a SignInAttempt, u User) (asked User, err error) {
+// mayCreate asks the rules of sign-up, then the CreateUser callback, about a user.
+func (l *login) mayCreate(a SignInAttempt, u User) (asked User, err error) {
+	if err := l.rq.maySignUp(a); err != nil {
+		return u, err
+	}
 	if l.rq.callbacks.CreateUser == nil {
 		return u, nil
 	}
@@ -195,6 +201,7 @@ func (l *login) proveEmail() outcome {
 	}
 	p := Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.rq.policy.keepFirstProof,
 		Revoke: l.rq.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
+	first := l.user.EmailVerified.IsZero()
 	u, removed, err := l.rq.adapter.ProveEmail(l.rq.ctx, p)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
@@ -205,7 +212,7 @@ func (l *login) proveEmail() outcome {
 	if p.Revoke.Seq > 0 { // it was written: this was the first proof
 		l.rq.revoked.apply(*p.Revoke)
 	}
-	l.user, l.voided, l.proved = u, l.opened(removed), true
+	l.user, l.voided, l.proved, l.firstProof = u, l.opened(removed), true, l.firstProof || first
 	l.removed = append(l.removed, l.voided...)
 	if !p.Keep {
 		l.before = nil
@@ -238,3 +245,9 @@ func (l *login) rememberIssuer() error {
 
 // accountForStorage returns the account with its tokens as they are stored.
 func (l *login) accountForStorage() Account { return l.rq.tokens.forStorage(l.id.account) }
+
+// proves reports whether the identity proves the address of the user: by a mailed
+// link, or by the word of a provider that counts.
+func (l *login) proves() bool {
+	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
+}

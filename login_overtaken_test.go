@@ -71,6 +71,11 @@ var countermeasures = map[string]struct {
 			t.Error(err)
 		}
 	}, session: map[string]bool{"sign-in": true}, identity: map[string]bool{"sign-in": true, "link": true}},
+	"ScheduleDeletion": {act: func(t *testing.T, o *overlap) {
+		if _, err := o.owner.ScheduleDeletion(t.Context(), o.user); err != nil {
+			t.Error(err)
+		}
+	}, identity: map[string]bool{"sign-in": true, "link": true}},
 	"DeleteUser": {act: func(t *testing.T, o *overlap) {
 		if err := o.owner.DeleteUser(t.Context(), o.user); err != nil {
 			t.Error(err)

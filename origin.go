@@ -99,21 +99,6 @@ func (rq *request) misdirected() outcome {
 	return notServed
 }
 
-// elsewhere refuses what a host of the gate that is not that of URL has no part in:
-// people sign in at one host, and pages of other programs are not to reach it by
-// another name.
-func (rq *request) elsewhere() outcome {
-	site, origin := rq.gate.table.Find(rq.r.Host)
-	if site == nil || origin == rq.origin {
-		return nil
-	}
-	path, _ := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
-	if _, _, asset := rq.pages.Asset(path); asset || strings.HasPrefix(path, "gate/") {
-		return nil
-	}
-	return notServed
-}
-
 // notServed answers requests for other hosts.
 var notServed = problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
 

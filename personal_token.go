@@ -42,7 +42,6 @@ type PersonalTokenOptions struct {
 type personalTokens struct {
 	enabled bool
 	maxAge  time.Duration
-	box     *seal.Box // of credentials
 }
 
 // checkPersonalTokens checks PersonalTokenOptions.
@@ -116,10 +115,10 @@ func (s *Service) CreatePersonalToken(ctx context.Context, userID string, r Pers
 	token = personaltoken.New()
 	now := s.now().UTC().Truncate(time.Millisecond)
 	c := Credential{Kind: CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
-	if c.Data, err = s.sealPersonal(&c, uses); err != nil {
+	if c.Data, err = s.sealData(&c, uses); err != nil {
 		return "", PersonalToken{}, err
 	}
-	if err := s.putPersonal(ctx, c); err != nil {
+	if err := s.putCredential(ctx, c, maxPersonalTokens); err != nil {
 		return "", PersonalToken{}, err
 	}
 	s.recordAct(ctx, AuditEvent{Name: "pat.created", UserID: userID})
@@ -171,9 +170,9 @@ func (s *Service) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err
 // createTries is how often a write is tried that another one overtakes.
 const createTries = 5
 
-// putPersonal stores a token, unless the user is blocked, which is judged at the
-// epoch that the store then compares.
-func (s *Service) putPersonal(ctx context.Context, c Credential) error {
+// putCredential stores a credential, unless the user is blocked, which is judged at
+// the epoch that the store then compares, or has most of the kind.
+func (s *Service) putCredential(ctx context.Context, c Credential, most int) error {
 	for try := 1; ; try++ {
 		u, err := s.adapter.GetUser(ctx, c.UserID)
 		switch {
@@ -181,8 +180,10 @@ func (s *Service) putPersonal(ctx context.Context, c Credential) error {
 			return err
 		case !u.Blocked.IsZero():
 			return fmt.Errorf("%w: the user is blocked", ErrAccessDenied)
+		case !u.DeleteAfter.IsZero():
+			return fmt.Errorf("%w: the user is to be deleted", ErrAccessDenied)
 		}
-		err = s.adapter.PutCredential(ctx, c, u.Epoch, maxPersonalTokens)
+		err = s.adapter.PutCredential(ctx, c, u.Epoch, most)
 		if !errors.Is(err, ErrStale) || try == createTries {
 			return err
 		}
@@ -192,22 +193,29 @@ func (s *Service) putPersonal(ctx context.Context, c Credential) error {
 // placeOf is what the data of a credential is sealed for.
 func placeOf(c *Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
 
-// sealPersonal seals what a token is good for; see openPersonal.
-func (s *Service) sealPersonal(c *Credential, uses personalUses) ([]byte, error) {
-	raw, err := json.Marshal(uses)
+// sealData seals a value to be the data of a credential, as JSON; see openData.
+func (s *Service) sealData(c *Credential, v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return []byte(s.pats.box.Seal(string(raw), placeOf(c)...)), nil
+	return []byte(s.keys.credentials.Seal(string(raw), placeOf(c)...)), nil
 }
 
-// openPersonal opens it. What was sealed for another token or user does not open.
-// stale: that was done with a secret that is not the first.
-func (s *Service) openPersonal(c *Credential) (uses personalUses, stale bool, err error) {
-	raw, stale, err := s.pats.box.Open(string(c.Data), placeOf(c)...)
+// openData opens the data of a credential. What was sealed for another one or for
+// another user does not open. stale: that was done with a secret that is not the
+// first.
+func (s *Service) openData(c *Credential, v any) (stale bool, err error) {
+	raw, stale, err := s.keys.credentials.Open(string(c.Data), placeOf(c)...)
 	if err == nil {
-		err = json.Unmarshal([]byte(raw), &uses)
+		err = json.Unmarshal([]byte(raw), v)
 	}
+	return stale, err
+}
+
+// openPersonal says what a token is good for.
+func (s *Service) openPersonal(c *Credential) (uses personalUses, stale bool, err error) {
+	stale, err = s.openData(c, &uses)
 	return uses, stale, err
 }
 

@@ -54,7 +54,7 @@ func TestPersonalToken(t *testing.T) {
 				answer := bear(w, token, "api")
 				got := openToken(t, w, answer)
 				for name, want := range map[string]any{"iss": "https://app.test/api/auth", "sub": "ada-id", "aud": "api", "email": "ada@app.test", "email_verified": true,
-					"auth_time": nil, "sid": nil, "idp": nil} {
+					"auth_time": nil, "amr": nil, "acr": nil, "sid": nil, "idp": nil} {
 					if got.claims[name] != want {
 						t.Errorf("%s is %v, want %v", name, got.claims[name], want)
 					}
@@ -115,6 +115,19 @@ func TestPersonalTokenRefused(t *testing.T) {
 				t.Error(err)
 			}
 			return bear(w, token, "api")
+		}, 401, "unauthenticated"},
+		"to be deleted": {nil, func(t *testing.T, w *arena.World, token, _ string) *browser.Answer {
+			if _, err := w.ScheduleDeletion(t.Context(), "ada-id"); err != nil {
+				t.Error(err)
+			}
+			if _, _, err := w.CreatePersonalToken(t.Context(), "ada-id", authsvc.PersonalTokenRequest{Name: "late", Audiences: []string{"api"}}); !errors.Is(err, authsvc.ErrAccessDenied) {
+				t.Errorf("one that is made then: %v", err)
+			}
+			refused := bear(w, token, "api")
+			if err := w.CancelDeletion(t.Context(), "ada-id"); err != nil || bear(w, token, "api").StatusCode != http.StatusOK {
+				t.Errorf("twin, kept: %v", err)
+			}
+			return refused
 		}, 401, "unauthenticated"},
 		"user gone": {nil, func(t *testing.T, w *arena.World, token, _ string) *browser.Answer {
 			if err := w.DeleteUser(t.Context(), "ada-id"); err != nil {

@@ -30,8 +30,8 @@ func (g *personalGrant) forHost(origin string) bool { return slices.Contains(g.u
 // bearer is the token of Authorization: Bearer (RFC 6750 section 2.1). there
 // reports whether that scheme is named, ok whether it is once and nothing else
 // is.
-func (rq *request) bearer() (token string, there, ok bool) {
-	lines := rq.r.Header["Authorization"]
+func bearer(h http.Header) (token string, there, ok bool) {
+	lines := h["Authorization"]
 	for _, line := range lines {
 		scheme, rest, _ := strings.Cut(line, " ")
 		if strings.EqualFold(scheme, "Bearer") {
@@ -44,8 +44,38 @@ func (rq *request) bearer() (token string, there, ok bool) {
 // bearsToken reports whether the request is to be judged by a personal access
 // token. Where they are not enabled the header means nothing.
 func (rq *request) bearsToken() bool {
-	_, there, _ := rq.bearer()
+	_, there, _ := bearer(rq.r.Header)
 	return there && rq.pats.enabled
+}
+
+// bearsPersonal reports whether a request for a program behind the gate comes with
+// a personal access token. What has another form is the program's business.
+func (s *Service) bearsPersonal(h http.Header) bool {
+	return s.pats.enabled && slices.ContainsFunc(h["Authorization"], func(line string) bool {
+		token, there, _ := bearer(http.Header{"Authorization": {line}})
+		return there && personaltoken.Prefixed(token)
+	})
+}
+
+// personalAt judges the personal access token of a request for a host of the gate.
+// Cookies of ours may not come with it; the program's own may.
+func (rq *request) personalAt(h http.Header, origin string) (*Session, error) {
+	token, _, ok := bearer(h)
+	if !ok || len(rq.jar.pairs) > 0 || rq.jar.overflow {
+		return nil, errPersonalMixed
+	}
+	g, err := rq.judgePersonal(token)
+	switch {
+	case errors.Is(err, errPersonalRefused), errors.Is(err, errPersonalLimited):
+		return nil, err
+	case err != nil:
+		rq.retryAfter = gateRetry
+		return nil, err
+	case !g.forHost(origin):
+		rq.audit("pat.refused", "", "it is not for this host")
+		return nil, errPersonalElsewhere
+	}
+	return g.session, nil
 }
 
 // Errors of personalToken. Any other means that the store failed.
@@ -53,18 +83,24 @@ var (
 	errPersonalRefused = errors.New("the personal access token was refused")
 	errPersonalLimited = errors.New("too many personal access tokens were refused")
 	errPersonalMixed   = errors.New("a personal access token came with cookies, or beside another Authorization")
+	// errPersonalElsewhere: it is good, and not for this host.
+	errPersonalElsewhere = errors.New("the personal access token is for other hosts")
 )
 
-// personalToken judges the personal access token of a request, for POST token and
-// for hosts that let them pass; the caller asks forAudience or forHost. A browser
-// adds no such header by itself, so no CSRF token is needed, but neither may
-// there be cookies: one request is of one who asks. Refusals are recorded and
-// counted per client, and past the limit nothing is looked up any more.
+// personalToken judges the personal access token of a request for POST token; the
+// caller asks forAudience. A browser adds no such header by itself, so no CSRF token
+// is needed, but neither may there be cookies: one request is of one who asks.
 func (rq *request) personalToken() (*personalGrant, error) {
-	token, _, ok := rq.bearer()
+	token, _, ok := bearer(rq.r.Header)
 	if !ok || len(rq.r.Header["Cookie"]) > 0 {
 		return nil, errPersonalMixed
 	}
+	return rq.judgePersonal(token)
+}
+
+// judgePersonal judges a personal access token. Refusals are recorded and counted
+// per client, and past the limit nothing is looked up any more.
+func (rq *request) judgePersonal(token string) (*personalGrant, error) {
 	if rq.limits.personal.over(rq.clientKey(), rq.now) {
 		rq.retryAfter = rq.limits.personal.interval
 		return nil, errPersonalLimited
@@ -113,6 +149,8 @@ func (rq *request) findPersonal(token string) (g *personalGrant, reason string, 
 		return nil, "", err
 	case !u.Blocked.IsZero():
 		return nil, "its user is blocked", nil
+	case !u.DeleteAfter.IsZero():
+		return nil, "its user is to be deleted", nil
 	}
 	rq.usePersonal(c, uses, stale)
 	return &personalGrant{id: personalID(c.ID), uses: uses, session: &Session{UserID: u.ID, Name: u.Name, Email: u.Email,
@@ -127,7 +165,7 @@ func (rq *request) usePersonal(c Credential, uses personalUses, stale bool) {
 		return
 	}
 	c.Used = day
-	if sealed, err := rq.sealPersonal(&c, uses); stale && err == nil {
+	if sealed, err := rq.sealData(&c, uses); stale && err == nil {
 		c.Data = sealed
 	}
 	log, store := rq.log, rq.adapter
@@ -153,6 +191,8 @@ func (rq *request) personalProblem(err error) outcome {
 		return p
 	case errors.Is(err, errPersonalLimited):
 		return rq.limited(rq.retryAfter)
+	case errors.Is(err, errPersonalElsewhere):
+		return refused(problemForbidden)
 	case errors.Is(err, errPersonalMixed):
 		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
 	}

@@ -94,7 +94,7 @@ func (l *limiter) over(key string, now time.Time) bool {
 
 // limits are the limiters of one service.
 type limits struct {
-	signIn, mailbox, credentials, turn, link, backchannel, token, account, personal *limiter
+	signIn, mailbox, credentials, turn, link, backchannel, token, account, notices, personal *limiter
 
 	mailClient, mailNetwork *limiter // the part of all mails for one client, and for one IPv6 /48
 	mailTotal, mailReserved *limiter // all mails, and those reserved for known devices; mailReserved may be nil
@@ -115,6 +115,7 @@ func newLimits(r RateLimit) limits {
 		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
 		token:       newLimiter("token", r.Token, r.Disabled),
 		account:     newLimiter("account-page", r.Account, r.Disabled),
+		notices:     newLimiter("notices", r.NoticesPerUser, r.Disabled),
 		personal:    newLimiter("personal-token", r.PersonalToken, r.Disabled),
 		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),
 		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),

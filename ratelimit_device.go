@@ -22,8 +22,9 @@ type deviceCookie struct {
 }
 
 type deviceAccount struct {
-	Account string `json:"a"` // see accountKey and userKey
-	Until   int64  `json:"u"` // seconds since 1970
+	Account string `json:"a"`           // see accountKey and userKey
+	User    string `json:"i,omitempty"` // userKey of who signed in, if Account is not that
+	Until   int64  `json:"u"`           // seconds since 1970
 }
 
 const (
@@ -72,19 +73,22 @@ func (rq *request) accountBucket(account string) string {
 
 // hasDeviceCookie reports whether this browser signed in to an account before.
 func (rq *request) hasDeviceCookie(account string) bool {
-	return slices.ContainsFunc(rq.deviceCookie().Accounts, func(a deviceAccount) bool { return a.Account == account })
+	return slices.ContainsFunc(rq.deviceCookie().Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
 }
 
-// setDeviceCookie adds an account that this browser signed in to. Of more than
-// maxDeviceAccounts the one used longest ago is dropped.
-func (rq *request) setDeviceCookie(account string) {
+// setDeviceCookie adds an account that this browser signed in to, and the userKey of
+// its user. Of more than maxDeviceAccounts the one used longest ago is dropped.
+func (rq *request) setDeviceCookie(account, user string) {
 	k := rq.deviceCookie()
 	if k.Device == "" {
 		k.Device = seal.Token()
 	}
 	until := rq.now.Add(deviceLifetime)
 	list := slices.DeleteFunc(k.Accounts, func(a deviceAccount) bool { return a.Account == account })
-	list = append(list, deviceAccount{Account: account, Until: until.Unix()})
+	if user == account {
+		user = ""
+	}
+	list = append(list, deviceAccount{Account: account, User: user, Until: until.Unix()})
 	k.Accounts = list[max(0, len(list)-maxDeviceAccounts):]
 	raw, err := json.Marshal(k)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"authsvc/internal/backoff"
 )
 
 // Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a
@@ -81,7 +83,7 @@ func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
 	}
 	defer rq.limits.queue.leave(place)
 	end := rq.now.Add(maxTurnWait)
-	for wait = firstTurnWait/2 + rand.N(firstTurnWait/2); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
+	for wait = backoff.Jitter(firstTurnWait); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
 		if !rq.sleep(wait, place.left) {
 			break
 		}

@@ -27,36 +27,37 @@ type request struct {
 	flow       flow   // of the :provider segment, else nil
 	code       string // of error/:code
 	route      *route // nil: none has the path
+	place      place  // see at
 	jar        jar
 	body       *body // of a POST, else nil
 	asksJSON   bool  // a body that cannot be read says json=true
 	now        time.Time
 	waitsSince time.Time // for others, by this machine's clock; zero: not yet
 
-	set            []cookie // to be written
-	queryVals      url.Values
-	callbackTo     string
-	csrfRead       bool
-	csrfValue      string // the verified token
-	csrfClaim      string // that of the cookie, perhaps of another session
-	sidRead        bool
-	sidValue       string
-	sessionRead    bool
-	sessionValue   string
-	sessionPresent bool
-	unrouted       bool // no action answers it
-	internal       bool // it came to one of Config.InternalHosts
-	unknownKey     bool // the session cookie names a key that is not ours
-	id             string
-	retryAfter     time.Duration
-	audited        bool   // its result is recorded
-	quiet          bool   // it was counted as a repetition: log nothing
-	auditUser      string // the user that it is about, once that is known
-	confirms       string // id of the user who proves that it is still them
-	signsOut       bool
-	pairBuf        [8]pair
-	answer         object    // see json
-	room           [320]byte // for the body of an answer that is short
+	set                         []cookie // to be written
+	queryVals                   url.Values
+	callbackTo                  string
+	csrfRead                    bool
+	csrfValue                   string // the verified token
+	csrfClaim                   string // that of the cookie, perhaps of another session
+	sidRead                     bool
+	sidValue                    string
+	sessionRead, sessionPresent bool
+	sessionValue                string
+	unrouted                    bool // no action answers it
+	internal                    bool // it came to one of Config.InternalHosts
+	unknownKey                  bool // the session cookie names a key that is not ours
+	id                          string
+	retryAfter                  time.Duration
+	audited                     bool   // its result is recorded
+	quiet                       bool   // it was counted as a repetition: log nothing
+	auditUser                   string // the user that it is about, once that is known
+	confirms                    string // id of the user who proves that it is still them
+	confirmTry                  int    // which try of the session that is; 0: not counted yet
+	signsOut                    bool
+	pairBuf                     [4]pair
+	answer                      object    // see json
+	room                        [320]byte // for the body of an answer that is short
 }
 
 // ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
@@ -129,7 +130,7 @@ func (rq *request) sid() string {
 func (rq *request) sessionCookieValue() string {
 	if !rq.sessionRead {
 		rq.sessionRead = true
-		rq.sessionValue, rq.sessionPresent = rq.jar.session()
+		rq.sessionValue, rq.sessionPresent = rq.at().cookie(&rq.jar)
 	}
 	return rq.sessionValue
 }
@@ -171,18 +172,19 @@ func (rq *request) wantsJSON() bool {
 
 // header values that are the same in every answer, shared and never changed.
 var (
-	hNoStore  = []string{"private, no-cache, no-store"}
-	hNoSniff  = []string{"nosniff"}
-	hNoRef    = []string{"no-referrer"}
-	hJSON     = []string{"application/json; charset=utf-8"}
-	hHTML     = []string{"text/html; charset=utf-8"}
-	hText     = []string{"text/plain; charset=utf-8"}
-	hProblem  = []string{"application/problem+json"}
-	hPragma   = []string{"no-cache"}
-	hExpires  = []string{"0"}
-	hOwnSite  = []string{"same-origin"}
-	hSameSite = []string{"same-site"}
-	hNoPowers = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
+	hVaryCookie = []string{"Cookie"}
+	hNoStore    = []string{"private, no-cache, no-store"}
+	hNoSniff    = []string{"nosniff"}
+	hNoRef      = []string{"no-referrer"}
+	hJSON       = []string{"application/json; charset=utf-8"}
+	hHTML       = []string{"text/html; charset=utf-8"}
+	hText       = []string{"text/plain; charset=utf-8"}
+	hProblem    = []string{"application/problem+json"}
+	hPragma     = []string{"no-cache"}
+	hExpires    = []string{"0"}
+	hOwnSite    = []string{"same-origin"}
+	hSameSite   = []string{"same-site"}
+	hNoPowers   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
 // respond is the only writer of the engine.

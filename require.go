@@ -66,7 +66,7 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 			rq.sendToSignIn(w, v != nil, refusal)
 			return
 		}
-		if renewed != nil && rq.setSession(renewed.value, renewed.expires) {
+		if renewed != nil && rq.at().keep(rq, *renewed) {
 			for i := range rq.set {
 				w.Header().Add("Set-Cookie", rq.set[i].line(s.names.secure))
 			}

@@ -30,26 +30,33 @@ type route struct {
 // configured provider's id, ":code" an error word. Paths are matched exactly
 // and as escaped: no cleaning, no trailing slash, HEAD is not GET.
 var routes = map[string]*route{
-	"":                   {get: home},
-	"signin":             {get: signInPage, cors: always},
-	"signin/:provider":   {get: signInPage, post: signIn, limit: signInLimit, cors: always},
-	"callback/:provider": {get: callback, post: callback, limit: callbackLimit, foreign: fromProvider, cors: fromScripts},
-	"signout":            {get: signOutPage, post: signOut, cors: always},
-	"account":            {get: getAccount, cors: always, when: hasAccount, personal: true},
-	"account/profile":    {post: postProfile, cors: always, when: hasAccount, personal: true},
-	"account/unlink":     {post: postUnlink, cors: always, when: hasAccount, personal: true},
-	"account/signout":    {post: postAccountSignOut, cors: always, when: hasAccount, personal: true},
-	"account/export":     {get: getExport, cors: always, when: hasAccount, personal: true},
-	"confirm":            {get: confirmPage, post: confirm, limit: signInLimit, cors: always, when: canConfirm, personal: true},
-	"signout/provider":   {get: signOutPost},
-	"signout/return":     {get: signOutReturn},
-	"session":            {get: getSession, post: updateSession, cors: always, internal: http.MethodGet},
-	"csrf":               {get: getCSRF, cors: always},
-	"providers":          {get: getProviders, cors: always},
-	"error":              {get: errorPage},
-	"error/:code":        {get: errorPage},
-	"verify-request":     {get: verifyRequestPage},
-	"_log":               {post: logBeacon, foreign: always}, // changes nothing
+	"":                      {get: home},
+	"signin":                {get: signInPage, cors: always},
+	"signin/:provider":      {get: signInPage, post: signIn, limit: signInLimit, cors: always},
+	"callback/:provider":    {get: callback, post: callback, limit: callbackLimit, foreign: fromProvider, cors: fromScripts},
+	"signout":               {get: signOutPage, post: signOut, cors: always},
+	"account":               {get: getAccount, cors: always, when: hasAccount, personal: true},
+	"account/profile":       {post: postProfile, cors: always, when: hasAccount, personal: true},
+	"account/unlink":        {post: postUnlink, cors: always, when: hasAccount, personal: true},
+	"account/signout":       {post: postAccountSignOut, cors: always, when: hasAccount, personal: true},
+	"account/undo":          {get: getUndo, post: postUndo, limit: undoLimit, cors: always, when: canConfirm, personal: true},
+	"account/export":        {get: getExport, cors: always, when: hasAccount, personal: true},
+	"account/email":         {get: getEmailChange, post: postEmailChange, cors: always, when: changesEmail, personal: true},
+	"account/email/confirm": {get: getEmailConfirm, post: postEmailConfirm, cors: always, when: changesEmail, personal: true},
+	"account/email/finish":  {post: postEmailFinish, cors: always, when: changesEmail, personal: true},
+	"account/email/cancel":  {post: postEmailCancel, cors: always, when: changesEmail, personal: true},
+	"account/delete":        {get: deletePage, post: postDelete, cors: always, when: deletesAccounts, personal: true},
+	"account/keep":          {get: keepPage, post: postKeep, cors: always, when: canConfirm, personal: true},
+	"confirm":               {get: confirmPage, post: confirm, limit: signInLimit, cors: always, when: canConfirm, personal: true},
+	"signout/provider":      {get: signOutPost},
+	"signout/return":        {get: signOutReturn},
+	"session":               {get: getSession, post: updateSession, cors: always, internal: http.MethodGet},
+	"csrf":                  {get: getCSRF, cors: always},
+	"providers":             {get: getProviders, cors: always},
+	"error":                 {get: errorPage},
+	"error/:code":           {get: errorPage},
+	"verify-request":        {get: verifyRequestPage},
+	"_log":                  {post: logBeacon, foreign: always}, // changes nothing
 	// The provider itself posts: no cookies, no CSRF token; its signature counts.
 	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
 	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
@@ -57,6 +64,10 @@ var routes = map[string]*route{
 	"token":                        {post: postToken, cors: always, internal: http.MethodPost, when: issuesTokens, problems: true},
 	"jwks":                         {get: getJWKS, internal: http.MethodGet, when: issuesTokens, problems: true},
 	"gate/start":                   {get: gateStart, when: gates},
+	"gate/authorize":               {get: gateAuthorize, when: gates, problems: true},
+	"gate/enter":                   {get: gateEnter, when: gates, problems: true},
+	"gate/landed":                  {get: gateLanded, when: gates, problems: true},
+	"gate/leave":                   {get: gateLeave, when: gates, problems: true},
 	issuerMetadata:                 {get: getIssuer, when: issuesTokens, problems: true},
 }
 
@@ -66,6 +77,10 @@ func gates(rq *request) bool { return rq.gate.table != nil }
 func always(*request) bool { return true }
 
 func hasAccount(rq *request) bool { return rq.policy.account }
+
+func deletesAccounts(rq *request) bool { return rq.policy.deletes }
+
+func changesEmail(rq *request) bool { return rq.policy.addresses != nil }
 
 func canConfirm(rq *request) bool { return rq.policy.confirms }
 
@@ -88,6 +103,9 @@ func backchannelLimit(rq *request) *limiter { return rq.limits.backchannel }
 
 // find sets rq.route, by the path and method, and with it rq.flow or rq.code.
 func (rq *request) find() outcome {
+	if rq.route != nil { // of a satellite
+		return nil
+	}
 	path := rq.r.URL.EscapedPath()
 	if path == rq.basePath {
 		path = ""

@@ -45,6 +45,7 @@ type Service struct {
 	csrf          csrfTokens
 	keys          keys
 	sessions      sessions
+	places        places // where they are read
 	lifetime      lifetime
 	customSession bool                // callbacks take part in GET session
 	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
@@ -58,11 +59,13 @@ type Service struct {
 	refreshes     *refreshCalls
 
 	gate         gated
+	meters       *meters
 	proxies      []netip.Prefix
 	limits       limits
 	linksPerHour int // to one mailbox, as the verify-request page says; -1: no limit
 	bodies       *bodySlots
 	mails        *mailQueue
+	notices      notices
 	auditQueue   *auditQueue // nil: audit events are not stored
 	repeats      *repeats    // of audit events about refusals
 	warned       warned
@@ -80,10 +83,15 @@ type policy struct {
 	confirms       bool                    // people can be asked for a fresh proof of who they are
 	account        bool                    // there is the account page
 	edits          bool                    // where people may change their name
+	addresses      mailer                  // how they change their address; nil: they cannot
 	fresh          time.Duration           // how recent a fresh proof is
+	deletes        bool                    // people may delete their account
+	grace          time.Duration           // until that is done
 	tenantIDs      bool                    // see dialect
 	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
 	mayPass        []access.Condition      // one has to hold; empty: all sign-ins may
+	invitedOnly    bool                    // nobody becomes a user by signing in
+	newDomains     []access.Condition      // who may become one; empty: everybody
 	keepFirstProof bool
 	showRefusal    bool
 }
@@ -96,7 +104,7 @@ type origins struct {
 }
 
 // warned are the warnings that are logged once per process.
-type warned struct{ chunks, proxy, stripped, slash, internal, forwarded, unknownHost *sync.Once }
+type warned struct{ chunks, proxy, stripped, slash, internal *sync.Once }
 
 // publicURL is the address of the service, taken apart.
 type publicURL struct {
@@ -141,6 +149,9 @@ func newService(c Config, before *Service) (*Service, error) {
 			return nil, err
 		}
 		s.inherit(before)
+	}
+	for i := range c.Gate.Hosts {
+		s.gate.meters = append(s.gate.meters, s.meters.host(c.Gate.Hosts[i].Origin))
 	}
 	if err := s.openStore(); err != nil {
 		return nil, err
@@ -298,6 +309,7 @@ func (s *Service) inherit(before *Service) {
 		{s.limits.backchannel, before.limits.backchannel},
 		{s.limits.token, before.limits.token},
 		{s.limits.account, before.limits.account},
+		{s.limits.notices, before.limits.notices},
 		{s.limits.personal, before.limits.personal},
 	} {
 		if l.to != nil && l.from != nil {
@@ -310,7 +322,7 @@ func (s *Service) inherit(before *Service) {
 	if s.revoked.enabled == before.revoked.enabled && s.revoked.accept == before.revoked.accept {
 		s.revoked = before.revoked // a sign-out on one ends the session on both
 	}
-	s.bodies = before.bodies
+	s.bodies, s.meters = before.bodies, before.meters
 	s.keys.oldEnd = before.keys.oldEnd
 	s.warned = before.warned
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
 )
 
@@ -32,6 +33,7 @@ type Session struct {
 	Object map[string]any
 
 	id     string // as sessions.id has it
+	amr    methods
 	shape  *sessionshape.Shape
 	kept   string // claims of the session, as JSON
 	extra  map[string]any
@@ -170,13 +172,18 @@ type sessions interface {
 	// endBy ends a user's sessions that began by a provider or by an unknown
 	// one, and returns the stored ones.
 	endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error)
-	// rename puts the user's new name into a session that carries it; renewed is
-	// then the new cookie.
-	rename(ctx context.Context, raw, name string, now time.Time) (renewed *sessionCookie, err error)
+	// retell puts what was changed of the user, the name or the address, which is
+	// proved, into a session that carries it; renewed is then the new cookie.
+	retell(ctx context.Context, raw string, change UserUpdate, now time.Time) (renewed *sessionCookie, err error)
 	// lists reports whether a stored record is of a session of this kind.
 	lists(r *SessionRecord) bool
 	// endRecord ends the session of a listed record. ErrNotFound: it has ended.
 	endRecord(ctx context.Context, r *SessionRecord, now time.Time) error
+	// carry returns what another host is to know of a session, with the claims that
+	// it wants.
+	carry(s *Session, raw string, now time.Time, claim func(name string) bool) ([]byte, error)
+	// enteredBy is how such a host reads it, from cookies under its key.
+	enteredBy(key *seal.Sealer) enteredPlace
 	// refersToUser reports whether a session record needs a stored user.
 	refersToUser() bool
 	// id names the session for the CSRF token, without asking the store.
@@ -225,7 +232,7 @@ func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error
 		return nil, nil, nil
 	}
 	how.full = how.full && rq.customSession
-	s, renewed, err := rq.sessions.read(rq.ctx, raw, rq.now, how)
+	s, renewed, err := rq.at().read(rq.ctx, raw, rq.now, how)
 	if errors.Is(err, errUnknownKey) {
 		rq.unknownKey, err = true, nil
 	}
@@ -260,7 +267,7 @@ func (rq *request) updateData() any {
 func (rq *request) answerSession(how readOptions) outcome {
 	if rq.sessionCookieValue() == "" {
 		if rq.sessionPresent {
-			rq.clearSession()
+			rq.at().drop(rq)
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
 		return rq.json(rq.dialect.emptySession)
@@ -275,7 +282,7 @@ func (rq *request) answerSession(how readOptions) outcome {
 	}
 	if s == nil {
 		if !rq.unknownKey {
-			rq.clearSession()
+			rq.at().drop(rq)
 		}
 		return rq.json(rq.dialect.emptySession)
 	}
@@ -293,7 +300,7 @@ func (rq *request) answerSession(how readOptions) outcome {
 // the change.
 func (rq *request) slideSession(how readOptions) (*Session, error) {
 	s, renewed, err := rq.readSession(how)
-	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+	if err == nil && renewed != nil && !rq.at().keep(rq, *renewed) {
 		err = errSessionTooLarge
 	}
 	if !errors.Is(err, errSessionTooLarge) {
@@ -313,7 +320,7 @@ func (s *Service) askSession(ctx context.Context, v *Session, u User, how readOp
 		return nil
 	}
 	defer s.recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Token(), Trigger: how.trigger, Data: how.data})
+	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}
@@ -385,4 +392,11 @@ func (l *lifetime) end(authTime, now time.Time) time.Time {
 // extended again.
 func (l *lifetime) due(extended, now time.Time) bool {
 	return now.Sub(extended) >= l.updateAge
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

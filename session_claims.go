@@ -16,15 +16,17 @@ import (
 
 // sessionClaims are the claims that the engine itself reads.
 type sessionClaims struct {
-	Name     string  `json:"name"`
-	Email    string  `json:"email"`
-	Picture  string  `json:"picture"`
-	Subject  string  `json:"sub"`
-	ID       string  `json:"jti"`
-	SID      string  `json:"sid"`
-	Provider string  `json:"provider"`
-	AuthTime float64 `json:"auth_time"`
-	Epoch    *int64  `json:"authsvc_epoch"` // of the user, when the session began here
+	Name     string   `json:"name"`
+	Email    string   `json:"email"`
+	Picture  string   `json:"picture"`
+	Subject  string   `json:"sub"`
+	ID       string   `json:"jti"`
+	SID      string   `json:"sid"`
+	Provider string   `json:"provider"`
+	AuthTime float64  `json:"auth_time"`
+	AMR      methods  `json:"amr"`
+	ACR      acrClaim `json:"acr"`
+	Epoch    *int64   `json:"authsvc_epoch"` // of the user, when the session began here
 
 	// VerifiedEmail is the address that was proved when the session began. It is
 	// not a flag: whoever else changes the claim email would change what that
@@ -45,7 +47,7 @@ type sessionClaims struct {
 }
 
 // engineClaims are the JSON names of sessionClaims.
-var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "iat", "exp", "nbf",
+var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "amr", "acr", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time"}
 
 // A rawObject is a JSON object without spaces, or empty.
@@ -117,10 +119,11 @@ func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
-		c.SID, c.AuthTime, c.Provider, c.Epoch, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, "", nil, "", ""
+		c.SID, c.AuthTime, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, "", nil, "", "", ""
 	case c.Epoch == nil && shared:
-		c.SID, c.AuthTime, c.Provider, c.VerifiedEmail, c.Kept = "", 0, "", "", ""
+		c.SID, c.AuthTime, c.Provider, c.AMR, c.VerifiedEmail, c.Kept = "", 0, "", "", "", ""
 	}
+	c.checkMethods()
 }
 
 // dropForeign removes the claims that an application may have of its own, where
@@ -245,7 +248,7 @@ func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s
 func (c *sessionClaims) protectedNames() []string {
 	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time"}
 	if c.SID != "" && c.AdoptedSID == "" {
-		names = append(names, "sid", "auth_time", "provider")
+		names = append(names, "sid", "auth_time", "provider", "amr", "acr")
 	}
 	return names
 }
@@ -296,9 +299,9 @@ func (c *sessionClaims) scan(plain string) bool {
 	}
 }
 
-// scanClaim cuts a value, an object only of the claim that is one.
+// scanClaim cuts a value, an object or a list only of the claim that is one.
 func scanClaim(name, s string) (value, rest string, ok bool) {
-	if name == "authsvc_session" && strings.HasPrefix(s, "{") {
+	if name == "authsvc_session" && strings.HasPrefix(s, "{") || name == "amr" && strings.HasPrefix(s, "[") {
 		return jsonscan.Value(s)
 	}
 	return jsonscan.Scalar(s)
@@ -317,13 +320,16 @@ func (c *sessionClaims) set(name, value string) bool {
 		*field = value[1 : len(value)-1]
 		return true
 	}
-	if name == "authsvc_session" {
+	switch name {
+	case "authsvc_session":
 		if value[0] == '{' {
 			c.Kept = rawObject(value)
 		}
-		return true
-	}
-	if name == "authsvc_epoch" {
+	case "amr":
+		c.AMR = methodsOf(value)
+	case "acr":
+		c.ACR = acrOf(value)
+	case "authsvc_epoch":
 		n, err := strconv.ParseInt(value, 10, 64)
 		c.Epoch = &n
 		return err == nil

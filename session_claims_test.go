@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -39,7 +40,7 @@ func TestClaimsByExactName(t *testing.T) {
 // TestClaimsOfOthers: what only the engine says counts in its own tokens only.
 func TestClaimsOfOthers(t *testing.T) {
 	t.Parallel()
-	const said = `"sub":"7","email":"a@b.c","authsvc_email_verified":"a@b.c","authsvc_session":{"claims":{"groups":["ops"]}}`
+	const said = `"sub":"7","email":"a@b.c","authsvc_email_verified":"a@b.c","amr":["fed","mfa"],"acr":"2fa","authsvc_session":{"claims":{"groups":["ops"]}}`
 	for plain, own := range map[string]bool{
 		`{` + said + `,"authsvc_epoch":1,"sid":"s"}`:        true,
 		`{` + said + `,"authsvc_epoch":1,"sid":"s","x":{}}`: true,
@@ -51,12 +52,55 @@ func TestClaimsOfOthers(t *testing.T) {
 		`{` + said + `,"Authsvc_Epoch":1}`:    false,
 	} {
 		var c sessionClaims
-		if err := c.decode([]byte(plain), true); err != nil || c.proved("a@b.c") != own || (c.Kept != "") != own {
-			t.Errorf("%s: proved %v, kept %q, %v", plain, c.proved("a@b.c"), c.Kept, err)
+		if err := c.decode([]byte(plain), true); err != nil || c.proved("a@b.c") != own || (c.Kept != "") != own || (c.AMR.level() == "2fa") != own {
+			t.Errorf("%s: proved %v, kept %q, amr %q, %v", plain, c.proved("a@b.c"), c.Kept, c.AMR, err)
 		}
 		if c.proved("") || c.proved("A@b.c") {
 			t.Errorf("%s: another address is proved", plain)
 		}
+	}
+}
+
+// TestMethodsOfOthers: applications have had claims by the names amr and acr in
+// tokens of ours. Those are not taken for ours, and end no session.
+func TestMethodsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, space := range []string{"", " "} { // which the quick way leaves to the other
+		for claims, want := range map[string]methods{
+			`"amr":["fed"],"acr":"1fa"`:                              "fed",
+			`"acr":"2fa","amr":["fed","otp","mfa"]`:                  "fed otp mfa",
+			`"amr":["pop","user","mfa"],"acr":"phr"`:                 "pop user mfa",
+			`"amr":["mfa"]`:                                          "",
+			`"acr":"2fa"`:                                            "",
+			`"amr":["mfa"],"acr":"1"`:                                "",
+			`"amr":["mfa"],"acr":"1fa"`:                              "",
+			`"amr":["fed"],"acr":"2fa"`:                              "",
+			`"amr":["mfa"],"acr":2`:                                  "",
+			`"amr":["mfa"],"acr":null`:                               "",
+			`"amr":["mfa"],"acr":{"level":"2fa"}`:                    "",
+			`"amr":["mfa"],"acr":["2fa"]`:                            "",
+			`"amr":"mfa","acr":"2fa"`:                                "",
+			`"amr":{"0":"mfa"},"acr":"2fa"`:                          "",
+			`"amr":[],"acr":"2fa"`:                                   "",
+			`"amr":["mfa",1],"acr":"2fa"`:                            "",
+			`"amr":[["mfa"]],"acr":"2fa"`:                            "",
+			`"amr":["fed mfa"],"acr":"2fa"`:                          "",
+			`"amr":["m\u0066a"],"acr":"2fa"`:                         "",
+			`"amr":["mfa","ü"],"acr":"2fa"`:                          "",
+			`"amr":["` + strings.Repeat("m", 256) + `"],"acr":"1fa"`: "",
+			`"AMR":["mfa"],"acr":"2fa"`:                              "",
+			`"amr":null,"acr":null`:                                  "",
+		} {
+			plain := `{"sub":"7","sid":"s","authsvc_epoch":1,` + space + claims + `}`
+			var c sessionClaims
+			if err := c.decode([]byte(plain), false); err != nil || c.AMR != want || string(c.ACR) != want.level() {
+				t.Errorf("%s: %q, %q, %v", plain, c.AMR, c.ACR, err)
+			}
+		}
+	}
+	var c sessionClaims
+	if err := c.decode([]byte(`{"sub":"7","amr":["fed"],"acr":"1fa","amr":["mfa"]}`), false); err == nil {
+		t.Errorf("amr twice was taken: %q", c.AMR)
 	}
 }
 
@@ -65,7 +109,7 @@ func FuzzClaims(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`,
-		`{"authsvc_epoch":1,"authsvc_session":{"claims":{"a":[1,"\\u00e9"]}},"authsvc_email_verified":"a@b.c","email":"a@b.c"}`, `{"authsvc_session":"x"}`, `{"authsvc_session": { "a" : 1 } }`} {
+		`{"authsvc_epoch":1,"authsvc_session":{"claims":{"a":[1,"\\u00e9"]}},"authsvc_email_verified":"a@b.c","email":"a@b.c"}`, `{"authsvc_session":"x"}`, `{"authsvc_epoch":1,"amr":["fed","mfa"],"acr":"2fa"}`, `{"authsvc_epoch":1,"amr":"mfa","acr":2}`, `{"authsvc_epoch":1,"amr":["a b",""],"acr":{}}`, `{"authsvc_session": { "a" : 1 } }`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, plain []byte) {

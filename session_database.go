@@ -55,7 +55,7 @@ func (d *databaseSessions) start(b *sessionStart) *SessionRecord {
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
-	return sessionCookie{value: b.token, expires: d.svc.lifetime.end(b.authTime, b.authTime)}, nil
+	return sessionCookie{value: b.token, expires: d.cookieEnd(b.authTime, d.svc.lifetime.end(b.authTime, b.authTime))}, nil
 }
 
 func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
@@ -63,6 +63,11 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	if !ok {
 		return nil, nil, nil
 	}
+	return d.find(ctx, token, hash, raw, now, how)
+}
+
+// find is read by the token and the hash in the store; raw is for the new cookie.
+func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
 	r, u, err := d.svc.adapter.GetSession(ctx, token, hash)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -90,7 +95,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	}
 	d.svc.seen.note(hash, now)
 	s := &Session{id: hash, UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
-		AuthTime: r.AuthTime, Provider: r.Provider, shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
+		AuthTime: r.AuthTime, Provider: r.Provider, amr: methods(r.AMR), shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
@@ -142,7 +147,17 @@ func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw stri
 	if !due {
 		return nil, nil
 	}
-	return &sessionCookie{value: raw, expires: r.Expires}, nil
+	return &sessionCookie{value: raw, expires: d.cookieEnd(r.AuthTime, r.Expires)}, nil
+}
+
+// cookieEnd is when the cookie of a session ends: when the session does at the latest,
+// however much it is used. Where it ends if it is not used only the store says, so
+// that sessions slide behind a proxy that keeps new cookies from the browser.
+func (d *databaseSessions) cookieEnd(authTime, end time.Time) time.Time {
+	if d.svc.dialect.cookieSlides {
+		return end
+	}
+	return authTime.Add(d.svc.lifetime.absolute).Truncate(time.Millisecond)
 }
 
 func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*SignOutEvent, error) {
@@ -194,8 +209,8 @@ func (d *databaseSessions) endRecord(ctx context.Context, r *SessionRecord, _ ti
 	return err
 }
 
-// rename has nothing to do: the name is read with the session.
-func (d *databaseSessions) rename(context.Context, string, string, time.Time) (*sessionCookie, error) {
+// retell has nothing to do: the user is read with the session.
+func (d *databaseSessions) retell(context.Context, string, UserUpdate, time.Time) (*sessionCookie, error) {
 	return nil, nil
 }
 

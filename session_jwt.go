@@ -50,6 +50,9 @@ func (j *jwtSessions) endRecord(ctx context.Context, r *SessionRecord, now time.
 // errSessionTooLarge: the claims are more than five cookies hold.
 var errSessionTooLarge = errors.New("the session does not fit into five cookies; keep its claims small")
 
+// errNoSession: what was read has ended since.
+var errNoSession = errors.New("the session has ended")
+
 // errUnknownKey: the token may be valid under a key that this replica lacks.
 var errUnknownKey = errors.New("the token names a key that is not known here")
 
@@ -94,6 +97,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c["authsvc_session"] = kept
 	}
 	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
+	methods(b.origin.AMR).tell(c)
 	return j.sealClaims(c, b.authTime, j.svc.now())
 }
 
@@ -158,32 +162,37 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	return c, plain, stale, !ended
 }
 
-func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
+// live returns the session of a token, nil if it is none or has ended.
+func (j *jwtSessions) live(raw string, now time.Time) (c sessionClaims, s *Session, stale bool, err error) {
 	c, plain, stale, ok := j.open(raw, now)
 	if !ok {
 		if j.seal.NamesOther(raw) {
-			return nil, nil, errUnknownKey
+			err = errUnknownKey
 		}
-		return nil, nil, nil
+		return c, nil, false, err
 	}
-	switch gone, err := j.svc.revoked.covers(&c); {
-	case err != nil:
-		return nil, nil, err
-	case gone:
-		return nil, nil, nil
+	if gone, err := j.svc.revoked.covers(&c); err != nil || gone {
+		return c, nil, false, err
 	}
-	authTime := fromSeconds(c.AuthTime)
 	j.svc.seen.note(c.sid(), now)
-	s := &Session{id: c.sid(), UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: authTime,
-		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
+	s = &Session{id: c.sid(), UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: fromSeconds(c.AuthTime),
+		Provider: c.Provider, amr: c.AMR, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
 	s.EmailVerified = c.proved(s.Email)
 	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
 	s.row, _ = jsonscan.Member(string(c.Kept), "columns")
+	return c, s, stale, nil
+}
+
+func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
+	c, s, stale, err := j.live(raw, now)
+	if err != nil || s == nil {
+		return nil, nil, err
+	}
 	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.svc.shape.ReadsColumns()
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
 	}
-	return j.refresh(ctx, s, &c, plain, now, how, due)
+	return j.refresh(ctx, s, &c, s.token, now, how, due)
 }
 
 // refresh decodes all claims, asks the callbacks and re-issues the token if it
@@ -291,8 +300,9 @@ func decodeClaims(plain []byte) (claims Claims, err error) {
 	return claims, err
 }
 
-// rename issues the token anew, with the name.
-func (j *jwtSessions) rename(ctx context.Context, raw, name string, now time.Time) (*sessionCookie, error) {
+// retell issues the token anew, with the name or the address. That the address is
+// proved is told only by tokens of ours.
+func (j *jwtSessions) retell(ctx context.Context, raw string, change UserUpdate, now time.Time) (*sessionCookie, error) {
 	c, plain, _, ok := j.open(raw, now)
 	s, _, err := j.read(ctx, raw, now, readOptions{})
 	if err != nil || !ok || s == nil {
@@ -302,7 +312,15 @@ func (j *jwtSessions) rename(ctx context.Context, raw, name string, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	claims["name"] = name
+	if change.Name != nil {
+		claims["name"] = *change.Name
+	}
+	if change.Email != nil {
+		claims["email"] = *change.Email
+		if c.Epoch != nil {
+			claims["authsvc_email_verified"] = *change.Email
+		}
+	}
 	return j.reissue(ctx, s, &c, claims, now)
 }
 
@@ -358,13 +376,6 @@ func (s *Service) revokeAll(ctx context.Context, list ...*Revocation) error {
 // until none of them can live any more.
 func (s *Service) revocation(key, userID string, now time.Time) *Revocation {
 	return &Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(s.lifetime.absolute + time.Minute)}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // endBy revokes by provider. A token without that claim was made by another

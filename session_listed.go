@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"hash/maphash"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ type SessionView struct {
 	Device   string    // such as "Firefox on Linux"; "Unknown browser"
 	Agent    string    // the User-Agent of the sign-in
 	Network  string    // where the sign-in came from: an IPv4 /24 or IPv6 /48; empty: unknown
+	Place    string    // of the network, as Callbacks.Place says; empty: unknown
 	Provider string    // by which it began; empty: unknown
 	Client   string    // the application that holds it; empty: a browser
 	Actor    string    // who acts as the user in it; empty: the user
@@ -76,8 +78,25 @@ func (s *Service) liveSessions(ctx context.Context, userID string) ([]SessionRec
 }
 
 func (s *Service) sessionView(r *SessionRecord) SessionView {
-	return SessionView{ID: s.sessionHandle(s.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Provider: r.Provider,
-		Client: r.Client, Actor: r.Actor, AMR: strings.Fields(r.AMR), ACR: acrOf(r.AMR), Created: r.AuthTime, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
+	return SessionView{ID: s.sessionHandle(s.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Place: s.placeOf(r.Network), Provider: r.Provider,
+		Client: r.Client, Actor: r.Actor, AMR: methods(r.AMR).list(), ACR: methods(r.AMR).level(), Created: r.AuthTime, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
+}
+
+// maxPlace is how long the name of a place may be, in characters.
+const maxPlace = 60
+
+// placeOf asks the application where a network is.
+func (s *Service) placeOf(network string) (place string) {
+	if s.callbacks.Place == nil || network == "" {
+		return ""
+	}
+	prefix, err := netip.ParsePrefix(network)
+	if err != nil {
+		return ""
+	}
+	defer s.recovered("place callback", func() { place = "" })
+	name := []rune(cleanName(s.callbacks.Place(prefix)))
+	return string(name[:min(len(name), maxPlace)])
 }
 
 // recordID is what sessions.id says of the session of a record. One that another
@@ -87,30 +106,6 @@ func (s *Service) recordID(r *SessionRecord) string {
 		return r.Digest
 	}
 	return s.sessions.id(r.SessionToken, s.now())
-}
-
-// acrOf counts the factors of AMR values.
-func acrOf(amr string) string {
-	switch values := strings.Fields(amr); {
-	case len(values) == 0:
-		return ""
-	case slices.Contains(values, "pop"):
-		return "phr"
-	case slices.Contains(values, "mfa"):
-		return "2fa"
-	}
-	return "1fa"
-}
-
-// amr is how an identity was proved.
-func (id *identity) amr() string {
-	switch {
-	case id.proof:
-		return "email"
-	case id.stored:
-		return "app"
-	}
-	return "fed"
 }
 
 // handleLength is how many characters name a session: 132 bits.
@@ -126,13 +121,15 @@ func (s *Service) sessionHandle(id string) string {
 func (s *Service) SessionID(of *Session) string { return s.sessionHandle(of.id) }
 
 // EndSession ends one session of a user, on all replicas within a few seconds.
-// ErrNotFound: the user has no session with that ID ([SessionView]).
+// ErrNotFound: the user has no session with that ID ([SessionView]). The user is told
+// by mail ([NoticeOptions]).
 func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
 	if err := s.endOneSession(ctx, userID, sessionID); err != nil {
 		s.recordAct(ctx, AuditEvent{Name: "session.end_failed", UserID: userID})
 		return err
 	}
 	s.recordAct(ctx, AuditEvent{Name: "session.ended", UserID: userID})
+	s.notifyEnded(ctx, userID)
 	return nil
 }
 
@@ -142,7 +139,8 @@ func (s *Service) endOneSession(ctx context.Context, userID, sessionID string) e
 
 // EndOtherSessions ends the listed sessions of a user but one. A sign-in that is
 // under way has either begun its session before, which then ends, or begins anew.
-// Sessions that Sessions cannot list go on: EndSessions ends all.
+// Sessions that Sessions cannot list go on: EndSessions ends all. No notice is sent:
+// it is for the person in the session that is kept.
 func (s *Service) EndOtherSessions(ctx context.Context, userID, keepSessionID string) error {
 	if err := s.endOtherSessions(ctx, userID, keepSessionID); err != nil {
 		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")

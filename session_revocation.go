@@ -28,6 +28,7 @@ const (
 	keyForeign  = "nosid:"   // those of a user that another program began
 	keyProvider = "by:"      // those of a user that began by a provider
 	keyAccount  = "account:" // none: an account was removed, which overtakes sign-ins by it
+	keyAddress  = "address:" // none: the address is about to change, which overtakes sign-ins by the old one
 	keyOthers   = "others:"  // none: sessions of a user are ended one by one, which overtakes sign-ins
 )
 
@@ -123,6 +124,17 @@ func (v *revocations) covers(c *sessionClaims) (bool, error) {
 	return v.covered(c, keyUser, c.Subject) ||
 		v.covered(c, keyProvider, c.Provider, ":", c.Subject) ||
 		c.SID == "" && v.covered(c, keyForeign, c.Subject), nil
+}
+
+// coversForeign reports whether a session that another program began has ended with
+// all such of its user: it was taken over under an id of its own.
+func (v *revocations) coversForeign(c *sessionClaims) bool {
+	if !v.enabled {
+		return false
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.covered(c, keyForeign, c.Subject)
 }
 
 // ended reports whether one session is known to have been ended by itself.

@@ -26,6 +26,7 @@ func useAdapter(b *builder, s *Service) {
 	}
 	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.startWorkers
 	s.policy.confirms, s.policy.account, s.policy.linksFresh = true, !b.config.Account.Disabled, s.dialect.linksFresh
+	s.policy.deletes = s.policy.account && b.config.Account.Delete
 	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
 	s.revoked.enabled, s.signing.stored = true, true
 	b.defaultStrategy = StrategyDatabase

@@ -16,7 +16,6 @@ import (
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
 	"authsvc/internal/signingkeys"
-	"authsvc/internal/uuid"
 )
 
 // Bounds of TokenOptions.
@@ -92,7 +91,7 @@ func emailClaims(ctx context.Context, s *Service, v *Session, claims map[string]
 }
 
 // reservedClaims are set by the engine, whatever an audience asks for.
-var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "sid", "idp", "email_verified"}
+var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "amr", "acr", "sid", "idp", "email_verified"}
 
 // checkTokens checks TokenOptions.
 func checkTokens(b *builder, s *Service) {
@@ -115,7 +114,11 @@ func checkTokens(b *builder, s *Service) {
 		}
 	}
 	b.prefix = ""
-	if s.signing.enabled = len(s.audiences) > 0; !s.signing.enabled {
+	asserts := len(b.config.Gate.Headers.Assertion) > 0
+	if asserts && !slices.Contains(s.signing.plan.Algs, asserted.alg) {
+		s.signing.plan.Algs = append(s.signing.plan.Algs, asserted.alg)
+	}
+	if s.signing.enabled = len(s.audiences) > 0 || asserts; !s.signing.enabled {
 		return
 	}
 	if !s.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
@@ -164,7 +167,7 @@ func (b *builder) audience(a Audience) audience {
 	return one
 }
 
-// issuesTokens reports whether the configuration has audiences.
+// issuesTokens reports whether there are audiences, or assertions of the gate.
 func issuesTokens(rq *request) bool { return rq.signing.enabled }
 
 // postToken: POST token answers a token for an audience, which says who is signed
@@ -262,27 +265,20 @@ func (rq *request) issue(a *audience, v *Session) outcome {
 	if expires <= now { // the leeway of compat modes is for sessions only
 		return refused(problemUnauthenticated)
 	}
-	claims := map[string]any{"iss": rq.base, "sub": v.UserID, "aud": a.id, "iat": now, "exp": expires, "jti": uuid.V4()}
+	claims := rq.standardClaims(v, rq.sid(), now, expires)
+	claims["aud"] = a.id
 	for _, source := range a.claims {
 		if err := source(rq.ctx, rq.Service, v, claims); err != nil {
 			rq.log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
 			return refused(problemUnavailable)
 		}
 	}
-	if !v.AuthTime.IsZero() {
-		claims["auth_time"] = v.AuthTime.Unix()
-	}
-	if v.Provider != "" {
-		claims["idp"] = v.Provider
-	}
-	if sid := rq.sid(); sid != "" {
-		claims["sid"] = tokenSID(sid)
-	}
 	token, err := rq.sign(a, claims)
 	if err != nil {
 		rq.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
 		return problem{status: http.StatusInternalServerError, text: "the token could not be made, the log says why"}
 	}
+	rq.meters.issued.add(a.id)
 	return object{v: struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -102,6 +103,9 @@ func TestToken(t *testing.T) {
 					if at, _ := all.claims[name].(float64); int64(at) < before || int64(at) > time.Now().Unix() {
 						t.Errorf("%s is %v", name, all.claims[name])
 					}
+				}
+				if fmt.Sprintf("%v %v", all.claims["amr"], all.claims["acr"]) != "[fed] 1fa" {
+					t.Errorf("amr is %v, acr %v", all.claims["amr"], all.claims["acr"])
 				}
 				bare := openToken(t, w, b.Post("/api/auth/token", "audience", "bare"))
 				if bare.header.ExtraHeaders["typ"] != "at+jwt" || bare.header.Algorithm != "EdDSA" || bare.claims["email"] != nil || bare.claims["name"] != nil {
@@ -269,7 +273,8 @@ func TestTokenTooLarge(t *testing.T) {
 	}
 }
 
-// TestTokenUnproved: an address that nobody proved is not said to be.
+// TestTokenUnproved: an address that nobody proved is not said to be, nor one that
+// the person has no more, whatever the new one is.
 func TestTokenUnproved(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -282,13 +287,24 @@ func TestTokenUnproved(t *testing.T) {
 		if token := openToken(t, w, b.Post("/api/auth/token")); token.claims["email_verified"] != true {
 			t.Errorf("%s, proved: %v", strategy, token.claims)
 		}
-		other := "other@app.test"
-		for _, change := range []authsvc.UserUpdate{{EmailVerified: &time.Time{}}, {Email: &other}} {
-			if _, err := w.Store.UpdateUser(t.Context(), "ada-id", change); err != nil {
+		other, now := "other@app.test", time.Now()
+		for _, change := range []struct {
+			to   authsvc.UserUpdate
+			want string // of a database session, which has the new address; a token has the old one
+		}{
+			{authsvc.UserUpdate{EmailVerified: &time.Time{}}, "ada@app.test false"},
+			{authsvc.UserUpdate{Email: &other}, "other@app.test false"},
+			{authsvc.UserUpdate{EmailVerified: &now}, "other@app.test true"},
+		} {
+			if _, err := w.Store.UpdateUser(t.Context(), "ada-id", change.to); err != nil {
 				t.Fatal(err)
 			}
-			if token := openToken(t, w, b.Post("/api/auth/token")); token.claims["email_verified"] != false {
-				t.Errorf("%s, %+v: %v", strategy, change, token.claims)
+			if strategy == "jwt" {
+				change.want = "ada@app.test false"
+			}
+			token := openToken(t, w, b.Post("/api/auth/token"))
+			if got := fmt.Sprint(token.claims["email"], " ", token.claims["email_verified"]); got != change.want {
+				t.Errorf("%s, %+v: %s, want %s", strategy, change.to, got, change.want)
 			}
 		}
 	}

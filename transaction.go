@@ -136,12 +136,21 @@ func (rq *request) dropOldest(size int) {
 	for _, name := range dead {
 		rq.expireCookie(name, "")
 	}
+	names := make([]string, len(txs))
+	for i := range txs {
+		names[i] = rq.txName(txs[i].State)
+	}
+	rq.makeRoom(names, size)
+}
+
+// makeRoom drops attempts, which are given by their cookies, oldest first, until
+// there is room for one more of the given size.
+func (rq *request) makeRoom(names []string, size int) {
 	total := rq.jar.size + size
-	for i, tx := range txs {
-		if len(txs)-i < txMaxPending && total <= cookieBudget {
+	for i, name := range names {
+		if len(names)-i < txMaxPending && total <= cookieBudget {
 			return
 		}
-		name := rq.txName(tx.State)
 		value, _ := rq.jar.get(name)
 		total -= len(name) + len(value) + 3
 		rq.expireCookie(name, "")

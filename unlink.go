@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,16 +16,16 @@ var ErrLastAccount = errors.New("authsvc: the account is the user's last way to 
 
 // UnlinkAccount removes an account of a user and then, in the background,
 // revokes its tokens where the provider takes that (RFC 7009). Sessions go on;
-// EndSessions ends them. A sign-in by the account that is under way has either
+// EndSessions ends them. The user is told by mail ([NoticeOptions]). A sign-in by the account that is under way has either
 // begun its session before, or ends without one.
 //
 // ErrNotFound: the user has no such account. ErrLastAccount: the user has no
-// other account at a configured provider, and no verified address while links
-// are sent. What a credentials provider would let in is not known here:
-// [EvenLast] is for those who know.
+// other account at a configured provider, no verified address while links are
+// sent, and Callbacks.WaysIn knows of nothing else. What a credentials provider
+// would let in only that callback knows; [EvenLast] does not ask.
 func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
 	o := unlinkOptions{reason: "by the application"}
-	o.record = func(e AuditEvent) { s.record(ctx, e) }
+	o.record, o.notify = func(e AuditEvent) { s.record(ctx, e) }, func(n notice) { s.notify(ctx, n) }
 	if actorOf(ctx) != "" {
 		o.reason, o.record = "by an operator", func(e AuditEvent) { s.recordAtOnce(ctx, e) }
 	}
@@ -41,6 +42,7 @@ type unlinkOptions struct {
 	evenLast bool
 	reason   string           // of audit events: who wants it
 	record   func(AuditEvent) // writes them
+	notify   func(notice)     // tells the user; nil: who wants it knows
 }
 
 // EvenLast removes an account even if it is the user's last way to sign in:
@@ -81,11 +83,11 @@ func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id stri
 		return err
 	}
 	found, others := splitAccount(all, provider, id)
-	switch {
-	case found == nil:
+	if found == nil {
 		return ErrNotFound
-	case !o.evenLast && !s.canSignIn(u, others):
-		return ErrLastAccount
+	}
+	if left, err := s.canSignIn(ctx, u, others); !o.evenLast && !left {
+		return cmp.Or(err, ErrLastAccount)
 	}
 	if err := s.adapter.UnlinkAccount(ctx, provider, id, s.revocation(keyAccount+userID, userID, s.now())); err != nil {
 		return err
@@ -105,8 +107,28 @@ func splitAccount(all []Account, provider, id string) (found *Account, others []
 	return found, others
 }
 
-// canSignIn reports whether a user with these accounts can sign in.
-func (s *Service) canSignIn(u User, accounts []Account) bool {
+// canSignIn reports whether a user with these accounts can sign in, by a way that is
+// known here or to the application. With an error that is not known.
+func (s *Service) canSignIn(ctx context.Context, u User, accounts []Account) (bool, error) {
+	if s.knowsWayIn(u, accounts) {
+		return true, nil
+	}
+	n, err := s.waysIn(ctx, u)
+	return err == nil && n > 0, err
+}
+
+// waysIn asks the application.
+func (s *Service) waysIn(ctx context.Context, u User) (n int, err error) {
+	if s.callbacks.WaysIn == nil {
+		return 0, nil
+	}
+	defer s.recovered("waysIn callback", func() { n, err = 0, errors.New("waysIn callback panicked") })
+	return s.callbacks.WaysIn(ctx, u)
+}
+
+// knowsWayIn reports whether an account is at a configured provider, or the address
+// is proved while links are mailed.
+func (s *Service) knowsWayIn(u User, accounts []Account) bool {
 	for _, a := range accounts {
 		if s.shownFlow(a.Provider) != nil {
 			return true
@@ -132,6 +154,9 @@ func (s *Service) afterUnlink(ctx context.Context, u User, stored Account, o unl
 		s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) })
 	}
 	s.revokeTokens(a)
+	if o.notify != nil {
+		o.notify(notice{what: "unlinked", user: u, name: s.providerName(a.Provider)})
+	}
 }
 
 // revokeWaits are the pauses between the tries to revoke a token.

@@ -23,17 +23,35 @@ type OddAddress struct {
 	// Normal is the normal form; "" if the address cannot be used, or if the
 	// normal form may be another person's mailbox.
 	Normal string
-	// Other is the id of another user who has Normal; "" if there is none.
+	// Other is the id of another user who has Normal, or whose address has the same
+	// normal form and was visited before; "" if there is none.
 	Other string
 }
 
-// addressPage is how many users are read at a time.
-const addressPage = 500
+// addressPage is how many users are read at a time, and maxOddPaired among how many
+// odd addresses pairs are looked for: others are found once one is rewritten.
+const (
+	addressPage  = 500
+	maxOddPaired = 100_000
+)
+
+// pair looks for another odd address with the same normal form.
+func (o *OddAddress) pair(first map[string]string) {
+	if o.Normal == "" || o.Other != "" {
+		return
+	}
+	if id, known := first[o.Normal]; known {
+		o.Other = id
+	} else if len(first) < maxOddPaired {
+		first[o.Normal] = o.UserID
+	}
+}
 
 // OddAddresses reads all users, in pages and in the store's order of ids, and
 // calls visit for each whose address is not in normal form. An error of visit
 // ends it and is returned. visit may write to the store.
 func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) error {
+	first := map[string]string{} // whose odd address has a normal form
 	for after := ""; ; {
 		page, err := a.ListUsers(ctx, after, addressPage)
 		if err != nil {
@@ -43,6 +61,7 @@ func OddAddresses(ctx context.Context, a Adapter, visit func(OddAddress) error) 
 			after = u.ID
 			odd, err := oddAddress(ctx, a, u)
 			if err == nil && odd != nil {
+				odd.pair(first)
 				err = visit(*odd)
 			}
 			if err != nil {
@@ -79,50 +98,34 @@ func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
 // strategy jwt it needs an Adapter. The user can sign in again: [Service.Block]
 // keeps somebody out. A sign-in that is under way and had passed the SignIn
 // callback asks it again, and no token, link or account that such a sign-in would
-// have written is written.
+// have written is written. The user is told by mail ([NoticeOptions]) if there was a
+// session to end.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
-	err := s.endSessions(ctx, userID)
+	ended, err := s.endAllSessions(ctx, userID)
 	if err != nil {
 		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID})
 		return err
 	}
 	s.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID})
+	if ended > 0 {
+		s.notifyEnded(ctx, userID)
+	}
 	return nil
 }
 
 func (s *Service) endSessions(ctx context.Context, userID string) error {
-	r := s.revocation(keyUser+userID, userID, s.now())
-	if _, err := s.adapter.EndSessions(ctx, userID, r); err != nil {
-		return err
-	}
-	s.revoked.apply(*r)
-	return nil
+	_, err := s.endAllSessions(ctx, userID)
+	return err
 }
 
-// DeleteUser ends every session of a user and removes the user with its
-// accounts, in one step. ErrNotFound: there is none; JWT sessions in the name
-// of the id end even so.
-func (s *Service) DeleteUser(ctx context.Context, userID string) error {
-	err := s.deleteUser(ctx, userID)
-	if err != nil {
-		s.recordAct(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID})
-		return err
-	}
-	s.recordAct(ctx, AuditEvent{Name: "user.deleted", UserID: userID})
-	return nil
-}
-
-func (s *Service) deleteUser(ctx context.Context, userID string) error {
+// endAllSessions returns how many sessions there were that are listed.
+func (s *Service) endAllSessions(ctx context.Context, userID string) (ended int, err error) {
 	r := s.revocation(keyUser+userID, userID, s.now())
-	err := s.adapter.DeleteUser(ctx, userID, r)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return errors.Join(err, s.endSessions(ctx, userID))
-	case err != nil:
-		return err
+	if ended, err = s.adapter.EndSessions(ctx, userID, r); err != nil {
+		return 0, err
 	}
 	s.revoked.apply(*r)
-	return nil
+	return ended, s.dropEmailChange(ctx, userID, "all sessions ended")
 }
 
 // errBlocked refuses the sign-in of somebody who is blocked.
@@ -145,15 +148,20 @@ func (s *Service) Block(ctx context.Context, userID, why string) error {
 
 func (s *Service) block(ctx context.Context, userID, why string) error {
 	now := s.now()
-	r := s.revocation(keyUser+userID, userID, now)
-	if err := s.adapter.SetPerson(ctx, userID, PersonUpdate{Blocked: &now, BlockedWhy: &why}, r); err != nil {
+	return s.shutOut(ctx, userID, PersonUpdate{Blocked: &now, BlockedWhy: &why})
+}
+
+// shutOut writes why a user may not sign in and ends what the user has open.
+func (s *Service) shutOut(ctx context.Context, userID string, change PersonUpdate) error {
+	r := s.revocation(keyUser+userID, userID, s.now())
+	if err := s.adapter.SetPerson(ctx, userID, change, r); err != nil {
 		return err
 	}
 	s.revoked.apply(*r)
-	if err := s.endSessions(ctx, userID); err != nil { // of the store; those of before the block
+	if err := s.endSessions(ctx, userID); err != nil { // of the store; those of before that
 		return err
 	}
-	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice, CredentialAddress)
+	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice)
 	return err
 }
 

@@ -3,11 +3,14 @@ package authsvc_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"authsvc"
@@ -126,6 +129,25 @@ func rareAnswers() map[string]rare {
 	visit := func(query string, header ...string) func(*rareWorld, *arena.Browser) *browser.Answer {
 		return func(_ *rareWorld, b *arena.Browser) *browser.Answer { return visiting(query, header...)(b, "") }
 	}
+	behindProxy := func(c *authsvc.Config) {
+		gated(c)
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	}
+	asking := func(target string, header ...string) func(*arena.Browser, string) *browser.Answer {
+		return func(b *arena.Browser, _ string) *browser.Answer {
+			b.Header = http.Header{"X-Forwarded-Method": {"GET"}, "X-Forwarded-Host": {"app.test"}, "X-Forwarded-Uri": {target}}
+			for i := 0; i < len(header); i += 2 {
+				b.Header.Set(header[i], header[i+1])
+			}
+			for _, way := range []string{"forward-auth", "auth-request", "ext-authz" + target} {
+				b.Get("/api/auth/gate/" + way)
+			}
+			return b.Get("/api/auth/gate/denied")
+		}
+	}
+	asked := func(target string, header ...string) func(*rareWorld, *arena.Browser) *browser.Answer {
+		return func(_ *rareWorld, b *arena.Browser) *browser.Answer { return asking(target, header...)(b, "") }
+	}
 	script := []string{"X-Auth-Return-Redirect", "1"}
 	return map[string]rare{
 		"large form":    {nil, post("signout", large), 413, text},
@@ -179,7 +201,18 @@ func rareAnswers() map[string]rare {
 			b.Header.Set("Accept", "application/json")
 			return b.Get("/api/auth/account/export")
 		}, 401, object},
-		"export away": {nil, signedIn(away, get("account/export")), 503, "text/html"},
+		"deletion refused": {deletable, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
+			b.Get("/api/auth/account/delete?error=Invalid&request=0123456789ab")
+			b.Get("/api/auth/account/keep?error=csrf&request=0123456789ab")
+			return b.Raw("/api/auth/account/delete", form, "confirm=x&fresh=x&callbackUrl=/in&csrfToken="+token, script...)
+		}), 400, object},
+		"address asked for":    {changesEmail, askAddress, 200, object},
+		"address stopped":      {changesEmail, stopAddress, 200, object},
+		"address proved":       {changesEmail, proveAddress, 200, object},
+		"link taken back":      {nil, takeBack, 200, object},
+		"gate entered late":    {elsewhere, enterLate, 400, "text/html"},
+		"gate entry too large": {largeElsewhere, enterLarge, 500, "text/html"},
+		"export away":          {nil, signedIn(away, get("account/export")), 503, "text/html"},
 		"too many exports": {func(c *authsvc.Config) { c.RateLimit.Account = authsvc.Rate{N: 1, Per: time.Hour} }, signedIn(func(*rareWorld) {}, func(b *arena.Browser, token string) *browser.Answer {
 			get("account/export")(b, token)
 			b.Header.Set("Accept", "application/json")
@@ -199,6 +232,10 @@ func rareAnswers() map[string]rare {
 			b.Get("/api/auth/gate/ext-authz/x")
 			return b.Get("/api/auth/gate/forward-auth")
 		}), 200, ""},
+		"denied in a frame": {behindProxy, asked("/x", "Sec-Fetch-Dest", "iframe"), 401, "text/html"},
+		"denied, person":    {behindProxy, asked("/closed", "Accept", "text/html"), 403, "text/html"},
+		"denied, away":      {behindProxy, signedIn(away, asking("/x", "Accept", "text/html")), 503, "text/html"},
+		"check not set up":  {behindProxy, asked("", "Accept", "text/html"), 400, "text/html"},
 		"gate closed":       {gated, visit("to=/closed/x"), 403, problem},
 		"gate in a frame":   {gated, visit("to=/x", "Sec-Fetch-Dest", "iframe"), 401, "text/html"},
 		"gate away, person": {gated, signedIn(away, visiting("to=/x", "Accept", "text/html")), 503, "text/html"},
@@ -218,6 +255,122 @@ func rareAnswers() map[string]rare {
 			b.Origin = "http://app.internal"
 			return b.Get("/api/auth/csrf")
 		}, 421, text},
+	}
+}
+
+// asScript is what a script of a page sends.
+func asScript(b *arena.Browser, path string, fields ...string) *browser.Answer {
+	form := url.Values{"csrfToken": {b.CSRF()}}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return b.Raw("/api/auth/"+path, "application/x-www-form-urlencoded", form.Encode(), "X-Auth-Return-Redirect", "1")
+}
+
+// askAddress asks for a change of address, and looks at the pages around it.
+func askAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
+	b.SignInByMail(w.World, oldAddress)
+	b.Get("/api/auth/account/email?error=Invalid&request=0123456789ab")
+	b.Get(emailConfirmPath) // there is none
+	b.Header.Set("Accept", "application/json")
+	b.Get(emailConfirmPath + "?id=nobodys&token=nobodys")
+	b.Header.Del("Accept")
+	a := asScript(b, "account/email", "email", newAddress, "callbackUrl", "/in", "fresh", "x")
+	b.Get(emailConfirmPath + "?error=Code&request=0123456789ab")
+	return a
+}
+
+// stopAddress has a change stopped by its link, and the next one by the person.
+func stopAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
+	askAddress(w, b)
+	link := mailsTo(w.T, w.World, 2)[oldAddress].links[1]
+	b.Get(link)
+	asScript(b, "account/email/confirm", append(linkFields(w.T, link), "stop", "true")...)
+	asScript(b, "account/email", "email", newAddress)
+	return asScript(b, "account/email/cancel")
+}
+
+func proveAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
+	askAddress(w, b)
+	return asScript(b, "account/email/confirm", linkFields(w.T, mailsTo(w.T, w.World, 2)[newAddress].links[0])...)
+}
+
+// takeBack takes a linked identity back by the link in the notice.
+func takeBack(w *rareWorld, b *arena.Browser) *browser.Answer {
+	b.SignInByMail(w.World, "ada@app.test")
+	b.SignIn(w.OP, "grace", "link", "true")
+	link := arena.MustURL(w.T, arena.Undo(w.Mail.Notice(w.T)))
+	b.Get(link.RequestURI() + "&request=0123456789ab")
+	return asScript(b, "account/undo", "token", link.Query().Get("token"))
+}
+
+// elsewhere has a host of the gate that the session cookie does not get to.
+func elsewhere(c *authsvc.Config) { c.Gate.Hosts = []authsvc.GateHost{{Origin: wiki}} }
+
+// largeElsewhere has sessions of which the host is to know more than fits.
+func largeElsewhere(c *authsvc.Config) {
+	c.Gate.Hosts = []authsvc.GateHost{{Origin: wiki, Rules: []authsvc.GateRule{{Match: "/x", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}}}
+	c.Session.Strategy = authsvc.StrategyJWT
+	c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
+		return authsvc.Claims{"groups": []string{strings.Repeat("g", 3500)}}, nil
+	}
+}
+
+// toAuthorize goes to the host of the gate, and from there to the login host.
+func toAuthorize(w *rareWorld, b *arena.Browser) (authorize string) {
+	b.SignInByMail(w.World, "ada@app.test")
+	b.Header = http.Header{"Accept": {"text/html"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
+	b.Origin = wiki
+	b.Get("/api/auth/gate/leave?to=/x")
+	authorize = b.Get("/api/auth/gate/start?to=/x&signin=true").Location()
+	b.Origin = arena.Origin
+	return authorize
+}
+
+func enterLarge(w *rareWorld, b *arena.Browser) *browser.Answer { return b.Get(toAuthorize(w, b)) }
+
+// enterLate enters after a sign-out.
+func enterLate(w *rareWorld, b *arena.Browser) *browser.Answer {
+	to := toAuthorize(w, b)
+	b.Get(to + "&again=true")
+	enter := b.Get(to).Location()
+	b.Get("/api/auth/gate/enter") // which is not at this host
+	b.Post("/api/auth/signout")
+	b.Origin = wiki
+	return b.Get(enter)
+}
+
+// TestRareAnswersLater: a change of address that the old address says nothing about
+// is finished a week later.
+func TestRareAnswersLater(t *testing.T) {
+	t.Parallel()
+	if !exchange.On() {
+		return
+	}
+	for mode := range wireModes {
+		for _, script := range []bool{true, false} {
+			t.Run(fmt.Sprint(mode, script), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					w := arena.EnterOffline(t, func(c *authsvc.Config) { changesEmail(c); c.Compat = authsvc.Compat(mode) })
+					b := w.Browser()
+					b.H = exchange.New(t, mode).Handler(w)
+					b.Login("ada")
+					askEmail(b, newAddress)
+					confirmEmail(t, b, mailsTo(t, w, 2)[newAddress].links[0])
+					time.Sleep(8 * 24 * time.Hour)
+					b.Login("ada")
+					if script {
+						asScript(b, "account/email/finish")
+					} else {
+						b.Post("/api/auth/account/email/finish")
+					}
+					if err := w.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func wireTranscripts(t *testing.T) map[string]map[string]string {
 func playEmbedded(t *testing.T, config, transcript string, lenient bool) {
 	t.Helper()
 	const origin, trusted = wireOrigin, "http://localhost:1"
-	config = strings.ReplaceAll(config, "{trusted}", trusted)
+	config = strings.NewReplacer("{trusted}", trusted, "{origin}", origin).Replace(config)
 	people := idp.DefaultPeople()
 	for i := range people { // of another machine without https, so it is left out; those of this one are taken here
 		people[i].Picture = "http://pictures.example/" + people[i].Sub + ".png"
@@ -94,9 +94,9 @@ func playEmbedded(t *testing.T, config, transcript string, lenient bool) {
 			}
 			return w.Result(), nil
 		}),
-		Do: wireCommands(op, func(wanted func(testing.TB, authsvc.Message) string) (string, error) {
+		Do: wireCommands(op, s, func(wanted func(testing.TB, authsvc.Message) string) (string, error) {
 			return wanted(t, mails.Next(t)), nil
-		}),
+		}, func() string { return arena.Undo(mails.Notice(t)) }),
 	}, transcript)
 }
 
@@ -121,7 +121,13 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 			Personal string `yaml:"personal_token"`
 		} `yaml:"rate_limit"`
 		PersonalTokens struct{ Enabled bool } `yaml:"personal_tokens"`
-		Tokens         struct {
+		TrustedProxies []netip.Prefix         `yaml:"trusted_proxies"`
+		Gate           wireGate
+		Account        struct {
+			Delete      bool
+			ChangeEmail *bool `yaml:"change_email"`
+		}
+		Tokens struct {
 			Audiences []struct {
 				ID     string
 				Alg    authsvc.SigningAlg
@@ -154,7 +160,7 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 	if y.RateLimit.Token == "5/h" {
 		c.RateLimit.Token = authsvc.Rate{N: 5, Per: time.Hour}
 	}
-	c.PersonalTokens.Enabled = y.PersonalTokens.Enabled
+	c.PersonalTokens.Enabled, c.Account.Delete, c.Account.ChangeEmail = y.PersonalTokens.Enabled, y.Account.Delete, y.Account.ChangeEmail
 	if y.RateLimit.Personal == "2/h" {
 		c.RateLimit.PersonalToken = authsvc.Rate{N: 2, Per: time.Hour}
 	}
@@ -162,11 +168,7 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 		o := c.Providers[0].(*authsvc.OAuth)
 		o.LogoutAtProvider, o.Endpoints.EndSession = true, op.Issuer()+"/end"
 	}
-	if strings.Contains(config, "\ngate:") {
-		c.Gate.Hosts = []authsvc.GateHost{{Origin: wireOrigin, Upstream: "http://127.0.0.1:1", Rules: []authsvc.GateRule{
-			{Match: "GET /public/", Allow: authsvc.Allow{Anyone: true}}, {Match: "GET /open", Allow: authsvc.Allow{Anyone: true}}, {Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}}}}
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	}
+	c.Gate, c.TrustedProxies = y.Gate.gate(t), y.TrustedProxies
 	if strings.Contains(config, "type: oauth2") {
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},
 			Endpoints: authsvc.Endpoints{
@@ -188,8 +190,44 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 	return c
 }
 
+// A wireGate is what transcripts have of the key gate.
+type wireGate struct {
+	Headers struct{ Assertion []string }
+	Hosts   []struct {
+		Origin, Upstream string
+		Rules            []struct {
+			Match string
+			Allow yaml.Node // a word, or {tokens: true}
+		}
+	}
+}
+
+func (y *wireGate) gate(t *testing.T) (g authsvc.Gate) {
+	t.Helper()
+	g.Headers.Assertion = y.Headers.Assertion
+	for _, host := range y.Hosts {
+		h := authsvc.GateHost{Origin: host.Origin, Upstream: host.Upstream}
+		for _, rule := range host.Rules {
+			var allow authsvc.Allow
+			switch word := rule.Allow.Value; {
+			case rule.Allow.Kind == yaml.MappingNode:
+				var one struct{ Tokens bool }
+				if err := rule.Allow.Decode(&one); err != nil || !one.Tokens {
+					t.Fatalf("allow of %s: %v", rule.Match, err)
+				}
+				allow.AnyOf = []authsvc.Condition{{Tokens: true}}
+			default:
+				allow = authsvc.Allow{Anyone: word == "anyone", Nobody: word == "nobody"}
+			}
+			h.Rules = append(h.Rules, authsvc.GateRule{Match: rule.Match, Allow: allow})
+		}
+		g.Hosts = append(g.Hosts, h)
+	}
+	return g
+}
+
 // wireCommands are the commands of a transcript.
-func wireCommands(op *idp.Server, mail func(wanted func(testing.TB, authsvc.Message) string) (string, error)) func([]string) (string, error) {
+func wireCommands(op *idp.Server, s *authsvc.Service, mail func(wanted func(testing.TB, authsvc.Message) string) (string, error), undo func() string) func([]string) (string, error) {
 	return func(args []string) (string, error) {
 		switch {
 		case args[0] == "approve" && len(args) == 3:
@@ -197,10 +235,16 @@ func wireCommands(op *idp.Server, mail func(wanted func(testing.TB, authsvc.Mess
 			return a.URL(), err
 		case args[0] == "mail":
 			return mail(arena.Link)
+		case args[0] == "undo":
+			return undo(), nil
 		case args[0] == "code":
 			return mail(func(_ testing.TB, m authsvc.Message) string { return arena.Code(m) })
 		case args[0] == "logout" && len(args) == 2:
 			return op.LogoutToken("app", args[1])
+		case args[0] == "token" && len(args) == 4:
+			token, _, err := s.CreatePersonalToken(context.Background(), args[1],
+				authsvc.PersonalTokenRequest{Name: "wire", Hosts: args[2:3], Audiences: args[3:]})
+			return token, err
 		case args[0] == "form" && len(args) == 2:
 			u, err := url.Parse(args[1])
 			return u.RawQuery, err

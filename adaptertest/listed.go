@@ -65,7 +65,10 @@ func sessionOrigin(t *testing.T, a authsvc.Adapter) {
 	same(t, sessionsOf(t, a, ann.ID)[s.Digest], s)
 	got, _, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
 	ok(t, err)
-	same(t, got.SessionOrigin, authsvc.SessionOrigin{}) // which costs nothing
+	same(t, got.SessionOrigin, authsvc.SessionOrigin{AMR: s.AMR}) // the rest costs nothing
+	got, _, err = a.GetSession(t.Context(), bare.SessionToken, bare.Digest)
+	ok(t, err)
+	same(t, got.SessionOrigin, authsvc.SessionOrigin{})
 	deleted, err := a.DeleteSession(t.Context(), s.SessionToken)
 	ok(t, err)
 	same(t, deleted.SessionOrigin, s.SessionOrigin)

@@ -11,7 +11,7 @@ func peopleTests() []test {
 	return []test{
 		{"Person/every field", personEveryField},
 		{"Person/unknown user", personUnknown},
-		{"Person/blocked users are returned as such", personBlocked},
+		{"Person/blocked users and those to be deleted are returned as such", personBlocked},
 		{"Person/goes with the user", personDeleted},
 		{"SearchUsers/conditions and pages", searchUsers},
 	}
@@ -64,7 +64,7 @@ func personUnknown(t *testing.T, a authsvc.Adapter) {
 func personBlocked(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	rev := about(ann.user.ID)
-	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{Blocked: ptr(at(1))}, rev))
+	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{Blocked: ptr(at(1)), DeleteAfter: ptr(at(2))}, rev))
 	revocations(t, a, 0, *rev)
 	epoch, ended := epochsOf(t, a, ann)
 	same(t, epoch, rev.Seq)
@@ -79,6 +79,7 @@ func personBlocked(t *testing.T, a authsvc.Adapter) {
 		u, err := find()
 		ok(t, err)
 		same(t, u.Blocked, at(1))
+		same(t, u.DeleteAfter, at(2))
 	}
 	s := session("late")
 	s.UserID = ann.user.ID
@@ -87,11 +88,17 @@ func personBlocked(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	for _, u := range list {
 		same(t, u.Blocked.IsZero(), u.ID == bob.user.ID)
+		same(t, u.DeleteAfter.IsZero(), u.ID == bob.user.ID)
 	}
 	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{Blocked: &time.Time{}}, nil))
 	u, err := a.GetUser(t.Context(), ann.user.ID)
 	ok(t, err)
 	same(t, u.Blocked, time.Time{})
+	same(t, u.DeleteAfter, at(2))
+	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{DeleteAfter: &time.Time{}}, nil))
+	u, err = a.GetUser(t.Context(), ann.user.ID)
+	ok(t, err)
+	same(t, u.DeleteAfter, time.Time{})
 	same(t, u.Epoch, rev.Seq)
 }
 

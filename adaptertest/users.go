@@ -15,6 +15,8 @@ func userTests() []test {
 		{"User/email byte for byte", userEmailExact},
 		{"User/update changes only named fields", userUpdate},
 		{"User/update conflict", userUpdateConflict},
+		{"User/update of what was read", userUpdateWas},
+		{"User/update of what was read, concurrent", userUpdateRace},
 		{"User/delete cascades", userDelete},
 		{"User/concurrent create", userCreateRace},
 		{"User/list in pages", userList},
@@ -132,6 +134,55 @@ func userUpdate(t *testing.T, a authsvc.Adapter) {
 	got, err := a.GetUser(t.Context(), bystander.ID)
 	ok(t, err)
 	same(t, got, bystander)
+}
+
+// userUpdateWas: a change that rests on what was read is made only while that holds.
+func userUpdateWas(t *testing.T, a authsvc.Adapter) {
+	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
+	update := func(was authsvc.User, email string) error {
+		_, err := a.UpdateUser(t.Context(), was.ID, authsvc.UserUpdate{Email: &email, EmailVerified: ptr(at(9)), Was: &was})
+		return err
+	}
+	is(t, update(authsvc.User{ID: "nobody"}, "new@example.com"), authsvc.ErrNotFound)
+	for _, odd := range []func(*authsvc.User){
+		func(u *authsvc.User) { u.Epoch++ },
+		func(u *authsvc.User) { u.Email = "else@example.com" },
+		func(u *authsvc.User) { u.Email = "" },
+		func(u *authsvc.User) { u.EmailVerified = at(3) },
+	} {
+		was := ann
+		odd(&was)
+		is(t, update(was, "new@example.com"), authsvc.ErrStale)
+	}
+	is(t, update(ann, bob.Email), authsvc.ErrConflict)
+	got, err := a.GetUser(t.Context(), ann.ID)
+	ok(t, err)
+	same(t, got, ann)
+	ok(t, update(ann, "new@example.com"))
+	is(t, update(ann, "newer@example.com"), authsvc.ErrStale)
+	r := about(ann.ID)
+	_, err = a.EndSessions(t.Context(), ann.ID, r)
+	ok(t, err)
+	ann.Email, ann.EmailVerified = "new@example.com", at(9)
+	is(t, update(ann, "newer@example.com"), authsvc.ErrStale)
+	ann.Epoch = r.Seq
+	ok(t, update(ann, ""))
+	ann.Email = ""
+	ok(t, update(ann, "newest@example.com"))
+}
+
+// userUpdateRace: of changes that rest on the same, and a first proof of the
+// address, one is made.
+func userUpdateRace(t *testing.T, a authsvc.Adapter) {
+	ann := newUser(t, a, "ann")
+	oneWins(t, race(workers, func(i int) error {
+		if i == 0 {
+			_, _, err := a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.ID, Email: ann.Email, Epoch: ann.Epoch, At: at(5), Revoke: about(ann.ID)})
+			return err
+		}
+		_, err := a.UpdateUser(t.Context(), ann.ID, authsvc.UserUpdate{Email: ptr(numbered("new", i)), EmailVerified: ptr(at(i)), Was: &ann})
+		return err
+	}), authsvc.ErrStale)
 }
 
 func userUpdateConflict(t *testing.T, a authsvc.Adapter) {

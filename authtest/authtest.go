@@ -63,7 +63,7 @@ func New(t testing.TB, tune func(*authsvc.Config)) *Service {
 		Secrets:   []string{seal.Token()},
 		Adapter:   memory.New(),
 		RateLimit: authsvc.RateLimit{Disabled: true},
-		Logger:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Logger:    slog.New(withoutLimits{slog.NewTextHandler(t.Output(), nil)}),
 	}
 	if tune != nil {
 		tune(&s.config)
@@ -77,6 +77,23 @@ func New(t testing.TB, tune func(*authsvc.Config)) *Service {
 	t.Cleanup(func() { end(t, s.Service) })
 	s.start(t)
 	return s
+}
+
+// withoutLimits is a log that does not warn of the rate limits that New itself has
+// turned off.
+type withoutLimits struct{ slog.Handler }
+
+// Handle implements [slog.Handler].
+func (h withoutLimits) Handle(ctx context.Context, r slog.Record) error {
+	own := false
+	r.Attrs(func(a slog.Attr) bool {
+		own = a.Key == "field" && a.Value.String() == "RateLimit.Disabled"
+		return !own
+	})
+	if own {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
 // end finishes what the engine has begun.

@@ -1,12 +1,14 @@
 package authtest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"strings"
@@ -311,5 +313,24 @@ func TestCSRF(t *testing.T) {
 	s.Submit(t, client, "signout", nil).Body.Close()
 	if status, _ := get(t, client, s.URL+"/who"); status != http.StatusUnauthorized {
 		t.Errorf("after the sign-out: %d", status)
+	}
+}
+
+// heard is a test that keeps its output.
+type heard struct {
+	testing.TB
+	out *bytes.Buffer
+}
+
+func (h heard) Output() io.Writer { return h.out }
+
+// TestQuiet: New does not warn of what it did itself, and of other things it does.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	var usual, odd bytes.Buffer
+	authtest.New(heard{t, &usual}, nil)
+	authtest.New(heard{t, &odd}, func(c *authsvc.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} })
+	if strings.Contains(usual.String(), "level=WARN") || !strings.Contains(odd.String(), "trusts everybody") {
+		t.Errorf("%s\n%s", usual.String(), odd.String())
 	}
 }

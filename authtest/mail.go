@@ -56,13 +56,18 @@ func (m *Mail) Messages() []Message {
 // yet; one that does not come ends the test.
 func (m *Mail) Wait(t testing.TB, address string) Message {
 	t.Helper()
+	return m.wait(t, address, func(inbox.Message) bool { return true })
+}
+
+func (m *Mail) wait(t testing.TB, address string, wanted func(inbox.Message) bool) Message {
+	t.Helper()
 	to, err := authsvc.NormaliseEmail(address)
 	if err != nil {
 		t.Fatalf("authtest: %q: %v", address, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	x, err := m.box.Wait(ctx, func(x inbox.Message) bool { return len(x.To) == 1 && x.To[0] == to })
+	x, err := m.box.Wait(ctx, func(x inbox.Message) bool { return len(x.To) == 1 && x.To[0] == to && wanted(x) })
 	if err != nil {
 		t.Fatalf("authtest: no mail to %s: %v", address, err)
 	}

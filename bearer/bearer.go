@@ -63,6 +63,8 @@ type Token struct {
 	Issued   time.Time // iat; zero if absent
 	Expires  time.Time // exp
 	AuthTime time.Time // when the person proved who they are; zero if absent
+	AMR      []string  // by which methods (RFC 8176, and fed, email, app); nil: unknown
+	ACR      string    // what they amount to: 1fa, 2fa or phr (a passkey); empty: unknown
 	// Claims are all of them: string, [json.Number], bool, nil, []any and
 	// map[string]any.
 	Claims map[string]any
@@ -80,6 +82,19 @@ func (t *Token) Email() string {
 func (t *Token) text(name string) string {
 	s, _ := t.Claims[name].(string)
 	return s
+}
+
+// texts returns a claim that is a list of texts, nil for every other.
+func (t *Token) texts(name string) (texts []string) {
+	list, _ := t.Claims[name].([]any)
+	for _, one := range list {
+		s, ok := one.(string)
+		if !ok {
+			return nil
+		}
+		texts = append(texts, s)
+	}
+	return texts
 }
 
 // New returns a verifier. It makes no network calls: an issuer that is down keeps
@@ -121,7 +136,8 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
 	if t.Subject = t.text("sub"); t.Subject == "" {
 		return nil, fmt.Errorf("%w: it names nobody", ErrMalformed)
 	}
-	t.ID, t.Session, t.Provider = t.text("jti"), t.text("sid"), t.text("idp")
+	t.ID, t.Session, t.Provider, t.ACR = t.text("jti"), t.text("sid"), t.text("idp"), t.text("acr")
+	t.AMR = t.texts("amr")
 	if err := t.times(time.Now()); err != nil {
 		return nil, err
 	}

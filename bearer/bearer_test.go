@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -243,6 +244,16 @@ func TestToken(t *testing.T) {
 	if err != nil || got.Subject != "ada" || got.ID != "1" || got.Session != "s" || got.Provider != "op" || got.Email() != "ada@example.com" ||
 		got.Issued.Unix() != c["iat"] || got.Expires.Unix() != c["exp"] || got.AuthTime.Unix() != c["auth_time"] || len(got.Claims["groups"].([]any)) != 1 {
 		t.Errorf("%+v, %v", got, err)
+	}
+	for _, c := range []struct {
+		amr, acr any
+		methods  []string
+		level    string
+	}{{[]string{"fed", "otp", "mfa"}, "2fa", []string{"fed", "otp", "mfa"}, "2fa"}, {nil, nil, nil, ""}, {"mfa", 2, nil, ""}, {[]any{"fed", 1}, []string{"2fa"}, nil, ""}} {
+		got, err := v.Verify(t.Context(), sign(t, key, claims(map[string]any{"amr": c.amr, "acr": c.acr}), nil))
+		if err != nil || !slices.Equal(got.AMR, c.methods) || got.ACR != c.level {
+			t.Errorf("amr %v, acr %v: %+v, %v", c.amr, c.acr, got, err)
+		}
 	}
 	for _, verified := range []any{false, nil, "true"} {
 		if got, err := v.Verify(t.Context(), sign(t, key, claims(map[string]any{"email_verified": verified}), nil)); err != nil || got.Email() != "" {

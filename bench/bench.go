@@ -158,6 +158,7 @@ func freeAddress() (string, error) {
 
 // baseConfig is what every configuration has.
 func baseConfig(addr, more string) string {
+	more = strings.ReplaceAll(more, "{addr}", addr)
 	text := "url: http://" + addr + "\nlisten: " + addr + "\nsecret: " + secret + "\nrate_limit: {enabled: false}\n" + more
 	if !strings.Contains(more, "providers:") {
 		text += "providers: [{id: github, client_id: a, client_secret: b}]\n"

@@ -53,6 +53,12 @@ func (b *bench) compare(ctx context.Context, c benchCase) (*comparison, error) {
 	}
 	startService := func() (*server, error) { return b.serve(ctx, p.config) }
 	startFloor := func() (*server, error) { return b.serveFloor(ctx, c.floor, c.path, s.location) }
+	if p.service != nil {
+		startService = func() (*server, error) { return p.service(ctx) }
+	}
+	if p.floor != nil {
+		startFloor = func() (*server, error) { return p.floor(ctx) }
+	}
 	result := &comparison{Name: c.name, Store: c.store, Promise: c.promise}
 	if err := result.starts(b.rounds, startService, startFloor); err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func (b *bench) warm(ctx context.Context, config string, run runner, pins func()
 // byConnections loads one server over more and more connections. One alone waits
 // for its own answers, so that it is only shown.
 func (b *bench) byConnections(ctx context.Context) (*growth, error) {
-	cookies, err := jweCookies()
+	cookies, err := jweCookies(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (b *bench) byConnections(ctx context.Context) (*growth, error) {
 
 // byProviders configures more and more providers.
 func (b *bench) byProviders(ctx context.Context) (*growth, error) {
-	cookies, err := jweCookies()
+	cookies, err := jweCookies(nil)
 	if err != nil {
 		return nil, err
 	}

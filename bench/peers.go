@@ -153,7 +153,7 @@ func startNextAuth(strategy string) func(context.Context, *bench, string) (*runn
 				if err != nil {
 					return "", nil, err
 				}
-				cookies, err := jweCookies()
+				cookies, err := jweCookies(nil)
 				if strategy == "database" {
 					cookies = nil
 					for i := range people {

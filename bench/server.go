@@ -23,6 +23,7 @@ type server struct {
 	addr   string
 	log    string // file with what it printed
 	start  time.Duration
+	behind *server      // what it asks, stopped with it
 	beside []int        // processes whose time is its own too, such as a database's
 	pins   func() []int // lists them, and pins them; nil: there are none, or no more
 }
@@ -77,6 +78,9 @@ func (s *server) stop() {
 	timer := time.AfterFunc(10*time.Second, func() { syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
 	s.cmd.Wait()
 	timer.Stop()
+	if s.behind != nil {
+		s.behind.stop()
+	}
 }
 
 // get returns the body of one answer.
@@ -108,6 +112,9 @@ func (s *server) ticks() (own, beside int64) {
 	own = processTicks(s.cmd.Process.Pid)
 	for _, pid := range s.beside {
 		beside += processTicks(pid)
+	}
+	if s.behind != nil {
+		beside += processTicks(s.behind.cmd.Process.Pid)
 	}
 	return own, beside
 }

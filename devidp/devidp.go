@@ -37,7 +37,8 @@ type Options struct {
 	Dir string
 	// People are on offer at first; anybody can add more on the provider's page.
 	// Default: four, of whom one has an address that nobody verified and one has
-	// none.
+	// none. Where Config.SignIn.Allow lets none of them in by one of its conditions,
+	// somebody whom it lets in is added.
 	People []Person
 	// Logger gets what goes wrong. Nil: slog.Default().
 	Logger *slog.Logger
@@ -50,6 +51,8 @@ type Person struct {
 	Email         string // may be empty
 	EmailVerified bool
 	Picture       string // URL; empty: an avatar with initials
+	// Claims are further claims of the profile, such as groups, as JSON has them.
+	Claims map[string]any
 }
 
 // A Server is a running identity provider with an inbox.
@@ -60,6 +63,7 @@ type Server struct {
 	idp    *idp.Provider
 	box    *inbox.Box
 	server *http.Server
+	log    *slog.Logger
 	ended  chan error
 }
 
@@ -102,9 +106,9 @@ func Check(c *authsvc.Config) error {
 const clientID = "authsvc-dev"
 
 // Add adds to c a provider "dev", lets all Email providers deliver to the inbox,
-// and adds one if there is none, and an Adapter. Nothing of c is called. It is
-// for [authsvc.Service.Reconfigure]; the error is that of Start for the URL,
-// which may not change.
+// and adds one if there is none, and an Adapter. Conditions that name providers name
+// "dev", too. Nothing of c is called. It is for [authsvc.Service.Reconfigure]; the
+// error is that of Start for the URL, which may not change.
 func (d *Server) Add(c *authsvc.Config) error {
 	base, err := d.checkURL(c)
 	if err != nil {
@@ -117,7 +121,11 @@ func (d *Server) Add(c *authsvc.Config) error {
 	return nil
 }
 
-func (d *Server) add(c *authsvc.Config) { c.Providers = append(d.catchMail(c), d.provider(d.origin)) }
+func (d *Server) add(c *authsvc.Config) {
+	c.Providers = append(d.catchMail(c), d.provider(d.origin))
+	standIn(c)
+	d.addPeople(c)
+}
 
 func (d *Server) provider(issuer string) *authsvc.OAuth {
 	return &authsvc.OAuth{ID: ProviderID, Name: "Dev ID", OpenID: true, Issuer: issuer,
@@ -171,14 +179,13 @@ const maxMessage = 1 << 20
 
 // open makes what is served.
 func (d *Server) open(o Options) (err error) {
-	log := o.Logger
-	if log == nil {
-		log = slog.Default()
+	if d.log = o.Logger; d.log == nil {
+		d.log = slog.Default()
 	}
 	options := idp.Options{Issuer: d.origin, Clients: []idp.Client{{ID: clientID, Name: "your application", Secret: d.secret,
 		RedirectURIs: []string{d.base + "/callback/" + ProviderID}}}}
 	for _, p := range o.People {
-		options.People = append(options.People, idp.Person{Sub: p.ID, Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Picture: p.Picture})
+		options.People = append(options.People, idp.Person{Sub: p.ID, Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Picture: p.Picture, Claims: p.Claims})
 	}
 	mails := ""
 	if o.Dir != "" {
@@ -197,7 +204,7 @@ func (d *Server) open(o Options) (err error) {
 		return fmt.Errorf("devidp: Options.Dir: %w", err)
 	}
 	site, err := devsite.New(devsite.Frame{Brand: "Development", Foot: "Nothing here is part of what is deployed.",
-		Home: weburl.OriginOf(d.base), SignIn: d.base + "/signin", Issuer: d.origin}, d.box, log, nil)
+		Home: weburl.OriginOf(d.base), SignIn: d.base + "/signin", Issuer: d.origin}, d.box, d.log, nil)
 	if err != nil {
 		d.box.Close()
 		return err
@@ -207,7 +214,7 @@ func (d *Server) open(o Options) (err error) {
 	mux.Handle("/", d.idp)
 	d.server = &http.Server{Handler: d.guard(mux), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}
 	return nil
 }
 

@@ -63,15 +63,16 @@ func run(t *testing.T, o devidp.Options, tune func(*authsvc.Config)) (b *browser
 func choose(t *testing.T, b *browser.Browser, page *browser.Answer, name string) *browser.Answer {
 	t.Helper()
 	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(page.Text)
-	button := regexp.MustCompile(`name="person" value="([^"]+)"[^>]*>(?s:.{0,600}?)` + regexp.QuoteMeta(name)).FindStringSubmatch(page.Text)
-	if action == nil || button == nil {
+	upTo, _, found := strings.Cut(page.Text, name)
+	buttons := regexp.MustCompile(`name="person" value="([^"]+)"`).FindAllStringSubmatch(upTo, -1)
+	if action == nil || !found || buttons == nil {
 		t.Fatalf("no form, or no %s: %s", name, page.Text)
 	}
 	to, err := page.Request.URL.Parse(html.UnescapeString(action[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := b.Form(to.String(), url.Values{"person": {html.UnescapeString(button[1])}})
+	a, err := b.Form(to.String(), url.Values{"person": {html.UnescapeString(buttons[len(buttons)-1][1])}})
 	if err != nil {
 		t.Fatal(err)
 	}

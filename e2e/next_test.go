@@ -47,9 +47,9 @@ func nextCommand(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// startNext serves the application, which asks the service at inner, and returns a
-// proxy to it.
-func startNext(t *testing.T, inner string) http.Handler {
+// startNext serves the application with more in its environment, and returns a proxy
+// to it.
+func startNext(t *testing.T, environment ...string) http.Handler {
 	t.Helper()
 	if err := builtNext(); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func startNext(t *testing.T, inner string) http.Handler {
 	at := fmt.Sprintf("127.0.0.1:%d", port)
 	logs := &logbuffer.Buffer{}
 	program := nextCommand(t.Context(), "start", "-H", "127.0.0.1", "-p", fmt.Sprint(port))
-	program.Env = append(program.Env, "AUTHSVC_URL="+inner)
+	program.Env = append(program.Env, environment...)
 	program.Stdout, program.Stderr = logs, logs
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestNext(t *testing.T) {
 		c.Session = authsvc.SessionOptions{Strategy: authsvc.StrategyJWT, UpdateAge: -1}
 		takeNames(s, c)
 	})
-	next := startNext(t, inner)
+	next := startNext(t, "AUTHSVC_URL="+inner)
 	for _, path := range []string{"/account", "/classic", "/api/me", "/_next/"} {
 		s.mux.Handle(path, next)
 	}

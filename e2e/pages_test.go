@@ -54,6 +54,15 @@ func states() []state {
 				b.Open(s.base + "/account")
 				b.Click("section[aria-labelledby=ways] > details > summary")
 			}},
+		state{name: "undo", shows: []string{"Undo this change?", "Example ID was added", "grace@acme.test"}, reach: openUndo},
+		state{name: "undo-done", shows: []string{"The change is undone", "signed out in all browsers"},
+			reach: func(s *site, b *chromium.Tab) {
+				openUndo(s, b)
+				b.Click("#submitButton")
+				b.At(s.base + "/account/undo?done=undone")
+			}},
+		state{name: "undo-spent", shows: []string{"This link no longer works"},
+			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/account/undo?token=" + strings.Repeat("A", 43)) }},
 		state{name: "stepup", shows: []string{"Confirm that it is you", "Continue with Example ID"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/confirm?callbackUrl=%2F") }},
 		state{name: "stepup-other", shows: []string{"another account than yours"}, focus: banner, reach: confirmAsAnother},
@@ -196,6 +205,18 @@ func askForLink(s *site, b *chromium.Tab) {
 	b.Fill("input[name=email]", "grace@acme.test")
 	b.Click("#submitButton")
 	b.At(s.base + "/verify-request")
+}
+
+// openUndo has somebody signed in by mail add a way to sign in, and opens the link in
+// the notice.
+func openUndo(s *site, b *chromium.Tab) {
+	askForLink(s, b)
+	b.Open(s.mailTo("grace@acme.test"))
+	b.Open(s.base + "/signin")
+	b.Click(".p-op button")
+	s.choose(b, "ada")
+	b.At(s.origin)
+	b.Open(s.undoTo("grace@acme.test"))
 }
 
 func noCodes(_ *site, c *authsvc.Config) {

@@ -16,20 +16,37 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// bundle is the React application, built once.
-var bundle = sync.OnceValues(func() ([]byte, error) { return npm.Bundle(webDir, "src/app.jsx") })
+// The React application, built once with each client.
+var (
+	bundle4 = sync.OnceValues(func() ([]byte, error) { return npm.Bundle(webDir, "src/app.jsx") })
+	bundle5 = sync.OnceValues(func() ([]byte, error) {
+		return npm.Bundle(webDir, "src/app.jsx", "--alias:next-auth/react=next-auth-5/react")
+	})
+)
+
+// bundle is the application with the client that belongs to a dialect: that of
+// next-auth@5 for Auth.js, else that of next-auth@4.
+func bundle(mode authsvc.Compat) ([]byte, error) {
+	if mode == authsvc.AuthJSV5 {
+		return bundle5()
+	}
+	return bundle4()
+}
 
 // reactSite serves the application at /app.
-func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
+func reactSite(t *testing.T, strategy string, mode authsvc.Compat, tune ...func(*authsvc.Config)) *site {
 	t.Helper()
 	needNode(t)
-	script, err := bundle()
+	script, err := bundle(mode)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		c.Session.Strategy, c.Compat = authsvc.Strategy(strategy), mode
 		takeNames(s, c)
+		for _, more := range tune {
+			more(c)
+		}
 	})
 	s.mux.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
@@ -91,14 +108,14 @@ type result struct {
 func TestReact(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
-		for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4} {
+		for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
 			t.Run(strategy+"/"+string(mode), func(t *testing.T) {
 				t.Parallel()
 				s := reactSite(t, strategy, mode)
 				b := newTab(t)
 				b.Open(s.origin + "/app")
 				is(b, "unauthenticated", "", "")
-				reactLists(t, s, b)
+				reactLists(t, s, b, mode)
 				reactSignIn(t, s, b)
 				reactUpdate(t, s, b)
 				reactSignOut(t, s, b)
@@ -110,10 +127,14 @@ func TestReact(t *testing.T) {
 	}
 }
 
-func reactLists(t *testing.T, s *site, b *chromium.Tab) {
+func reactLists(t *testing.T, s *site, b *chromium.Tab, mode authsvc.Compat) {
 	t.Helper()
 	providers := chromium.Eval[map[string]map[string]string](b, `auth.getProviders()`)
-	want := map[string]string{"id": "op", "name": "Example ID", "type": "oauth",
+	kind := "oauth"
+	if mode == authsvc.AuthJSV5 {
+		kind = "oidc"
+	}
+	want := map[string]string{"id": "op", "name": "Example ID", "type": kind,
 		"signinUrl": s.base + "/signin/op", "callbackUrl": s.base + "/callback/op"}
 	if diff := cmp.Diff(want, providers["op"]); diff != "" || len(providers) != 3 {
 		t.Errorf("providers %v (-want +got)\n%s", slices.Sorted(maps.Keys(providers)), diff)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"authsvc"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
@@ -29,6 +30,7 @@ type application struct {
 	op     *idp.Server
 	db     *sql.DB
 	origin string
+	mux    *http.ServeMux // in front
 }
 
 // shaped is what the session callbacks of such applications do: user.id, as
@@ -45,7 +47,7 @@ compat: MODE
 func newApplication(t *testing.T, strategy, mode string) *application {
 	t.Helper()
 	needNode(t)
-	script, err := bundle()
+	script, err := bundle(authsvc.Compat(mode))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func newApplication(t *testing.T, strategy, mode string) *application {
 	n.OP.SetFault(idp.Fault{IDToken: func(claims map[string]any) {
 		maps.Copy(claims, map[string]any{"groups": []string{"/staff", "/ops"}, "realm_access": map[string]any{"roles": []string{"offline_access"}}})
 	}})
-	a := &application{op: n.OP, origin: "http://localhost:" + port}
+	a := &application{op: n.OP, origin: "http://localhost:" + port, mux: mux}
 	more := strings.NewReplacer("STRATEGY", strategy, "MODE", mode).Replace(shaped)
 	a.Process = process.Prepare(t, strings.ReplaceAll(n.YAML(more), "{origin}", a.origin))
 	a.database(t)
@@ -109,13 +111,16 @@ func (a *application) exec(t *testing.T, statements string) {
 	}
 }
 
-// TestSessionShape runs the unmodified next-auth/react against `serve`, whose
-// configuration stands for the session callbacks, and reads the same token with
-// getToken of next-auth@4.
+// TestSessionShape runs the unmodified next-auth/react of next-auth@4 and @5 against
+// `serve`, whose configuration stands for the session callbacks, and reads the same
+// token with getToken of either.
 func TestSessionShape(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
-		for _, mode := range []string{"none", "next-auth-v4"} {
+		for _, mode := range []string{"none", "next-auth-v4", "authjs-v5"} {
+			if mode == "authjs-v5" && strategy != "jwt" {
+				continue // there is no token to read
+			}
 			t.Run(strategy+"/"+mode, func(t *testing.T) {
 				t.Parallel()
 				a := newApplication(t, strategy, mode)
@@ -134,8 +139,8 @@ func TestSessionShape(t *testing.T) {
 				}
 				a.user(t, b, `auth.update({})`, "ADMIN")
 				a.user(t, b, `auth.getSession()`, "ADMIN")
-				if strategy == "jwt" && mode == "next-auth-v4" {
-					a.token(t, b, user["id"])
+				if lib := map[string]string{"next-auth-v4": "v4", "authjs-v5": "v5"}[mode]; strategy == "jwt" && lib != "" {
+					a.token(t, b, lib, user["id"])
 				}
 				b.Quiet()
 			})
@@ -162,9 +167,9 @@ func (a *application) user(t *testing.T, b *chromium.Tab, call, role string) map
 }
 
 // token reads the session cookie as the application's own server does.
-func (a *application) token(t *testing.T, b *chromium.Tab, id any) {
+func (a *application) token(t *testing.T, b *chromium.Tab, lib string, id any) {
 	t.Helper()
-	claims := ask[map[string]any](t, call{Lib: "v4", Op: "getToken", Cookies: b.Cookies(a.origin + "/app"), Secret: arena.Secret})[0]
+	claims := ask[map[string]any](t, call{Lib: lib, Op: "getToken", Cookies: b.Cookies(a.origin + "/app"), Secret: arena.Secret})[0]
 	if claims["sub"] != id || claims["name"] != "Ada Lovelace" || claims["email"] != "ada@example.com" {
 		t.Errorf("getToken: %v", claims)
 	}

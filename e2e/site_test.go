@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,15 +168,30 @@ func (s *site) count(route string) int {
 // mailTo waits for a mail to an address and returns the link in it.
 func (s *site) mailTo(address string) string { s.t.Helper(); return s.takeMail(address).Link() }
 
+// undoTo is the link in the newest notice that takes a change back.
+func (s *site) undoTo(address string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
+	defer cancel()
+	undoes := func(link string) bool { return strings.Contains(link, "/account/undo?token=") }
+	m, err := s.mail.Wait(ctx, func(m mailbox.Message) bool { return m.To[0] == address && slices.ContainsFunc(m.Links, undoes) })
+	if err != nil {
+		s.t.Fatalf("no notice to %s: %v", address, err)
+	}
+	return m.Links[slices.IndexFunc(m.Links, undoes)]
+}
+
 // codeTo is the code in it.
 func (s *site) codeTo(address string) string { s.t.Helper(); return s.takeMail(address).Code }
 
-// takeMail returns the newest mail to an address, and removes it.
+// takeMail returns the newest mail to an address that signs in, and removes it.
 func (s *site) takeMail(address string) mailbox.Message {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
 	defer cancel()
-	m, err := s.mail.Wait(ctx, func(m mailbox.Message) bool { return len(m.To) == 1 && m.To[0] == address })
+	m, err := s.mail.Wait(ctx, func(m mailbox.Message) bool {
+		return len(m.To) == 1 && m.To[0] == address && strings.Contains(m.Link(), "token=")
+	})
 	if err != nil {
 		s.t.Fatalf("no mail to %s: %v", address, err)
 	}

@@ -2,8 +2,16 @@ package reader_test
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,7 +72,7 @@ func TestRead(t *testing.T) {
 				b.SignIn(w.OP, "ada")
 				before := len(w.Ledger.Written())
 				s, err := r.Read(asks(b))
-				if err != nil || s == nil || s.Email != "ada@example.com" || !s.EmailVerified || s.Provider != "op" || s.Claims()["given"] != "ada" {
+				if err != nil || s == nil || s.Email != "ada@example.com" || !s.EmailVerified || s.Provider != "op" || !slices.Equal(s.AMR(), []string{"fed"}) || s.ACR() != "1fa" || s.Claims()["given"] != "ada" {
 					t.Errorf("%s, %s: %+v, %v", compat, strategy, s, err)
 				}
 				other := c
@@ -148,21 +156,103 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkRead is what a guarded handler pays: strategy jwt.
-func BenchmarkRead(b *testing.B) {
-	w := arena.EnterOffline(b, func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT })
+// readsJWT is a reader of tokens alone, and a request of somebody who is signed in.
+func readsJWT(t testing.TB) (*reader.Reader, *http.Request) {
+	t.Helper()
+	w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT })
 	browser := w.Browser()
 	browser.Login("ada")
 	c := config(w)
 	c.Adapter = nil
 	r, err := reader.New(c)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	q := asks(browser)
 	if s, err := r.Read(q); err != nil || s == nil {
-		b.Fatal(s, err)
+		t.Fatal(s, err)
 	}
+	return r, q
+}
+
+// TestReadFigures: Read takes 8 allocations at most and, on a machine of its own with
+// AUTHSVC_FIGURES, 2.5 µs, or on a slower one 1.4 times the least that opens
+// such a cookie.
+func TestReadFigures(t *testing.T) {
+	r, q := readsJWT(t)
+	read := func() {
+		if _, err := r.Read(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(200, read); n > 8 {
+		t.Errorf("%v allocations, at most 8 are promised", n)
+	}
+	floor := opensCookie(t)
+	took, least := time.Hour, time.Hour
+	for range 50 {
+		took, least = min(took, oneOf(read)), min(least, oneOf(floor))
+	}
+	t.Logf("Read takes %v, the least that opens the cookie %v: %.2f", took, least, float64(took)/float64(least))
+	if os.Getenv("AUTHSVC_FIGURES") != "" && took > max(2500*time.Nanosecond, least*7/5) {
+		t.Errorf("Read takes %v, over 2.5 µs and over 1.4 times the least", took)
+	}
+}
+
+// oneOf is how long f takes, of 500.
+func oneOf(f func()) time.Duration {
+	begun := time.Now()
+	for range 500 {
+		f()
+	}
+	return time.Since(begun) / 500
+}
+
+// opensCookie is what anybody would write with the key at hand: the cookie is found,
+// opened with AES-256-GCM and read as JSON.
+func opensCookie(t *testing.T) func() {
+	t.Helper()
+	block, err := aes.NewCipher(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Unix()
+	claims := fmt.Appendf(nil, `{"name":"Ada Lovelace","email":"ada@example.com","picture":"https://id.example.com/ada.png","sub":"7","iat":%d,"exp":%d,"jti":"%s"}`, now, now+60, rand.Text())
+	head, nonce := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"dir","enc":"A256GCM"}`)), make([]byte, gcm.NonceSize())
+	sealed := gcm.Seal(nil, nonce, claims, []byte(head))
+	q := httptest.NewRequest("GET", arena.Origin+"/app", nil)
+	q.AddCookie(&http.Cookie{Name: "session", Value: head + "." + base64.RawURLEncoding.EncodeToString(sealed)})
+	return func() {
+		c, err := q.Cookie("session")
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, body, _ := strings.Cut(c.Value, ".")
+		sealed, err := base64.RawURLEncoding.DecodeString(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := gcm.Open(sealed[:0], nonce, sealed, []byte(head))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var claims struct {
+			Name, Email, Picture, Sub string
+			Exp                       int64
+		}
+		if err := json.Unmarshal(plain, &claims); err != nil || claims.Exp < now {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRead is what a guarded handler pays: strategy jwt.
+func BenchmarkRead(b *testing.B) {
+	r, q := readsJWT(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := r.Read(q); err != nil {

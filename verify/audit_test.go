@@ -82,10 +82,10 @@ var auditCases = map[string]auditCase{
 	"address, wrong":        {run: auditPost("/api/auth/signin/email", "email", "nobody"), want: "sign_in.refused"},
 	"credentials":           {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *arena.World, b *arena.Browser) { b.Login("ada") }, want: "sign_in.succeeded"},
 	"credentials, wrong":    {run: auditPost("/api/auth/callback/credentials", "username", "ada", "password", "wrong"), want: "credentials.refused"},
-	"linking":               {prepare: auditViaMail, run: func(w *arena.World, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") }, want: "account.linked sign_in.succeeded"},
+	"linking":               {prepare: auditViaMail, run: func(w *arena.World, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") }, want: "account.linked notice.sent sign_in.succeeded"},
 	"linking, another's":    {prepare: func(w *arena.World, b *arena.Browser) { auditViaOp(w, w.Browser()); auditViaMail(w, b) }, run: func(w *arena.World, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") }, want: "account.link_refused"},
 	"address of another":    {prepare: func(w *arena.World, _ *arena.Browser) { w.Browser().SignInByMail(w, "ada@example.com") }, run: auditViaOp, want: "account.not_linked"},
-	"unlinking":             {prepare: auditViaOp, run: auditUnlink("ada"), want: "account.unlinked", apart: true},
+	"unlinking":             {prepare: auditViaOp, run: auditUnlink("ada"), want: "account.unlinked notice.sent", apart: true},
 	"unlinking, not there":  {prepare: auditViaOp, run: auditUnlink("grace"), want: "account.unlink_refused", apart: true},
 	"sign-out":              {prepare: auditViaOp, run: auditPost("/api/auth/signout"), want: "sign_out.succeeded"},
 	"no CSRF token":         {run: auditPost("/api/auth/signin/op", "csrfToken", "x"), want: "csrf.refused"},
@@ -93,7 +93,7 @@ var auditCases = map[string]auditCase{
 	"another site":          {run: auditForeign, want: "request.cross_site"},
 	"limit of sign-ins":     {tune: auditLimit(func(r *authsvc.RateLimit) { r.SignIn = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: auditPost("/api/auth/signin/op"), run: auditPost("/api/auth/signin/op"), want: "request.limited"},
 	"limit of a mailbox":    {tune: auditLimit(func(r *authsvc.RateLimit) { r.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: auditAsk, run: auditAsk, want: "email.limited"},
-	"end of all sessions":   {prepare: auditViaOp, run: auditOf(func(w *arena.World, id string) { w.EndSessions(w.T.Context(), id) }), want: "sessions.ended", apart: true},
+	"end of all sessions":   {prepare: auditViaOp, run: auditOf(func(w *arena.World, id string) { w.EndSessions(w.T.Context(), id) }), want: "sessions.ended notice.sent", apart: true},
 	"deletion":              {prepare: auditViaOp, run: auditOf(func(w *arena.World, id string) { w.DeleteUser(w.T.Context(), id) }), want: "user.deleted", apart: true},
 	"configuration":         {run: func(w *arena.World, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), nil) }, want: "configuration.changed", apart: true},
 	"configuration, wrong":  {run: func(w *arena.World, _ *arena.Browser) { w.ConfigurationChanged(w.T.Context(), arena.ErrBroken) }, want: "configuration.change_failed", apart: true},
@@ -174,7 +174,7 @@ func audit01(t *T) {
 // why, and the log has the same in one line.
 func auditJudge(t *T, e authsvc.AuditEvent, c auditCase, logs string, began time.Time) {
 	t.Helper()
-	good := strings.HasSuffix(e.Name, "succeeded") || strings.HasSuffix(e.Name, "ed") && !strings.Contains(e.Name, "refused") && !strings.Contains(e.Name, "failed") && !strings.Contains(e.Name, "limited") && !strings.Contains(e.Name, "not_linked")
+	good := strings.HasSuffix(e.Name, "succeeded") || e.Name == "notice.sent" || strings.HasSuffix(e.Name, "ed") && !strings.Contains(e.Name, "refused") && !strings.Contains(e.Name, "failed") && !strings.Contains(e.Name, "limited") && !strings.Contains(e.Name, "not_linked")
 	if want := map[bool]string{true: "success"}[good]; want != "" && string(e.Outcome) != want || !good && e.Outcome == authsvc.AuditSuccess {
 		t.Errorf("%s: outcome %s", e.Name, e.Outcome)
 	}

@@ -45,6 +45,8 @@ var inBrowser = map[string]browserCheck{
 	"session-15": {title: "the back button after sign-out", run: backButton},
 	"session-26": {title: "no traces after sign-out", run: traces},
 
+	"gate-13": {title: "a broken proxy sends people round in circles", run: brokenInChromium},
+
 	"logout-02": {title: "the ID token goes by POST", run: leavesByPost},
 
 	"e2e-01": {title: "happy paths in three engines", run: happyPaths},

@@ -56,7 +56,7 @@ func csrf07(t *T) {
 	pending := b.Approve(w.OP, b.Begin("op"), "ada")
 	for _, method := range []string{"GET", "HEAD"} {
 		for _, path := range []string{"/signout", "/signin/op", "/signin/op?csrfToken=" + b.CSRF(), "/session?update=1", "/signin/email?email=a@b.test", "/callback/credentials?username=ada&password=right",
-			"/account/profile?name=Eve", "/account/unlink?id=x", "/account/signout?all=true", "/account?name=Eve", "/confirm?provider=op"} {
+			"/account/profile?name=Eve", "/account/unlink?id=x", "/account/signout?all=true", "/account/delete?confirm=ada@example.com", "/account/keep?pending=true", "/account?name=Eve", "/confirm?provider=op"} {
 			quiet(t, w, b, func() *browser.Answer {
 				return b.Clone().Do(httptest.NewRequest(method, arena.Origin+"/api/auth"+path, nil))
 			})

@@ -52,6 +52,9 @@ var csrfMutating = map[string]url.Values{
 	"/api/auth/account/profile":      {"name": {"Eve"}},
 	"/api/auth/account/unlink":       {"id": {"x"}},
 	"/api/auth/account/signout":      {"others": {"true"}},
+	"/api/auth/account/undo":         {"token": {strings.Repeat("a", 43)}},
+	"/api/auth/account/delete":       {"confirm": {"x"}},
+	"/api/auth/account/keep":         {"pending": {"true"}},
 	"/api/auth/confirm":              {"provider": {"op"}},
 }
 
@@ -59,7 +62,7 @@ var csrfMutating = map[string]url.Values{
 // updates and credentials need no user.
 func csrfWorld(t *T, tune func(*authsvc.Config)) (*arena.World, *arena.Browser) {
 	w := t.Enter(func(c *authsvc.Config) {
-		c.Session.Strategy = "jwt"
+		c.Session.Strategy, c.Account.Delete = "jwt", true
 		if tune != nil {
 			tune(c)
 		}

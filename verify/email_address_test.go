@@ -134,6 +134,9 @@ func email15(t *T) {
 	})
 }
 
+// email17Most is the longest answer to an address that no parser should read.
+const email17Most = 5 * time.Millisecond
+
 func email17(t *T) {
 	w := t.EnterOffline(nil)
 	b := w.Browser()
@@ -149,7 +152,7 @@ func email17(t *T) {
 		form.Set("csrfToken", token)
 		body := form.Encode()
 		best := time.Hour
-		for range 7 {
+		for try := 0; try < 50 && (try < 7 || best > email17Most); try++ { // a busy machine lets one through
 			began := time.Now()
 			a := b.Clone().Raw("/api/auth/signin/email", "application/x-www-form-urlencoded", body)
 			best = min(best, time.Since(began))
@@ -157,7 +160,7 @@ func email17(t *T) {
 				t.Errorf("%s: %d %s", name, a.StatusCode, a.Location())
 			}
 		}
-		if best > 5*time.Millisecond {
+		if best > email17Most {
 			t.Errorf("%s takes %v", name, best)
 		}
 	}

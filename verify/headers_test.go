@@ -126,7 +126,7 @@ type headersSeen struct {
 func headersEvery(t *T, w *arena.World) (list []headersSeen) {
 	t.Helper()
 	paths := []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/op?state=x&code=y", "/callback/email", "/callback/credentials", "/callback/apple", "/signout", "/signout/provider", "/signout/return", "/session", "/csrf", "/providers",
-		"/account", "/account/profile", "/account/unlink", "/account/signout", "/account/export", "/account.js", "/confirm", "/error", "/error?error=AccessDenied", "/error/Callback", "/verify-request", "/_log", "/client.js", "/nope", "/signin/nope", "/backchannel-logout/op"}
+		"/account", "/account/profile", "/account/unlink", "/account/signout", "/account/undo", "/account/delete", "/account/delete?done=scheduled", "/account/keep", "/account/keep?done=kept", "/account/export", "/account.js", "/confirm", "/error", "/error?error=AccessDenied", "/error/Callback", "/verify-request", "/_log", "/client.js", "/nope", "/signin/nope", "/backchannel-logout/op"}
 	out, in := w.Browser(), w.Browser()
 	in.SignIn(w.OP, "ada")
 	for who, b := range map[string]*arena.Browser{"nobody": out, "ada": in} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -59,7 +60,7 @@ func httpwireDefuse(t *T, w *arena.World, b *arena.Browser, bombs map[string]bom
 // httpwireSignedIn is somebody whose session the attacks would end.
 func httpwireSignedIn(t *T) (*arena.World, *arena.Browser, string) {
 	t.Helper()
-	w := t.Enter(nil)
+	w := t.Enter(func(c *authsvc.Config) { c.Account.Delete = true })
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
 	return w, b, b.CSRF()

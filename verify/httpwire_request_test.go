@@ -12,7 +12,7 @@ import (
 
 // httpwirePaths are all routes of the interface.
 var httpwirePaths = []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/email", "/callback/credentials", "/signout", "/signout/provider", "/signout/return",
-	"/session", "/csrf", "/providers", "/error", "/error/Callback", "/verify-request", "/_log", "/client.js", "/account", "/account/profile", "/account/unlink", "/account/signout", "/account/export", "/account.js", "/confirm", "/backchannel-logout/op"}
+	"/session", "/csrf", "/providers", "/error", "/error/Callback", "/verify-request", "/_log", "/client.js", "/account", "/account/profile", "/account/unlink", "/account/signout", "/account/undo", "/account/delete", "/account/keep", "/account/export", "/account.js", "/confirm", "/backchannel-logout/op"}
 
 func httpwire12(t *T) {
 	w, b, _ := httpwireSignedIn(t)

@@ -37,6 +37,7 @@ var lifecycleChecks = checks{
 	"09": {title: "the service starts before its store", once: true, least: ci, run: lifecycle09},
 	"10": {title: "readiness follows the store, liveness nothing", once: true, least: ci, run: lifecycle10},
 	"11": {title: "Leak soak", not: "24 hours of mixed load; internal/test/scale, crash-05 and crash-08 look for what a fault leaves"},
+	"13": {title: "replicas whose clocks are half a minute off, behind nginx", once: true, least: ci, needs: []need{program("nginx", "/usr/sbin/nginx")}, run: lifecycle13},
 }
 
 // lifecycleStores runs f with each kind of store that has a schema.

@@ -142,7 +142,7 @@ func oidcPages(b *arena.Browser, a *browser.Answer) string {
 func oidcNoSecrets(t *T, w *arena.World, name, pages, access, back string) {
 	t.Helper()
 	q := arena.MustURL(t, back).Query()
-	for what, secret := range map[string]string{"client secret": arena.ClientSecret, "access token": access, "code": q.Get("code"), "state": q.Get("state"), "token": "eyJ"} {
+	for what, secret := range map[string]string{"client secret": arena.ClientSecret, "access token": access, "code": q.Get("code"), "state": q.Get("state"), "token": "eyJhbGci"} {
 		if secret == "" {
 			continue
 		}

@@ -44,11 +44,17 @@ func behind(t *T, trusted string, f func(t *T, s *proxied)) {
 // page.
 func eachProxy(t *T, f func(t *T, program string, blocks []string)) {
 	t.Helper()
+	eachProgram(t, proxytest.Programs, func(t *T, program string) { f(t, program, proxytest.Blocks(t, proxyPage, program)) })
+}
+
+// eachProgram runs f with those of programs that are there.
+func eachProgram(t *T, programs []string, f func(t *T, program string)) {
+	t.Helper()
 	if theScale() == quick {
 		t.Figure("without proxies")
 		return
 	}
-	for _, program := range proxytest.Programs {
+	for _, program := range programs {
 		if lack := proxytest.Missing(program); lack != "" {
 			if demanded() {
 				t.Error(lack)
@@ -56,7 +62,7 @@ func eachProxy(t *T, f func(t *T, program string, blocks []string)) {
 			t.Figure("without %s", program)
 			continue
 		}
-		t.Run(program, func(t *T) { f(t, program, proxytest.Blocks(t, proxyPage, program)) })
+		t.Run(program, func(t *T) { f(t, program) })
 	}
 }
 

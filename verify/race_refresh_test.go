@@ -64,9 +64,11 @@ func race05(t *T) {
 		for n := 1; n <= rounds; n++ {
 			want := fmt.Sprintf("at-%d", n)
 			together(crowd, func(i int) {
-				if got, err := w.services[i%raceReplicas].AccessToken(t.Context(), user, "op"); got != want || err != nil {
-					t.Errorf("%q, want %q; %v", got, want, err)
-				}
+				w.services[i%raceReplicas].At(func(s *authsvc.Service) {
+					if got, err := s.AccessToken(t.Context(), user, "op"); got != want || err != nil {
+						t.Errorf("%q, want %q; %v", got, want, err)
+					}
+				})
 			})
 			if t.Failed() {
 				t.Fatal(w.Logs)
@@ -86,7 +88,7 @@ func raceDue(t *T, w *raceWorld, user string) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	list[0].ExpiresAt = time.Now().Add(30 * time.Second).Unix()
+	list[0].ExpiresAt = w.Now().Add(30 * time.Second).Unix()
 	if err := w.Store.RefreshAccount(t.Context(), list[0], 0); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"database/sql"
 	"net/http"
 	"os"
@@ -74,6 +73,7 @@ func raceDetects(t *T) {
 // race10 renews sessions, each a write, at services of their own connections
 // to one file, while somebody else reads it all the time.
 func race10(t *T) {
+	t.ofOneMachine()
 	each := t.Scale("writes of each of 64 clients", 3, 30, 1000)
 	path := filepath.Join(t.TempDir(), "auth.db")
 	open := func() authsvc.Adapter {
@@ -85,14 +85,10 @@ func race10(t *T) {
 		return s
 	}
 	w := &raceWorld{World: t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.UpdateAge = open(), -1 })}
-	other := w.Config
-	other.Adapter = open()
-	second, err := authsvc.New(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { second.Close(context.WithoutCancel(t.Context())) })
-	w.services = []*authsvc.Service{w.Service, second}
+	first := w.Config.Adapter
+	w.Config.Adapter = open()
+	w.services = []*arena.Replica{w.First(), w.Replica(t)}
+	w.Config.Adapter = first
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
 	defer raceReader(t, path)()

@@ -16,7 +16,7 @@ import (
 func session07(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), "database" })
-		second := sessionReplica(t, w)
+		second := w.Replica(t)
 		b, other := w.Browser(), w.Browser()
 		b.SignIn(w.OP, "ada")
 		other.SignIn(w.OP, "grace")
@@ -47,6 +47,7 @@ func session08(t *T) {
 	for _, kind := range stores.All()[:2] { // those that a bubble can have
 		t.Run(kind.Name, func(t *T) {
 			sessionBubble(t, func(t *T) { session08Replicas(t, kind) })
+			sessionBubble(t, func(t *T) { session08OneOfThree(t, kind) })
 		})
 	}
 	t.Run("re-issued", func(t *T) { sessionBubble(t, session08Reissued) })
@@ -59,7 +60,7 @@ func session08(t *T) {
 // bound, and GET session does not ask the store for that.
 func session08Replicas(t *T, kind stores.Kind) {
 	w := t.EnterOffline(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), "jwt" })
-	second := sessionReplica(t, w)
+	second := w.Replica(t)
 	b, other := w.Browser(), w.Browser()
 	b.Login("ada")
 	other.Login("bob")
@@ -142,7 +143,7 @@ func session08Foreign(t *T) {
 func sessionEnded(t *T, strategy string, end func(t *T, w *arena.World), again bool) {
 	sessionBubble(t, func(t *T) {
 		w := t.EnterOffline(sessionStrategy(strategy))
-		second := sessionReplica(t, w)
+		second := w.Replica(t)
 		one, two, other := w.Browser(), w.Browser(), w.Browser()
 		one.Login("ada")
 		two.Login("ada")

@@ -327,14 +327,40 @@ func session22Load(t *T, kind stores.Kind, rows int) {
 		jars[i] = w.Browser()
 		jars[i].Login("ada")
 	}
+	quiet, busy := session22Sweep(t, w, jars, path, kind, rows)
+	for range 2 { // a busy machine does it once, the sweep each time
+		if busy-quiet <= session22Most {
+			break
+		}
+		quiet, busy = session22Sweep(t, w, jars, path, kind, rows)
+	}
+	if busy-quiet > session22Most {
+		t.Errorf("p99 %v without, %v with the sweep, in three measurements", quiet, busy)
+	}
+	for i, b := range jars {
+		if b.Email() != "ada@app.test" {
+			t.Errorf("live session %d was removed", i)
+		}
+	}
+	t.Figure("%s: p99 of GET session %v, %v during the sweep", kind.Name, quiet.Round(time.Microsecond), busy.Round(time.Microsecond))
+}
+
+// session22Most is by how much the sweep may slow the 99th percentile down.
+const session22Most = 50 * time.Millisecond
+
+// session22Sweep makes expired rows and sweeps them, and returns the 99th percentile of
+// reads before and meanwhile.
+func session22Sweep(t *T, w *arena.World, jars []*arena.Browser, path string, kind stores.Kind, rows int) (quiet, busy time.Duration) {
+	t.Helper()
 	if kind.Name == "sqlite" {
 		sessionRows(t, path, rows)
 	} else {
 		sessionExpired(t, w.Store, rows)
 	}
+	quiet = sessionReads(t, jars, time.After(time.Second))
 	stop := make(chan struct{})
 	var swept atomic.Int64
-	sweep := func() {
+	go func() {
 		defer close(stop)
 		for {
 			n, err := w.Store.Sweep(t.Context(), time.Now(), 500)
@@ -347,23 +373,12 @@ func session22Load(t *T, kind stores.Kind, rows int) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-	}
-	quiet := sessionReads(t, jars, time.After(time.Second))
-	go sweep()
-	busy := sessionReads(t, jars, stop)
-	added := busy - quiet
-	if added > 50*time.Millisecond {
-		t.Errorf("p99 %v without, %v with the sweep", quiet, busy)
-	}
+	}()
+	busy = sessionReads(t, jars, stop)
 	if int(swept.Load()) < rows {
 		t.Errorf("%d of %d swept", swept.Load(), rows)
 	}
-	for i, b := range jars {
-		if b.Email() != "ada@app.test" {
-			t.Errorf("live session %d was removed", i)
-		}
-	}
-	t.Figure("%s: p99 of GET session %v, %v during the sweep", kind.Name, quiet.Round(time.Microsecond), busy.Round(time.Microsecond))
+	return quiet, busy
 }
 
 // sessionReads asks for sessions, about a thousand a second, until done, and

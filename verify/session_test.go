@@ -122,20 +122,8 @@ func sessionIgnored(t *T, w *arena.World, what, value string) []string {
 	return a.Header["Set-Cookie"]
 }
 
-// sessionReplica is another service on the store of w, in front of which stand
-// the same ledger and configuration.
-func sessionReplica(t *T, w *arena.World) *authsvc.Service {
-	t.Helper()
-	s, err := authsvc.New(w.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(t.Context()) })
-	return s
-}
-
 // sessionAt is the same jar at another replica.
-func sessionAt(b *arena.Browser, s *authsvc.Service) *arena.Browser {
+func sessionAt(b *arena.Browser, s *arena.Replica) *arena.Browser {
 	c := b.Clone()
 	c.H = s
 	return c

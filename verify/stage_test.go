@@ -193,13 +193,19 @@ func closeBrowsers() {
 // the stage are.
 func (s *stage) tab() *chromium.Tab {
 	s.t.Helper()
+	return tabAt(s.t, s.net)
+}
+
+// tabAt is a tab in which these sites are, with a profile of its own.
+func tabAt(t testing.TB, hosts *sites.Sites) *chromium.Tab {
+	t.Helper()
 	sharedChromium.once.Do(func() {
 		sharedChromium.Browser, sharedChromium.err = chromium.Start(chromium.Options{TrustKeys: sites.Key()})
 	})
 	if sharedChromium.err != nil {
-		s.t.Fatal(sharedChromium.err)
+		t.Fatal(sharedChromium.err)
 	}
-	return sharedChromium.TabBehind(s.t, s.net.Proxy())
+	return sharedChromium.TabBehind(t, hosts.Proxy())
 }
 
 // A surfer is a browser, whichever.

@@ -45,7 +45,7 @@ func (t *T) Run(name string, f func(*T)) bool {
 // Enter starts a world in the check's compat mode. tune may be nil.
 func (t *T) Enter(tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
-	return arena.Enter(t, t.inMode(tune))
+	return arena.Enter(t, onServer(t, t.inMode(tune)))
 }
 
 // EnterOffline is Enter without a network, for synctest bubbles.
@@ -76,8 +76,23 @@ func (t *T) Strategies(f func(t *T, strategy string)) {
 // memory and sqlite.
 func (t *T) Stores(f func(t *T, kind stores.Kind)) {
 	t.Helper()
-	for _, k := range stores.All() {
-		if theScale() == quick && k.Name != "memory" && k.Name != "sqlite" {
+	t.eachStore(stores.All(), f)
+}
+
+// CombinedStores is Stores, and SQLite with the sessions in Redis.
+func (t *T) CombinedStores(f func(t *T, kind stores.Kind)) {
+	t.Helper()
+	t.eachStore(stores.Combined(), f)
+}
+
+func (t *T) eachStore(kinds []stores.Kind, f func(t *T, kind stores.Kind)) {
+	t.Helper()
+	for _, k := range kinds {
+		if theSkew() != 0 && (k.Name == "memory" || k.Name == "sqlite" || k.Name == stores.BesideRedis) {
+			t.figures.add("without " + k.Name + ", which has no clock")
+			continue
+		}
+		if theScale() == quick && k.Name != "memory" && k.Name != "sqlite" && (theSkew() == 0 || k.Name != "postgres") {
 			t.figures.add("without " + k.Name)
 			continue
 		}
@@ -93,7 +108,12 @@ func (t *T) Stores(f func(t *T, kind stores.Kind)) {
 }
 
 // lackOf says what a store's server lacks, "" if it is there.
-func lackOf(store string) string { return servertest.Missing(store) }
+func lackOf(store string) string {
+	if store == stores.BesideRedis {
+		store = "redis"
+	}
+	return servertest.Missing(store)
+}
 
 // Scale returns how many times something is done, and prints it as what.
 func (t *T) Scale(what string, atQuick, atCI, atFull int) int {

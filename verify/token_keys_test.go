@@ -216,20 +216,8 @@ func (b *tokenBalancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func token09(t *T) {
 	perSecond := t.Scale("verifications a second of 400", 10, 50, 250)
 	tokenBubble(t, func(t *T, w *arena.World) {
-		b := &tokenBalancer{replicas: []http.Handler{w.Service}}
-		var others []*authsvc.Service
-		for range 2 {
-			s, err := authsvc.New(w.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			others, b.replicas = append(others, s), append(b.replicas, s)
-		}
-		defer func() {
-			for _, s := range others {
-				s.Close(t.Context()) //nolint:errcheck // the bubble ends
-			}
-		}()
+		others := []*arena.Replica{w.Replica(t), w.Replica(t)}
+		b := &tokenBalancer{replicas: []http.Handler{w.First(), others[0], others[1]}}
 		v := tokenVerifier(t, b, tokenAPI)
 		ada := w.Browser()
 		ada.H = b
@@ -257,9 +245,11 @@ func token09(t *T) {
 		}
 		load(30)
 		for i, atOnce := range []bool{true, false, true} {
-			if made, err := others[i%2].RotateKeys(t.Context(), atOnce); err != nil || len(made) != 1 {
-				t.Fatal(made, err)
-			}
+			others[i%2].At(func(s *authsvc.Service) {
+				if made, err := s.RotateKeys(t.Context(), atOnce); err != nil || len(made) != 1 {
+					t.Fatal(made, err)
+				}
+			})
 			if !atOnce {
 				time.Sleep(24*time.Hour - time.Minute)
 			}

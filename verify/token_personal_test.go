@@ -20,6 +20,7 @@ func personalWorld(t *T, strategy string) (w *arena.World, ada *arena.Browser, t
 		c.Session.Strategy = authsvc.Strategy(strategy)
 		c.PersonalTokens.Enabled = true
 		c.Tokens.Audiences = []authsvc.Audience{{ID: tokenAPI, Claims: []string{"email"}}, {ID: tokenOther}}
+		c.Gate.Hosts = tokenHosts
 	})
 	ada = w.Browser()
 	if ada.SignIn(w.OP, "ada"); ada.Email() == "" {
@@ -118,6 +119,7 @@ func token12(t *T) {
 	if a := thief.Form("/api/auth/signout", form()); a.StatusCode != 200 || ada.Email() == "" {
 		t.Errorf("sign-out: %d, ada is %q", a.StatusCode, ada.Email())
 	}
+	opensNoHost(t, w, token)
 	for name, header := range map[string][]string{
 		"cross-site":     {"Sec-Fetch-Site", "cross-site"},
 		"foreign Origin": {"Origin", "https://evil.test"},

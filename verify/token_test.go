@@ -36,7 +36,11 @@ var tokenChecks = checks{
 const (
 	tokenAPI   = "https://api.test"
 	tokenOther = "https://other.test"
+	tokenWiki  = "https://wiki.test" // a host of the gate with a cookie of its own
 )
+
+// tokenHosts are hosts of the gate at which whoever is signed in may pass.
+var tokenHosts = []authsvc.GateHost{{Origin: arena.Origin}, {Origin: tokenWiki}}
 
 // tokenWorld has ada signed in, with two audiences.
 func tokenWorld(t *T, strategy string) (*arena.World, *arena.Browser) {
@@ -44,6 +48,7 @@ func tokenWorld(t *T, strategy string) (*arena.World, *arena.Browser) {
 	w := t.Enter(func(c *authsvc.Config) {
 		c.Session.Strategy = authsvc.Strategy(strategy)
 		c.Tokens.Audiences = []authsvc.Audience{{ID: tokenAPI, Claims: []string{"email"}}, {ID: tokenOther, Alg: authsvc.SigningEdDSA}}
+		c.Gate.Hosts = tokenHosts
 	})
 	b := w.Browser()
 	if b.SignIn(w.OP, "ada"); b.Email() == "" {
@@ -156,14 +161,59 @@ func tokenReaders(w *arena.World) map[string]func(t *T, b *arena.Browser) string
 			}
 			return s.UserID
 		},
-		"Require": func(_ *T, b *arena.Browser) string {
-			rec := httptest.NewRecorder()
-			w.Require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(rec, request(b, http.MethodPost, "/"))
-			if rec.Code == http.StatusTeapot {
-				return "passed"
-			}
-			return ""
+		"Require": func(_ *T, b *arena.Browser) string { return passes(w.Require, request(b, http.MethodPost, "/")) },
+		"the gate": func(_ *T, b *arena.Browser) string {
+			return passes(w.Guard, request(b, http.MethodGet, "/dash"))
 		},
+	}
+}
+
+// passes lets a request through to a program, and returns "" if it does not get there.
+func passes(by func(http.Handler) http.Handler, r *http.Request) string {
+	rec := httptest.NewRecorder()
+	by(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(rec, r)
+	if rec.Code == http.StatusTeapot {
+		return "passed"
+	}
+	return ""
+}
+
+// opensNoHost: as what a host of the gate has of its own, the cookie, the attempt and
+// the code, a token lets nobody pass there.
+func opensNoHost(t *T, w *arena.World, token string) {
+	t.Helper()
+	arrive := func() *arena.Browser {
+		b := w.Browser()
+		b.Origin, b.Header = tokenWiki, http.Header{"Accept": {"text/html"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
+		return b
+	}
+	enter := "/api/auth/gate/enter?code=" + url.QueryEscape(token)
+	for name, try := range map[string]func(b *arena.Browser){
+		"cookie": func(b *arena.Browser) { b.Cookies["__Host-authsvc.gate"] = token },
+		"code": func(b *arena.Browser) {
+			if a := b.Get("/api/auth/gate/start?to=/dash"); !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/gate/authorize?") {
+				t.Errorf("no attempt began: %d %s", a.StatusCode, a.Location())
+			}
+			if a := b.Get(enter); a.StatusCode != http.StatusBadRequest {
+				t.Errorf("as a code: %d %s", a.StatusCode, a.Location())
+			}
+		},
+		"attempt": func(b *arena.Browser) {
+			b.Cookies["__Host-authsvc.gate-tx."+token[:16]] = token
+			if a := b.Get(enter); a.StatusCode != http.StatusBadRequest {
+				t.Errorf("as an attempt: %d %s", a.StatusCode, a.Location())
+			}
+		},
+	} {
+		b := arrive()
+		try(b)
+		r := httptest.NewRequest(http.MethodGet, tokenWiki+"/dash", nil)
+		for cookie, v := range b.Cookies {
+			r.AddCookie(&http.Cookie{Name: cookie, Value: v})
+		}
+		if passes(w.Guard, r) != "" {
+			t.Errorf("as %s of a host it passes", name)
+		}
 	}
 }
 
@@ -246,6 +296,7 @@ func token02(t *T) {
 			t.Errorf("%s: %s", name, a.Text)
 		}
 	}
+	opensNoHost(t, w, token)
 	a := thief.Raw("/api/auth/backchannel-logout/op", "application/x-www-form-urlencoded", url.Values{"logout_token": {token}}.Encode())
 	if a.StatusCode != http.StatusBadRequest || ada.Email() == "" {
 		t.Errorf("as logout token: %d, and ada is %q", a.StatusCode, ada.Email())

@@ -13,11 +13,13 @@ import (
 	"testing"
 
 	"authsvc/internal/test/process"
+	"authsvc/internal/test/skewed"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	moreAtOnce()
+	theSkew()
 	code := m.Run()
 	process.RemoveBinary()
 	closeBrowsers()
@@ -204,6 +206,7 @@ func rank(c check) int {
 
 // verify runs a check in the modes that can meet it and prints its line.
 func (c check) verify(t *T) {
+	skewed.Set(theSkew())
 	if c.run == nil {
 		t.report.line(t.id, "SKIP", c.title+": "+c.not, "")
 		return

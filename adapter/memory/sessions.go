@@ -77,7 +77,7 @@ func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc
 			return authsvc.ErrNotFound
 		}
 		s, u = found, a.withExtra(a.users[found.UserID])
-		s.SessionOrigin, s.Seen = authsvc.SessionOrigin{}, time.Time{}
+		s.SessionOrigin, s.Seen = authsvc.SessionOrigin{AMR: s.AMR}, time.Time{}
 		return nil
 	})
 	return s, u, err

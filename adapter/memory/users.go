@@ -69,7 +69,8 @@ func (a *Store) epoch(userID string) (epoch int64) {
 
 // withEpochs sets the epochs of a user from the log of revocations.
 func (a *Store) withEpochs(u authsvc.User) authsvc.User {
-	u.Epoch, u.SessionEpoch, u.Blocked = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq, a.people[u.ID].Blocked
+	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
+	u.Blocked, u.DeleteAfter = a.people[u.ID].Blocked, a.people[u.ID].DeleteAfter
 	return a.withExtra(u)
 }
 
@@ -138,6 +139,9 @@ func (a *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 		old, ok := a.users[id]
 		if !ok {
 			return authsvc.ErrNotFound
+		}
+		if was := change.Was; was != nil && (a.withEpochs(old).Epoch != was.Epoch || old.Email != was.Email || !old.EmailVerified.Equal(was.EmailVerified)) {
+			return authsvc.ErrStale
 		}
 		changed := old
 		set(&changed.Name, change.Name)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"authsvc"
 )
@@ -66,7 +67,7 @@ func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (docu
 // first: whoever blocks a user raises the epoch afterwards.
 func (s *Store) withEpochs(d document, e epochs, person document) authsvc.User {
 	u := s.readUser(d)
-	u.Epoch, u.SessionEpoch, u.Blocked = e.user, e.sessions, person.instant("blocked")
+	u.Epoch, u.SessionEpoch, u.Blocked, u.DeleteAfter = e.user, e.sessions, person.instant("blocked"), person.instant("delete_after")
 	return u
 }
 
@@ -132,13 +133,38 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	set(w.instant, s.names.of("User.emailVerified"), change.EmailVerified)
 	set(w.text, s.names.of("User.image"), change.Image)
 	return s.oneUser(ctx, "update user", func(ctx context.Context) (authsvc.User, error) {
-		return s.findUser(ctx, id, func(epochs) (document, error) {
+		return s.findUser(ctx, id, func(e epochs) (document, error) {
+			if was := change.Was; was != nil && e.user != was.Epoch {
+				return document{}, authsvc.ErrStale
+			}
 			if update := w.update(); len(update) > 0 {
-				return s.changed(ctx, s.users(), bson.D{refers("_id", id)}, update)
+				return s.changeUser(ctx, id, change.Was, update)
 			}
 			return s.user(ctx, id)
 		})
 	})
+}
+
+// changeUser updates a user, who has to be as was says unless that is nil. A first
+// proof, which raises the epoch before it stores that the address is proved, finds
+// another address than it has proved, or is seen here by what it stored.
+func (s *Store) changeUser(ctx context.Context, id string, was *authsvc.User, update bson.D) (document, error) {
+	filter := bson.D{refers("_id", id)}
+	if was != nil {
+		verified := bson.E{Key: s.names.of("User.emailVerified"), Value: nil}
+		if !was.EmailVerified.IsZero() {
+			verified.Value = date(was.EmailVerified)
+		}
+		filter = append(filter, s.address(was.Email), verified)
+	}
+	d, err := s.changed(ctx, s.users(), filter, update)
+	if was == nil || !errors.Is(err, mongo.ErrNoDocuments) {
+		return d, err
+	}
+	if _, err := s.user(ctx, id); err != nil {
+		return document{}, err
+	}
+	return document{}, authsvc.ErrStale
 }
 
 func set[T any](write func(string, T), field string, value *T) {

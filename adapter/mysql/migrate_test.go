@@ -57,7 +57,7 @@ func TestRefusesTables(t *testing.T) {
 		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys have to fit
 			Want: "too narrow for ids of 36 characters"},
 		"the same twice": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) more than once"},
-		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`)) ENGINE=MyISAM"),
+		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`(20), `token`)) ENGINE=MyISAM"),
 			Want: "ALTER TABLE `VerificationToken` ENGINE=InnoDB", Unreadable: true},
 	})
 }

@@ -44,29 +44,7 @@ func (d pgxDatabase) Exec(ctx context.Context, s *sqladapter.Statement, args []a
 	return exec(ctx, d.pool, s, args)
 }
 
-func (d pgxDatabase) Begin(ctx context.Context) (sqladapter.Tx, error) {
-	// Steps lock the rows that they rely on and then have to see what was
-	// committed before, whatever the default of the database is.
-	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	return transaction{tx}, err
-}
-
-// A transaction holds its connection until it ends.
-type transaction struct{ tx pgx.Tx }
-
-func (t transaction) Query(ctx context.Context, s *sqladapter.Statement, args []any) (sqladapter.Rows, error) {
-	return query(ctx, t.tx, s, args)
-}
-
-func (t transaction) Exec(ctx context.Context, s *sqladapter.Statement, args []any) (sql.Result, error) {
-	return exec(ctx, t.tx, s, args)
-}
-
-func (t transaction) Commit(ctx context.Context) error { return t.tx.Commit(ctx) }
-
-func (t transaction) Rollback(ctx context.Context) error { return t.tx.Rollback(ctx) }
-
-// A querier is a pool or a transaction.
+// A querier is a pool or a connection.
 type querier interface {
 	Query(ctx context.Context, text string, args ...any) (pgx.Rows, error)
 	Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error)

@@ -56,6 +56,9 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	if change.EmailVerified != nil {
 		args = append(args, "verified", optional(*change.EmailVerified))
 	}
+	if was := change.Was; was != nil {
+		args = append(args, "was_epoch", was.Epoch, "was_email", was.Email, "was_verified", optional(was.EmailVerified))
+	}
 	return s.user(ctx, userUpdate, s.key("user", id), args...)
 }
 

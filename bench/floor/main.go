@@ -34,6 +34,12 @@ var floors = map[string]func(ctx context.Context, location string) (http.Handler
 	"postgres": oneSelectPostgres,
 	"redis":    oneScriptRedis,
 
+	"gate-jwe":      gateJWE,
+	"gate-sqlite":   gateSQLite,
+	"gate-postgres": gatePostgres,
+	"page":          onePage,
+	"proxy":         bareProxy,
+
 	"signin-sqlite":   signInsSQLite,
 	"signin-postgres": signInsPostgres,
 }
@@ -110,9 +116,16 @@ func writeSession(w http.ResponseWriter, u sessionUser, expires time.Time) {
 	writeJSON(w, body)
 }
 
-// oneJWE opens what NextAuth.js 4 seals: dir and A256GCM, with the key derived
+// jweClaims are what a JWE of NextAuth.js 4 says.
+type jweClaims struct {
+	Sub                  string
+	Name, Email, Picture *string
+	Exp                  int64
+}
+
+// opener opens what NextAuth.js 4 seals: dir and A256GCM, with the key derived
 // once.
-func oneJWE(_ context.Context, secret string) (http.Handler, error) {
+func opener(secret string) (func(*http.Request) (jweClaims, bool), error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "NextAuth.js Generated Encryption Key", 32)
 	if err != nil {
 		return nil, err
@@ -125,34 +138,39 @@ func oneJWE(_ context.Context, secret string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(r *http.Request) (claims jweClaims, ok bool) {
 		c, err := r.Cookie(jweCookie)
 		if err != nil {
-			writeJSON(w, []byte("{}"))
-			return
+			return claims, false
 		}
 		part := strings.Split(c.Value, ".")
 		if len(part) != 5 {
-			writeJSON(w, []byte("{}"))
-			return
+			return claims, false
 		}
 		iv, err1 := base64.RawURLEncoding.DecodeString(part[2])
 		text, err2 := base64.RawURLEncoding.DecodeString(part[3])
 		tag, err3 := base64.RawURLEncoding.DecodeString(part[4])
 		if errors.Join(err1, err2, err3) != nil || len(iv) != gcm.NonceSize() {
-			writeJSON(w, []byte("{}"))
-			return
+			return claims, false
 		}
 		plain, err := gcm.Open(nil, iv, append(text, tag...), []byte(part[0]))
 		if err != nil {
-			writeJSON(w, []byte("{}"))
-			return
+			return claims, false
 		}
-		var claims struct {
-			Name, Email, Picture *string
-			Exp                  int64
-		}
-		if err := json.Unmarshal(plain, &claims); err != nil || claims.Exp < time.Now().Unix() {
+		err = json.Unmarshal(plain, &claims)
+		return claims, err == nil && claims.Exp >= time.Now().Unix()
+	}, nil
+}
+
+// oneJWE opens one and answers the session in it.
+func oneJWE(_ context.Context, secret string) (http.Handler, error) {
+	open, err := opener(secret)
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		claims, ok := open(r)
+		if !ok {
 			writeJSON(w, []byte("{}"))
 			return
 		}

@@ -2,4 +2,4 @@
 // service where index.js says it is.
 import "./index.js";
 
-export { confirmIdentity, endOtherSessions, endSession, getAccount, linkAccount, unlinkAccount, updateProfile } from "./account.js";
+export { cancelEmailChange, changeEmail, confirmEmail, confirmIdentity, deleteAccount, endOtherSessions, endSession, finishEmailChange, getAccount, keepAccount, linkAccount, unlinkAccount, updateProfile } from "./account.js";

@@ -26,7 +26,12 @@ export interface Account {
   secondStep: null;
   /** Where the person is signed in, the latest used first; at most 100. */
   sessions: AccountSession[];
-  pending: { email: null; deletion: null };
+  pending: {
+    /** The change of address that waits. */
+    email: PendingAddress | null;
+    /** When the account is deleted. */
+    deletion: ISODateString | null;
+  };
   /** The providers by which a way to sign in can be added. */
   providers: { id: string; name: string }[];
   signal: null;
@@ -41,7 +46,7 @@ export interface AccountSession {
   device: string;
   /** Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
   network: string | null;
-  place: null;
+  place: string | null;
   provider: string | null;
   client: string | null;
   actor: string | null;
@@ -50,10 +55,25 @@ export interface AccountSession {
   used: ISODateString | null;
 }
 
+/** A change of address that waits. */
+export interface PendingAddress {
+  id: string;
+  /** The new one. */
+  address: string;
+  /** It was confirmed. */
+  newProved: boolean;
+  /** The old address allowed the change. */
+  oldProved: boolean;
+  /** When the change can be made without that, once the new address is confirmed. */
+  notBefore: ISODateString;
+}
+
 /** The words of refusals; docs/errors.md explains them. */
 export type AccountError =
   | "FreshRequired"
   | "LastMethod"
+  | "Taken"
+  | "Code"
   | "Invalid"
   | "NotFound"
   | "Unavailable"
@@ -64,7 +84,7 @@ export type AccountError =
 
 /** What came of a change. */
 export type Result =
-  /** account is null if this very session ended. */
+  /** account is null if this very session ended, or if a link was confirmed without one. */
   | { ok: true; account: Account | null; url: string | null }
   | {
       ok: false;
@@ -97,6 +117,37 @@ export declare function endSession(id: string): Promise<Result>;
 
 /** Signs the person out everywhere but here. Never rejects. */
 export declare function endOtherSessions(): Promise<Result>;
+
+/**
+ * Asks for a change of address, which both ends have to agree to. Also ok if the
+ * address is somebody's, who is told by mail. Never rejects.
+ */
+export declare function changeEmail(email: string): Promise<Result>;
+
+/**
+ * Proves the new address by the code of its mail, five tries, or agrees for one end
+ * by the token of its link; stop, with that of the old address, stops the change.
+ * Never rejects.
+ */
+export declare function confirmEmail(
+  proof: { id?: string; code: string } | { id: string; token: string; stop?: boolean },
+): Promise<Result>;
+
+/** Makes a change of address that is due. Never rejects. */
+export declare function finishEmailChange(): Promise<Result>;
+
+/** Drops a change of address. Never rejects. */
+export declare function cancelEmailChange(): Promise<Result>;
+
+/**
+ * Has the account deleted, and ends all sessions: `url` says until when it can be
+ * kept. `confirm` is the address of the account, or `"delete"` if it has none.
+ * Never rejects.
+ */
+export declare function deleteAccount(confirm: string): Promise<Result>;
+
+/** Keeps an account that is to be deleted. Never rejects. */
+export declare function keepAccount(): Promise<Result>;
 
 /** Leaves for the page that asks the person to prove who they are, and comes back. */
 export declare function confirmIdentity(options?: { callbackUrl?: string }): Promise<undefined>;

@@ -42,6 +42,39 @@ export function endOtherSessions() {
   return change("account/signout", { others: "true" });
 }
 
+/** Asks for a change of address: both ends then get a mail. */
+export function changeEmail(email) {
+  return change("account/email", { email });
+}
+
+/** Proves the new address by the code of its mail, or an end by the token of its link. */
+export function confirmEmail({ id, code, token, stop }) {
+  return change("account/email/confirm", { id, code, token, stop: stop ? "true" : undefined });
+}
+
+/** Makes a change of address that is due. */
+export function finishEmailChange() {
+  return change("account/email/finish", {});
+}
+
+/** Drops a change of address. */
+export function cancelEmailChange() {
+  return change("account/email/cancel", {});
+}
+
+/**
+ * Has the account deleted; confirm is its address, or "delete" if it has none. It
+ * ends all sessions: url is the page that says until when the account can be kept.
+ */
+export function deleteAccount(confirm) {
+  return change("account/delete", { confirm });
+}
+
+/** Keeps an account that is to be deleted: of the session, or of a sign-in that ended there. */
+export function keepAccount() {
+  return change("account/keep", {});
+}
+
 /**
  * Goes to the page that asks the person to prove who they are, and back to
  * callbackUrl (default: this page): what FreshRequired wants.

@@ -26,7 +26,7 @@ export const described: [
 
 type Changed = Extract<mine.Result, { ok: true }>;
 type Refused = Extract<mine.Result, { ok: false }>;
-type Actions = "profile" | "signout" | "unlink";
+type Actions = "profile" | "signout" | "unlink" | "email" | "email/confirm" | "email/finish" | "email/cancel";
 type Done<A extends Actions> = Body<paths[`/api/auth/account/${A}`]["post"]["responses"][200]>;
 type Said<A extends Actions, S extends 401 | 403 | 404 | 503> = Body<paths[`/api/auth/account/${A}`]["post"]["responses"][S]>;
 
@@ -35,6 +35,7 @@ export const account: [
   Same<Get<"/api/auth/account">, mine.Account>,
   Same<Awaited<ReturnType<typeof mine.getAccount>>, Get<"/api/auth/account"> | null>,
   Same<Described["Account"]["sessions"][number], mine.AccountSession>,
+  Same<Described["PendingEmail"], mine.PendingAddress>,
   // What a change answers is what becomes of it in a Result.
   Same<Done<Actions>["account"], Changed["account"]>,
   Takes<Done<Actions>["url"], Changed["url"]>,
@@ -43,5 +44,6 @@ export const account: [
   // What the functions take is what the forms have fields for.
   Same<Parameters<typeof mine.updateProfile>[0], Pick<Described["ProfileRequest"], "name">>,
   Same<Parameters<typeof mine.unlinkAccount>[0], Described["UnlinkRequest"]["id"]>,
+  Same<Parameters<typeof mine.changeEmail>[0], Described["ChangeEmailRequest"]["email"]>,
   Same<Parameters<typeof mine.endSession>[0], NonNullable<Described["EndSessionsRequest"]["session"]>>,
-] = [true, true, true, true, true, true, true, true, true, true];
+] = [true, true, true, true, true, true, true, true, true, true, true, true];

@@ -205,6 +205,112 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Asks whether the account is to be deleted (account.delete), which needs a fresh proof, or says that it was. */
+        get: operations["deletePage"];
+        put?: never;
+        /** Has the account deleted when account.delete_grace is over, and ends all sessions. It needs a fresh proof. */
+        post: operations["deleteAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Asks somebody who signed in to an account that is to be deleted whether to keep it. */
+        get: operations["keepPage"];
+        put?: never;
+        /** Keeps it. That sign-in suffices; it begins no session. */
+        post: operations["keepAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Asks for a new address. It needs a fresh proof. */
+        get: operations["emailChangePage"];
+        put?: never;
+        /** Asks for a change of address, which both ends have to agree to. It needs a fresh proof. The answer is the same if the address is somebody’s. */
+        post: operations["changeEmail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/email/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Drops a change of address that waits. */
+        post: operations["cancelEmailChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/email/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where the links in the mails lead, which changes nothing; without a token, how far the change of the person who is signed in is. */
+        get: operations["emailConfirmPage"];
+        put?: never;
+        /** Agrees to a change of address for one end, by the token of its mail, which needs no session, or for the new one by its code, which needs that of the person. */
+        post: operations["confirmEmail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/email/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a change of address that is due. */
+        post: operations["finishEmailChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/account/export": {
         parameters: {
             query?: never;
@@ -267,6 +373,24 @@ export interface paths {
         put?: never;
         /** Removes a way to sign in. It needs a fresh proof. */
         post: operations["unlinkAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the link in a notice takes back, as a page or, if Accept names application/json and not text/html, as JSON. It needs no session. */
+        get: operations["undoPage"];
+        put?: never;
+        /** Takes a change back, once, and ends all sessions of the person. It needs no session. */
+        post: operations["undo"];
         delete?: never;
         options?: never;
         head?: never;
@@ -445,6 +569,91 @@ export interface paths {
         };
         /** Whether a request may pass, for nginx. By any method; only for gate.proxies. */
         get: operations["gateAuthRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/authorize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A code for whoever is signed in, for another host of the gate. At the host of url; only with gate.hosts. */
+        get: operations["gateAuthorize"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/enter": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Takes the code and sets the cookie of the host. Only at hosts of the gate that the session cookie does not get to. */
+        get: operations["gateEnter"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/landed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the cookie of the host came back. Only where gate/enter is. */
+        get: operations["gateLanded"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/leave": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** From a program behind the gate to the sign-out page and back. Only with gate.hosts. */
+        get: operations["gateLeave"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/gate/denied": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a browser is answered whose request auth-request has refused; nginx passes it on. By any method; only for gate.proxies. */
+        get: operations["gateDenied"];
         put?: never;
         post?: never;
         delete?: never;
@@ -884,7 +1093,7 @@ export interface components {
                 device: string;
                 /** @description Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
                 network: string | null;
-                place: null;
+                place: string | null;
                 provider: string | null;
                 client: string | null;
                 actor: string | null;
@@ -897,8 +1106,12 @@ export interface components {
                 used: string | null;
             }[];
             pending: {
-                email: null;
-                deletion: null;
+                email: components["schemas"]["PendingEmail"] | null;
+                /**
+                 * Format: date-time
+                 * @description When the account is deleted.
+                 */
+                deletion: string | null;
             };
             /** @description Those that can be added. */
             providers: {
@@ -906,6 +1119,22 @@ export interface components {
                 name: string;
             }[];
             signal: null;
+        };
+        /** @description A change of address that waits. */
+        PendingEmail: {
+            /** @description Of the change. */
+            id: string;
+            /** @description The new one. */
+            address: string;
+            /** @description It was confirmed. */
+            newProved: boolean;
+            /** @description The old address allowed the change. */
+            oldProved: boolean;
+            /**
+             * Format: date-time
+             * @description When it can be made without that, once the new address is confirmed.
+             */
+            notBefore: string;
         };
         AccountAnswer: {
             /** Format: uri */
@@ -927,6 +1156,45 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        ChangeEmailRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description The new address. */
+            email: string;
+            /** @description Where the page that asks for a fresh proof leads back to. */
+            callbackUrl?: string;
+            /** @description Of the form of the built-in page. */
+            fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The id and the token of a link, or the code of a mail. */
+        ConfirmEmailRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description Of the change. */
+            id?: string;
+            /** @description Of the link. */
+            token?: string;
+            /**
+             * @description With the token to the old address, stops the change.
+             * @constant
+             */
+            stop?: "true";
+            /** @description Eight digits, with spaces or without. */
+            code?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        EmailChangeRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+        } & {
+            [key: string]: unknown;
+        };
         UnlinkRequest: {
             csrfToken: string;
             /** @constant */
@@ -937,6 +1205,58 @@ export interface components {
             callbackUrl?: string;
             /** @description Of the form of the built-in page. */
             fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        Undoable: {
+            /**
+             * @description linked: a way to sign in was added; address: the address was changed.
+             * @enum {string}
+             */
+            what: "linked" | "address";
+            /** @description Of the provider, or the address to restore. */
+            name: string;
+            /** @description Whose it is: the address, else the name or the id of the user. */
+            account: string;
+            /** Format: date-time */
+            expires: string;
+        };
+        UndoRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description Of the link in the notice. */
+            token: string;
+        } & {
+            [key: string]: unknown;
+        };
+        DeleteRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description The address of the account, or delete if it has none. */
+            confirm: string;
+            /** @description Where the page that asks for a fresh proof leads back to. */
+            callbackUrl?: string;
+            /** @description Of the form of the built-in page. */
+            fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        KeepRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /**
+             * @description Keeps the account of the sign-in that waits, whoever is signed in.
+             * @constant
+             */
+            pending?: "true";
+            /**
+             * @description Gives that sign-in up instead.
+             * @constant
+             */
+            leave?: "true";
         } & {
             [key: string]: unknown;
         };
@@ -1059,6 +1379,8 @@ export interface components {
                 "X-Auth-Name"?: string;
                 /** @description The claim groups, with commas. */
                 "X-Auth-Groups"?: string;
+                /** @description With gate.headers.assertion: a token as of POST token whose aud is the host. Empty if nobody is signed in. */
+                "X-Auth-Assertion"?: string;
                 /** @description From ext-authz: names of headers, with commas. */
                 "X-Envoy-Auth-Headers-To-Remove"?: string;
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1066,32 +1388,33 @@ export interface components {
             };
             content?: never;
         };
-        /** @description Nobody is signed in, or too long ago, and no person asks. */
-        GateNo: {
-            headers: {
-                /** @description Cookie realm="authsvc" */
-                "WWW-Authenticate"?: string;
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description The same, also where a person asks, who is to go on to Location. */
+        /** @description Nobody is signed in, or too long ago; a person goes on to Location. */
         GateNoLocation: {
             headers: {
-                /** @description Cookie realm="authsvc" */
+                /** @description Cookie realm="authsvc", of a wrong personal access token Bearer realm="authsvc", error="invalid_token". */
                 "WWW-Authenticate"?: string;
                 /** @description gate/start at the host of the request. */
                 Location?: string;
                 [name: string]: unknown;
             };
             content: {
+                "text/html": string;
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description This person may not have that; a page for people, else a Problem. */
+        /** @description This person may not have that; a page for people, else a Problem. From auth-request also where others answer 400 or 429. */
         GateForbidden: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The proxy asks without its three headers, or the path cannot be judged; a page for people, else a Problem. */
+        GateNotSetUp: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1102,6 +1425,16 @@ export interface components {
         };
         /** @description What checks the requests does not get the cookies of the browser. */
         GateLoop: {
+            headers: {
+                "Set-Cookie": components["headers"]["Set-Cookie"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": string;
+            };
+        };
+        /** @description The person is not signed in at the host; a page that says why. */
+        GateEntry: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 [name: string]: unknown;
@@ -1124,7 +1457,7 @@ export interface components {
         /** @description Nobody is signed in, or too long ago, and no person asks. */
         GateSignedOut: {
             headers: {
-                /** @description Cookie realm="authsvc" */
+                /** @description Cookie realm="authsvc", of a wrong personal access token Bearer realm="authsvc", error="invalid_token". */
                 "WWW-Authenticate"?: string;
                 [name: string]: unknown;
             };
@@ -1915,7 +2248,7 @@ export interface operations {
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
                 /** @description What the page says was done. */
-                done?: "renamed" | "unlinked" | "ended" | "others" | "confirmed";
+                done?: "renamed" | "unlinked" | "ended" | "others" | "confirmed" | "kept" | "address" | "unchanged";
             };
             header?: never;
             path?: never;
@@ -1937,6 +2270,308 @@ export interface operations {
             302: components["responses"]["Redirect"];
             401: components["responses"]["AccountRefused"];
             421: components["responses"]["Misdirected"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    deletePage: {
+        parameters: {
+            query?: {
+                /** @description A word of docs/errors.md. */
+                error?: components["parameters"]["Error"];
+                /** @description The id of the request that failed, for the page to show. */
+                request?: components["parameters"]["Request"];
+                /** @description What was done. */
+                done?: "scheduled" | "deleted";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Page"];
+            302: components["responses"]["Redirect"];
+            401: components["responses"]["AccountRefused"];
+            404: components["responses"]["AccountRefused"];
+            421: components["responses"]["Misdirected"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    deleteAccount: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["DeleteRequest"];
+                "application/json": components["schemas"]["DeleteRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["AccountInvalid"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    keepPage: {
+        parameters: {
+            query?: {
+                /** @description A word of docs/errors.md. */
+                error?: components["parameters"]["Error"];
+                /** @description The id of the request that failed, for the page to show. */
+                request?: components["parameters"]["Request"];
+                /** @description What was done. */
+                done?: "kept";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Page"];
+            302: components["responses"]["Redirect"];
+            421: components["responses"]["Misdirected"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    keepAccount: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["KeepRequest"];
+                "application/json": components["schemas"]["KeepRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    emailChangePage: {
+        parameters: {
+            query?: {
+                /** @description A word of docs/errors.md. */
+                error?: components["parameters"]["Error"];
+                /** @description The id of the request that failed, for the page to show. */
+                request?: components["parameters"]["Request"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Page"];
+            302: components["responses"]["Redirect"];
+            401: components["responses"]["AccountRefused"];
+            404: components["responses"]["AccountRefused"];
+            421: components["responses"]["Misdirected"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    changeEmail: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["ChangeEmailRequest"];
+                "application/json": components["schemas"]["ChangeEmailRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["AccountInvalid"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    cancelEmailChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["EmailChangeRequest"];
+                "application/json": components["schemas"]["EmailChangeRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["AccountInvalid"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    emailConfirmPage: {
+        parameters: {
+            query?: {
+                /** @description Of the change. */
+                id?: string;
+                /** @description That of the mail. */
+                token?: string;
+                /** @description The page begins with the button that stops the change. */
+                stop?: "true";
+                /** @description What the page says came of a link. */
+                done?: "spent" | "taken" | "proved" | "allowed" | "completed" | "stopped";
+                /** @description A word of docs/errors.md. */
+                error?: components["parameters"]["Error"];
+                /** @description The id of the request that failed, for the page to show. */
+                request?: components["parameters"]["Request"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Page"];
+            302: components["responses"]["Redirect"];
+            401: components["responses"]["AccountRefused"];
+            /** @description The link is of no use any more. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "application/json": components["schemas"]["AccountRefusal"];
+                };
+            };
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    confirmEmail: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["ConfirmEmailRequest"];
+                "application/json": components["schemas"]["ConfirmEmailRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["AccountInvalid"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    finishEmailChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["EmailChangeRequest"];
+                "application/json": components["schemas"]["EmailChangeRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["AccountInvalid"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["AccountUnavailable"];
         };
@@ -2061,6 +2696,82 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["Misdirected"];
             429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    undoPage: {
+        parameters: {
+            query?: {
+                /** @description Of the link. */
+                token?: string;
+                /** @description A word of docs/errors.md. */
+                error?: components["parameters"]["Error"];
+                /** @description The id of the request that failed, for the page to show. */
+                request?: components["parameters"]["Request"];
+                /** @description The page says that it is done, and needs no token. */
+                done?: "undone";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it takes back. */
+            200: {
+                headers: {
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "application/json": components["schemas"]["Undoable"];
+                };
+            };
+            /** @description The link is unknown, was used or has expired. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "application/json": components["schemas"]["AccountRefusal"];
+                };
+            };
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    undo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["UndoRequest"];
+                "application/json": components["schemas"]["UndoRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["AccountChanged"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["AccountUnavailable"];
         };
@@ -2360,7 +3071,109 @@ export interface operations {
         responses: {
             200: components["responses"]["GateYes"];
             401: components["responses"]["GateNoLocation"];
+            403: components["responses"]["GateForbidden"];
+            503: components["responses"]["GateUnavailable"];
+        };
+    };
+    gateAuthorize: {
+        parameters: {
+            query: {
+                /** @description The host, with its port. */
+                host: string;
+                /** @description From gate/start of that host. */
+                challenge: string;
+                /** @description true: the person is to sign in again first. */
+                again?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["GateEntry"];
             403: components["responses"]["Problem"];
+            500: components["responses"]["GateEntry"];
+            503: components["responses"]["GateUnavailable"];
+        };
+    };
+    gateEnter: {
+        parameters: {
+            query: {
+                /** @description From gate/authorize; it counts for a minute, once, and in the browser that began. */
+                code: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["GateEntry"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            503: components["responses"]["GateUnavailable"];
+        };
+    };
+    gateLanded: {
+        parameters: {
+            query?: {
+                /** @description Path and query at the same host to go on to. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["GateEntry"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            503: components["responses"]["GateUnavailable"];
+        };
+    };
+    gateLeave: {
+        parameters: {
+            query?: {
+                /** @description Path and query at the same host to come back to. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+            403: components["responses"]["Problem"];
+            421: components["responses"]["Misdirected"];
+        };
+    };
+    gateDenied: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Method of the request, once. */
+                "X-Forwarded-Method": string;
+                /** @description Host of the request, once. */
+                "X-Forwarded-Host": string;
+                /** @description Path and query of the request as they came, once. */
+                "X-Forwarded-Uri": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["GateNotSetUp"];
+            401: components["responses"]["GateSignedOut"];
+            403: components["responses"]["GateForbidden"];
+            503: components["responses"]["GateUnavailable"];
         };
     };
     gateExtAuthzRoot: {
@@ -2388,7 +3201,10 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["GateYes"];
-            401: components["responses"]["GateNo"];
+            401: components["responses"]["GateSignedOut"];
+            403: components["responses"]["GateForbidden"];
+            429: components["responses"]["LimitedProblem"];
+            503: components["responses"]["GateUnavailable"];
         };
     };
     gateForwardAuth: {
@@ -2409,9 +3225,11 @@ export interface operations {
         responses: {
             200: components["responses"]["GateYes"];
             302: components["responses"]["Redirect"];
-            400: components["responses"]["Problem"];
-            401: components["responses"]["GateNo"];
-            403: components["responses"]["Problem"];
+            400: components["responses"]["GateNotSetUp"];
+            401: components["responses"]["GateSignedOut"];
+            403: components["responses"]["GateForbidden"];
+            429: components["responses"]["LimitedProblem"];
+            503: components["responses"]["GateUnavailable"];
         };
     };
     gateStart: {
@@ -2419,6 +3237,8 @@ export interface operations {
             query?: {
                 /** @description Path and query at the same host to come back to. */
                 to?: string;
+                /** @description true: to be signed in at a host with a cookie of its own, also if to is open. */
+                signin?: string;
             };
             header?: never;
             path?: never;

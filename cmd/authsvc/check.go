@@ -14,6 +14,7 @@ import (
 
 type checkCommand struct {
 	Offline bool `help:"Do not ask identity providers and mail servers."`
+	Deep    bool `help:"Read all records: name each address that nobody looks up and each pair that collides, and count what later secrets have sealed."`
 }
 
 // checkTimeout is how long each service may take to answer.
@@ -37,11 +38,12 @@ func (c *checkCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	k := &checker{program: p, settings: s, service: service}
+	k := &checker{program: p, settings: s, service: service, deep: c.Deep}
 	k.report("configuration", s.String()[len("settings of "):], nil)
 	k.reportWarnings(s.Warnings)
 	k.checkStorage()
 	k.checkProviders(c.Offline)
+	k.checkGate(c.Offline)
 	if k.wrong {
 		return errFindings
 	}
@@ -53,6 +55,7 @@ type checker struct {
 	*program
 	settings *config.Settings
 	service  *authsvc.Service
+	deep     bool
 	wrong    bool
 }
 
@@ -84,6 +87,7 @@ func (k *checker) checkStorage() {
 	text, err := k.storageStatus(ctx, st)
 	if err == nil && st.Adapter != nil {
 		defer k.checkSecrets(ctx, st)()
+		defer k.checkSealed(st)()
 	}
 	k.report("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
 	k.reportWarnings(st.warnings)
@@ -115,6 +119,37 @@ func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	return func() {
 		if text != "" || err != nil {
 			k.report("secret", text, err)
+		}
+	}
+}
+
+// checkSealed counts what later secrets have sealed, and returns a function that
+// prints it. Without --deep it only says how to, where there are several.
+func (k *checker) checkSealed(st *store) (print func()) {
+	several := len(k.settings.Engine.Secrets) > 1
+	if !k.deep {
+		return func() {
+			if several {
+				k.reportWarnings([]string{"secret: `authsvc check --deep` counts what all but the first have sealed; look before you remove one"})
+			}
+		}
+	}
+	service, err := prepareEngine(k.settings, st.Adapter)
+	var r authsvc.Resealed
+	if err == nil {
+		r, err = service.Reseal(k.ctx, true, progressOf(k.stderr))
+	}
+	return func() {
+		text := "sealed by the first, as far as it is sealed"
+		switch {
+		case r.Stale() > 0:
+			text = sealedText(r) + " sealed by later ones: run `authsvc migrate reseal` before you remove one"
+		case several:
+			text += "; the others seal nothing more that is kept"
+		}
+		k.report("records", text, err)
+		if r.Left > 0 {
+			k.reportWarnings([]string{"records: no configured secret opens " + plural(r.Left, "record", "records")})
 		}
 	}
 }
@@ -223,6 +258,9 @@ func (k *checker) checkAddresses(st *store) error {
 		if n++; n <= maxShownUsers {
 			ids = append(ids, odd.UserID)
 		}
+		if k.deep {
+			k.reportWarnings([]string{"address: " + oddText(odd)})
+		}
 		return nil
 	})
 	if err != nil || n == 0 {
@@ -231,6 +269,18 @@ func (k *checker) checkAddresses(st *store) error {
 	if n > maxShownUsers {
 		ids = append(ids, "…")
 	}
-	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate emails --dry-run`",
+	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate normalize --dry-run`",
 		plural(n, "address is", "addresses are"), strings.Join(ids, ", "))
+}
+
+// oddText says what is wrong with an address, without the address: what is printed may
+// end in a log.
+func oddText(odd authsvc.OddAddress) string {
+	switch {
+	case odd.Normal == "":
+		return "that of user " + odd.UserID + " cannot be used, or its normal form would be another mailbox"
+	case odd.Other != "":
+		return "user " + odd.UserID + " and user " + odd.Other + " have the same one"
+	}
+	return "that of user " + odd.UserID + " is not in the form in which it is looked up"
 }

@@ -27,12 +27,14 @@ type commands struct {
 	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration, or with -c your own."`
 	Check       checkCommand       `cmd:"" help:"Check configuration, storage, providers and mail."`
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
-	Users       usersCommand       `cmd:"" help:"Show people, block them, end their sessions, delete them."`
+	Users       usersCommand       `cmd:"" help:"Show people, add, invite, change, block and delete them."`
 	Sessions    sessionsCommand    `cmd:"" help:"Show the sessions of a user, and end one."`
 	Accounts    accountsCommand    `cmd:"" help:"Show the identities of a user at providers, and remove one."`
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
 	Types       typesCommand       `cmd:"" help:"Print the TypeScript types of sessions, for next-auth/react or client.js."`
 	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`
+	Probe       probeCommand       `cmd:"" help:"Attack the programs behind the gate from outside, and say what gets past."`
+	Echo        echoCommand        `cmd:"" help:"Run a program that answers what it got, to see what a proxy passes on."`
 	Openapi     openapiCommand     `cmd:"" help:"Print the HTTP interface of this configuration, as OpenAPI 3.1."`
 	Keys        keysCommand        `cmd:"" help:"Show and change the keys that sign tokens."`
 	Tokens      tokensCommand      `cmd:"" help:"Make, show and revoke personal access tokens."`
@@ -114,22 +116,34 @@ type versionCommand struct{}
 
 // Run prints what the build recorded about itself.
 func (versionCommand) Run(p *program) error {
-	version, commit := "(unknown)", "(unknown)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = cmp.Or(info.Main.Version, "(devel)")
-		settings := map[string]string{}
-		for _, s := range info.Settings {
-			settings[s.Key] = s.Value
-		}
-		commit = cmp.Or(settings["vcs.revision"], "(unknown)")
-		if settings["vcs.modified"] == "true" {
-			commit += ", modified"
-		}
-		if at := settings["vcs.time"]; at != "" {
-			commit += ", " + at
-		}
+	b := readBuild()
+	commit := b.revision
+	if b.modified {
+		commit += ", modified"
+	}
+	if b.at != "" {
+		commit += ", " + b.at
 	}
 	_, err := fmt.Fprintf(p.stdout, "authsvc %s\ncommit %s\n%s %s/%s\ninterface %s\n",
-		version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, interfaceLabel)
+		b.version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, interfaceLabel)
 	return err
+}
+
+// A build is what the program was built from, as far as it is known.
+type build struct {
+	version, revision, at string
+	modified              bool
+}
+
+func readBuild() build {
+	b := build{version: "(unknown)", revision: "(unknown)"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	return build{cmp.Or(info.Main.Version, "(devel)"), cmp.Or(settings["vcs.revision"], "(unknown)"), settings["vcs.time"], settings["vcs.modified"] == "true"}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"strings"
@@ -31,11 +30,9 @@ func configureDecisions(s *config.Settings) error {
 		claims:   c.compile("rules.claims", rules.Claims, s.Rules.Claims),
 		redirect: c.compile("rules.redirect", rules.Redirect, s.Rules.Redirect),
 	}
-	for i, e := range s.Rules.When {
-		if rule := c.compile(fmt.Sprintf("tokens.audiences[%d].when", i), rules.When, e); rule != nil {
-			s.Engine.Tokens.Audiences[i].When = func(_ context.Context, r authsvc.AccessRequest) (bool, error) {
-				return rule.Holds(rules.OfAccess(&r))
-			}
+	for _, w := range s.Rules.When {
+		if rule := c.compile(w.Key, rules.When, w.Expression); rule != nil {
+			w.Holds = func(r authsvc.AccessRequest) (bool, error) { return rule.Holds(rules.OfAccess(&r)) }
 		}
 	}
 	var wrong config.Mistakes

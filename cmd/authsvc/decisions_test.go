@@ -7,10 +7,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
@@ -179,4 +183,52 @@ func TestHookMistakes(t *testing.T) {
 		"F:8: hooks[3] is one more than three",
 		"F:9: providers[0].hook.secret is missing; use whsec_",
 	}, got)
+}
+
+// TestGateWhen: expressions of the gate decide about requests; what fails or panics
+// refuses, and so does one that was never compiled.
+func TestGateWhen(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		`user.id == "1" && request == Request{}`: "",
+		`user.id == "1"`:                         "true",
+		`user.id == "2"`:                         "false",
+		`request.method == "GET" && request.host == "app.example.com"`:   "true",
+		`request.path == "/a%2Fb"`:                                       "true",
+		`"ops" in session.claims.groups`:                                 "failed",
+		`has(session.claims.groups) && "ops" in session.claims.groups`:   "false",
+		`client.ip in network("192.0.2.0/24") && client.agent == "curl"`: "true",
+		`session.auth_time < now`:                                        "true",
+		`[1, 2, 3].all(a, [1, 2, 3].all(b, user.name.matches("a*b")))`:   "false",
+	} {
+		raw := fmt.Sprintf("url: https://app.example.com\nsecret: %s\nproviders: [{id: github, client_id: x, client_secret: y}]\ngate: {hosts: [{origin: https://app.example.com, upstream: \"unix:/a\", default: {when: %q}}]}\n", testSecret, expression)
+		file := filepath.Join(t.TempDir(), "authsvc.yaml")
+		if err := os.WriteFile(file, []byte(raw), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := config.Load(config.Input{Path: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		when := s.Engine.Gate.Hosts[0].Default.AnyOf[0].When
+		r := authsvc.AccessRequest{Session: &authsvc.Session{UserID: "1", AuthTime: time.Unix(1, 0)}, Method: "GET", Host: "app.example.com", Path: "/a%2Fb",
+			Client: authsvc.RequestClient{IP: netip.MustParseAddr("192.0.2.7"), Agent: "curl"}, Time: time.Unix(2, 0)}
+		if ok, err := when(t.Context(), r); ok || err == nil {
+			t.Errorf("%s, not compiled: %v, %v", expression, ok, err)
+		}
+		if err := configureDecisions(s); (err != nil) != (want == "") {
+			t.Errorf("%s: %v", expression, err)
+		}
+		if want == "" {
+			continue
+		}
+		ok, err := when(t.Context(), r)
+		got := fmt.Sprint(ok)
+		if err != nil {
+			got = "failed"
+		}
+		if got != want {
+			t.Errorf("%s: %v, %v, want %s", expression, ok, err, want)
+		}
+	}
 }

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/devidp"
 	"authsvc/internal/dev"
+	"authsvc/internal/plainlog"
 )
 
 // serve is dev with a configuration: serve on loopback, with an identity provider
@@ -36,9 +39,7 @@ func (c *devCommand) serve(p *program) error {
 			return fmt.Errorf("dev is for this machine only, and url is %s: %w; add --url http://localhost:3000, or use `authsvc serve`",
 				s.Engine.URL, devidp.ErrPublicURL)
 		}
-		if err == nil {
-			p.banner = banner(&s.Engine, started)
-		}
+		p.banner = func(s *config.Settings) string { return p.devBanner(s, started) }
 		return err
 	}
 	defer func() {
@@ -63,14 +64,59 @@ func (c *devCommand) ownStorage(s *config.Settings) error {
 	return nil
 }
 
-// banner says where everything is; the inbox only if a provider fills it.
-func banner(c *authsvc.Config, started *devidp.Server) string {
+// devBanner says where everything is, the inbox only if a provider fills it, and who of
+// the people may sign in, if not everybody.
+func (p *program) devBanner(s *config.Settings, started *devidp.Server) string {
 	mails := ""
-	if slices.ContainsFunc(c.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
+	if slices.ContainsFunc(s.Engine.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
 		mails = "  Mails        " + started.InboxURL() + "\n"
 	}
-	return fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n%s  People       %s\n\n",
-		c.URL, mails, started.Issuer())
+	return fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n%s  People       %s\n%s\n",
+		s.Engine.URL, mails, started.Issuer(), p.whoMay(s, started.People()))
+}
+
+// whoMay says who of the people may sign in and why the others may not, by what the
+// configuration says; hooks are not asked. It is empty if everybody may.
+func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
+	service, err := dryRunEngine(s)
+	if err != nil { // whoever starts it says so
+		return ""
+	}
+	var may []string
+	var reasons []string // in the order in which they come
+	refused := map[string][]string{}
+	for _, one := range people {
+		who := one.Name
+		if one.Email != "" {
+			who += " <" + one.Email + ">"
+		}
+		v := service.DryRunSignIn(p.ctx, one.Attempt())
+		if v.Allowed {
+			may = append(may, plainlog.Text(who))
+			continue
+		}
+		reason := cmp.Or(v.Reason, "the sign-in leads elsewhere")
+		if refused[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		refused[reason] = append(refused[reason], plainlog.Text(who))
+	}
+	if len(reasons) == 0 {
+		return ""
+	}
+	const indent = "               "
+	all := indent + "may sign in: " + cmp.Or(strings.Join(may, ", "), "none of them") + "\n"
+	for _, reason := range reasons {
+		all += indent + "not: " + strings.Join(refused[reason], ", ") + " (" + reason + ")\n"
+	}
+	if len(may) > 0 {
+		return all
+	}
+	if s.Engine.SignUp.Policy == authsvc.SignUpInvited {
+		return all + fmt.Sprintf("%sinvite somebody, and the mail comes to the inbox: AUTHSVC_URL=%s AUTHSVC_STORAGE_URL=%s authsvc users invite ada@example.com -c %s\n",
+			indent, s.Engine.URL, s.Storage.URL, p.configPath)
+	}
+	return all + indent + "add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"
 }
 
 // startProvider starts what dev adds, on a port next to that of the service.

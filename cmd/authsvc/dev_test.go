@@ -160,14 +160,68 @@ func TestDevBanner(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			c := authsvc.Config{URL: "http://localhost:3000", Providers: test.providers}
-			d, err := devidp.Start(&c, devidp.Options{Addr: "127.0.0.1:0", Dir: t.TempDir()})
+			s := &config.Settings{Engine: authsvc.Config{URL: "http://localhost:3000", Secrets: []string{testSecret}, Providers: test.providers}}
+			d, err := devidp.Start(&s.Engine, devidp.Options{Addr: "127.0.0.1:0", Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer d.Close() //nolint:errcheck // the test ends
-			if got := banner(&c, d); strings.Contains(got, d.InboxURL()) != test.mails || !strings.Contains(got, d.Issuer()) {
+			if got := (&program{ctx: t.Context()}).devBanner(s, d); strings.Contains(got, d.InboxURL()) != test.mails || !strings.Contains(got, d.Issuer()) {
 				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
+// TestDevSaysWhoMay: whom the configuration keeps out is said at the start, with what
+// to do if that is everybody; and nothing if it is nobody.
+func TestDevSaysWhoMay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ settings, want string }{
+		"everybody": {"", ""},
+		"a domain": {"sign_in: {allow: [{domains: [acme.example]}]}",
+			"may sign in: Emmy Noether <emmy@acme.example>\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the conditions of sign-in)\n"},
+		"a group of a provider": {"session: {claims: {groups: realm.roles}}\nsign_in: {allow: [{providers: [github], groups: [ops]}, {domains: [example.com]}]}",
+			"may sign in: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Emmy Noether <emmy@example.com>\nnot: Alan Turing <alan@example.com>, Katherine Johnson (by the conditions of sign-in)\n"},
+		"a rule": {"rules: {sign_in: user.name.startsWith(\"Ada\")}",
+			"may sign in: Ada Lovelace <ada@example.com>\nnot: Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the rule of sign-in)\n"},
+		"a rule and a hook, which is not asked": {"rules: {sign_in: account.provider == \"github\"}\nhooks: [{on: sign_in, url: http://127.0.0.1:1/, secret: whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3}]",
+			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the rule of sign-in)\n" +
+				"add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"},
+		"a network": {"sign_in: {allow: [{networks: [10.0.0.0/8]}]}",
+			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the conditions of sign-in)\n" +
+				"add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"},
+		"invited": {"sign_up: {policy: invited}",
+			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (not invited)\n" +
+				"invite somebody, and the mail comes to the inbox: AUTHSVC_URL=http://localhost:3000 AUTHSVC_STORAGE_URL=sqlite:dev.db authsvc users invite ada@example.com -c FILE\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "authsvc.yaml")
+			yaml := "url: http://localhost:3000\nsecret: " + testSecret + "\nstorage: {url: \"sqlite:dev.db\"}\n" + test.settings +
+				"\nproviders:\n  - {id: github, client_id: a, client_secret: b}\n  - {id: email, type: email, server: \"smtp://127.0.0.1:1\", from: a@example.com}\n"
+			if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var said string
+			p := &program{ctx: t.Context(), configPath: file, stderr: t.Output()}
+			p.adapt = func(s *config.Settings) error {
+				d, err := devidp.Start(&s.Engine, devidp.Options{Addr: "127.0.0.1:0"})
+				if err == nil {
+					t.Cleanup(func() { d.Close() }) //nolint:errcheck // the test ends
+					p.banner = func(s *config.Settings) string { return p.whoMay(s, d.People()) }
+				}
+				return err
+			}
+			s, err := p.load(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(strings.ReplaceAll(p.banner(s), file, "FILE")) {
+				said += strings.TrimLeft(line, " ")
+			}
+			if diff := cmp.Diff(test.want, said); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
@@ -53,6 +58,62 @@ func TestDocumentedTables(t *testing.T) {
 			t.Errorf("docs/stores/%s is stale; run go test ./cmd/authsvc -run TestDocumentedTables -update (-want +have):\n%s", c.page, diff)
 		}
 	}
+}
+
+// TestDocumentedOwnTables: the pages of the SQL stores name every table of ours and
+// every column that a later step adds.
+func TestDocumentedOwnTables(t *testing.T) {
+	t.Parallel()
+	for page, url := range map[string]string{"sqlite.md": "", "postgresql.md": servertest.Postgres(t)} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		driver, source, list := "pgx", url, "SELECT table_name, column_name FROM information_schema.columns WHERE table_name LIKE 'authsvc_%'"
+		if url == "" {
+			driver, source, list = "sqlite", filepath.Join(t.TempDir(), "authsvc.db"), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name LIKE 'authsvc_%'"
+			url = "sqlite:" + source
+		}
+		var out bytes.Buffer
+		if code := run(t.Context(), []string{"migrate", "up", "--config", storageConfig(t, url)}, nil, strings.NewReader(""), &out, &out); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", page, code, out.String())
+		}
+		db, err := sql.Open(driver, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		rows, err := db.QueryContext(t.Context(), list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		n := 0
+		for ; rows.Next(); n++ {
+			var table, column string
+			if err := rows.Scan(&table, &column); err != nil {
+				t.Fatal(err)
+			}
+			created := strings.Contains(string(raw), "CREATE TABLE "+table+" (")
+			if !strings.Contains(string(raw), "`"+table+"`") && !created || created && !strings.Contains(string(raw), column) {
+				t.Errorf("%s says nothing of %s.%s", page, table, column)
+			}
+		}
+		if err := rows.Err(); err != nil || n < 50 {
+			t.Errorf("%s: %d columns, %v", page, n, err)
+		}
+	}
+}
+
+// storageConfig is a file with a storage.
+func storageConfig(t *testing.T, url string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "authsvc.yaml")
+	yaml := fmt.Sprintf("url: https://app.example.com\nsecret: %s\nstorage: {url: %q}\nproviders: [{id: github, client_id: a, client_secret: b}]\n", testSecret, url)
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // TestCIKillsByID: CI scripts end processes by id, never by name.
@@ -157,12 +218,7 @@ func TestDocumentedTablesRun(t *testing.T) {
 			if !found {
 				t.Fatal("the page has no tables")
 			}
-			config := filepath.Join(t.TempDir(), "authsvc.yaml")
-			yaml := fmt.Sprintf("url: https://app.example.com\nsecret: %s\nstorage: {url: %q}\nproviders: [{id: github, client_id: a, client_secret: b}]\n",
-				testSecret, c.create(t, statements))
-			if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := storageConfig(t, c.create(t, statements))
 			for _, command := range [][]string{{"migrate", "up"}, {"check", "--offline"}} {
 				var out bytes.Buffer
 				if code := run(t.Context(), append(command, "--config", config), nil, strings.NewReader(""), &out, &out); code != 0 {
@@ -171,4 +227,156 @@ func TestDocumentedTablesRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// shellBlocks are the commands that the pages show, with their page, and whether the
+// page says of them that no test runs them.
+func shellBlocks(t *testing.T) (all []shownCommand) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"}
+	if err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if name, in := strings.CutPrefix(path, root+string(filepath.Separator)); in && strings.HasSuffix(name, ".md") {
+			pages = append(pages, name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		raw, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```\n(.{0,60})").FindAllStringSubmatch(string(raw), -1) {
+			said := strings.HasPrefix(strings.TrimSpace(m[2]), "(not run by the tests.)")
+			for line := range strings.Lines(m[1]) {
+				command, comment, _ := strings.Cut(line, "#")
+				if command = strings.TrimSpace(command); command != "" {
+					all = append(all, shownCommand{page, command, said || strings.Contains(comment, "not run by CI")})
+				}
+			}
+		}
+	}
+	if len(all) < 60 {
+		t.Errorf("%d commands", len(all))
+	}
+	return all
+}
+
+type shownCommand struct {
+	page, line string
+	notRun     bool // and the page says so
+}
+
+// TestDocumentedCommands: whatever command a page shows is one that tests or CI run,
+// or the page says that they do not. Those of authsvc have the words and flags that
+// they are shown with.
+func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
+	read := func(patterns ...string) (all string) {
+		for _, pattern := range patterns {
+			files, err := filepath.Glob(filepath.Join("..", "..", pattern))
+			if err != nil || len(files) == 0 {
+				t.Fatal(pattern, err)
+			}
+			for _, file := range files {
+				raw, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all += string(raw)
+			}
+		}
+		return all
+	}
+	ci := read(".ci/*")
+	scripts, tests := read("cmd/authsvc/testdata/script/*.txtar"), read("cmd/authsvc/*_test.go")
+	// What tests take from the page, or run in another form; and what they have of it.
+	elsewhere := map[string][2]string{
+		"docs/configuration.md":   {"cmd/authsvc/internal/config/private_key_test.go", "docs/configuration.md"},
+		"docs/other-back-ends.md": {"e2e/otherbackends_test.go", "other-back-ends.md"},
+		"docs/stores/sqlite.md":   {"verify/crash_file_test.go", "sqlite3"},
+		"docs/supply-chain.md":    {".ci/reproducible", "sha256sum"},
+		"docs/performance.md":     {".ci/run", `eval "$servers"`},
+		"docs/security.md":        {".ci/run", `eval "$servers"`},
+	}
+	behind := map[string]string{"fuzz": ".ci/fuzz 3s", "vuln": ".ci/vuln ./authsvc"} // targets whose script CI runs by itself
+	for _, c := range shellBlocks(t) {
+		words, err := shellWords(c.line)
+		for err == nil && regexp.MustCompile(`^[A-Z_]+=`).MatchString(words[0]) {
+			words = words[1:]
+		}
+		if err != nil {
+			t.Errorf("%s: %s: %v", c.page, c.line, err)
+			continue
+		}
+		switch first := words[0]; {
+		case first == "authsvc":
+			path, err := commandPath(words[1:])
+			if err != nil {
+				t.Errorf("%s shows %s: %v", c.page, c.line, err)
+			} else if path = strings.TrimSuffix(path, " list"); !strings.Contains(scripts, "authsvc "+path) && !strings.Contains(tests, `"`+strings.ReplaceAll(path, " ", `", "`)+`", "`) {
+				t.Errorf("%s shows %s, and no test runs authsvc %s", c.page, c.line, path)
+			}
+		case c.notRun, c.page == "README.md": // which make newcomer follows word by word
+		case first == "make":
+			if !regexp.MustCompile(`make( --no-print-directory)? `+regexp.QuoteMeta(words[1])+`\b`).MatchString(ci) && (behind[words[1]] == "" || !strings.Contains(ci, behind[words[1]])) {
+				t.Errorf("%s shows %s, which CI does not run; say so behind it: # not run by CI", c.page, c.line)
+			}
+		case strings.HasPrefix(first, ".ci/"): // beside the target of make that runs it
+		case first == "go" && words[1] == "run": // tools have tests of their own
+			if read(words[2]+"/*_test.go") == "" {
+				t.Errorf("%s shows %s, which has no test", c.page, c.line)
+			}
+		default:
+			from, known := elsewhere[c.page]
+			if !known || !strings.Contains(read(from[0]), from[1]) {
+				t.Errorf("%s shows %s, which no test is known to run; say so after the block: (not run by the tests.)", c.page, c.line)
+			}
+		}
+	}
+}
+
+// shellWords splits a simple command, up to where its output goes.
+func shellWords(line string) (words []string, err error) {
+	word, quote, in := "", rune(0), false
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word += string(r)
+		case r == '\'', r == '"':
+			quote, in = r, true
+		case r == '>' || r == '|' || r == ';':
+			return words, nil
+		case r == ' ':
+			if in || word != "" {
+				words = append(words, word)
+			}
+			word, in = "", false
+		default:
+			word += string(r)
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote does not end")
+	}
+	return words, nil
+}
+
+// commandPath are the words of a command line that name the command.
+func commandPath(args []string) (string, error) {
+	var c commands
+	parser, err := kong.New(&c, kong.Name("authsvc"), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	if err != nil {
+		return "", err
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return "", err
+	}
+	path, _, _ := strings.Cut(parsed.Command(), " <")
+	return path, nil
 }

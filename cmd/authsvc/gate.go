@@ -40,7 +40,7 @@ func putBehind(s *config.Settings, upstream string, allow []string) (problem str
 	if upstream == "" {
 		return ""
 	}
-	who, problem := config.AllowText(allow)
+	who, problem := s.AllowText(allow)
 	if problem != "" {
 		return problem
 	}

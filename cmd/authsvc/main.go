@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"authsvc/cmd/authsvc/internal/config"
 )
 
@@ -33,9 +31,10 @@ type program struct {
 	configPath     string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	sink           *logSink                     // of serve, across reloads; else nil
-	banner         string                       // of dev
-	adapt          func(*config.Settings) error // of dev: changes settings that were read; else nil
+	sink           *logSink                      // of serve, across reloads; else nil
+	banner         func(*config.Settings) string // of dev; else nil
+	adapt          func(*config.Settings) error  // of dev: changes settings that were read; else nil
+	collect        func()                        // of serve: ends what collectLess began
 }
 
 // errFindings ends the program with exitFailed when everything was printed already.
@@ -55,23 +54,16 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 			code = int(early)
 		}
 	}()
-	var c commands
-	parser, err := kong.New(&c, kong.Name("authsvc"), kong.Description("Signs people in: the HTTP interface of NextAuth.js as a service."),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
-	if err != nil {
-		panic(err) // the struct commands is malformed
-	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
 	setRedisLogger(newLogger(stderr, config.Log{})) // serve has a better one
-	chosen, err := parser.Parse(args)
+	chosen, file, err := parse(args, stdout, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "authsvc: %v; see authsvc --help\n", err)
 		return exitUsage
 	}
-	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: c.Config, stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: file, stdin: stdin, stdout: stdout, stderr: stderr}
 	code = p.finish(chosen.Run(p))
 	if p.sink != nil {
 		p.sink.close()

@@ -17,13 +17,14 @@ import (
 )
 
 type migrateCommand struct {
-	Status migrateStatus `cmd:"" default:"1" help:"Show which changes of the schema were made (default)."`
-	Up     migrateUp     `cmd:"" help:"Bring the schema up to date."`
-	Down   migrateDown   `cmd:"" help:"Take the last change back, with the data in authsvc's own tables."`
-	Compat migrateCompat `cmd:"" help:"Accept another compat mode; sessions of the old one end."`
-	Emails migrateEmails `cmd:"" help:"Bring addresses of users into the form in which they are looked up."`
-	Tokens migrateTokens `cmd:"" help:"Store the tokens of providers as storage.provider_tokens and storage.encrypt_tokens say now."`
-	Issuer migrateIssuer `cmd:"" help:"Accept that the id of a provider now means another issuer."`
+	Status    migrateStatus    `cmd:"" default:"1" help:"Show which changes of the schema were made (default)."`
+	Up        migrateUp        `cmd:"" help:"Bring the schema up to date."`
+	Down      migrateDown      `cmd:"" help:"Take the last change back, with the data in authsvc's own tables."`
+	Compat    migrateCompat    `cmd:"" help:"Accept another compat mode; sessions of the old one end."`
+	Reseal    migrateReseal    `cmd:"" help:"Seal under the first secret what later ones have sealed, so that these can be removed."`
+	Normalize migrateNormalize `cmd:"" aliases:"emails" help:"Bring addresses of users into the form in which they are looked up."`
+	Tokens    migrateTokens    `cmd:"" help:"Store the tokens of providers as storage.provider_tokens and storage.encrypt_tokens say now."`
+	Issuer    migrateIssuer    `cmd:"" help:"Accept that the id of a provider now means another issuer."`
 }
 
 type (

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,6 +20,9 @@ type badLine struct {
 	wrong, right string
 	want         []string
 }
+
+// column is that of a mistake in an expression.
+var column = regexp.MustCompile(`^(F:\d+):\d+:`)
 
 // findMistakes loads a file and returns its mistakes.
 func findMistakes(t *testing.T, lines []string) []string {
@@ -35,7 +39,8 @@ func findMistakes(t *testing.T, lines []string) []string {
 	}
 	var got []string
 	for _, m := range found {
-		got = append(got, strings.ReplaceAll(m.String(), file, "F"))
+		first, _, _ := strings.Cut(m.String(), "\n") // without the picture of an expression
+		got = append(got, column.ReplaceAllString(strings.ReplaceAll(first, file, "F"), "$1:"))
 	}
 	return got
 }
@@ -134,6 +139,43 @@ func badLines() []badLine {
 			"sign_in.allow[1] is one value, not a mapping; write {domains: [example.com]}",
 			"sign_in.allow[0] names nobody; name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes",
 			"sign_in.allow[2].domains[0] is not a domain; write example.com, or .example.com for all below it too"}},
+		{"sign_up: {policy: closed, domains: [\"*.example.com\"]}", "sign_up: {domains: [.example.com]}", []string{
+			`sign_up.policy "closed" is not known; use open or invited`,
+			"sign_up.domains[0] is not a domain; write example.com, or .example.com for all below it too"}},
+		{"account: {enabeld: true, delete: maybe, delete_grace: 400d, fresh: 1s, edit: [emial]}", "account: {delete: true, delete_grace: 30d, fresh: 5m, edit: [name]}", []string{
+			`key "account.enabeld" is not known; did you mean enabled?`,
+			`account.delete "maybe" is not a boolean; write true or false`,
+			"account.fresh is out of range; use 1m to 24h; 10m is the default",
+			"account.delete_grace is out of range; use 1m to 365d, or 0 for none; 14d is the default",
+			`account.edit[0] "emial" cannot be edited; use name, or leave the list empty`}},
+		{"notices: {enabled: sometimes, new_browsers: true}", "notices: {new_browser: false}", []string{
+			`key "notices.new_browsers" is not known; did you mean new_browser?`,
+			`notices.enabled "sometimes" is not a boolean; write true or false`}},
+		{"rules: {sign_in: 'user.emial == \"x\"', claims: '\"text\"', redirect: to.hots == 1}", "rules: {sign_in: user.email_verified, redirect: to.host == \"a.example\"}", []string{
+			"rules.sign_in is wrong: undefined field 'emial'; it knows account, client, link_request, new_user, now, profile, user",
+			`rules.claims is wrong: is string, not a map of names to values such as {"tier": "gold"}; it knows`,
+			"rules.redirect is wrong: undefined field 'hots'; it knows to"}},
+		{"hooks: [{on: signin, url: http://far.example, secret: x, timeout: 1h}]", "hooks: []", []string{
+			`hooks[0].on "signin" is not known; use sign_in, claims, create_user`,
+			"hooks[0].timeout is not between 100ms and 5s; somebody waits for it: use a duration such as 2s",
+			"hooks[0].url cannot be called: only https is allowed, or http to a loopback host; use https, or http to this machine, as in https://app.example.com/hooks",
+			"hooks[0].secret is not usable; use whsec_ and the base64 of 24 to 64 random bytes"}},
+		{"mail: {templates: no-such-folder}", "mail: {}", []string{
+			"mail.templates cannot be used: no-such-folder cannot be read: no such file or directory; make it a folder that this program may read"}},
+		{"tokens: {rotate: 1h, audiences: [{id: api, alg: HS256, when: \"session.x(\"}]}", "tokens: {rotate: 30d, audiences: [{id: api, when: \"true\"}]}", []string{
+			"tokens.audiences[0].when is wrong: Syntax error: it ends too early; it knows client, now, request, session, user",
+			"tokens.rotate is not between 24 h and 87600 h; use a duration such as 2160h",
+			`tokens.audiences[0].alg "HS256" is not known; use ES256, EdDSA or RS256`}},
+		{"gate: {recheck: 1s, proxies: [all], hosts: [{origin: https://b.example.com/x, upstream: \"ftp://x\", default: sombody, rules: [{match: admin, allow: [{}]}]}]}",
+			"gate: {recheck: 30s, hosts: [{origin: https://b.example.com, upstream: \"http://127.0.0.1:8080\", rules: [{match: /admin/, allow: nobody}]}]}", []string{
+				`gate.proxies[0] "all" is not a network; write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]`,
+				`gate.hosts[0].default "sombody" is not known; write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions`,
+				"gate.recheck is not from 5 s to 10 min; use a duration such as 30s, the default",
+				"gate.hosts[0].rules[0].allow[0] names nobody; name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes",
+				`gate.hosts[0].upstream "ftp://x" is not the address of a program; write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket`,
+				`gate.hosts[0].rules[0].match "admin" does not begin with a method or /; hosts have rules of their own; write a pattern such as /admin/, GET /public/ or /users/{id}`,
+				`gate.hosts[0].origin "https://b.example.com/x" is not an origin; write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every name one label below`}},
+		{"personal_tokens: {enabled: si}", "personal_tokens: {enabled: true}", []string{`personal_tokens.enabled "si" is not a boolean; write true or false`}},
 		{"colour: red", "# nothing", []string{`key "colour" is not known; known are`}},
 		same("providers:"),
 		{"- {id: gogle, client_id: a}", "- {id: google, client_id: a, client_secret: b}", []string{

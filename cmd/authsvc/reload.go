@@ -131,6 +131,8 @@ func checkUnchangeable(old, next *config.Settings) error {
 		same bool
 	}{
 		{"listen", old.Listen == next.Listen},
+		{"admin.listen", old.Admin.Listen == next.Admin.Listen},
+		{"admin.allow_remote", old.Admin.AllowRemote == next.Admin.AllowRemote},
 		{"debug.listen", old.Debug == next.Debug},
 		{"compat", sameCompat(old.Engine.Compat, next.Engine.Compat)},
 		{"storage.url", old.Storage.URL == next.Storage.URL},

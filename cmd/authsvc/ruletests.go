@@ -21,7 +21,8 @@ import (
 )
 
 type rulesCommand struct {
-	Test rulesTestCommand `cmd:"" help:"Run a table of inputs and expectations against the configuration. No service needs to run, and no hook is called."`
+	Test    rulesTestCommand    `cmd:"" help:"Run a table of inputs and expectations against the configuration. No service needs to run, and no hook is called."`
+	Explain rulesExplainCommand `cmd:"" help:"Say which rule of the gate decides about a request, and in which ways it is read. No service needs to run."`
 }
 
 type rulesTestCommand struct {
@@ -38,11 +39,7 @@ func (c *rulesTestCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	s.Hooks = nil
-	if err := configureDecisions(s); err != nil {
-		return err
-	}
-	service, err := prepareEngine(s, standIn(s))
+	service, err := dryRunEngine(s)
 	if err != nil {
 		return err
 	}

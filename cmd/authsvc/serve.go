@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,11 +31,15 @@ func (c *serveCommand) Run(p *program) error {
 
 // start runs the service with these flags over its settings.
 func (p *program) start(flags map[string]string) error {
+	p.collect = p.collectLess()
+	defer p.collect()
 	s, err := p.load(flags)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(p.stdout, p.banner)
+	if p.banner != nil {
+		fmt.Fprint(p.stdout, p.banner(s))
+	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
 	p.sink = newLogSink(p.stderr)
 	p.stderr = p.sink // for errors at the end, too
@@ -118,6 +123,11 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 	if err != nil {
 		return err
 	}
+	closeAdmin, err := srv.serveAdmin(p.ctx, s.Admin)
+	if err != nil {
+		return errors.Join(err, closeDebug())
+	}
+	defer closeAdmin() //nolint:errcheck // the process ends
 	defer closeDebug() //nolint:errcheck // the process ends
 
 	st, err := p.awaitStore(s, srv)
@@ -183,8 +193,9 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	srv.swap(&instance{originHandler: h, settings: s, service: service})
 	all := p.startReloading(st, srv)
 	srv.startAccepting()
-	fmt.Fprintf(p.stdout, "authsvc serves %s on %s, storage %s, sign-in with %s\n",
-		h.base, srv.conns.Addr(), describeStorage(s), providerNames(s))
+	p.announce(s, h.base, srv)
+	p.collect()
+	defer runtime.KeepAlive(p.untouchedHeap())
 	select {
 	case err := <-srv.serveErr:
 		return errors.Join(fmt.Errorf("serving ended: %w", err), p.closeEngine(all))
@@ -197,6 +208,17 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 		return err
 	}
 	return p.shutdown(srv.http, all, srv.stopSignals)
+}
+
+// announce says that the service answers: in a line for people or, where the log is
+// for programs, in the log.
+func (p *program) announce(s *config.Settings, base string, srv *server) {
+	addr, storage, providers := srv.conns.Addr().String(), describeStorage(s), providerNames(s)
+	if s.Log.Format == "json" {
+		s.Engine.Logger.Info("authsvc serves", "url", base, "listen", addr, "storage", storage, "sign_in", providers)
+		return
+	}
+	fmt.Fprintf(p.stdout, "authsvc serves %s on %s, storage %s, sign-in with %s\n", base, addr, storage, providers)
 }
 
 // newHTTPServer returns a server that bounds the time and memory that one client

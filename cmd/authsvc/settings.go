@@ -53,6 +53,17 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 	return s, nil
 }
 
+// dryRunEngine returns the engine for questions of which nobody else is to hear: it
+// asks no hook.
+func dryRunEngine(s *config.Settings) (*authsvc.Service, error) {
+	alone := *s
+	alone.Hooks = nil
+	if err := configureDecisions(&alone); err != nil {
+		return nil, err
+	}
+	return prepareEngine(&alone, standIn(&alone))
+}
+
 // validate has the engine check the settings, as if the store were open.
 func validate(s *config.Settings) error {
 	_, err := prepareEngine(s, standIn(s))

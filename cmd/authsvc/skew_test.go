@@ -17,6 +17,7 @@ import (
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/servertest"
+	"authsvc/internal/test/skewed"
 )
 
 // Where the replicas of TestSkewedClocks are in their list.
@@ -42,7 +43,10 @@ const (
 func TestSkewedClocks(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
-	binary := buildSkewedBinary(t)
+	binary, err := skewed.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +96,7 @@ func newSkewedReplicas(t *testing.T, binary, strategy string) *skewedReplicas {
 		"providers:\n", "providers:\n  - {id: email, type: email, max_age: 1m, server: \"smtp://"+box.Addr()+"\", from: \"App <app@example.com>\"}\n",
 	).Replace(testConfig(f.origin, f.op, fmt.Sprintf("session: {strategy: %s, max_age: %v, update_age: %[2]v}", strategy, skewMaxAge)))
 	for _, skew := range skews {
-		l := newProcess(t, dir, freeAddress(t), config, "AUTHSVC_STORAGE_URL="+storage, "SKEW="+skew.String())
+		l := newProcess(t, dir, freeAddress(t), config, "AUTHSVC_STORAGE_URL="+storage, skewed.Env(skew))
 		l.cmd.Path = binary
 		l.start()
 		f.replicas = append(f.replicas, l)

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +33,9 @@ func TestInitialization(t *testing.T) {
 	}
 	all := 0
 	for _, line := range lines {
+		if strings.HasPrefix(line[1], "authsvc/internal/test/") {
+			continue // of tests alone
+		}
 		n, err := strconv.Atoi(line[2])
 		if err != nil {
 			t.Fatal(err)

@@ -18,16 +18,21 @@ import (
 type usersCommand struct {
 	List        usersList        `cmd:"" default:"withargs" help:"Show people (default)."`
 	Show        usersShow        `cmd:"" help:"Show one person: ways to sign in, sessions, whether they are blocked."`
+	Create      usersCreate      `cmd:"" help:"Add a person, who then signs in by mail."`
+	Invite      usersInvite      `cmd:"" help:"Add people if they are not there yet, and mail each a link to sign in, which counts for 7 days."`
+	Set         usersSet         `cmd:"" help:"Change the name or the address of a person."`
 	Block       usersBlock       `cmd:"" help:"Keep a person out, and end their sessions."`
 	Unblock     usersUnblock     `cmd:"" help:"Let a person sign in again."`
 	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed."`
-	Delete      usersDelete      `cmd:"" help:"Delete a person with accounts and sessions."`
+	Delete      usersDelete      `cmd:"" help:"Have a person deleted with accounts and sessions when account.delete_grace is over."`
+	Keep        usersKeep        `cmd:"" help:"Keep a person who is to be deleted."`
 }
 
 type (
 	usersList struct {
 		Prefix  string `placeholder:"TEXT" help:"Only whose address begins so, such as ada@."`
 		Blocked bool   `help:"Only who is blocked."`
+		Due     bool   `help:"Only whose time to be deleted has come."`
 		Limit   int    `default:"50" help:"How many at most; 0: all."`
 		JSON    bool   `name:"json" help:"One JSON object a line."`
 	}
@@ -43,7 +48,13 @@ type (
 		Who string `arg:"" help:"The id or the address of the user."`
 	}
 	usersEndSessions struct{ destructive }
-	usersDelete      struct{ destructive }
+	usersDelete      struct {
+		destructive
+		Now bool `help:"Delete at once."`
+	}
+	usersKeep struct {
+		Who string `arg:"" help:"The id or the address of the user."`
+	}
 )
 
 // destructive are the arguments of what is done to one user and asked about first.
@@ -98,12 +109,21 @@ func (p *people) find(who string) (authsvc.User, error) {
 		}
 	}
 	if errors.Is(err, authsvc.ErrNotFound) {
-		return u, fmt.Errorf("there is no user with the id or the address %q", truncate(who))
+		return u, noSuchUser(who)
 	}
 	return u, err
 }
 
+// noSuchUser is the error of find for somebody whom the store does not have.
+type noSuchUser string
+
+// Error names who was asked for.
+func (who noSuchUser) Error() string {
+	return fmt.Sprintf("there is no user with the id or the address %q", truncate(string(who)))
+}
+
 // do finds a user, says what is about to be done, and does it if that is confirmed.
+// done, unless it is empty, is printed then.
 func (p *people) do(c destructive, what, done string, act func(authsvc.User) error) error {
 	u, err := p.find(c.Who)
 	if err != nil {
@@ -120,7 +140,7 @@ func (p *people) do(c destructive, what, done string, act func(authsvc.User) err
 	if err := p.confirm("Shall authsvc "+what+" of "+name+"?", c.Yes); err != nil {
 		return err
 	}
-	if err := act(u); err != nil {
+	if err := act(u); err != nil || done == "" {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s of %s\n", done, name)
@@ -135,10 +155,11 @@ type userLine struct {
 	EmailVerified *time.Time `json:"emailVerified,omitempty"`
 	Image         string     `json:"image,omitempty"`
 	Blocked       *time.Time `json:"blocked,omitempty"`
+	DeleteAfter   *time.Time `json:"deleteAfter,omitempty"`
 }
 
 func lineOf(u authsvc.User) userLine {
-	return userLine{u.ID, u.Name, u.Email, present(u.EmailVerified), u.Image, present(u.Blocked)}
+	return userLine{u.ID, u.Name, u.Email, present(u.EmailVerified), u.Image, present(u.Blocked), present(u.DeleteAfter)}
 }
 
 // present is a time for JSON, nil if it is absent.
@@ -184,7 +205,10 @@ func (c usersList) Run(p *program) error {
 	}
 	return p.withPeople(func(p *people) error {
 		q := authsvc.UserQuery{Prefix: c.Prefix, Blocked: c.Blocked}
-		rows := [][]string{{"ID", "EMAIL", "NAME", "VERIFIED", "BLOCKED"}}
+		if c.Due {
+			q.Due = time.Now()
+		}
+		rows := [][]string{{"ID", "EMAIL", "NAME", "VERIFIED", "BLOCKED", "DELETED"}}
 		for left := c.Limit; c.Limit == 0 || left > 0; {
 			q.Limit = usersPage
 			if c.Limit > 0 {
@@ -197,7 +221,7 @@ func (c usersList) Run(p *program) error {
 			for _, u := range page {
 				q.After = u.ID
 				if !c.JSON {
-					rows = append(rows, []string{u.ID, u.Email, u.Name, keyTime(u.EmailVerified), keyTime(u.Blocked)})
+					rows = append(rows, []string{u.ID, u.Email, u.Name, keyTime(u.EmailVerified), keyTime(u.Blocked), keyTime(u.DeleteAfter)})
 				} else if err := p.printLine(lineOf(u)); err != nil {
 					return err
 				}
@@ -244,7 +268,7 @@ func (c usersShow) Run(p *program) error {
 			}{lineOf(u), person.BlockedWhy, accountLines(accounts), sessionLines(sessions)})
 		}
 		rows := [][]string{{"id", u.ID}, {"address", u.Email}, {"verified", keyTime(u.EmailVerified)}, {"name", u.Name},
-			{"blocked", keyTime(u.Blocked)}, {"why", person.BlockedWhy}}
+			{"blocked", keyTime(u.Blocked)}, {"why", person.BlockedWhy}, {"deleted", keyTime(u.DeleteAfter)}}
 		if err := p.printTable(rows); err != nil {
 			return err
 		}
@@ -287,10 +311,38 @@ func (c usersEndSessions) Run(p *program) error {
 	})
 }
 
-// Run deletes a user.
+// Run has a user deleted.
 func (c usersDelete) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
-		return p.do(c.destructive, "delete the record, the accounts and the sessions", "deleted the record, the accounts and the sessions",
-			func(u authsvc.User) error { return p.engine.DeleteUser(p.ctx, u.ID) })
+		if c.Now {
+			return p.do(c.destructive, "delete the record, the accounts and the sessions", "deleted the record, the accounts and the sessions",
+				func(u authsvc.User) error { return p.engine.DeleteUser(p.ctx, u.ID) })
+		}
+		var at time.Time
+		err := p.do(c.destructive, "end all sessions, and after the grace delete the record and the accounts", "ended all sessions",
+			func(u authsvc.User) (err error) {
+				at, err = p.engine.ScheduleDeletion(p.ctx, u.ID)
+				return err
+			})
+		if err != nil || c.DryRun {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "the record and the accounts are deleted at %s\n", keyTime(at))
+		return err
+	})
+}
+
+// Run keeps a user who is to be deleted.
+func (c usersKeep) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		u, err := p.find(c.Who)
+		if err != nil {
+			return err
+		}
+		if err := p.engine.CancelDeletion(p.ctx, u.ID); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s stays\n", plainlog.Text(u.ID))
+		return err
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,7 +114,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	addr := freeAddress(t)
 	origin := "http://" + addr
 	trusted := "http://127.0.0.1:1" // the same site, since ports do not count
-	startTranscriptServer(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
+	dir := startTranscriptServer(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
 	client := &http.Client{
 		Timeout:       20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -131,13 +132,27 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 			case "mail":
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
+				m, err := box.Wait(ctx, func(m mailbox.Message) bool { return strings.Contains(m.Link(), "token=") })
 				return m.Link(), err
+			case "undo":
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				undoes := func(link string) bool { return strings.Contains(link, "/account/undo?token=") }
+				m, err := box.Wait(ctx, func(m mailbox.Message) bool { return slices.ContainsFunc(m.Links, undoes) })
+				if err != nil {
+					return "", err
+				}
+				return m.Links[slices.IndexFunc(m.Links, undoes)], nil
 			case "code":
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				m, err := box.Wait(ctx, func(mailbox.Message) bool { return true })
+				m, err := box.Wait(ctx, func(m mailbox.Message) bool { return m.Code != "" })
 				return m.Code, err
+			case "token":
+				create := exec.CommandContext(t.Context(), binary, "tokens", "create", args[1], "--name", "wire", "--host", args[2], "--audience", args[3])
+				create.Dir, create.Env = dir, append(env, "PATH="+os.Getenv("PATH"))
+				out, err := create.Output()
+				return strings.TrimSpace(string(out)), err
 			case "logout":
 				return op.LogoutToken("app", args[1])
 			case "form":
@@ -152,11 +167,11 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 // compat finds the mode of a configuration.
 var compat = regexp.MustCompile(`next-auth-v4|authjs-v5`)
 
-// startTranscriptServer serves the configuration until the test ends, and then
-// checks that it ends cleanly.
-func startTranscriptServer(t *testing.T, binary, addr, config string, env []string) {
+// startTranscriptServer serves the configuration, from a directory that it returns,
+// until the test ends, and then checks that it ends cleanly.
+func startTranscriptServer(t *testing.T, binary, addr, config string, env []string) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "authsvc.yaml"), []byte(config+"\nlisten: "+addr+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +195,7 @@ func startTranscriptServer(t *testing.T, binary, addr, config string, env []stri
 		if err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {
-				return
+				return dir
 			}
 		}
 		if time.Now().After(deadline) {

@@ -1,7 +1,10 @@
 // At the edge, before the pages: people without a session sign in first.
 import { NextResponse } from "next/server"
 import { protect } from "authsvc-client/server"
+import { auth } from "./auth"
 
-export const middleware = protect({ url: () => process.env.AUTHSVC_URL }, () => NextResponse.next())
+const ours = protect({ url: () => process.env.AUTHSVC_URL }, () => NextResponse.next())
 
-export const config = { matcher: ["/account", "/classic"] }
+export const middleware = (request, event) => (request.nextUrl.pathname === "/five" ? auth : ours)(request, event)
+
+export const config = { matcher: ["/account", "/classic", "/five"] }

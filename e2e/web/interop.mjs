@@ -3,7 +3,7 @@
 // answers on standard output.
 import { createRequire } from "node:module"
 import { text } from "node:stream/consumers"
-import * as v5 from "@auth/core/jwt"
+import * as v5 from "next-auth-5/jwt"
 // Neither package exports these; a path gets around that.
 import { createCSRFToken as csrfV5 } from "./node_modules/@auth/core/lib/actions/callback/oauth/csrf-token.js"
 import { SessionStore as StoreV5 } from "./node_modules/@auth/core/lib/utils/cookie.js"

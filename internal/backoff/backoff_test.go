@@ -24,3 +24,19 @@ func TestWait(t *testing.T) {
 		}
 	})
 }
+
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	const d = time.Second
+	seen := map[time.Duration]bool{}
+	for range 1000 {
+		got := Jitter(d)
+		if got < d/2 || got >= d {
+			t.Fatalf("%v", got)
+		}
+		seen[got] = true
+	}
+	if len(seen) < 900 {
+		t.Errorf("only %d different times", len(seen))
+	}
+}

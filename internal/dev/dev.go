@@ -246,6 +246,7 @@ func (w *world) openService(context.Context) error {
 		Providers: append(providers, w.Providers...),
 		Theme:     authsvc.Theme{SiteName: "Your application"},
 		Events:    authsvc.Events{Audit: w.tell},
+		Account:   authsvc.AccountOptions{Delete: true},
 	}
 	if w.Upstream != "" {
 		config.Gate.Hosts = []authsvc.GateHost{{Origin: w.origin, Upstream: w.Upstream}}

@@ -43,8 +43,10 @@ func Check(s string) error {
 	case !IsDomain(domain):
 		return errDomain
 	}
-	if _, err := netip.ParseAddr(domain); err == nil {
-		return errIP
+	if last := domain[len(domain)-1]; last >= '0' && last <= '9' { // else it is no IPv4 address
+		if _, err := netip.ParseAddr(domain); err == nil {
+			return errIP
+		}
 	}
 	return nil
 }

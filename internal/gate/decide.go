@@ -20,6 +20,7 @@ type Allow struct {
 type Condition struct {
 	Access access.Condition
 	MaxAge time.Duration // since the person proved who they are; 0: any
+	Tokens bool          // personal access tokens may pass, too
 	When   func(context.Context, *Asked) (bool, error)
 }
 
@@ -39,6 +40,7 @@ type Asked struct {
 // A Person is who is signed in.
 type Person struct {
 	access.Subject
+	Token  bool          // by a personal access token: nobody proved anything
 	Age    time.Duration // since they proved who they are
 	AgeSet bool          // whether that is known
 }
@@ -68,7 +70,8 @@ type Decision struct {
 // Judge decides about a request: every reading of its path, with every method that
 // its headers name, has to pass.
 func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
-	methods, ok := methodsOf(a.Method, overrides(a.Header))
+	var names [2 * maxMethods]string
+	methods, ok := methodsOf(a.Method, overrides(a.Header), names[:0])
 	var room [4]*Allow
 	rules, judged := s.rulesOf(a.Target, methods, room[:0])
 	if !ok || !judged {
@@ -85,7 +88,8 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	for _, rule := range rules {
 		one := rule.judge(ctx, a, who)
 		if one.Verdict > d.Verdict || one.Verdict == Stale && d.Verdict == Stale && one.MaxAge < d.MaxAge {
-			one.Person, d = who, one
+			one.Person = who
+			d = one
 		}
 	}
 	return d
@@ -143,6 +147,8 @@ func (r *Allow) judge(ctx context.Context, a *Asked, who *Person) Decision {
 		return Decision{}
 	case who == nil:
 		return Decision{Verdict: SignIn}
+	case len(r.AnyOf) == 0 && who.Token:
+		return Decision{Verdict: Forbidden, Reason: "no personal access token may"}
 	case len(r.AnyOf) == 0:
 		return Decision{}
 	}
@@ -162,7 +168,10 @@ func (r *Allow) judge(ctx context.Context, a *Asked, who *Person) Decision {
 
 func (c *Condition) judge(ctx context.Context, a *Asked, who *Person) Decision {
 	none := Decision{Verdict: Forbidden, Reason: "no condition holds"}
-	if !c.Access.Empty() && !c.Access.Holds(&who.Subject) || c.Access.Empty() && c.MaxAge == 0 && c.When == nil {
+	if who.Token && (!c.Tokens || c.MaxAge > 0) {
+		return none
+	}
+	if !c.Access.Empty() && !c.Access.Holds(&who.Subject) || c.Access.Empty() && c.MaxAge == 0 && c.When == nil && !c.Tokens {
 		return none
 	}
 	if c.When != nil {

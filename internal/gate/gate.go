@@ -4,6 +4,8 @@ package gate
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,7 +54,8 @@ type Site struct {
 
 type rule struct {
 	*pattern
-	allow *Allow
+	number int // in Host.Rules
+	allow  *Allow
 }
 
 // firsts are the numbers of rules by their first segment, in ascending order.
@@ -109,6 +112,7 @@ func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix
 
 func compileSite(h *Host, at string, note func(field, problem, fix string)) *Site {
 	s := &Site{otherwise: &h.Default}
+	before := firsts{literal: map[string][]int{}} // in the order of Rules, without case
 	if len(h.Rules) > MaxRules {
 		note(at+".Rules", fmt.Sprintf("has %d rules", len(h.Rules)), fmt.Sprintf("write at most %d", MaxRules))
 		return s
@@ -120,15 +124,27 @@ func compileSite(h *Host, at string, note func(field, problem, fix string)) *Sit
 			note(field, fmt.Sprintf("%.80q %v", h.Rules[i].Match, err), "write a pattern such as /admin/, GET /public/ or /users/{id}")
 			continue
 		}
-		if j := slices.IndexFunc(s.rules, func(r rule) bool { return p.clashes(r.pattern) }); j >= 0 {
+		first := p.segments[0].folded
+		if j, clash := s.clash(p, before.near(first)); clash {
 			note(field, fmt.Sprintf("%.80q and %.80q match the same paths, or some in common of which neither rule is the more specific", p.text, s.rules[j].text),
 				"change one of the two; a more specific pattern wins over a wider one, and paths that differ in case only are one")
 		}
-		s.rules = append(s.rules, rule{p, &h.Rules[i].Allow})
+		before.add(len(s.rules), first)
+		s.rules = append(s.rules, rule{p, i, &h.Rules[i].Allow})
 	}
 	slices.SortStableFunc(s.rules, func(a, b rule) int { return b.rank() - a.rank() })
 	s.sortByFirst()
 	return s
+}
+
+// clash is the first of the rules with these numbers that clashes with p.
+func (s *Site) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) {
+	for j := range numbers {
+		if (!clash || j < first) && p.clashes(s.rules[j].pattern) {
+			first, clash = j, true
+		}
+	}
+	return first, clash
 }
 
 // sortByFirst lists the rules by their first segments.
@@ -152,6 +168,24 @@ func (f *firsts) add(i int, literal string) {
 		return
 	}
 	f.literal[literal] = append(f.literal[literal], i)
+}
+
+// near are the rules that may match a path that begins with a literal, or any if it
+// is empty.
+func (f *firsts) near(literal string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		lists := [][]int{f.others, f.literal[literal]}
+		if literal == "" {
+			lists = slices.AppendSeq(lists, maps.Values(f.literal))
+		}
+		for _, list := range lists {
+			for _, i := range list {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Find returns the host that a Host header names, and its origin; nil if none is
@@ -206,15 +240,20 @@ func (s *Site) rulesOf(target string, methods []string, room []*Allow) ([]*Allow
 	list := room[:0]
 	var parts [32]string
 	for _, reading := range all {
-		folds := len(s.folded.others)+len(s.folded.literal) > 0 && lower(reading) == reading
 		for _, method := range methods {
-			list = s.ask(list, &s.exact, method, reading, parts[:0], false)
-			if folds {
-				list = s.ask(list, &s.folded, method, reading, parts[:0], true)
-			}
+			list = s.rulesFor(list, method, reading, parts[:0])
 		}
 	}
 	return list, true
+}
+
+// rulesFor adds what the rules for one reading ask.
+func (s *Site) rulesFor(list []*Allow, method, reading string, room []string) []*Allow {
+	list = s.ask(list, &s.exact, method, reading, room, false)
+	if len(s.folded.others)+len(s.folded.literal) > 0 && lower(reading) == reading {
+		list = s.ask(list, &s.folded, method, reading, room, true)
+	}
+	return list
 }
 
 // ask adds what the rules for a reading ask, with the final slash as it is and the
@@ -222,8 +261,9 @@ func (s *Site) rulesOf(target string, methods []string, room []*Allow) ([]*Allow
 // other, is not undone by a wider one: else nothing but whole subtrees could be
 // open where the rest is closed.
 func (s *Site) ask(list []*Allow, f *firsts, method, reading string, room []string, fold bool) []*Allow {
-	i := s.find(f, method, segmentsOf(reading, room), fold)
-	j := s.find(f, method, segmentsOf(otherEnd(reading), room), fold)
+	segments := segmentsOf(reading, room)
+	i := s.find(f, method, segments, fold)
+	j := s.find(f, method, otherEnd(segments), fold)
 	list = appendOnce(list, s.allow(i))
 	if i != j && i < len(s.rules) && (j == len(s.rules) || s.rules[i].compare(s.rules[j].pattern, fold) == within) {
 		return list

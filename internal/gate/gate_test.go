@@ -140,6 +140,9 @@ func TestJudge(t *testing.T) {
 	old.Age = 2 * time.Hour
 	unknown := person("ops")
 	unknown.AgeSet = false
+	token := person("ops")
+	token.Token, token.AgeSet = true, false
+	tokens := Condition{Access: access.Condition{Users: []string{"1"}}, Tokens: true}
 	for name, tt := range map[string]struct {
 		allow Allow
 		who   *Person
@@ -162,6 +165,14 @@ func TestJudge(t *testing.T) {
 		"when fails":                  {Allow{AnyOf: []Condition{when(true, failing)}}, person(), Forbidden},
 		"when fails, another holds":   {Allow{AnyOf: []Condition{when(false, failing), group}}, person("ops"), Allowed},
 		"when does not hold":          {Allow{AnyOf: []Condition{when(false, nil)}}, person(), Forbidden},
+		"a token":                     {Allow{AnyOf: []Condition{group, tokens}}, token, Allowed},
+		"a token, of all":             {Allow{AnyOf: []Condition{{Tokens: true}}}, token, Allowed},
+		"a person, where tokens may":  {Allow{AnyOf: []Condition{{Tokens: true}}}, person(), Allowed},
+		"a token, of somebody else":   {Allow{AnyOf: []Condition{{Access: access.Condition{Users: []string{"2"}}, Tokens: true}}}, token, Forbidden},
+		"a token, where people may":   {Allow{AnyOf: []Condition{group, when(true, nil)}}, token, Forbidden},
+		"a token, signed in":          {Allow{}, token, Forbidden},
+		"a token, anyone":             {Allow{Anyone: true}, token, Allowed},
+		"a token that is fresh":       {Allow{AnyOf: []Condition{{MaxAge: time.Hour, Tokens: true}}}, token, Forbidden},
 		"an empty condition":          {Allow{AnyOf: []Condition{{}}}, person("ops"), Forbidden},
 	} {
 		s := compiled(t, Host{Default: tt.allow})
@@ -270,6 +281,50 @@ func TestCompileProblems(t *testing.T) {
 	}
 	if _, problems := Compile(hosts[1:]); problems != nil {
 		t.Errorf("500 hosts: %v", problems)
+	}
+}
+
+// TestRulesComparedWithFew: a rule is compared with those that may match the same
+// path, not with all, and what clashes is found among wildcards, too.
+func TestRulesComparedWithFew(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{MaxRules / 10, MaxRules} {
+		before, compared := firsts{literal: map[string][]int{}}, 0
+		for i := range n {
+			folder := fmt.Sprintf("folder%d", i)
+			for range before.near(folder) {
+				compared++
+			}
+			before.add(i, folder)
+		}
+		before.add(n, "") // {any}
+		for range before.near("folder0") {
+			compared++
+		}
+		for range before.near("") {
+			compared++
+		}
+		if want := 2 + n + 1; compared != want {
+			t.Errorf("%d rules: %d comparisons, want %d", n, compared, want)
+		}
+	}
+	for _, tt := range []struct {
+		rules   []string
+		clashes bool
+	}{
+		{[]string{"/a/", "/b/", "/c/", "/{x}/", "/"}, false},
+		{[]string{"/Admin/", "/b/", "/admin/"}, true},
+		{[]string{"/{x}/b", "/c", "/a/{y}"}, true},
+		{[]string{"/a/{y}", "/c", "/{x}/b"}, true},
+		{[]string{"/{$}", "/a", "/{$}"}, true},
+	} {
+		h := Host{Origin: "https://a.example"}
+		for _, match := range tt.rules {
+			h.Rules = append(h.Rules, Rule{Match: match})
+		}
+		if _, problems := Compile([]Host{h}); (len(problems) == 1) != tt.clashes || len(problems) > 1 {
+			t.Errorf("%q: %v", tt.rules, problems)
+		}
 	}
 }
 

@@ -50,8 +50,8 @@ func readings(path string, room []string) ([]string, bool) {
 			return nil, false
 		}
 		if !plain(s) {
-			add(decode(s, true))
-			add(decode(s, false))
+			add(upperEscapes(decode(s, true)))
+			add(upperEscapes(decode(s, false)))
 			add(cutParameters(s))
 			add(strings.ReplaceAll(s, `\`, "/"))
 			add(collapse(s))
@@ -79,15 +79,14 @@ func plain(s string) bool {
 	return true
 }
 
-// otherEnd is s with a final slash if it has none, else without.
-func otherEnd(s string) string {
-	if s == "/" || s == "" {
-		return "/"
+// otherEnd is the segments of a path with a final slash, if they are of one without,
+// and the other way round. It may write behind them.
+func otherEnd(segments []string) []string {
+	n := len(segments)
+	if segments[n-1] != "" {
+		return append(segments, "")
 	}
-	if t, ok := strings.CutSuffix(s, "/"); ok {
-		return t
-	}
-	return s + "/"
+	return segments[:max(1, n-1)]
 }
 
 // decode resolves percent escapes once, the valid ones. An escaped slash stays as
@@ -214,14 +213,11 @@ func segmentsOf(path string, room []string) []string {
 
 // methodsOf returns the method of a request and those that headers put in its
 // place; false if they are too many.
-func methodsOf(method string, overrides []string) ([]string, bool) {
+func methodsOf(method string, overrides []string, room []string) ([]string, bool) {
 	if !token(method) {
 		return nil, false
 	}
-	if overrides == nil {
-		return []string{method}, true
-	}
-	list := []string{method}
+	list := append(room[:0], method)
 	for _, m := range overrides {
 		for _, m := range []string{m, strings.ToUpper(strings.TrimSpace(m))} {
 			if !slices.Contains(list, m) {

@@ -95,7 +95,7 @@ func TestNoReadingGetsPast(t *testing.T) {
 // openAlike reports whether a path is open with the final slash the other way
 // round, by a rule of its own.
 func openAlike(s *Site, page string) bool {
-	return s.allow(s.find(&s.exact, "GET", segmentsOf(otherEnd(page), nil), false)).Anyone
+	return s.allow(s.find(&s.exact, "GET", otherEnd(segmentsOf(page, nil)), false)).Anyone
 }
 
 // FuzzReadings: no server that reads as those of readers do takes a path for
@@ -104,6 +104,8 @@ func FuzzReadings(f *testing.F) {
 	for _, target := range corpus()[:100] {
 		f.Add(target)
 	}
+	f.Add("/A0%250a0/.") // an escape that appears by decoding, in lower case
+	f.Add("/%2F/.")      // two slashes at the end
 	f.Fuzz(func(t *testing.T, target string) {
 		p, ok := pathOf(target)
 		if !ok {
@@ -121,7 +123,7 @@ func FuzzReadings(f *testing.F) {
 			got := upperEscapes(read(p))
 			found := false
 			for _, r := range all {
-				found = found || r == got || r == otherEnd(got) || otherEnd(r) == got || clean(r) == got || strings.EqualFold(r, got) && r == lowerPath(got)
+				found = found || r == got || sameBut(r, got) || clean(r) == got || strings.EqualFold(r, got) && r == lowerPath(got)
 			}
 			if !found {
 				t.Errorf("%q: a server that %s makes %q of it, which is not judged: %q", p, how, got, all)
@@ -149,3 +151,7 @@ func BenchmarkJudge(b *testing.B) {
 		}
 	}
 }
+
+// sameBut reports whether two paths differ by a final slash, which is judged with
+// and without (see otherEnd).
+func sameBut(a, b string) bool { return a == b+"/" || b == a+"/" }

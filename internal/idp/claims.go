@@ -3,6 +3,7 @@ package idp
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,8 +36,9 @@ func atHash(accessToken string) string {
 
 // personClaims returns sub and what the scopes open (OpenID Connect Core §5.4).
 func (p *Provider) personClaims(g *grant) map[string]any {
-	claims := map[string]any{"sub": g.person.Sub}
+	claims := map[string]any{}
 	if slices.Contains(g.scopes, "profile") {
+		maps.Copy(claims, g.person.Claims)
 		claims["name"] = g.person.Name
 		claims["picture"] = p.picture(g.person)
 	}
@@ -44,6 +46,7 @@ func (p *Provider) personClaims(g *grant) map[string]any {
 		claims["email"] = g.person.Email
 		claims["email_verified"] = g.person.EmailVerified
 	}
+	claims["sub"] = g.person.Sub
 	return claims
 }
 

@@ -2,6 +2,7 @@ package idp
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -20,6 +21,20 @@ type Person struct {
 	Email         string `json:"email,omitempty"` // empty: no e-mail claims at all
 	EmailVerified bool   `json:"email_verified,omitempty"`
 	Picture       string `json:"picture,omitempty"` // empty: an avatar with initials
+
+	Claims map[string]any `json:"claims,omitempty"` // further ones; those above win
+}
+
+// MoreClaims is Claims as JSON, for people to read; "" without any.
+func (q Person) MoreClaims() string {
+	if len(q.Claims) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal(q.Claims)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
 }
 
 // DefaultPeople returns the identities of a fresh provider. Two are ordinary;

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -44,27 +45,23 @@ func (m Mistake) String() string {
 	return place + m.Problem + "; " + m.Fix
 }
 
-// The names of the files that Parse reads.
-const (
-	SubjectFile = "subject.txt"
-	TextFile    = "mail.txt"
-	HTMLFile    = "mail.html"
-)
+const layoutFile = "layout.html" // of the built-in HTML
 
 const (
 	languageFix = "name the folder after a language, such as de or pt-BR"
-	fileFix     = "the files are " + SubjectFile + ", " + TextFile + " and " + HTMLFile
 	maxFile     = 256 << 10 // bytes of a template
 	maxSubject  = 300       // bytes, with the site's name
 )
 
-// Parse reads templates from the files subject.txt, mail.txt and mail.html, of
-// which each may be missing, and from folders that are named after languages
-// and hold the same. It fails with Mistakes, all of them.
+// Parse reads templates from the files of all kinds of mails, of which each may be
+// missing, and from folders that are named after languages and hold the same. It fails with Mistakes, all of them.
 func Parse(fsys fs.FS) (Templates, error) {
 	t, found := parseFolder(fsys, ".")
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
+		if path := (*fs.PathError)(nil); errors.As(err, &path) { // whose path is "."
+			err = path.Err
+		}
 		return t, Mistakes{{Problem: "cannot be read: " + err.Error(), Fix: "make it a folder that this program may read"}}
 	}
 	files := 0
@@ -84,7 +81,7 @@ func Parse(fsys fs.FS) (Templates, error) {
 		t.Languages[e.Name()] = own
 	}
 	if files == 0 {
-		found = append(found, Mistake{"", "is empty", fileFix})
+		found = append(found, Mistake{"", "is empty", "the files are " + fileNames()})
 	}
 	if len(found) > 0 {
 		return t, found
@@ -100,8 +97,9 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 		if e.IsDir() && dir == "." || strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), "~") {
 			continue
 		}
-		if e.Name() != SubjectFile && e.Name() != TextFile && e.Name() != HTMLFile {
-			found = append(found, Mistake{name, "is not read", fileFix})
+		text, markup := t.place(e.Name())
+		if text == nil && markup == nil {
+			found = append(found, Mistake{name, "is not read", "the files are " + fileNames()})
 			continue
 		}
 		raw, err := fs.ReadFile(fsys, name)
@@ -112,13 +110,10 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 			found = append(found, Mistake{name, "cannot be read: " + err.Error(), "make it a file that this program may read"})
 			continue
 		}
-		switch e.Name() {
-		case SubjectFile:
-			t.Subject, err = template.New(name).Parse(string(raw)) // nil with an error
-		case TextFile:
-			t.Text, err = template.New(name).Parse(string(raw))
-		case HTMLFile:
-			t.HTML, err = htmltemplate.New(name).Parse(string(raw))
+		if text != nil { // nil with an error
+			*text, err = template.New(name).Parse(string(raw))
+		} else {
+			*markup, err = htmltemplate.New(name).Parse(string(raw))
 		}
 		if err != nil {
 			found = append(found, explain(name, err))
@@ -127,41 +122,54 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 	return t, append(found, check(t)...)
 }
 
-// sample is a mail to try templates with. Its link has what has to be escaped.
-func sample() Data {
-	colours := pages.MailColours{Page: "#f6f7f9", Card: "#ffffff", Text: "#16181d", Muted: "#5b6270", Line: "#e3e6eb", Brand: "#3b5bdb", OnBrand: "#ffffff"}
-	return Data{URL: "https://host.example/api/auth/callback/email?callbackUrl=https%3A%2F%2Fhost.example%2F&token=0123456789abcdef&email=a%40b.example",
-		Code: "1234 5678", Host: "host.example", Site: "Site", Email: "a@b.example", Minutes: 10, Lifetime: "10 minutes", Language: "en", Device: "Firefox on Linux", Network: "203.0.113.0/24",
-		BrandColor: colours.Brand, ButtonText: colours.OnBrand, Logo: "https://host.example/logo.png",
-		Look: pages.MailLook{Logo: "https://host.example/logo.png", ColorScheme: "light dark", Colours: colours, Dark: &colours}}
+// check fills the templates that there are with every sample of their kind.
+func check(t Templates) (found Mistakes) {
+	for _, k := range kinds {
+		for _, d := range k.samples() {
+			for _, m := range k.of(&t).check(d, k) {
+				if !slices.Contains(found, m) {
+					found = append(found, m)
+				}
+			}
+		}
+	}
+	return found
 }
 
-// check fills the templates that there are.
-func check(t Templates) (found Mistakes) {
-	d := sample()
+// check fills the templates, which are of a kind, with d.
+func (t *Set) check(d Data, k *kind) (found Mistakes) {
 	if t.Subject != nil {
 		s, err := fill(t.Subject, d)
 		switch s = oneLine(s); {
 		case err != nil:
 			found = append(found, explain(t.Subject.Name(), err))
 		case s == "" || len(s) > maxSubject:
-			found = append(found, Mistake{t.Subject.Name(), fmt.Sprintf("makes a subject of %d bytes", len(s)), fmt.Sprintf("write 1 to %d, such as: Sign in to {{.Site}}", maxSubject)})
+			found = append(found, Mistake{t.Subject.Name(), fmt.Sprintf("makes a subject of %d bytes", len(s)), fmt.Sprintf("write 1 to %d, such as: %s", maxSubject, k.goodSubject)})
 		}
 	}
+	var text, markup string
+	var textErr, markupErr error
 	if t.Text != nil {
-		s, err := fill(t.Text, d)
-		if err != nil {
-			found = append(found, explain(t.Text.Name(), err))
-		} else if !strings.Contains(s, d.URL) {
-			found = append(found, Mistake{t.Text.Name(), "makes a mail without the link", "write {{.URL}} on a line of its own"})
+		if text, textErr = fill(t.Text, d); textErr != nil {
+			found = append(found, explain(t.Text.Name(), textErr))
 		}
 	}
 	if t.HTML != nil {
-		s, err := fill(t.HTML, d)
-		if err != nil {
-			found = append(found, explain(t.HTML.Name(), err))
-		} else if !hasLink(s, d.URL) {
-			found = append(found, Mistake{t.HTML.Name(), "makes a mail without the link", `write <a href="{{.URL}}">Sign in</a>`})
+		if markup, markupErr = fill(t.HTML, d); markupErr != nil {
+			found = append(found, explain(t.HTML.Name(), markupErr))
+		}
+	}
+	for _, n := range k.needs {
+		address := reflect.ValueOf(d).FieldByName(n.field).String()
+		if t.Text != nil && textErr == nil && !strings.Contains(text, address) {
+			found = append(found, Mistake{t.Text.Name(), "makes a mail without " + n.what, "write {{." + n.field + "}} on a line of its own"})
+		}
+		switch {
+		case t.HTML == nil || markupErr != nil:
+		case n.label == "" && !strings.Contains(markup, address):
+			found = append(found, Mistake{t.HTML.Name(), "makes a mail without " + n.what, "write {{." + n.field + "}}"})
+		case n.label != "" && address != "" && !hasLink(markup, address):
+			found = append(found, Mistake{t.HTML.Name(), "makes a mail without " + n.what, `write <a href="{{.` + n.field + `}}">` + n.label + `</a>`})
 		}
 	}
 	return found
@@ -204,7 +212,7 @@ func explain(name string, err error) Mistake {
 func fields() []string {
 	var names []string
 	for f := range reflect.TypeFor[Data]().Fields() {
-		if f.Name != "Look" {
+		if f.Name != "Look" && f.Name != "About" {
 			names = append(names, "{{."+f.Name+"}}")
 		}
 	}

@@ -100,6 +100,109 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// TestNotices: every notice says what happened, when, by whom, and leads to the
+// account and, where there is one, to its undo link.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	own, err := Parse(files("notice-subject.txt", "News: {{.Notice}}", "de/notice.txt", "{{.What}} {{.URL}} {{.UndoURL}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtIn, custom := composer(t, Templates{}), composer(t, own)
+	for _, word := range pages.News() {
+		for lang, want := range map[string]string{"en": "If that was you, there is nothing to do.", "de": "Wenn Sie das waren, müssen Sie nichts tun."} {
+			d := mailTo(lang, 72*60, looked(t, pages.Theme{}))
+			d.URL, d.UndoURL = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b6d5a49f7a2c4e608"
+			d.Notice, d.When = word, "2026-11-23 18:42 UTC"
+			if word == "linked" || word == "unlinked" || word == "address" {
+				d.About = "Git<Hub>"
+			}
+			subject, text, html, err := builtIn.Compose(d)
+			if err != nil || subject == "" || strings.Contains(subject+text, "%!") || strings.Contains(subject+text, "Sign in to") {
+				t.Fatalf("%s %s: %v %q %s", lang, word, err, subject, text)
+			}
+			for _, s := range []string{want, d.About, d.Email, d.When, d.Device, d.Network, "\n" + d.URL + "\n", "\n" + d.UndoURL + "\n"} {
+				if !strings.Contains(text, s) {
+					t.Errorf("%s %s: no %q in %s", lang, word, s, text)
+				}
+			}
+			if !hasLink(html, d.URL) || !hasLink(html, d.UndoURL) || !strings.Contains(html, "<title>"+strings.ReplaceAll(subject, "&", "&amp;")+"</title>") || strings.Contains(html, "<Hub>") || !strings.Contains(html, d.When) {
+				t.Errorf("%s %s: %s", lang, word, html)
+			}
+			d.UndoURL, d.Device, d.Network = "", "", ""
+			if _, text, html, err = builtIn.Compose(d); err != nil || strings.Contains(text+html, "undo") || strings.Count(html, "href=") != 1 || strings.Contains(text, "72") {
+				t.Errorf("%s %s: nothing can be undone: %v %s", lang, word, err, text)
+			}
+			subject, text, html, err = custom.Compose(d)
+			if err != nil || subject != "News: "+word || strings.HasPrefix(text, "\n") || (lang == "de") != strings.HasSuffix(text, "account ") || !hasLink(html, d.URL) {
+				t.Errorf("%s %s: %v: %q %q", lang, word, err, subject, text)
+			}
+		}
+	}
+	if subject, _, _, err := custom.Compose(mailTo("en", 10, looked(t, pages.Theme{}))); err != nil || subject != "Sign in to Acme & Söhne" {
+		t.Errorf("a template of notices made a sign-in mail: %q, %v", subject, err)
+	}
+}
+
+// addressMail is a mail about a change of address.
+func addressMail(lang, word string, look pages.MailLook) Data {
+	d := mailTo(lang, 24*60, look)
+	d.URL, d.Change, d.NewEmail = "https://app.example.com/api/auth/account/email/confirm?id=5a49&token=3f8c0e1b", word, "ada@new.example"
+	switch word {
+	case ChangeNew:
+		d.Email, d.Code = d.NewEmail, "1234 5678"
+	case ChangeTaken:
+		d.Email, d.URL = d.NewEmail, "https://app.example.com/api/auth/signin"
+	case ChangeOld:
+		d.StopURL, d.Waits = d.URL+"&stop=true", true
+	}
+	return d
+}
+
+// TestAddressMails: each says what is to be changed, has its links and no other, and
+// is made of the operator's templates if there are any.
+func TestAddressMails(t *testing.T) {
+	t.Parallel()
+	own, err := Parse(files("address-subject.txt", "{{.Change}} {{.NewEmail}}", "de/address.txt", "{{.What}} {{.Code}} {{.URL}} {{.StopURL}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtIn, custom, look := composer(t, Templates{}), composer(t, own), looked(t, pages.Theme{})
+	for word, want := range map[string]map[string][]string{
+		ChangeNew:   {"en": {"Confirm your new address for Acme", "24 hours"}, "de": {"Bestätigen", "24 Stunden"}},
+		ChangeTaken: {"en": {"You have an account at Acme", "nothing has changed"}, "de": {"Sie haben", "nichts"}},
+		ChangeOld:   {"en": {"is to be changed", "7 days"}, "de": {"soll geändert werden", "7 Tage"}},
+	} {
+		for lang, texts := range want {
+			d := addressMail(lang, word, look)
+			subject, text, html, err := builtIn.Compose(d)
+			if err != nil || !strings.Contains(subject, texts[0]) || strings.Contains(subject+text+html, "%!") || strings.HasPrefix(text, "\n") || strings.Contains(text, "\n\n\n") {
+				t.Errorf("%s %s: %v %q\n%s", lang, word, err, subject, text)
+			}
+			for _, s := range []string{texts[1], d.NewEmail, d.Host, d.Device, d.Network, "\n" + d.URL + "\n", d.StopURL} {
+				if !strings.Contains(text, s) || !strings.Contains(html, strings.ReplaceAll(strings.TrimSpace(s), "&", "&amp;")) {
+					t.Errorf("%s %s: no %q in\n%s\n%s", lang, word, s, text, html)
+				}
+			}
+			links := 1
+			if d.StopURL != "" {
+				links = 2
+			}
+			if strings.Count(html, "href=") != links || strings.HasPrefix(text, "1234 5678\n\n") != (d.Code != "") || strings.Contains(html, ">1234 5678</p>") != (d.Code != "") {
+				t.Errorf("%s %s:\n%s\n%s", lang, word, text, html)
+			}
+			d.Device, d.Network, d.Waits = "", "", false // the application did it, and nobody is waited for
+			if _, text, _, err = builtIn.Compose(d); err != nil || strings.Contains(text, "Firefox") || word == ChangeOld && strings.Contains(text, texts[1]) {
+				t.Errorf("%s %s: %v\n%s", lang, word, err, text)
+			}
+			subject, text, html, err = custom.Compose(d)
+			if err != nil || subject != word+" ada@new.example" || (lang == "de") != strings.HasSuffix(text, strings.TrimSpace(d.URL+" "+d.StopURL)+strings.Repeat(" ", 2-links)) || !strings.Contains(html, "href=") {
+				t.Errorf("%s %s: %v %q %q", lang, word, err, subject, text)
+			}
+		}
+	}
+}
+
 func TestShowsCode(t *testing.T) {
 	t.Parallel()
 	with, without := template.Must(template.New("").Parse("{{.Code}} {{.URL}}")), template.Must(template.New("").Parse("{{.URL}}"))
@@ -109,11 +212,11 @@ func TestShowsCode(t *testing.T) {
 		want bool
 	}{
 		"built in":          {Templates{}, true},
-		"shown":             {Templates{Text: with}, true},
-		"not in the text":   {Templates{Text: without}, false},
-		"not in the HTML":   {Templates{Text: with, HTML: htmlWithout}, false},
-		"not in a language": {Templates{Languages: map[string]Templates{"de": {Text: without}}}, false},
-		"in a language":     {Templates{Languages: map[string]Templates{"de": {Text: with}}}, true},
+		"shown":             {Templates{SignIn: Set{Text: with}}, true},
+		"not in the text":   {Templates{SignIn: Set{Text: without}}, false},
+		"not in the HTML":   {Templates{SignIn: Set{Text: with, HTML: htmlWithout}}, false},
+		"not in a language": {Templates{Languages: map[string]Templates{"de": {SignIn: Set{Text: without}}}}, false},
+		"in a language":     {Templates{Languages: map[string]Templates{"de": {SignIn: Set{Text: with}}}}, true},
 	} {
 		if got := composer(t, tt.t).ShowsCode(); got != tt.want {
 			t.Errorf("%s: %v", name, got)
@@ -176,7 +279,55 @@ func TestGallery(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, name+"."+lang+".html"), []byte(html), 0o600); err != nil {
+			n := mailTo(lang, 72*60, look)
+			n.URL, n.UndoURL, n.Notice, n.When, n.About = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b", "linked", "2026-11-23 18:42 UTC", "GitHub"
+			_, _, notice, err := c.Compose(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mails := map[string]string{name: html, name + ".notice": notice}
+			for _, word := range []string{ChangeNew, ChangeTaken, ChangeOld} {
+				if _, _, mails[name+".address-"+word], err = c.Compose(addressMail(lang, word, look)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for file, content := range mails {
+				if err := os.WriteFile(filepath.Join(dir, file+"."+lang+".html"), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// TestInvitation: it says that nobody asked for it and who sent it, and has its
+// link, once, and neither code nor browser.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	c := composer(t, Templates{})
+	for _, tt := range []struct{ lang, subject, life string }{
+		{"en", "You are invited to Acme & Söhne", "once and for 7 days."},
+		{"de", "Einladung zu Acme & Söhne", "einmal und 7 Tage lang."},
+	} {
+		d := mailTo(tt.lang, 7*24*60, looked(t, pages.Theme{}))
+		d.Invited, d.Sender, d.Device, d.Network = true, "Acme <no-reply@example.com>", "", ""
+		subject, text, html, err := c.Compose(d)
+		if err != nil || subject != tt.subject || !hasLink(html, d.URL) || !strings.Contains(text, d.URL) {
+			t.Errorf("%s: %q %v\n%s\n%s", tt.lang, subject, err, text, html)
+		}
+		for _, s := range []string{tt.life, d.Host, d.Email} {
+			if !strings.Contains(text, s) || !strings.Contains(html, s) {
+				t.Errorf("%s: no %q in\n%s\n%s", tt.lang, s, text, html)
+			}
+		}
+		if !strings.Contains(text, d.Sender) || !strings.Contains(html, "Acme &lt;no-reply@example.com&gt;") {
+			t.Errorf("%s: nobody sent it:\n%s\n%s", tt.lang, text, html)
+		}
+		if strings.Contains(text+html, "asked for with") || strings.Contains(text+html, "Angefordert") {
+			t.Errorf("%s: somebody asked for it:\n%s", tt.lang, text)
+		}
+		if dir := *galleryDir; dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, "invitation."+tt.lang+".html"), []byte(html), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -236,7 +387,7 @@ func TestParseMistakes(t *testing.T) {
 	}{
 		"no action":              {files("mail.txt", "a\nb {{.URL} c"), []string{"mail.txt:2: bad character U+007D"}},
 		"no function":            {files("mail.html", "{{.URL}}\n\n{{frob .Site}}"), []string{`mail.html:3: function "frob" not defined; correct`}},
-		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
+		"no variable":            {files("mail.txt", "{{.URL}}\n{{.Name}}"), []string{"mail.txt:2: there is no {{.Name}}; use {{.URL}}, {{.Code}}, {{.Host}}, {{.Site}}, {{.Email}}, {{.Minutes}}, {{.Lifetime}}, {{.Language}}, {{.Device}}, {{.Network}}, {{.Invited}}, {{.Sender}}, {{.Notice}}, {{.What}}, {{.When}}, {{.UndoURL}}, {{.Change}}, {{.NewEmail}}, {{.StopURL}}, {{.Waits}}, {{.BrandColor}}, {{.ButtonText}}, {{.Logo}}"}},
 		"no variable, HTML":      {files("mail.html", "\n<a href=\"{{.Link}}\">go</a>"), []string{"mail.html:2: there is no {{.Link}}; use {{.URL}}"}},
 		"no variable, subject":   {files("subject.txt", "{{.Title}}"), []string{"subject.txt:1: there is no {{.Title}}; use {{.URL}}"}},
 		"half an attribute":      {files("mail.html", "<a href=\"{{.URL}}\">go</a>\n<p title=\"{{.Site}}>"), []string{"mail.html"}},
@@ -246,11 +397,17 @@ func TestParseMistakes(t *testing.T) {
 		"link under a condition": {files("de/mail.txt", "{{if eq .Language \"xx\"}}{{.URL}}{{end}}"), []string{"de/mail.txt: makes a mail without the link"}},
 		"empty subject":          {files("subject.txt", " \n"), []string{"subject.txt: makes a subject of 0 bytes; write 1 to 300"}},
 		"long subject":           {files("subject.txt", strings.Repeat("a", 301)), []string{"subject.txt: makes a subject of 301 bytes"}},
-		"other name":             {files("mail.htm", goodHTML), []string{"mail.htm: is not read; the files are subject.txt, mail.txt and mail.html"}},
+		"other name":             {files("mail.htm", goodHTML), []string{"mail.htm: is not read; the files are subject.txt, mail.txt, mail.html, notice-subject.txt"}},
 		"other name in a folder": {files("de/mail.text", goodText), []string{"de/mail.text: is not read; the files are"}},
 		"no language":            {files("templates old/mail.txt", goodText), []string{"templates old: is not a language; name the folder after a language"}},
 		"nothing":                {fstest.MapFS{}, []string{"is empty; the files are"}},
 		"too long":               {files("mail.txt", goodText+strings.Repeat(" ", maxFile)), []string{"mail.txt: cannot be read: has "}},
+		"notice without a link":  {files("notice.txt", "{{.URL}}", "notice.html", `<a href="{{.UndoURL}}">Undo</a>`), []string{`notice.html: makes a mail without the link to the account; write <a href="{{.URL}}">Your account</a>`, "notice.txt: makes a mail without the link that undoes it; write {{.UndoURL}}"}},
+		"notice subject":         {files("notice-subject.txt", "{{.Code}}"), []string{"notice-subject.txt: makes a subject of 0 bytes; write 1 to 300, such as: News of"}},
+		"address, no link":       {files("address.txt", "{{.Code}} {{.StopURL}}", "address.html", `{{.Code}} {{.URL}} <a href="{{.StopURL}}">Stop</a>`), []string{"address.txt: makes a mail without the link; write {{.URL}}", `address.html: makes a mail without the link; write <a href="{{.URL}}">Go on</a>`}},
+		"address, no code":       {files("address.txt", "{{.URL}} {{.StopURL}}", "de/address.html", `<a href="{{.URL}}">Go on</a><a href="{{.StopURL}}">Stop</a>`), []string{"address.txt: makes a mail without the code; write {{.Code}}", "de/address.html: makes a mail without the code; write {{.Code}}"}},
+		"address, no way out":    {files("address.txt", "{{.URL}} {{.Code}}", "address.html", `{{.Code}} {{.StopURL}} <a href="{{.URL}}">Go on</a>`), []string{"address.txt: makes a mail without the link that stops the change; write {{.StopURL}}", `address.html: makes a mail without the link that stops the change; write <a href="{{.StopURL}}">Stop</a>`}},
+		"address subject":        {files("address-subject.txt", `{{if ne .Change "taken"}}Your address{{end}}`), []string{"address-subject.txt: makes a subject of 0 bytes; write 1 to 300, such as: Your address"}},
 		"all at once":            {files("mail.txt", "{{", "subject.txt", "{{.No}}", "de/mail.html", "{{", "x.html", ""), []string{"mail.txt:1: ", "x.html: is not read", "subject.txt:1: there is no {{.No}}", "de/mail.html:1: "}},
 	}
 	for name, tt := range tests {
@@ -277,17 +434,17 @@ func TestNewMistakes(t *testing.T) {
 		templates Templates
 		want      string
 	}{
-		"text":     {Templates{Text: text("no link")}, "own: makes a mail without the link"},
-		"html":     {Templates{HTML: html}, "own: makes a mail without the link"},
-		"subject":  {Templates{Subject: text("{{.No}}")}, "own:1: there is no {{.No}}"},
-		"language": {Templates{Languages: map[string]Templates{"de": {Text: text("x")}}}, "own: makes a mail without the link"},
+		"text":     {Templates{SignIn: Set{Text: text("no link")}}, "own: makes a mail without the link"},
+		"html":     {Templates{SignIn: Set{HTML: html}}, "own: makes a mail without the link"},
+		"subject":  {Templates{SignIn: Set{Subject: text("{{.No}}")}}, "own:1: there is no {{.No}}"},
+		"language": {Templates{Languages: map[string]Templates{"de": {SignIn: Set{Text: text("x")}}}}, "own: makes a mail without the link"},
 		"no tag":   {Templates{Languages: map[string]Templates{"no tag": {}}}, `"no tag" is not a language`},
 	} {
 		if _, err := New(tt.templates); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %s", name, err, tt.want)
 		}
 	}
-	if _, err := New(Templates{Subject: text("Hi"), Text: text("{{.URL}}")}); err != nil {
+	if _, err := New(Templates{SignIn: Set{Subject: text("Hi"), Text: text("{{.URL}}")}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -326,6 +483,13 @@ func TestDocumentedExample(t *testing.T) {
 		}
 	}
 	table, _, _ := strings.Cut(string(page), "## An example\n")
+	for _, k := range kinds {
+		for _, name := range []string{k.subject, k.text, k.html} {
+			if !strings.Contains(table, "| `"+name+"` |") {
+				t.Errorf("docs/mails.md has no line about %s", name)
+			}
+		}
+	}
 	for _, f := range fields() {
 		if !strings.Contains(table, "`"+f+"`") {
 			t.Errorf("docs/mails.md does not name %s", f)

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type AccountView struct {
 	Picture     string // https address of the person's; see Policy
 	Edits       bool   // the name can be changed
 	Typed       string // what its field starts with
+	NewAddress  string // that is to take the place of Email; empty: none is
+	Readdresses bool   // the address can be changed
 	Identities  []Identity
 	Mail        string // name of the provider that mails links to Email; empty: none does
 	Add         []Provider
@@ -27,7 +30,9 @@ type AccountView struct {
 	Listed      bool // there is a list of sessions
 	Unlisted    bool // there may be sessions that the list does not have
 	Export      bool
-	Done, Error string // what was done, or the word of why not; at most one is set
+	Delete      bool      // the account can be deleted
+	Deletion    time.Time // when it will be; zero: never
+	Done, Error string    // what was done, or the word of why not; at most one is set
 	RequestID   string
 }
 
@@ -42,6 +47,7 @@ type Identity struct {
 
 // A SessionRow is one session of a person.
 type SessionRow struct {
+	Place    string // of the network, if it is known
 	ID       string
 	Current  bool
 	Device   string // such as "Firefox on Linux"; empty: unknown
@@ -86,7 +92,7 @@ func (v AccountView) OnlyWay() bool {
 }
 
 // dones are what an account page reports as done; other words are somebody's.
-var dones = []string{"renamed", "unlinked", "ended", "others", "confirmed"}
+var dones = []string{"renamed", "unlinked", "ended", "others", "confirmed", "kept", "address", "unchanged"}
 
 // DoneKey is the key of the text about what was done, "" for other words.
 func (v AccountView) DoneKey() string {
@@ -114,6 +120,41 @@ func (v StepUpView) Cancelled() bool { return v.Error == "AccessDenied" && v.Rea
 
 // HasPassword says whether a form asks for one.
 func (v StepUpView) HasPassword() bool { return SignInView{Providers: v.Ways}.HasPassword() }
+
+// DeleteView asks for the deletion of an account to be confirmed, or says that it
+// was done.
+type DeleteView struct {
+	CSRFToken string
+	Fresh     string
+	Who       string    // address, name or id of the person
+	Word      string    // what has to be typed
+	Typed     string    // what its field starts with
+	On        time.Time // when the account is deleted; zero: at once, or, once Done, not known
+	Error     string
+	RequestID string
+	Done      string // scheduled or deleted
+}
+
+// KeepView asks whether an account that is to be deleted is to be kept.
+type KeepView struct {
+	CSRFToken string
+	Who       string
+	On        time.Time // when it is deleted
+	Kept      bool      // it was: the rest is empty
+	SignInURL string
+	Error     string
+	RequestID string
+}
+
+// Date is a day in words, that of UTC.
+func (w words) Date(t time.Time) (string, error) {
+	t = t.UTC()
+	month, err := w.T("month." + strconv.Itoa(int(t.Month())))
+	if err != nil {
+		return "", err
+	}
+	return w.T("date", t.Day(), month, t.Year())
+}
 
 // Ago is how long ago something was, in words.
 func (w words) Ago(d time.Duration) (string, error) {

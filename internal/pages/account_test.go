@@ -14,7 +14,7 @@ func accountView() AccountView {
 		return SessionRow{ID: id, Device: device, Network: network, Provider: provider, Used: now.Add(-ago), Ago: ago}
 	}
 	here := row("s1", "Firefox on Linux", "203.0.113.0/24", "GitHub", 0)
-	here.Current = true
+	here.Current, here.Place = true, "Berlin"
 	return AccountView{CSRFToken: testToken, CallbackURL: testBase + "/account", Fresh: testToken, FreshLink: testToken, Name: "Ada Lovelace", Who: "ada@example.com",
 		Email: "ada@example.com", Edits: true, Typed: "Ada Lovelace", Mail: "Email", Add: []Provider{github, google, button("acme", "Acme", "")},
 		Identities: []Identity{{ID: "a1", Provider: "github", Name: "GitHub", Style: github.Style, Removable: true}, {ID: "a2", Provider: "google", Name: "Google", Style: google.Style, Removable: true}},
@@ -54,7 +54,7 @@ func accountStates() []state {
 	cancelled.Error, cancelled.Reason, cancelled.Provider = "AccessDenied", "cancelled", "GitHub"
 	none.Ways = nil
 	password.Ways, password.Error = []Provider{passwordForm()}, "CredentialsSignin"
-	return []state{
+	return append(append(deletionStates(), []state{
 		{"account", Account, accountView()},
 		{"account-one-way", Account, only},
 		{"account-done", Account, done},
@@ -70,6 +70,79 @@ func accountStates() []state {
 		{"stepup-cancelled", StepUp, cancelled},
 		{"stepup-none", StepUp, none},
 		{"stepup-password", StepUp, password},
+	}...), addressStates()...)
+}
+
+// addressStates are the pages about a change of address.
+func addressStates() []state {
+	pending := accountView()
+	pending.NewAddress = longEmail
+	ask := AddressView{CSRFToken: testToken, Fresh: testToken, Email: "ada@example.com", Proved: true}
+	none, bad, limited := ask, ask, ask
+	none.Email, none.Proved = "", false
+	bad.Error, bad.Typed, bad.RequestID = "Invalid", "ada@example", "k3v9x2m7"
+	limited.Error, limited.Typed, limited.RequestID = "RateLimited", "new@example.com", "k3v9x2m7"
+	asked := ask
+	asked.To, asked.NotBefore, asked.Tries = "new@example.com", time.Date(2026, 5, 11, 12, 0, 0, 0, time.UTC), 5
+	wrong, spent, proved, due, strong, long, first := asked, asked, asked, asked, asked, asked, asked
+	wrong.Error, wrong.Tries, wrong.RequestID = "Code", 4, "k3v9x2m7"
+	spent.Error, spent.Tries, spent.RequestID = "Code", 0, "k3v9x2m7"
+	proved.NewProved = true
+	due.NewProved, due.OldAllowed, due.Due = true, true, true
+	strong.Strong = true
+	long.To, long.Email = longEmail, longEmail
+	first.Email, first.Proved = "", false
+	list := []state{
+		{"account-address-pending", Account, pending},
+		{"address", Address, ask}, {"address-first", Address, none}, {"address-bad", Address, bad}, {"address-limited", Address, limited},
+		{"address-asked", Address, asked}, {"address-wrong-code", Address, wrong}, {"address-code-spent", Address, spent}, {"address-proved", Address, proved},
+		{"address-due", Address, due}, {"address-strong", Address, strong}, {"address-long", Address, long}, {"address-asked-first", Address, first},
+	}
+	for _, s := range []string{AddressNew, AddressOld, AddressSpent, AddressTaken, AddressProved, AddressAllowed, AddressCompleted, AddressStopped} {
+		list = append(list, state{"address-confirm-" + s, AddressConfirm, AddressConfirmView{Stage: s, CSRFToken: testToken, To: "new@example.com", ID: "i", Token: testToken}})
+	}
+	return append(list, state{"address-confirm-stop", AddressConfirm, AddressConfirmView{Stage: AddressOld, CSRFToken: testToken, To: longEmail, ID: "i", Token: testToken, Stop: true}})
+}
+
+// deletionStates are the pages of an account that is or may be deleted.
+func deletionStates() []state {
+	on := time.Date(2026, 5, 18, 12, 0, 0, 0, time.UTC)
+	can, pending := accountView(), accountView()
+	can.Delete = true
+	pending.Delete, pending.Deletion = true, on
+	asks := DeleteView{CSRFToken: testToken, Fresh: testToken, Who: "ada@example.com", Word: "ada@example.com", On: on}
+	atOnce, wrong, long := asks, asks, asks
+	atOnce.On, atOnce.Who, atOnce.Word = time.Time{}, "Ada Lovelace", "delete"
+	wrong.Error, wrong.RequestID, wrong.Typed = "Invalid", "k3v9x2m7", "ada@example"
+	long.Who, long.Word = longEmail, longEmail
+	keep := KeepView{CSRFToken: testToken, Who: "ada@example.com", On: on, SignInURL: testBase + "/signin"}
+	longKeep, kept := keep, KeepView{CSRFToken: testToken, Kept: true, SignInURL: testBase + "/signin"}
+	longKeep.Who = name100
+	failed := keep
+	failed.Error, failed.RequestID = "csrf", "k3v9x2m7"
+	return []state{
+		{"account-can-delete", Account, can},
+		{"account-deletion", Account, pending},
+		{"delete", Delete, asks},
+		{"delete-at-once", Delete, atOnce},
+		{"delete-wrong", Delete, wrong},
+		{"delete-long", Delete, long},
+		{"delete-scheduled", Delete, DeleteView{CSRFToken: testToken, Done: "scheduled", On: on}},
+		{"delete-scheduled-elsewhere", Delete, DeleteView{CSRFToken: testToken, Done: "scheduled"}},
+		{"delete-deleted", Delete, DeleteView{CSRFToken: testToken, Done: "deleted"}},
+		{"keep", Keep, keep},
+		{"keep-long", Keep, longKeep},
+		{"keep-failed", Keep, failed},
+		{"keep-kept", Keep, kept},
+	}
+}
+
+func TestDate(t *testing.T) {
+	t.Parallel()
+	for lang, want := range map[string]string{"en": "3 March 2026", "de": "3. März 2026"} {
+		if got, err := wordsOf(lang).Date(time.Date(2026, 3, 4, 0, 30, 0, 0, time.FixedZone("", 3600))); err != nil || got != want {
+			t.Errorf("%s: %q, %v", lang, got, err)
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package pages
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/language"
 
@@ -21,8 +23,20 @@ type words struct {
 	text map[string]string
 }
 
-// catalogues are all languages. The first one is the default.
-func catalogues() []words { return []words{english(), german()} }
+// with adds texts of a file of their own.
+func (w words) with(more map[string]string) words {
+	maps.Copy(w.text, more)
+	return w
+}
+
+// catalogues are all languages. The first one is the default. Nobody changes them.
+var catalogues = sync.OnceValue(func() []words { return []words{english(), german()} })
+
+// News are the words for what notices tell: what their texts are called after
+// "news.". The text itself may have a name in it.
+func News() []string {
+	return []string{"linked", "unlinked", "ended", "browser", "address", "deletion", "kept"}
+}
 
 // A Chooser chooses between languages.
 type Chooser struct {
@@ -129,6 +143,10 @@ func (w words) Seconds(n int) (string, error) {
 
 // Minutes is a time in words.
 func (w words) Minutes(n int) (string, error) {
+	const day = 24 * 60
+	if n >= 4*day && n%day == 0 {
+		return w.count("days", n/day)
+	}
 	if n >= 60 && n%60 == 0 {
 		return w.count("hours", n/60)
 	}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
@@ -60,24 +61,35 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 		used["title."+string(name)] = true
 	}
 	used["device"], used["device.unknown"] = true, true
-	for _, unit := range []string{"seconds", "minutes", "hours", "tries", "ago.minutes", "ago.hours", "ago.days", "ago.months"} {
+	for _, unit := range []string{"seconds", "minutes", "hours", "days", "tries", "ago.minutes", "ago.hours", "ago.days", "ago.months"} {
 		used[unit+".one"], used[unit+".other"] = true, true
 	}
-	for _, code := range append(errorCodes(), "Signin", "csrf", "default", "LastMethod", "Invalid", "NotFound", "Unavailable") {
+	for _, code := range append(errorCodes(), "Signin", "csrf", "default", "LastMethod", "Invalid", "NotFound", "Unavailable", "Taken") {
 		used["error."+string(code)], used["help."+string(code)] = true, true
 	}
 	for _, code := range []string{"default", "Configuration", "AccessDenied", "Verification", "RateLimited"} {
 		used["heading."+code] = true
 	}
-	used["ago.now"] = true
+	for month := range 12 {
+		used[fmt.Sprint("month.", month+1)] = true
+	}
+	used["ago.now"], used["date"] = true, true
 	for _, word := range dones {
 		used["account.done."+word] = true
 	}
 	for _, reason := range []string{"unavailable", "stale", "elsewhere"} {
 		used["reason."+reason] = true
 	}
-	key := regexp.MustCompile(`[.{ (](?:T|Rich|Beside) "([^"]+)"`)
-	for _, file := range []string{"mail.html", "mail.txt", "subject.txt"} {
+	for _, word := range News() {
+		used["news."+word], used["news."+word+".subject"] = true, true
+	}
+	for _, change := range []string{"new", "taken", "old"} {
+		for _, part := range []string{"subject", "lead", "button", "ignore"} {
+			used["mail."+change+"."+part] = true
+		}
+	}
+	key := regexp.MustCompile(`[.{ (](?:T |Rich |Beside |text\()"([^"]+)"`)
+	for _, file := range []string{"mail.html", "mail.txt", "subject.txt", "address.html", "address.txt", "notice.html", "notice.txt"} {
 		text, err := os.ReadFile("../mailtext/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +117,20 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	}
 	if diff := cmp.Diff(used, known); diff != "" {
 		t.Errorf("keys (-used +in the catalogue):\n%s", diff)
+	}
+}
+
+// TestMailsAreApart: the texts of mails are in the file of mails, once.
+func TestMailsAreApart(t *testing.T) {
+	t.Parallel()
+	mails := map[string]map[string]string{"en": englishMails(), "de": germanMails()}
+	for _, c := range catalogues() {
+		for key, text := range c.text {
+			mail, there := mails[c.Lang][key]
+			if isMail := strings.HasPrefix(key, "mail.") || strings.HasPrefix(key, "news."); there != isMail || there && mail != text {
+				t.Errorf("%s: %q among the mails: %t", c.Lang, key, there)
+			}
+		}
 	}
 }
 

@@ -34,6 +34,11 @@ const (
 	Used            Name = "used"
 	StepUp          Name = "stepup"
 	Account         Name = "account"
+	Address         Name = "address"         // asks for a new address, and follows that
+	AddressConfirm  Name = "address-confirm" // where the mails about it lead
+	Undo            Name = "undo"
+	Delete          Name = "delete"
+	Keep            Name = "keep"
 	Notice          Name = "notice"
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
@@ -49,8 +54,8 @@ const (
 // callbackUrl on another origin.
 func pageNames() map[Name]bool {
 	return map[Name]bool{
-		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false,
-		Error: true, Used: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
+		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false, Delete: false, Keep: false, Address: false,
+		Error: true, AddressConfirm: true, Used: true, Undo: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
 	}
 }
 

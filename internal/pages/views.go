@@ -253,6 +253,20 @@ type NoticeView struct {
 	SignInURL   string
 }
 
+// UndoView is about the link in a notice: State is asks, done, spent or taken.
+type UndoView struct {
+	State     string
+	What      string // linked or address
+	Name      string // of the provider that was linked, or the address to restore
+	Who       string // whose account it is
+	Token     string
+	CSRFToken string
+	Action    string // POST account/undo
+	Error     string // why the last try did nothing
+	RequestID string
+	SignInURL string
+}
+
 // ForbiddenView answers a request that the rules of the gate refuse.
 type ForbiddenView struct {
 	Who       string // is signed in; empty: nobody may pass
@@ -266,12 +280,16 @@ type FramedView struct {
 }
 
 // UnavailableView says why a program behind the gate does not answer: Case is
-// upstream (it cannot be reached), timeout, sessions (they cannot be read) or
-// cookies (they do not come back).
+// upstream (it cannot be reached), timeout, sessions (they cannot be read), cookies
+// (what checks requests does not get them), kept (the browser does not send the cookie
+// back), entry (a hand-over was refused), or what is wrong with the proxy in front:
+// proxy (it may not ask), headers (it does not say about what), host (that is not
+// configured), routes (ours do not lead here) or login (Host, where people sign in,
+// leads here under another name).
 type UnavailableView struct {
 	Case      string
 	Host      string
-	RetryURL  string
+	RetryURL  string // empty if trying again does not help
 	RequestID string
 }
 

@@ -50,6 +50,9 @@ func checksum(text string) string {
 	return string(out)
 }
 
+// Prefixed reports whether a text says of itself that it is a token, good or not.
+func Prefixed(text string) bool { return strings.HasPrefix(text, prefix) }
+
 // WellFormed reports whether a text has the form of a token and its checksum.
 // The checksum is no secret: everybody can compute it.
 func WellFormed(token string) bool {

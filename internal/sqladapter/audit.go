@@ -34,7 +34,7 @@ func scanAudit(r *authsvc.AuditRecord) []any {
 func (a *Adapter) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
 	return a.transact(ctx, "put audit", func(ctx context.Context, r runner) error {
 		for _, e := range list {
-			if _, err := r.exec(ctx, a.insertAudit, e.ID, ms(e.Time), e.Name, string(e.Outcome), string(e.Code), e.Reason,
+			if err := r.later(ctx, a.insertAudit, nil, e.ID, ms(e.Time), e.Name, string(e.Outcome), string(e.Code), e.Reason,
 				e.Provider, e.UserID, e.ClientIP, e.UserAgent, e.RequestID, e.Actor); err != nil {
 				return err
 			}

@@ -84,7 +84,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 			err = a.writeRevocations(ctx, r, p.Revoke)
 		}
 		if err == nil {
-			err = r.row(ctx, a.epochsOf, p.UserID).Scan(number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked})
+			err = r.row(ctx, a.epochsOf, p.UserID).Scan(number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter})
 		}
 		return err
 	})
@@ -100,16 +100,16 @@ func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.exec(ctx, a.deleteAccountsOf, p.UserID); err != nil {
+	if err := r.later(ctx, a.deleteAccountsOf, nil, p.UserID); err != nil {
 		return nil, err
 	}
 	if _, err := a.removeSessionsOf(ctx, r, p.UserID); err != nil {
 		return nil, err
 	}
-	if _, err := r.exec(ctx, a.deleteCredentialsBut, p.UserID, p.Pending); err != nil {
+	if err := r.later(ctx, a.deleteCredentialsBut, nil, p.UserID, p.Pending); err != nil {
 		return nil, err
 	}
-	if _, err := r.exec(ctx, a.dropSecondStep, p.UserID); err != nil {
+	if err := r.later(ctx, a.dropSecondStep, nil, p.UserID); err != nil {
 		return nil, err
 	}
 	if err := a.removeTokens(ctx, r, p.Email); err != nil {
@@ -127,7 +127,7 @@ func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.R
 		if n, err = a.removeSessionsOf(ctx, r, userID); err != nil {
 			return err
 		}
-		if _, err := r.exec(ctx, a.deleteCredentialsOf, userID, string(authsvc.CredentialPending)); err != nil {
+		if err := r.later(ctx, a.deleteCredentialsOf, nil, userID, string(authsvc.CredentialPending)); err != nil {
 			return err
 		}
 		return a.writeRevocations(ctx, r, rev)

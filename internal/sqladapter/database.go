@@ -32,6 +32,18 @@ type Tx interface {
 	Rollback(context.Context) error
 }
 
+// A Pipeline is a Tx that can send statements together with what follows them, which
+// saves a round trip to the server for each.
+type Pipeline interface {
+	Tx
+	// Later runs a statement with the next one that returns something, or with Commit.
+	// That fails with its error, as translate makes it unless it is nil.
+	Later(s *Statement, args []any, translate func(error) error)
+}
+
+// BeforeCommit marks an error of Commit that came before it: nothing is committed.
+func BeforeCommit(err error) error { return uncommitted{err} }
+
 // Rows are the rows that a statement returns, as of [sql.Rows].
 type Rows interface {
 	Next() bool

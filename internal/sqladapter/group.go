@@ -140,8 +140,13 @@ func (a *Adapter) commit(ctx context.Context, steps []*groupStep) {
 	if err := tx.Commit(ctx); err != nil {
 		tx.Rollback(ctx)
 		for _, s := range steps {
-			if s.err == nil {
+			switch {
+			case s.err == nil:
 				s.err = fmt.Errorf("commit: %w", err)
+			case s.panic == nil:
+				// It may have failed because of a step that is not stored now, as
+				// an address that another of the group had taken.
+				a.commitAlone(ctx, s)
 			}
 		}
 	}

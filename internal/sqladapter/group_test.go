@@ -184,7 +184,7 @@ func TestGroupFailures(t *testing.T) {
 }
 
 // TestGroupCommitFails: every step of a commit that fails has its error, but for
-// those that had failed before.
+// those that fail by themselves.
 func TestGroupCommitFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,6 +199,33 @@ func TestGroupCommitFails(t *testing.T) {
 		var before uncommitted
 		if err, _ := got[0].(error); errors.As(err, &before) {
 			t.Error("a failed commit counts as not having happened")
+		}
+	})
+}
+
+// TestGroupLostConflict: a step that another of the group stood in the way of is
+// judged again when that one was not stored.
+func TestGroupLostConflict(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lost, taken := errors.New("lost"), errors.New("taken")
+		j := &journal{fail: map[string]error{"commit": lost}}
+		runs := 0
+		second := func(ctx context.Context, r runner) error {
+			if runs++; runs == 1 {
+				return taken
+			}
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			delete(j.fail, "commit")
+			return nil
+		}
+		got := together(t, grouped(j), j, step("first", nil), second)
+		if err, _ := got[0].(error); !errors.Is(err, lost) {
+			t.Errorf("the lost step: %v", got[0])
+		}
+		if got[1] != nil || runs != 2 {
+			t.Errorf("the step behind it: %v after %d runs", got[1], runs)
 		}
 	})
 }

@@ -166,7 +166,7 @@ func (a *Adapter) SetPerson(ctx context.Context, userID string, change authsvc.P
 		var secondStep int64
 		err := a.contractError("look for the person", r.row(ctx, a.lockPerson, userID).Scan(scanPerson(&p, &secondStep)...))
 		if errors.Is(err, authsvc.ErrNotFound) {
-			_, err = r.exec(ctx, a.insertPerson, userID)
+			err = r.later(ctx, a.insertPerson, nil, userID)
 		}
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (a *Adapter) SetPerson(ctx context.Context, userID string, change authsvc.P
 		if secondStep = 0; p.SecondStep {
 			secondStep = 1
 		}
-		if _, err := r.exec(ctx, a.updatePerson, msOrNull(p.Blocked), orNull(p.BlockedWhy), msOrNull(p.DeleteAfter), secondStep,
+		if err := r.later(ctx, a.updatePerson, nil, msOrNull(p.Blocked), orNull(p.BlockedWhy), msOrNull(p.DeleteAfter), secondStep,
 			msOrNull(p.RecoverAfter), orNull(p.Locale), userID); err != nil || rev == nil {
 			return err
 		}
@@ -212,9 +212,8 @@ func (a *Adapter) PutCredential(ctx context.Context, c authsvc.Credential, epoch
 		if n >= most {
 			return authsvc.ErrTooMany
 		}
-		_, err := r.exec(ctx, a.insertCredential, string(c.Kind), c.ID, c.UserID, orNull(c.Name), dataArg(c.Data), int64(1), int64(c.Tries),
+		return r.later(ctx, a.insertCredential, a.noSuchUser, string(c.Kind), c.ID, c.UserID, orNull(c.Name), dataArg(c.Data), int64(1), int64(c.Tries),
 			ms(c.Created), msOrNull(c.Used), msOrNull(c.Expires))
-		return a.noSuchUser(err)
 	})
 }
 

@@ -32,19 +32,17 @@ func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.Se
 	}
 	if s.SessionToken == "" {
 		s.ID = ""
-		_, err := r.exec(ctx, a.insertCookieSession, append([]any{s.Digest, s.UserID}, ownFields(*s)...)...)
-		return a.noSuchUser(err)
+		return r.later(ctx, a.insertCookieSession, a.noSuchUser, append([]any{s.Digest, s.UserID}, ownFields(*s)...)...)
 	}
-	err := r.insert(ctx, a.insertSession, &s.ID, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
+	err := r.insert(ctx, a.insertSession, &s.ID, a.noSuchUser, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
 	if err != nil {
-		return a.noSuchUser(err)
+		return err
 	}
 	return a.insertOwnSessionRow(ctx, r, *s)
 }
 
 func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
-	_, err := r.exec(ctx, a.insertOwnSession, append([]any{s.Digest, s.SessionToken, s.UserID}, ownFields(s)...)...)
-	return a.noSuchUser(err)
+	return r.later(ctx, a.insertOwnSession, a.noSuchUser, append([]any{s.Digest, s.SessionToken, s.UserID}, ownFields(s)...)...)
 }
 
 // ownFields are the parameters for what only authsvc keeps of a session.
@@ -83,7 +81,7 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	var u authsvc.User
 	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getSession, digest, token).Scan(a.addExtra([]any{
-			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider}, blob{&s.Claims},
+			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider}, blob{&s.Claims}, text{&s.AMR},
 			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, &u)...)
 	})
 	if err != nil {

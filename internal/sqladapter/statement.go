@@ -226,30 +226,47 @@ func (r runner) execFound(ctx context.Context, s *Statement, args ...any) error 
 	return err
 }
 
+// later is exec where nobody asks how many rows were affected. Where transactions
+// are pipelines its error comes from what follows it, at the latest from the commit.
+// translate makes an error what it means here; nil leaves it.
+func (r runner) later(ctx context.Context, s *Statement, translate func(error) error, args ...any) error {
+	if p, ok := r.tx.(Pipeline); ok {
+		p.Later(s, s.arguments(args), translate)
+		return nil
+	}
+	_, err := r.exec(ctx, s, args...)
+	return translated(translate, err)
+}
+
+func translated(translate func(error) error, err error) error {
+	if err == nil || translate == nil {
+		return err
+	}
+	return translate(err)
+}
+
 // insert runs an INSERT of [builder.insert] and sets id, the proposed one, to
-// the one that counts, which is empty in a table without ids.
-func (r runner) insert(ctx context.Context, s *Statement, id *string, args ...any) error {
+// the one that counts, which is empty in a table without ids. See later.
+func (r runner) insert(ctx context.Context, s *Statement, id *string, translate func(error) error, args ...any) error {
 	for range s.timestamps {
 		args = append(args, s.now())
 	}
 	if s.noID {
 		*id = ""
-		_, err := r.exec(ctx, s, args...)
-		return err
+		return r.later(ctx, s, translate, args...)
 	}
 	if s.uuid && !isUUID(*id) {
 		*id = uuid.V4()
 	}
 	if !s.generated {
-		_, err := r.exec(ctx, s, append([]any{*id}, args...)...)
-		return err
+		return r.later(ctx, s, translate, append([]any{*id}, args...)...)
 	}
 	if strings.Contains(s.Text, " RETURNING ") {
-		return r.row(ctx, s, args...).Scan(text{id})
+		return translated(translate, r.row(ctx, s, args...).Scan(text{id}))
 	}
 	result, err := r.on(s).Exec(ctx, s, args)
 	if err != nil {
-		return err
+		return translated(translate, err)
 	}
 	n, err := result.LastInsertId()
 	*id = strconv.FormatInt(n, 10)

@@ -115,12 +115,13 @@ func buildUsers(b *builder) userStatements {
 	}
 }
 
-// epochColumns are the epoch of the user u, that of its sessions, and since when it
-// is blocked.
+// epochColumns are the epoch of the user u, that of its sessions, since when it is
+// blocked, and when it is to be deleted.
 func epochColumns(d *Dialect) string {
 	of := `FROM authsvc_revocation r WHERE r.user_id = ` + d.IDText(`u.{User.id}`)
+	person := ` FROM authsvc_person p WHERE p.user_id = u.{User.id}`
 	return `COALESCE((SELECT MAX(r.seq) ` + of + `), 0), COALESCE((SELECT MAX(r.seq) ` + of + ` AND SUBSTR(r.id, 1, 5) = 'user:'), 0), ` +
-		`(SELECT p.blocked FROM authsvc_person p WHERE p.user_id = u.{User.id})`
+		`(SELECT p.blocked` + person + `), (SELECT p.delete_after` + person + `)`
 }
 
 type sessionStatements struct {
@@ -143,7 +144,7 @@ func buildSessions(b *builder) sessionStatements {
 		// be one, from lending its authentication time. It is not an equation,
 		// so that SQLite looks the row up by its key, not by the longer index over
 		// session_token and from there by the key.
-		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.provider, o.claims, ` + b.userColumns() + ` FROM {Session} s ` +
+		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.provider, o.claims, o.amr, ` + b.userColumns() + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
 			`WHERE {=s.Session.sessionToken}`),

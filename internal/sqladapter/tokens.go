@@ -19,7 +19,7 @@ func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m a
 		if err := a.makePlace(ctx, r, m, maxQueued); err != nil {
 			return err
 		}
-		if _, err := r.exec(ctx, a.insertToken, t.Identifier, t.Token, a.timeArg("VerificationToken.expires", t.Expires)); err != nil {
+		if err := r.later(ctx, a.insertToken, nil, t.Identifier, t.Token, a.timeArg("VerificationToken.expires", t.Expires)); err != nil {
 			return err
 		}
 		return a.insertMailRow(ctx, r, m)
@@ -60,8 +60,7 @@ func (a *Adapter) insertMailRow(ctx context.Context, r runner, m authsvc.Mail) e
 	if payload == nil {
 		payload = []byte{} // the column is NOT NULL
 	}
-	_, err := r.exec(ctx, a.insertMail, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
-	return err
+	return r.later(ctx, a.insertMail, nil, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
 }
 
 // queueRow is the row of authsvc_meta that those who add to the mail queue
@@ -119,11 +118,10 @@ func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
 
 // removeTokens removes mails first, which are found by their tokens.
 func (a *Adapter) removeTokens(ctx context.Context, r runner, identifier string) error {
-	if _, err := r.exec(ctx, a.deleteMailsFor, identifier); err != nil {
+	if err := r.later(ctx, a.deleteMailsFor, nil, identifier); err != nil {
 		return err
 	}
-	_, err := r.exec(ctx, a.deleteTokensFor, identifier)
-	return err
+	return r.later(ctx, a.deleteTokensFor, nil, identifier)
 }
 
 func scanMail(m *authsvc.Mail) []any {

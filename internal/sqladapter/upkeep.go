@@ -54,7 +54,7 @@ type lockable struct{ ensure, lock *Statement }
 // released.
 func (r runner) lock(ctx context.Context, l lockable, values []any, into ...any) (err error) {
 	for range maxLockTries {
-		if _, err := r.exec(ctx, l.ensure, values...); err != nil {
+		if err := r.later(ctx, l.ensure, nil, values...); err != nil {
 			return err
 		}
 		if err = r.row(ctx, l.lock, values[0]).Scan(into...); !errors.Is(err, sql.ErrNoRows) {
@@ -203,7 +203,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 		if err != nil || n > 0 {
 			return err
 		}
-		if _, err := r.exec(ctx, a.meta.ensure, key, value); err != nil {
+		if err := r.later(ctx, a.meta.ensure, nil, key, value); err != nil {
 			return err
 		}
 		_, err = r.exec(ctx, a.setMeta, value, key) // somebody else may have made it

@@ -16,7 +16,7 @@ func (a *Adapter) scanUser(u *authsvc.User) []any {
 
 // scanUserEpochs lists where userColumns and epochColumns go.
 func (a *Adapter) scanUserEpochs(u *authsvc.User) []any {
-	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked})
+	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter})
 }
 
 func (a *Adapter) oneUser(ctx context.Context, op string, s *Statement, args ...any) (authsvc.User, error) {
@@ -59,7 +59,7 @@ func (a *Adapter) lockUserAt(ctx context.Context, r runner, userID string, epoch
 
 // insertUserRow sets u.ID to the id that counts.
 func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
-	return r.insert(ctx, a.insertUser, &u.ID, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
+	return r.insert(ctx, a.insertUser, &u.ID, nil, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
 }
 
 // CreateUser implements [authsvc.Adapter].
@@ -94,6 +94,9 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		if err := r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...); err != nil {
 			return err
 		}
+		if err := a.stillWas(ctx, r, &u, change.Was); err != nil {
+			return err
+		}
 		set(&u.Name, change.Name)
 		set(&u.Email, change.Email)
 		set(&u.EmailVerified, change.EmailVerified)
@@ -105,6 +108,19 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u})
 	}
 	return u, nil
+}
+
+// stillWas returns ErrStale unless a user who is locked is as was says. nil says
+// nothing.
+func (a *Adapter) stillWas(ctx context.Context, r runner, u, was *authsvc.User) error {
+	if was == nil {
+		return nil
+	}
+	epoch, err := a.epochIn(ctx, r, u.ID)
+	if err == nil && (epoch != was.Epoch || u.Email != was.Email || !u.EmailVerified.Equal(was.EmailVerified)) {
+		err = authsvc.ErrStale
+	}
+	return err
 }
 
 func set[T any](field *T, value *T) {
@@ -151,7 +167,7 @@ func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revoca
 		}
 		if a.traits.NoCascade {
 			for _, s := range []*Statement{a.deleteAccountsOf, a.deleteSessionsOf} {
-				if _, err := r.exec(ctx, s, id); err != nil {
+				if err := r.later(ctx, s, nil, id); err != nil {
 					return err
 				}
 			}
@@ -198,7 +214,7 @@ func (a *Adapter) expiry(at int64) int64 {
 func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.Account) error {
 	acc.ExpiresAt = a.expiry(acc.ExpiresAt)
 	args := append([]any{acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, a.tokenFields(*acc)...)
-	return a.noSuchUser(r.insert(ctx, a.insertAccount, &acc.ID, args...))
+	return r.insert(ctx, a.insertAccount, &acc.ID, a.noSuchUser, args...)
 }
 
 // LinkAccount implements [authsvc.Adapter].

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,10 @@ const (
 	stallTimeout = time.Minute
 	maxHeader    = 256 << 10 // bytes of an answer's header
 	maxIdle      = 100       // connections
+	// flushAfter is how long a piece of an answer waits for the next one. A short answer
+	// goes out in one write by it; what has no length, or is a stream of events, does
+	// not wait at all.
+	flushAfter = 5 * time.Millisecond
 )
 
 // A Target is where a program listens.
@@ -88,9 +93,24 @@ func New(o Options) *Proxy {
 			return dialer.DialContext(ctx, "unix", o.Target.Socket)
 		}
 	}
-	p.proxy = &httputil.ReverseProxy{Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ModifyResponse: p.modify,
+	p.proxy = &httputil.ReverseProxy{Rewrite: p.rewrite, Transport: p.transport, FlushInterval: flushAfter, ModifyResponse: p.modify, BufferPool: buffers{},
 		ErrorHandler: p.failed, ErrorLog: log.New(io.Discard, "", 0)}
 	return p
+}
+
+// buffers are what bodies are copied by. Each Get would else be 32 KiB of garbage for a
+// page of 1 KiB.
+type buffers struct{}
+
+var bufferPool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Get implements [httputil.BufferPool].
+func (buffers) Get() []byte { return bufferPool.Get().(*[32 << 10]byte)[:] }
+
+// Put implements [httputil.BufferPool].
+func (buffers) Put(b []byte) {
+	b = b[:32<<10]
+	bufferPool.Put((*[32 << 10]byte)(b))
 }
 
 // CloseIdleConnections closes connections that wait for a request.
@@ -177,6 +197,9 @@ func keepTarget(r *httputil.ProxyRequest) {
 
 // forwarding reports whether a header says where a request came from.
 func forwarding(name string) bool {
+	if name == "" || name[0]|' ' != 'f' && name[0]|' ' != 'x' {
+		return false
+	}
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	return name == "forwarded" || name == "x-real-ip" || strings.HasPrefix(name, "x-forwarded-")
 }

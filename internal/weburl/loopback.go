@@ -16,3 +16,13 @@ func Loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
 }
+
+// Hostname is the host of an origin in canonical spelling, without port and without
+// the brackets of an IPv6 address.
+func Hostname(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	return strings.Trim(host, "[]")
+}

@@ -15,3 +15,15 @@ func TestLoopback(t *testing.T) {
 		}
 	}
 }
+
+func TestHostname(t *testing.T) {
+	t.Parallel()
+	for origin, want := range map[string]string{
+		"https://app.example": "app.example", "http://app.localhost:3001": "app.localhost", "https://*.apps.example:8443": "*.apps.example",
+		"http://[::1]:3000": "::1", "https://[2001:db8::1]": "2001:db8::1", "http://127.0.0.1:80": "127.0.0.1", "": "",
+	} {
+		if got := Hostname(origin); got != want {
+			t.Errorf("%q: %q, want %q", origin, got, want)
+		}
+	}
+}

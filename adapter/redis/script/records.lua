@@ -79,12 +79,12 @@ end
 -- epoch_of is the number of the latest revocation about a user, as text.
 local function epoch_of(id) return call('HGET', key('epoch', id), 'epoch') or '0' end
 
--- with_epochs appends the epochs to what was read of a user, and when it was
--- blocked.
+-- with_epochs appends the epochs to what was read of a user, when it was blocked,
+-- and when it is to be deleted.
 local function with_epochs(u)
   local e = call('HMGET', key('epoch', u[1]), 'epoch', 'sessions')
-  local blocked = call('HGET', key('person', u[1]), 'blocked') or ''
-  u[#USER + 1], u[#USER + 2], u[#USER + 3] = e[1] or '0', e[2] or '0', blocked
+  local p = call('HMGET', key('person', u[1]), 'blocked', 'delete_after')
+  u[#USER + 1], u[#USER + 2], u[#USER + 3], u[#USER + 4] = e[1] or '0', e[2] or '0', p[1] or '', p[2] or ''
   return u
 end
 

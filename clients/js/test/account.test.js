@@ -37,6 +37,22 @@ test("a change is a POST with the token, and other tabs hear of it", async (t) =
   assert.equal(browser.messages.length, 1);
 });
 
+test("a change of address is asked for, confirmed, finished and cancelled", async (t) => {
+  const browser = open(t);
+  const sent = (path) => browser.answer(path, (_, { body }) => {
+    const { email, id, code, token, stop } = JSON.parse(body);
+    return json({ url: JSON.stringify({ email, id, code, token, stop }), account: ACCOUNT });
+  });
+  ["account/email", "account/email/confirm", "account/email/finish", "account/email/cancel"].forEach(sent);
+  const account = await loadAccount();
+  const fields = async (result) => JSON.parse((await result).url);
+  assert.deepEqual(await fields(account.changeEmail("new@example.com")), { email: "new@example.com" });
+  assert.deepEqual(await fields(account.confirmEmail({ id: "i", code: "1234 5678" })), { id: "i", code: "1234 5678" });
+  assert.deepEqual(await fields(account.confirmEmail({ id: "i", token: "t", stop: true })), { id: "i", token: "t", stop: "true" });
+  assert.deepEqual(await fields(account.finishEmailChange()), {});
+  assert.deepEqual(await fields(account.cancelEmailChange()), {});
+});
+
 test("a refusal has its word, its status and where to go", async (t) => {
   const browser = open(t);
   const account = await loadAccount();

@@ -17,6 +17,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/logbuffer"
+	"authsvc/internal/test/skewed"
 )
 
 const (
@@ -41,6 +42,10 @@ type World struct {
 	Audits *atomic.Int64 // audit events so far, of Enter and EnterOffline
 	Logs   *LogBuffer
 	Config authsvc.Config
+
+	logger   *slog.Logger  // into Logs
+	skew     time.Duration // of the clock of Service
+	replicas int           // beside Service
 }
 
 // Start runs a service with an OpenID provider "op", e-mail "email" and
@@ -63,7 +68,11 @@ func Enter(t testing.TB, tune func(*authsvc.Config)) *World {
 
 func newOnline(t testing.TB) *World {
 	t.Helper()
-	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: RedirectURIs()}}})
+	var op *idp.Server
+	var err error
+	skewed.At(0, func() { // it is another machine's
+		op, err = idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: RedirectURIs()}}})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +108,9 @@ func EnterOffline(t testing.TB, tune func(*authsvc.Config)) *World {
 }
 
 func newWorld(t testing.TB) *World {
-	w := &World{T: t, Mail: NewOutbox(), Logs: &LogBuffer{}}
-	w.Config = authsvc.Config{URL: Origin, Secrets: []string{Secret}, Adapter: memory.New(),
-		Logger: slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	w := &World{T: t, Mail: NewOutbox(), Logs: &LogBuffer{}, skew: skewed.Here()}
+	w.logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.Config = authsvc.Config{URL: Origin, Secrets: []string{Secret}, Adapter: memory.New(), Logger: w.logger}
 	return w
 }
 
@@ -117,10 +126,16 @@ func (w *World) count(c *authsvc.Config, tune func(*authsvc.Config)) {
 	if c.Adapter == nil {
 		return
 	}
-	var ready bool
-	if w.Ledger, ready = c.Adapter.(*Ledger); !ready {
+	switch a := c.Adapter.(type) {
+	case *Ledger:
+		w.Ledger = a
+	case clocked:
+		w.Ledger = a.Ledger
+	default:
 		w.Ledger = NewLedger(c.Adapter)
-		c.Adapter = w.Ledger
+	}
+	if c.Adapter = w.Ledger; skewed.Works() {
+		c.Adapter = clocked{w.Ledger}
 	}
 }
 
@@ -134,6 +149,7 @@ func (w *World) run(tune func(*authsvc.Config)) {
 	if w.Service, err = authsvc.New(w.Config); err != nil {
 		w.T.Fatal(err)
 	}
+	w.isOff(w.T, 0)
 	w.T.Cleanup(func() { // the test's own time limit is the end of its patience
 		if err := w.Close(context.Background()); err != nil {
 			w.T.Error(err)

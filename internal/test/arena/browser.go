@@ -12,6 +12,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/test/skewed"
 )
 
 // A Browser keeps cookies as a browser of one origin does.
@@ -168,7 +169,9 @@ func (b *Browser) Begin(provider string, fields ...string) string {
 // Approve lets a person consent and returns the callback URL.
 func (b *Browser) Approve(op *idp.Server, authorizationURL, sub string) string {
 	b.T.Helper()
-	a, err := op.Approve(authorizationURL, sub)
+	var a idp.Answer
+	var err error
+	skewed.At(0, func() { a, err = op.Approve(authorizationURL, sub) })
 	if err != nil {
 		b.T.Fatalf("approve %s: %v", authorizationURL, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,7 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	effects []string // "Method {arguments}" of the writes of requests
-	calls   int      // of requests, since fault was set
+	calls   []string // methods of requests, since fault was set
 	fault   func(n int, method string) Failure
 }
 
@@ -45,7 +46,14 @@ func NewLedger(behind authsvc.Adapter) *Ledger { return &Ledger{Behind: behind} 
 func (l *Ledger) BreakAt(fault func(n int, method string) Failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls, l.fault = 0, fault
+	l.calls, l.fault = nil, fault
+}
+
+// Called are the methods of requests since BreakAt, in their order.
+func (l *Ledger) Called() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.calls)
 }
 
 // Written are the writes of requests so far, as "Method {arguments}".
@@ -93,10 +101,10 @@ func (l *Ledger) judge(method string) Failure {
 	if background[method] {
 		return Works
 	}
-	if l.calls++; l.fault == nil {
+	if l.calls = append(l.calls, method); l.fault == nil {
 		return Works
 	}
-	return l.fault(l.calls, method)
+	return l.fault(len(l.calls), method)
 }
 
 type nothing struct{}

@@ -2,6 +2,7 @@ package arena
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -9,14 +10,15 @@ import (
 	"authsvc/internal/test/browser"
 )
 
+// refusedAt is where a browser that is refused is led.
+var refusedAt = regexp.MustCompile(`/api/auth/((error|confirm|account(/(keep|delete|email|email/confirm))?)\?error=|(verify-request\?.*&error=Code)|account/undo\?token=[^&]*&error=)|\?csrf=true$`)
+
 // IsRefusal: 4xx, or a redirect to a page that says why with a fixed word.
 func IsRefusal(a *browser.Answer) bool {
 	if a.StatusCode >= 400 && a.StatusCode < 500 {
 		return true
 	}
-	to := a.Location()
-	return a.StatusCode == http.StatusFound &&
-		(strings.Contains(to, "/api/auth/error?error=") || strings.Contains(to, "/api/auth/account?error=") || strings.Contains(to, "/api/auth/confirm?error=") || strings.Contains(to, "/api/auth/verify-request?") && strings.Contains(to, "&error=Code") || strings.HasSuffix(to, "?csrf=true"))
+	return a.StatusCode == http.StatusFound && refusedAt.MatchString(a.Location())
 }
 
 // MustRefuse is the oracle of every attack: the answer is a refusal, sets no

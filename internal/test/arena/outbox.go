@@ -10,18 +10,32 @@ import (
 	"authsvc"
 )
 
-// An Outbox collects what an e-mail provider sends.
+// An Outbox collects what an e-mail provider sends: notices of changes apart from
+// mails that ask somebody to do something.
 type Outbox struct {
 	mu   sync.Mutex
 	sent []authsvc.Message
 	read int // by Next
 	more chan struct{}
+
+	notices chan authsvc.Message
 }
 
-func NewOutbox() *Outbox { return &Outbox{more: make(chan struct{}, 100_000)} }
+func NewOutbox() *Outbox {
+	return &Outbox{more: make(chan struct{}, 100_000), notices: make(chan authsvc.Message, 100_000)}
+}
+
+// IsNotice reports whether a mail only tells somebody what has changed.
+func IsNotice(m authsvc.Message) bool {
+	return !strings.Contains(strings.ReplaceAll(m.Text, "/account/undo?token=", ""), "token=")
+}
 
 // Send is an [authsvc.Email.Send].
 func (o *Outbox) Send(_ context.Context, m authsvc.Message) error {
+	if IsNotice(m) {
+		o.notices <- m
+		return nil
+	}
 	o.mu.Lock()
 	o.sent = append(o.sent, m)
 	o.mu.Unlock()
@@ -35,14 +49,48 @@ func (o *Outbox) Count() int {
 	return len(o.sent)
 }
 
-// Sent are all mails so far.
+// Notice waits for the next notice.
+func (o *Outbox) Notice(t testing.TB) authsvc.Message {
+	t.Helper()
+	select {
+	case m := <-o.notices:
+		return m
+	case <-time.After(10 * time.Second):
+		t.Fatal("no notice came")
+	}
+	return authsvc.Message{}
+}
+
+// Notices are those that came and were not read.
+func (o *Outbox) Notices() (list []authsvc.Message) {
+	for {
+		select {
+		case m := <-o.notices:
+			list = append(list, m)
+		default:
+			return list
+		}
+	}
+}
+
+// Undo is the link in a notice that takes the change back, "" if there is none.
+func Undo(m authsvc.Message) string {
+	for line := range strings.Lines(m.Text) {
+		if line = strings.TrimSpace(line); strings.Contains(line, "/account/undo?token=") {
+			return line
+		}
+	}
+	return ""
+}
+
+// Sent are all mails so far but notices.
 func (o *Outbox) Sent() []authsvc.Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]authsvc.Message(nil), o.sent...)
 }
 
-// Next waits for the next mail, in the order of delivery.
+// Next waits for the next mail that is no notice, in the order of delivery.
 func (o *Outbox) Next(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
@@ -54,6 +102,21 @@ func (o *Outbox) Next(t testing.TB) authsvc.Message {
 	defer o.mu.Unlock()
 	o.read++
 	return o.sent[o.read-1]
+}
+
+// Any waits for the next mail of either kind.
+func (o *Outbox) Any(t testing.TB) authsvc.Message {
+	t.Helper()
+	select {
+	case m := <-o.notices:
+		return m
+	case <-o.more:
+		o.more <- struct{}{}
+		return o.Next(t)
+	case <-time.After(10 * time.Second):
+		t.Fatal("no mail came")
+	}
+	return authsvc.Message{}
 }
 
 // Link is the sign-in link of a mail.

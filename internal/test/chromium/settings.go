@@ -1,6 +1,7 @@
 package chromium
 
 import (
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -33,4 +34,13 @@ func (b *Tab) Cookies(url string) map[string]string {
 		all[c.Name] = c.Value
 	}
 	return all
+}
+
+// Downloads keeps what the tab downloads in a directory, by the name that it comes
+// with.
+func (b *Tab) Downloads(dir string) {
+	b.T.Helper()
+	b.Do() // there is a target now
+	of := chromedp.FromContext(b.ctx).BrowserContextID
+	Send(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: of, DownloadPath: dir})
 }

@@ -19,7 +19,7 @@ import (
 
 // Patience is how long a condition may take to come true; the machine may be
 // busy with other tests.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // A Tab is one tab of the browser. What goes wrong in it is collected.
 type Tab struct {

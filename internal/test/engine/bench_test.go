@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
@@ -73,5 +75,46 @@ func BenchmarkEmailSignIn(b *testing.B) {
 		if a := br.Get(arena.Link(b, <-sent)); a.StatusCode != http.StatusFound || br.Email() == "" {
 			b.Fatalf("sign-in %d: %d %s", n, a.StatusCode, a.Location())
 		}
+	}
+}
+
+// BenchmarkSignInOfPeople signs somebody in again at a provider, with the account page
+// and notices as they are by default and without both, in turn, and says by how much
+// the former is slower.
+func BenchmarkSignInOfPeople(b *testing.B) {
+	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
+		b.Run(string(strategy), func(b *testing.B) {
+			var worlds [2]*arena.World
+			var browsers [2]*arena.Browser
+			for i := range worlds {
+				worlds[i] = arena.Start(b, onSQLite(b, func(c *authsvc.Config) {
+					c.Session.Strategy, c.Account.Disabled, c.Notices.Disabled = strategy, i == 1, i == 1
+				}))
+				browsers[i] = worlds[i].Browser()
+				browsers[i].Header.Set("Accept-Language", "en")
+				browsers[i].SignIn(worlds[i].OP, "ada")
+			}
+			var took [2][]time.Duration
+			for n := 0; b.Loop(); n++ {
+				for j := range worlds {
+					i := (n + j) % 2
+					begun := time.Now()
+					begin := browsers[i].Begin("op")
+					took[i] = append(took[i], time.Since(begun))
+					back := browsers[i].Approve(worlds[i].OP, begin, "ada")
+					begun = time.Now()
+					if a := browsers[i].Get(back); a.Location() != arena.Origin {
+						b.Fatalf("%d %s", a.StatusCode, a.Location())
+					}
+					took[i][len(took[i])-1] += time.Since(begun)
+				}
+			}
+			slices.Sort(took[0])
+			slices.Sort(took[1])
+			with, without := took[0][len(took[0])/2], took[1][len(took[1])/2]
+			b.ReportMetric(float64(without.Microseconds()), "µs-without")
+			b.ReportMetric(float64(with.Microseconds()), "µs-with")
+			b.ReportMetric(100*(float64(with)/float64(without)-1), "%-slower")
+		})
 	}
 }

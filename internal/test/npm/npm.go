@@ -42,9 +42,9 @@ func Install(dir string) error {
 
 // Bundle makes one script out of entry, a path in dir, with esbuild, which must
 // be among the packages there.
-func Bundle(dir, entry string) ([]byte, error) {
-	cmd := exec.Command("node_modules/.bin/esbuild", entry, "--bundle", "--format=iife", "--jsx=automatic",
-		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}")
+func Bundle(dir, entry string, flags ...string) ([]byte, error) {
+	cmd := exec.Command("node_modules/.bin/esbuild", append([]string{entry, "--bundle", "--format=iife", "--jsx=automatic",
+		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}"}, flags...)...)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {

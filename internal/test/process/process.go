@@ -17,6 +17,7 @@ import (
 
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/skewed"
 )
 
 // A Process is the built binary, serving.
@@ -26,49 +27,68 @@ type Process struct {
 	Dir  string // its working directory, with authsvc.yaml
 	Logs *arena.LogBuffer
 
+	// Skew is by how much its clock is off, in whole seconds.
+	Skew time.Duration
+
 	// Through is a command that runs the binary, as "prlimit", "--nofile=64".
 	Through []string
 
-	t    testing.TB
-	args []string
+	// Args are its arguments, "serve" alone unless they are changed before Start.
+	Args []string
+
+	t testing.TB
+
 	env  []string
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
 	err  error         // of Wait, after done
 }
 
-var built struct {
-	once sync.Once
-	path string
-	err  error
+// A binary is built once per test process.
+type binary struct {
+	build func(dir string) (path string, err error)
+	once  sync.Once
+	dir   string
+	path  string
+	err   error
 }
 
-func build() {
-	dir, err := os.MkdirTemp("", "authsvc-binary-")
-	if err != nil {
-		built.err = err
-		return
+var built, builtSkewed = binary{build: build}, binary{build: skewed.Build}
+
+func (b *binary) at(t testing.TB) string {
+	t.Helper()
+	b.once.Do(func() {
+		if b.dir, b.err = os.MkdirTemp("", "authsvc-binary-"); b.err == nil {
+			b.path, b.err = b.build(b.dir)
+		}
+	})
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
-	built.path = filepath.Join(dir, "authsvc")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", built.path, "authsvc/cmd/authsvc").CombinedOutput(); err != nil {
-		built.err = fmt.Errorf("go build: %w\n%s", err, out)
+	return b.path
+}
+
+func build(dir string) (string, error) {
+	path := filepath.Join(dir, "authsvc")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", path, "authsvc/cmd/authsvc").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
+	return path, nil
 }
 
 // Binary is the built command authsvc, made once per test process. TestMain
 // calls RemoveBinary at the end.
 func Binary(t testing.TB) string {
 	t.Helper()
-	if built.once.Do(build); built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
+	return built.at(t)
 }
 
-// RemoveBinary removes what Binary has built, if anything.
+// RemoveBinary removes what was built, if anything.
 func RemoveBinary() {
-	if built.path != "" {
-		os.RemoveAll(filepath.Dir(built.path))
+	for _, b := range []*binary{&built, &builtSkewed} {
+		if b.dir != "" {
+			os.RemoveAll(b.dir)
+		}
 	}
 }
 
@@ -90,7 +110,7 @@ func Prepare(t testing.TB, config string, env ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{t: t, Addr: fmt.Sprintf("127.0.0.1:%d", port), Dir: t.TempDir(), Logs: &arena.LogBuffer{}, args: []string{"serve"}, env: env}
+	p := &Process{t: t, Addr: fmt.Sprintf("127.0.0.1:%d", port), Dir: t.TempDir(), Logs: &arena.LogBuffer{}, Args: []string{"serve"}, env: env}
 	p.URL = "http://" + p.Addr
 	p.Configure(config)
 	t.Cleanup(func() {
@@ -117,9 +137,13 @@ func (p *Process) Configure(config string) {
 // Start runs the binary; it may be called again after the process has ended.
 func (p *Process) Start() {
 	p.t.Helper()
-	line := slices.Concat(p.Through, []string{Binary(p.t)}, p.args)
+	program, env := Binary, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}
+	if p.Skew != 0 {
+		program, env = builtSkewed.at, append(env, skewed.Env(p.Skew))
+	}
+	line := slices.Concat(p.Through, []string{program(p.t)}, p.Args)
 	p.cmd = exec.Command(line[0], line[1:]...)
-	p.cmd.Dir, p.cmd.Env = p.Dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}, p.env...)
+	p.cmd.Dir, p.cmd.Env = p.Dir, append(env, p.env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.Logs, p.Logs
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)

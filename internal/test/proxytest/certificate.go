@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -21,7 +22,10 @@ const (
 )
 
 // A certificate of Host, signed by itself.
-type certificate struct{ roots *x509.CertPool }
+type certificate struct {
+	roots *x509.CertPool
+	pem   []byte
+}
 
 func newCertificate(t testing.TB, dir string) *certificate {
 	t.Helper()
@@ -42,7 +46,7 @@ func newCertificate(t testing.TB, dir string) *certificate {
 	}
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	for name, content := range map[string][]byte{certificateFile: append(certPEM, keyPEM...), keyFile: keyPEM} {
+	for name, content := range map[string][]byte{certificateFile: slices.Concat(certPEM, keyPEM), keyFile: keyPEM} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +55,7 @@ func newCertificate(t testing.TB, dir string) *certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &certificate{roots: x509.NewCertPool()}
+	c := &certificate{roots: x509.NewCertPool(), pem: certPEM}
 	c.roots.AddCert(parsed)
 	return c
 }

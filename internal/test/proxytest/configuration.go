@@ -4,19 +4,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Blocks are the code blocks of a language in a page of the documentation.
-func Blocks(t testing.TB, page, language string) []string {
+// Text is a page of the documentation.
+func Text(t testing.TB, page string) string {
 	t.Helper()
 	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(raw)
+}
+
+// Blocks are the code blocks of a language in a page of the documentation.
+func Blocks(t testing.TB, page, language string) []string {
+	t.Helper()
 	var blocks []string
-	for rest := string(raw); ; {
+	for rest := Text(t, page); ; {
 		_, after, found := strings.Cut(rest, "\n```"+language+"\n")
 		if !found {
 			break
@@ -35,16 +42,24 @@ func Blocks(t testing.TB, page, language string) []string {
 
 // configure makes a whole configuration out of what the documentation shows.
 func configure(program string, port int, dir string, o Options) string {
-	replace := []string{"127.0.0.1:3000", o.Backend, "/etc/ssl/", dir + "/"}
+	replace := append(slices.Clone(o.Replace), "127.0.0.1:3000", o.Backend, "/etc/ssl/", dir+"/")
 	both := fmt.Sprintf("127.0.0.1:%d", port)
 	switch program {
 	case "nginx":
 		replace = append(replace, "listen 443 ssl;", fmt.Sprintf("listen %s ssl; listen [::1]:%d ssl;", both, port))
 	case "haproxy":
 		replace = append(replace, "bind :443", fmt.Sprintf("bind %s,[::1]:%d", both, port))
+	case Traefik:
+		replace = append(replace, `":443"`, `"`+both+`"`, "/etc/traefik/", dir+"/")
 	case "caddy":
-		replace = append(replace, Host+" {", fmt.Sprintf("https://%s:%d {\n\tbind 127.0.0.1 ::1\n\ttls %s %s", Host, port,
-			filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile)))
+		for _, host := range []string{Host, ""} {
+			address := host + " {"
+			if host == "" {
+				address = ":443 {" // of every name
+			}
+			replace = append(replace, address, fmt.Sprintf("https://%s:%d {\n\tbind 127.0.0.1 ::1\n\ttls %s %s", host, port,
+				filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile)))
+		}
 	}
 	site := strings.NewReplacer(replace...).Replace(o.Site)
 	switch program {
@@ -54,6 +69,20 @@ func configure(program string, port int, dir string, o Options) string {
 		return "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + o.Outer + site
 	}
 	return o.Outer + site
+}
+
+// splitTraefik writes the dynamic configuration, which the static one that it returns
+// names.
+func splitTraefik(t testing.TB, dir, text string) (file, static string) {
+	t.Helper()
+	static, dynamic, both := strings.Cut(text, "\n---\n")
+	if !both {
+		t.Fatal("the configuration of Traefik is one file")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "dynamic.yaml"), []byte(dynamic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "traefik.yaml"), static
 }
 
 // nginxMain has the files that Debian's nginx keeps in /var in a directory of

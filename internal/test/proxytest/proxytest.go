@@ -26,6 +26,11 @@ const Host = "app.example.com"
 // Programs are the proxies: nginx, haproxy and caddy.
 var Programs = []string{"nginx", "haproxy", "caddy"}
 
+// Traefik is started, on 127.0.0.1 alone, where AUTHSVC_TRAEFIK is the path of its
+// binary: make traefik builds it, since Debian has none. Its Site is the static and
+// the dynamic configuration, with a line of --- between.
+const Traefik = "traefik"
+
 // Missing says what lacks to start a program, "" if nothing.
 func Missing(program string) string {
 	if find(program) == "" {
@@ -36,6 +41,9 @@ func Missing(program string) string {
 
 // find also looks where Debian keeps servers, which is not in everybody's PATH.
 func find(program string) string {
+	if program == Traefik {
+		return os.Getenv("AUTHSVC_TRAEFIK")
+	}
 	if path, err := exec.LookPath(program); err == nil {
 		return path
 	}
@@ -58,9 +66,12 @@ type Options struct {
 
 	// Backend is the host:port in place of 127.0.0.1:3000.
 	Backend string
+
+	// Replace are further pairs of what stands in Site and what takes its place.
+	Replace []string
 }
 
-// A Proxy is a running program. It listens on 127.0.0.1 and ::1.
+// A Proxy is a running program. It listens on 127.0.0.1 and ::1, but for Traefik.
 type Proxy struct {
 	Addr string // 127.0.0.1:port
 	Logs *logbuffer.Buffer
@@ -79,9 +90,12 @@ func Start(t testing.TB, program string, o Options) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := plainDir(t)
 	p := &Proxy{Addr: fmt.Sprintf("127.0.0.1:%d", port), Logs: &logbuffer.Buffer{}, certificate: newCertificate(t, dir)}
 	file, text := filepath.Join(dir, program+".conf"), configure(program, port, dir, o)
+	if program == Traefik {
+		file, text = splitTraefik(t, dir, text)
+	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +123,29 @@ func Start(t testing.TB, program string, o Options) *Proxy {
 	return p
 }
 
+// plainDir is a directory for the length of a test whose name has nothing of the
+// test's: Traefik takes a comma for the end of a path.
+func plainDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "proxy")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // #nosec G302 -- workers of nginx are another user
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 func arguments(program, dir, file string) []string {
 	switch program {
 	case "nginx":
 		return []string{"-p", dir, "-e", "stderr", "-c", file}
 	case "haproxy":
 		return []string{"-db", "-f", file}
+	case Traefik:
+		return []string{"--configFile=" + file}
 	}
 	return []string{"run", "--adapter", "caddyfile", "--config", file}
 }
@@ -124,7 +155,9 @@ func (p *Proxy) await(t testing.TB, program string, ended <-chan struct{}) {
 	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if c, err := net.Dial("tcp", p.Addr); err == nil {
 			c.Close()
-			return
+			if program != Traefik || p.routes(t) {
+				return
+			}
 		}
 		select {
 		case <-ended:
@@ -134,6 +167,27 @@ func (p *Proxy) await(t testing.TB, program string, ended <-chan struct{}) {
 	}
 	t.Fatalf("%s does not listen:\n%s", program, p.Logs)
 }
+
+// routes reports whether Traefik, which listens before it has read its dynamic
+// configuration, knows the site.
+func (p *Proxy) routes(t testing.TB) bool {
+	t.Helper()
+	transport := p.Transport("127.0.0.1")
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+Host+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := transport.RoundTrip(r)
+	if err != nil {
+		return false // the certificate is its own
+	}
+	res.Body.Close()
+	return res.StatusCode != http.StatusNotFound
+}
+
+// Certificate is that of the proxy, as PEM.
+func (p *Proxy) Certificate() []byte { return p.certificate.pem }
 
 // Dial connects to the proxy from an address of this machine, such as
 // 127.0.0.9 or ::1, with TLS.

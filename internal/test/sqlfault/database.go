@@ -27,7 +27,11 @@ func (d database) Begin(ctx context.Context) (sqladapter.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return transaction{querier{inner, d.s}, inner}, nil
+	t := transaction{querier{inner, d.s}, inner}
+	if p, ok := inner.(sqladapter.Pipeline); ok {
+		return &pipeline{transaction: t, inner: p}, nil
+	}
+	return t, nil
 }
 
 type querier struct {
@@ -53,3 +57,42 @@ func (t transaction) Commit(ctx context.Context) error {
 }
 
 func (t transaction) Rollback(ctx context.Context) error { return t.inner.Rollback(ctx) }
+
+// A pipeline makes statements that run later fail as the server does: what follows
+// them fails, and is not done.
+type pipeline struct {
+	transaction
+	inner  sqladapter.Pipeline
+	failed error
+}
+
+func (p *pipeline) Later(s *sqladapter.Statement, args []any, translate func(error) error) {
+	before, after := p.s.turn()
+	if !before {
+		p.inner.Later(s, args, translate)
+	}
+	if (before || after) && p.failed == nil {
+		p.failed = p.s.fault()
+	}
+}
+
+func (p *pipeline) Query(ctx context.Context, s *sqladapter.Statement, args []any) (sqladapter.Rows, error) {
+	if p.failed != nil {
+		return nil, p.failed
+	}
+	return p.transaction.Query(ctx, s, args)
+}
+
+func (p *pipeline) Exec(ctx context.Context, s *sqladapter.Statement, args []any) (sql.Result, error) {
+	if p.failed != nil {
+		return nil, p.failed
+	}
+	return p.transaction.Exec(ctx, s, args)
+}
+
+func (p *pipeline) Commit(ctx context.Context) error {
+	if p.failed != nil {
+		return sqladapter.BeforeCommit(p.failed)
+	}
+	return p.transaction.Commit(ctx)
+}

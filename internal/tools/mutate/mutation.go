@@ -13,7 +13,7 @@ import (
 type mutation struct {
 	name        string
 	dir         string // of the package, from the root of the module
-	find        string // stands in the package exactly once, in whichever file
+	find        string // stands in the package, or a folder of scripts, exactly once
 	replacement string
 	pkg         string // whose tests have to notice
 }
@@ -23,13 +23,13 @@ func (m mutation) apply() (file, changed string, err error) {
 	if m.find == m.replacement {
 		return "", "", errors.New("the mutation changes nothing")
 	}
-	files, err := filepath.Glob(filepath.Join(m.dir, "*.go"))
+	files, err := filepath.Glob(filepath.Join(m.dir, "*"))
 	if err != nil {
 		return "", "", err
 	}
 	count := 0
 	for _, f := range files {
-		if strings.HasSuffix(f, "_test.go") {
+		if strings.HasSuffix(f, "_test.go") || filepath.Ext(f) != ".go" && filepath.Ext(f) != ".lua" {
 			continue
 		}
 		source, err := os.ReadFile(f)

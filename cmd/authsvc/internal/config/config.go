@@ -9,11 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"time"
 
 	"authsvc"
+	"authsvc/internal/weburl"
 )
 
 // DefaultPath is the file that is read when none is named, if it exists.
@@ -29,6 +31,7 @@ type Settings struct {
 	Engine  authsvc.Config
 	Listen  string // host:port, default 127.0.0.1:3000
 	Debug   string // host:port of this machine for profiles; empty: none
+	Admin   Admin
 	Storage Storage
 	Rules   Rules
 	Hooks   []Hook
@@ -43,6 +46,12 @@ type Settings struct {
 
 	sources
 	holdsSecret bool // a secret is written in the file, not as ${NAME}
+}
+
+// Admin is where metrics are served.
+type Admin struct {
+	Listen      string // host:port, or unix:/path; empty: nowhere
+	AllowRemote bool   // Listen may be reached from other machines
 }
 
 // Storage is where records are kept.
@@ -146,6 +155,10 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 		l.warn("log.level is debug at a public address: the log says more about people than it has to; set it to info when you are done")
 	}
 	s.Warnings, s.sources, s.holdsSecret = l.warnings, l.sources, l.holdsSecret
+	if host, _, _ := net.SplitHostPort(s.Admin.Listen); s.Admin.Listen != "" && !strings.HasPrefix(s.Admin.Listen, "unix:") && !s.Admin.AllowRemote && !weburl.Loopback(host) {
+		l.mistakes = append(l.mistakes, s.Mistake("admin.listen", quote(s.Admin.Listen)+" is not an address of this machine alone",
+			"write one such as 127.0.0.1:9090 or unix:/run/authsvc/admin.sock, or set admin.allow_remote if only your own machines reach it"))
+	}
 	switch {
 	case len(l.mistakes) == 0:
 		return s, nil

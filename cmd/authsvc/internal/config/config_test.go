@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,18 +48,42 @@ func TestFull(t *testing.T) {
 	s := loadFull(t)
 	c := s.Engine
 	got := map[string]any{
-		"secrets": c.Secrets, "proxies": c.TrustedProxies, "session": c.Session, "stale": c.StaleRevocations,
-		"tokens": c.ProviderTokens, "storage": s.Storage, "cookies": c.Cookies, "limits": c.RateLimit, "account": c.Account,
-		"refusal": c.ShowRefusal, "theme": c.Theme, "pages": c.Pages, "log": s.Log, "networks": c.Outbound.AllowNetworks, "audit": c.Audit, "internal": c.InternalHosts, "mail": s.MailTemplates, "gate": c.Gate, "jwts": c.Tokens, "personal": c.PersonalTokens, "allow": c.SignIn.Allow,
-		"rules": []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Text, s.Rules.When[1].Text},
-		"hooks": s.Hooks, "credentials": s.Credentials,
+		"secrets":     c.Secrets,
+		"proxies":     c.TrustedProxies,
+		"session":     c.Session,
+		"stale":       c.StaleRevocations,
+		"tokens":      c.ProviderTokens,
+		"storage":     s.Storage,
+		"cookies":     c.Cookies,
+		"limits":      c.RateLimit,
+		"account":     c.Account,
+		"notices":     c.Notices,
+		"refusal":     c.ShowRefusal,
+		"theme":       c.Theme,
+		"pages":       c.Pages,
+		"log":         s.Log,
+		"admin":       s.Admin,
+		"networks":    c.Outbound.AllowNetworks,
+		"audit":       c.Audit,
+		"internal":    c.InternalHosts,
+		"mail":        s.MailTemplates,
+		"gate":        c.Gate,
+		"jwts":        c.Tokens,
+		"personal":    c.PersonalTokens,
+		"allow":       c.SignIn.Allow,
+		"sign-up":     c.SignUp,
+		"rules":       []string{s.Rules.SignIn.Text, s.Rules.Claims.Text, s.Rules.Redirect.Text, s.Rules.When[0].Key + " " + s.Rules.When[0].Text, s.Rules.When[1].Key + " " + s.Rules.When[1].Text},
+		"hooks":       s.Hooks,
+		"credentials": s.Credentials,
 	}
+	never := func(context.Context, authsvc.AccessRequest) (bool, error) { return false, nil }
 	want := map[string]any{
 		"mail": "/etc/authsvc/mail", "internal": []string{"auth.internal:3000"},
 		"allow": []authsvc.Condition{
 			{Domains: []string{"example.com", ".example.org"}, Providers: []string{"acme", "email"}, Groups: []string{"staff"}, Claims: map[string][]string{"department": {"ops", "sre"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 			{Emails: []string{"ada@partner.example"}, Users: []string{"1"}},
 		},
+		"sign-up": authsvc.SignUpRules{Policy: "open", Domains: []string{"example.com", ".example.org"}},
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour,
@@ -70,34 +95,39 @@ func TestFull(t *testing.T) {
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
-			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}, PersonalToken: authsvc.Rate{N: 15, Per: time.Minute}},
-		"account":  authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}},
+			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}, NoticesPerUser: authsvc.Rate{N: 10, Per: 24 * time.Hour}, PersonalToken: authsvc.Rate{N: 15, Per: time.Minute}},
+		"account":  authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}, Delete: true, DeleteGrace: -1, ChangeEmail: new(false)},
+		"notices":  authsvc.NoticeOptions{Disabled: true, IgnoreNewBrowsers: true},
 		"personal": authsvc.PersonalTokenOptions{Enabled: true, MaxAge: 720 * time.Hour},
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
-			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}}, {ID: "reports", Allow: []authsvc.Condition{
+			TTL: 10 * time.Minute, Claims: []string{"name", "email", "picture"}}, {ID: "reports", When: never, Allow: []authsvc.Condition{
 			{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"}, Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}}},
-		"rules": []string{"user.email_verified", `{"tier": "basic"}`, `to.host == "www.example.org"`, "", `now - session.auth_time < duration("1h")`},
+		"rules": []string{"user.email_verified", `{"tier": "basic"}`, `to.host == "www.example.org"`, `tokens.audiences[1].when now - session.auth_time < duration("1h")`, `gate.hosts[0].rules[3].allow[2].when request.method == "GET"`},
 		"hooks": []Hook{{On: "sign_in", URL: "https://app.example.com/hooks", Secrets: []string{"whsec_aG9vay1zZWNyZXQtaG9vay1zZWNyZXQtMQ==", "whsec_aG9vay1zZWNyZXQtaG9vay1zZWNyZXQtMg=="}, Timeout: 3 * time.Second}},
 		"credentials": []Credentials{{Key: "providers[5]", Hook: Hook{URL: "https://app.example.com/members", Secrets: []string{"whsec_bWVtYmVycy1zZWNyZXQtbWVtYmVycy1zZWNyZXQ="}, Timeout: time.Second},
 			Provider: &authsvc.Credentials{ID: "members", Name: "Members", ForgotURL: "/forgot", Fields: []authsvc.Field{
 				{Name: "member", Label: "Number", Type: "number", Placeholder: "4711", Autocomplete: "username"}, {Name: "pin", Label: "PIN", Type: "password"}}}}},
-		"gate": authsvc.Gate{Proxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}},
+		"gate": authsvc.Gate{Proxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, Headers: authsvc.GateHeaders{UserID: []string{"Remote-User"}, Email: []string{"X-Auth-Email", "Remote-Email"}, Name: []string{}, Groups: []string{"X-Auth-Groups"}, Assertion: []string{"X-Auth-Assertion"}},
 			Recheck: time.Minute, UpstreamTimeout: 30 * time.Second, Hosts: []authsvc.GateHost{{Origin: "https://*.apps.example.com", Upstream: "unix:/run/app.sock",
 				Default: authsvc.Allow{Anyone: true}, WebSocketOrigins: []string{"https://www.example.com"}, Rules: []authsvc.GateRule{
 					{Match: "/closed/", Allow: authsvc.Allow{Nobody: true}}, {Match: "/in/"},
 					{Match: "GET /admin/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Emails: []string{"ada@partner.example"}, Domains: []string{"example.com"}, Users: []string{"1"}, Providers: []string{"acme"},
 						Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, MaxAge: time.Hour}}}},
-					{Match: "/api/{name}", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}, {MaxAge: 5 * time.Minute}}}}}},
+					{Match: "/api/{name}", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}, {MaxAge: 5 * time.Minute}, {Users: []string{"1"}, Tokens: true, When: never}}}}}},
 				{Origin: "https://app.example.com", Default: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}},
 		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
-		"pages":    authsvc.Pages{SignIn: "/in", SignOut: "/out", Error: "/error", VerifyRequest: "/sent", NewUser: "/welcome"},
+		"pages":    authsvc.Pages{SignIn: "/in", SignOut: "/out", Error: "/error", VerifyRequest: "/sent", NewUser: "/welcome", Account: "/me", Confirm: "/sure"},
+		"admin":    Admin{"unix:/run/authsvc/admin.sock", true},
 		"log":      Log{Format: "json", Level: "debug"},
 		"audit":    authsvc.AuditOptions{Store: true, Keep: 9600 * time.Hour},
 		"networks": []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+	sameWhen := cmp.Comparer(func(a, b func(context.Context, authsvc.AccessRequest) (bool, error)) bool {
+		return (a == nil) == (b == nil)
+	})
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), sameWhen); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }

@@ -1,18 +1,48 @@
 package config
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"authsvc"
 )
 
 // Rules are the expressions of the configuration, in CEL. The zero Expression is
 // none.
 type Rules struct {
 	SignIn, Claims, Redirect Expression
-	When                     []Expression // of Engine.Tokens.Audiences, one each
+	When                     []*When // of audiences and of the gate
+}
+
+// A When is an expression about somebody who is signed in. What it belongs to in
+// Engine asks Holds, which is for who compiles the expressions to set.
+type When struct {
+	Key string
+	Expression
+	Holds func(authsvc.AccessRequest) (bool, error)
+}
+
+var errNotCompiled = errors.New("the expression was not compiled")
+
+// whenVar accepts an expression for a field of Engine, which it sets.
+func (s *Settings) whenVar(p *func(context.Context, authsvc.AccessRequest) (bool, error)) setter {
+	w := &When{Holds: func(authsvc.AccessRequest) (bool, error) { return false, errNotCompiled }}
+	t := expressionVar(&w.Expression)
+	set := t.set
+	t.set = func(v value) string {
+		*p = func(_ context.Context, r authsvc.AccessRequest) (bool, error) { return w.Holds(r) }
+		problem := set(v)
+		if w.Key = v.key; problem == "" {
+			s.Rules.When = append(s.Rules.When, w)
+		}
+		return problem
+	}
+	return t
 }
 
 // An Expression is a text in CEL.

@@ -49,6 +49,8 @@ func (s *Settings) fields() []field {
 		{key: "audit.store", into: boolVar(&c.Audit.Store)},
 		{key: "audit.keep", into: durationVar(&c.Audit.Keep)},
 		{key: "log.format", into: enumVar(&s.Log.Format, "text", "json")},
+		{key: "admin.listen", into: socketVar(&s.Admin.Listen)},
+		{key: "admin.allow_remote", into: boolVar(&s.Admin.AllowRemote)},
 		{key: "debug.listen", into: loopbackVar(&s.Debug)},
 		{key: "log.level", into: enumVar(&s.Log.Level, "debug", "info", "warn", "error")},
 	})
@@ -67,6 +69,11 @@ func (s *Settings) accountFields() []field {
 		{key: "account.enabled", into: notBoolVar(&a.Disabled)},
 		{key: "account.fresh", into: durationVar(&a.Fresh)},
 		{key: "account.edit", into: edit},
+		{key: "account.change_email", into: maybeBoolVar(&a.ChangeEmail)},
+		{key: "notices.enabled", into: notBoolVar(&s.Engine.Notices.Disabled)},
+		{key: "notices.new_browser", into: notBoolVar(&s.Engine.Notices.IgnoreNewBrowsers)},
+		{key: "account.delete", into: boolVar(&a.Delete)},
+		{key: "account.delete_grace", into: zeroableDurationVar(&a.DeleteGrace)},
 	}
 }
 
@@ -74,6 +81,8 @@ func (s *Settings) signInFields() []field {
 	r := &s.Engine.SignIn
 	return []field{
 		{key: "sign_in.allow", name: "-", into: listVar(&r.Allow, "write {domains: [example.com]}", conditionFields)},
+		{key: "sign_up.policy", into: stringVar(&s.Engine.SignUp.Policy)},
+		{key: "sign_up.domains", into: stringListVar(&s.Engine.SignUp.Domains)},
 		{key: "rules.sign_in", into: expressionVar(&s.Rules.SignIn)},
 		{key: "rules.claims", into: expressionVar(&s.Rules.Claims)},
 		{key: "rules.redirect", into: expressionVar(&s.Rules.Redirect)},
@@ -190,6 +199,8 @@ func (s *Settings) appearanceFields() []field {
 		{key: "pages.error", into: stringVar(&p.Error)},
 		{key: "pages.verify_request", into: stringVar(&p.VerifyRequest)},
 		{key: "pages.new_user", into: stringVar(&p.NewUser)},
+		{key: "pages.account", into: stringVar(&p.Account)},
+		{key: "pages.confirm", into: stringVar(&p.Confirm)},
 		{key: "theme.color_scheme", into: stringVar(&t.ColorScheme)},
 		{key: "theme.brand_color", into: stringVar(&t.BrandColor)},
 		{key: "theme.button_text", into: stringVar(&t.ButtonText)},
@@ -211,6 +222,7 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
 		{key: "rate_limit.token", into: rateVar(&r.Token)},
 		{key: "rate_limit.account", into: rateVar(&r.Account)},
+		{key: "rate_limit.notices_per_user", into: rateVar(&r.NoticesPerUser)},
 		{key: "rate_limit.personal_token", into: rateVar(&r.PersonalToken)},
 	}
 }
@@ -221,14 +233,11 @@ func (s *Settings) tokenFields() []field {
 		{key: "personal_tokens.enabled", into: boolVar(&s.Engine.PersonalTokens.Enabled)},
 		{key: "personal_tokens.max_age", into: durationVar(&s.Engine.PersonalTokens.MaxAge)},
 		{key: "tokens.rotate", into: durationVar(&t.Rotate)},
-		{key: "tokens.audiences", name: "-", into: listVar(&t.Audiences, "write {id: https://api.example.com}", func(a *authsvc.Audience) []field {
-			s.Rules.When = append(s.Rules.When[:len(t.Audiences)-1], Expression{})
-			return audienceFields(a, &s.Rules.When[len(t.Audiences)-1])
-		})},
+		{key: "tokens.audiences", name: "-", into: listVar(&t.Audiences, "write {id: https://api.example.com}", s.audienceFields)},
 	}
 }
 
-func audienceFields(a *authsvc.Audience, when *Expression) []field {
+func (s *Settings) audienceFields(a *authsvc.Audience) []field {
 	return []field{
 		{key: "id", name: "-", into: stringVar(&a.ID)},
 		{key: "alg", name: "-", into: stringVar(&a.Alg)},
@@ -236,7 +245,7 @@ func audienceFields(a *authsvc.Audience, when *Expression) []field {
 		{key: "ttl", name: "-", into: durationVar(&a.TTL)},
 		{key: "claims", name: "-", into: stringListVar(&a.Claims)},
 		{key: "allow", name: "-", into: allowVar(&a.Allow)},
-		{key: "when", name: "-", into: expressionVar(when)},
+		{key: "when", name: "-", into: s.whenVar(&a.When)},
 	}
 }
 
@@ -258,13 +267,14 @@ func Keys() []Key {
 			}
 		}
 	}
-	add("", variablePrefix, (&Settings{}).fields())
+	s := &Settings{}
+	add("", variablePrefix, s.fields())
 	add("sign_in.allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("hooks[].", variablePrefix, hookFields(&Hook{}))
-	add("gate.hosts[].", variablePrefix, gateHostFields(&authsvc.GateHost{}))
-	add("gate.hosts[].rules[].", variablePrefix, gateRuleFields(&authsvc.GateRule{}))
-	add("gate.hosts[].rules[].allow[].", variablePrefix, gateConditionFields(&authsvc.Condition{}))
-	add("tokens.audiences[].", variablePrefix, audienceFields(&authsvc.Audience{}, &Expression{}))
+	add("gate.hosts[].", variablePrefix, s.gateHostFields(&authsvc.GateHost{}))
+	add("gate.hosts[].rules[].", variablePrefix, s.gateRuleFields(&authsvc.GateRule{}))
+	add("gate.hosts[].rules[].allow[].", variablePrefix, s.gateConditionFields(&authsvc.Condition{}))
+	add("tokens.audiences[].", variablePrefix, s.audienceFields(&authsvc.Audience{}))
 	add("tokens.audiences[].allow[].", variablePrefix, conditionFields(&authsvc.Condition{}))
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth: &authsvc.OAuth{}}).oauthFields())
 	add("providers[].", variablePrefix+"<ID>_", (&entry{oauth1: &authsvc.OAuth1{}}).oauth1Fields())

@@ -15,45 +15,50 @@ func (s *Settings) gateFields() []field {
 		{key: "gate.headers.email", into: headerNamesVar(&g.Headers.Email)},
 		{key: "gate.headers.name", into: headerNamesVar(&g.Headers.Name)},
 		{key: "gate.headers.groups", into: headerNamesVar(&g.Headers.Groups)},
+		{key: "gate.headers.assertion", into: headerNamesVar(&g.Headers.Assertion)},
 		{key: "gate.recheck", into: durationVar(&g.Recheck)},
 		{key: "gate.upstream_timeout", into: durationVar(&g.UpstreamTimeout)},
-		{key: "gate.hosts", name: "-", into: listVar(&g.Hosts, "write {origin: https://app.example.com, upstream: http://127.0.0.1:8080}", gateHostFields)},
+		{key: "gate.hosts", name: "-", into: listVar(&g.Hosts, "write {origin: https://app.example.com, upstream: http://127.0.0.1:8080}", s.gateHostFields)},
 	}
 }
 
-func gateHostFields(h *authsvc.GateHost) []field {
+func (s *Settings) gateHostFields(h *authsvc.GateHost) []field {
 	return []field{
 		{key: "origin", name: "-", into: stringVar(&h.Origin)},
 		{key: "upstream", name: "-", into: stringVar(&h.Upstream)},
-		{key: "default", name: "-", into: gateAllowVar(&h.Default)},
-		{key: "rules", name: "-", into: listVar(&h.Rules, "write {match: /admin/, allow: {groups: [ops]}}", gateRuleFields)},
+		{key: "default", name: "-", into: s.gateAllowVar(&h.Default)},
+		{key: "rules", name: "-", into: listVar(&h.Rules, "write {match: /admin/, allow: {groups: [ops]}}", s.gateRuleFields)},
 		{key: "websocket_origins", name: "-", into: stringListVar(&h.WebSocketOrigins)},
 	}
 }
 
-func gateRuleFields(r *authsvc.GateRule) []field {
+func (s *Settings) gateRuleFields(r *authsvc.GateRule) []field {
 	return []field{
 		{key: "match", name: "-", into: stringVar(&r.Match)},
-		{key: "allow", name: "-", into: gateAllowVar(&r.Allow)},
+		{key: "allow", name: "-", into: s.gateAllowVar(&r.Allow)},
 	}
 }
 
-func gateConditionFields(c *authsvc.Condition) []field {
-	return append(conditionFields(c), field{key: "max_age", name: "-", into: durationVar(&c.MaxAge)})
+func (s *Settings) gateConditionFields(c *authsvc.Condition) []field {
+	return append(conditionFields(c), []field{
+		{key: "max_age", name: "-", into: durationVar(&c.MaxAge)},
+		{key: "tokens", name: "-", into: boolVar(&c.Tokens)},
+		{key: "when", name: "-", into: s.whenVar(&c.When)},
+	}...)
 }
 
 // gateAllowVar accepts anyone, signed_in, nobody, a condition, or a list of them.
-func gateAllowVar(p *authsvc.Allow) setter {
-	s := listVar(&p.AnyOf, "write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions", gateConditionFields)
-	s.kind = "anyone, signed_in, nobody or list of mappings"
-	s.reshape = func(v value) value {
+func (s *Settings) gateAllowVar(p *authsvc.Allow) setter {
+	t := listVar(&p.AnyOf, "write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions", s.gateConditionFields)
+	t.kind = "anyone, signed_in, nobody or list of mappings"
+	t.reshape = func(v value) value {
 		if v.shape != mapping {
 			return v
 		}
 		return value{shape: list, place: v.place, items: []value{v}}
 	}
-	conditions := s.set
-	s.set = func(v value) string {
+	conditions := t.set
+	t.set = func(v value) string {
 		*p = authsvc.Allow{}
 		if v.shape != scalar {
 			if v.shape == list && len(v.items) == 0 {
@@ -72,7 +77,7 @@ func gateAllowVar(p *authsvc.Allow) setter {
 		}
 		return ""
 	}
-	return s
+	return t
 }
 
 // headerNamesVar accepts a name, a list of them, or "" for none, which is not the
@@ -91,14 +96,14 @@ func headerNamesVar(p *[]string) setter {
 
 // AllowText reads what --allow of the command line says: anyone, signed_in, nobody,
 // or KEY=VALUE[,VALUE] of a condition.
-func AllowText(texts []string) (a authsvc.Allow, problem string) {
+func (s *Settings) AllowText(texts []string) (a authsvc.Allow, problem string) {
 	for _, text := range texts {
 		key, values, pair := strings.Cut(text, "=")
 		v := value{shape: scalar, text: text, raw: text}
 		if pair {
 			v = value{shape: mapping, members: []member{{key: key, value: value{shape: scalar, text: values, raw: values}}}}
 		}
-		one, problem := allowOf(v)
+		one, problem := s.allowOf(v)
 		switch {
 		case problem != "":
 			return a, "--allow " + text + " " + problem
@@ -111,10 +116,11 @@ func AllowText(texts []string) (a authsvc.Allow, problem string) {
 }
 
 // allowOf reads one value of allow.
-func allowOf(v value) (authsvc.Allow, string) {
+func (s *Settings) allowOf(v value) (authsvc.Allow, string) {
 	var a authsvc.Allow
-	l := &loader{sources: sources{places: map[string]string{}, variables: map[string]string{}, unread: map[string]bool{}}, used: map[string]bool{}}
-	l.assign(field{key: "allow", name: "-", into: gateAllowVar(&a)}, "allow", v)
+	v.place = "command line"
+	l := &loader{sources: s.sources, used: map[string]bool{}}
+	l.assign(field{key: "allow", name: "-", into: s.gateAllowVar(&a)}, "--allow", v)
 	if len(l.mistakes) > 0 {
 		return a, l.mistakes[0].Problem + "; " + l.mistakes[0].Fix
 	}

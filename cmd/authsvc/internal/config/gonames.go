@@ -20,7 +20,7 @@ var keyNames = map[string]string{
 	"Endpoints.Discovery": "discovery_url", "Endpoints.Authorization": "authorization_url", "Endpoints.Token": "token_url",
 	"Endpoints.UserInfo": "userinfo_url", "Endpoints.JWKS": "jwks_url", "Endpoints.Revocation": "revocation_url", "Endpoints.EndSession": "end_session_url",
 	"UserInfoURL": "userinfo_url", "UserInfo.AddClaims": "userinfo_claims", "UserInfo.Method": "userinfo_method", "UserInfo.Body": "userinfo_body",
-	"RateLimit.Disabled": "rate_limit.enabled", "Account.Disabled": "account.enabled", "NoAuthTime": "no_auth_time", "UserInfo.Auth": "userinfo_auth", "UserInfo.Headers": "userinfo_headers", "NoPKCE": "no_pkce", "Send": "server", "NoSignIn": "sign_in",
+	"RateLimit.Disabled": "rate_limit.enabled", "Account.Disabled": "account.enabled", "Notices.Disabled": "notices.enabled", "Notices.IgnoreNewBrowsers": "notices.new_browser", "NoAuthTime": "no_auth_time", "UserInfo.Auth": "userinfo_auth", "UserInfo.Headers": "userinfo_headers", "NoPKCE": "no_pkce", "Send": "server", "NoSignIn": "sign_in",
 	"Authorize": "hook",
 	"Fields.ID": "profile.id", "Fields.Name": "profile.name", "Fields.Email": "profile.email", "Fields.EmailVerified": "profile.email_verified", "Fields.Image": "profile.image",
 	"AuthorizationParams[max_age]": "authorization_params.max_age",
@@ -56,7 +56,7 @@ func keyOf(field string) string {
 }
 
 // goName is a field in a text of the engine.
-var goName = lazyregexp.New(`\b(Session\.MaxAge|Session\.Claims|UserColumns|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|NoSignIn|URL)\b`)
+var goName = lazyregexp.New(`\b(PersonalTokens\.Enabled|Session\.MaxAge|Session\.Claims|UserColumns|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|NoSignIn|URL)\b`)
 
 // inKeys writes a text of the engine with the names of keys.
 func inKeys(text string) string {

@@ -127,7 +127,7 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 			l.places[prefix+key] = m.place
 			l.readMembers(prefix, key+".", m.value.members, fields, overridden, nil)
 		case inside:
-			l.notMapping(m, prefix+key, namesAt(key+".", fields))
+			l.notMapping(m, prefix+key, firstBelow(key+".", fields))
 			l.readMembers(prefix, key+".", m.value.undashed(), fields, overridden, nil)
 		default:
 			l.unknownKey(m, prefix+at, names)
@@ -178,6 +178,7 @@ func (l *loader) assign(f field, key string, v value) {
 	if f.into.reshape != nil {
 		v = f.into.reshape(v)
 	}
+	v.key = key
 	// Of mappings, where each name is.
 	for _, m := range v.members {
 		l.places[key+"."+m.key] = m.place
@@ -224,9 +225,9 @@ func (l *loader) elements(f field, key string, v value) {
 	}
 }
 
-// notMapping records that a value is no mapping, which has keys with these names.
-func (l *loader) notMapping(m member, key string, names []string) {
-	fix := "write its keys below it, such as " + names[0] + ": …"
+// notMapping records that a value is no mapping, which has keys such as example.
+func (l *loader) notMapping(m member, key, example string) {
+	fix := "write its keys below it, such as " + example + ": …"
 	if m.value.shape == list {
 		l.note(m.place, key, "is a list, not a mapping", fix+", without dashes")
 		if m.value.undashed() == nil {
@@ -261,6 +262,13 @@ func namesAt(at string, fields []field, more ...string) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// firstBelow is the first of the keys below one, which come in the order of their use.
+func firstBelow(at string, fields []field) string {
+	i := slices.IndexFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, at) })
+	name, _, _ := strings.Cut(fields[i].key[len(at):], ".")
+	return name
 }
 
 // respell records keys that are surely misspelt as mistakes, and returns the

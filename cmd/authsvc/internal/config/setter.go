@@ -159,6 +159,22 @@ func addressVar(p *string) setter {
 	}}
 }
 
+// socketVar accepts a host and port, or the path of a Unix socket.
+func socketVar(p *string) setter {
+	a := addressVar(p)
+	return setter{kind: "host:port, or unix:/path", fix: "write one such as 127.0.0.1:9090 or unix:/run/authsvc/admin.sock", set: func(v value) string {
+		path, isSocket := strings.CutPrefix(v.text, "unix:")
+		switch {
+		case v.shape != scalar || !isSocket:
+			return a.set(v)
+		case !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) || len(path) > 100: // what systems take
+			return quote(v.raw) + " is not the path of a socket, which begins with / and has 100 bytes at most"
+		}
+		*p = v.text
+		return ""
+	}}
+}
+
 // loopbackVar accepts a host and port that only this machine reaches.
 func loopbackVar(p *string) setter {
 	a := addressVar(p)
@@ -204,8 +220,8 @@ func durationVar(p *time.Duration) setter {
 	})
 }
 
-// zeroableDurationVar is a duration whose zero means "every time", which the engine
-// spells as a negative one.
+// zeroableDurationVar is a duration whose zero means "every time" or "at once", which
+// the engine spells as a negative one.
 func zeroableDurationVar(p *time.Duration) setter {
 	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		if *p, ok = parseDuration(s); *p == 0 {

@@ -29,6 +29,7 @@ const (
 type value struct {
 	shape   shape
 	place   string
+	key     string // that it is given to, once it is
 	raw     string // of a scalar, as written; for messages
 	text    string // of a scalar, with ${NAME} expanded
 	items   []value

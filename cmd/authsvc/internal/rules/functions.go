@@ -9,6 +9,7 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
 )
 
 // domainFunction is domain(string): what follows the last @ of an address, in
@@ -29,7 +30,7 @@ func domainFunction() cel.EnvOption {
 }
 
 // networkType is what network returns.
-var networkType = cel.OpaqueType("network")
+var networkType = cel.OpaqueType("network").WithTraits(traits.ContainerType)
 
 // A network is a value of networkType.
 type network struct{ prefix netip.Prefix }
@@ -50,14 +51,24 @@ func (n network) Equal(other ref.Val) ref.Val {
 	return types.Bool(ok && o.prefix == n.prefix)
 }
 
+// Contains implements [traits.Container], for the operator in.
+func (n network) Contains(v ref.Val) ref.Val {
+	text, ok := v.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(v)
+	}
+	ip, err := netip.ParseAddr(string(text))
+	return types.Bool(err == nil && n.prefix.Contains(ip.Unmap()))
+}
+
 // Type implements [ref.Val].
 func (n network) Type() ref.Type { return networkType }
 
 // Value implements [ref.Val].
 func (n network) Value() any { return n.prefix }
 
-// networkFunctions are network(string) and network.contains(string), which is
-// false for what is no address.
+// networkFunctions are network(string), network.contains(string) and string in
+// network, which are false for what is no address.
 func networkFunctions() cel.EnvOption {
 	make := cel.Function("network", cel.Overload("network_string", []*cel.Type{cel.StringType}, networkType,
 		cel.UnaryBinding(func(v ref.Val) ref.Val {
@@ -73,15 +84,14 @@ func networkFunctions() cel.EnvOption {
 		})))
 	contains := cel.Function("contains", cel.MemberOverload("network_contains_string", []*cel.Type{networkType, cel.StringType}, cel.BoolType,
 		cel.BinaryBinding(func(of, v ref.Val) ref.Val {
-			n, isNetwork := of.(network)
-			text, isText := v.(types.String)
-			if !isNetwork || !isText {
-				return types.MaybeNoSuchOverloadErr(v)
+			n, ok := of.(network)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(of)
 			}
-			ip, err := netip.ParseAddr(string(text))
-			return types.Bool(err == nil && n.prefix.Contains(ip.Unmap()))
+			return n.Contains(v)
 		})))
-	return cel.Lib(functions{make, contains})
+	in := cel.Function("@in", cel.Overload("string_in_network", []*cel.Type{cel.StringType, networkType}, cel.BoolType))
+	return cel.Lib(functions{make, contains, in})
 }
 
 // functions are several options as one.

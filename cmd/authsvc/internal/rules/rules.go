@@ -55,7 +55,13 @@ type Rule struct {
 
 // Compile returns the rule of an expression, or all of its mistakes.
 func Compile(kind Kind, text string) (*Rule, []Problem) {
-	env, err := environment(kind)
+	return environments[kind].compile(kind, text)
+}
+
+func (e *environment) compile(kind Kind, text string) (*Rule, []Problem) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	env, err := e.get(kind)
 	if err != nil {
 		return nil, []Problem{{Message: err.Error()}}
 	}
@@ -84,13 +90,20 @@ func Compile(kind Kind, text string) (*Rule, []Problem) {
 func problems(issues *cel.Issues) []Problem {
 	var all []Problem
 	for _, e := range issues.Errors() {
-		p := Problem{Line: e.Location.Line(), Column: max(1, e.Location.Column()+1), Message: strings.ReplaceAll(e.Message, "\n", " ")}
+		p := Problem{Line: e.Location.Line(), Column: max(1, e.Location.Column()+1), Message: plain(e.Message)}
 		if p.Line < 1 {
 			p.Line, p.Column = 0, 0
 		}
 		all = append(all, p)
 	}
 	return all
+}
+
+// plain is a message of CEL in one line, without the list of all that its grammar has
+// room for.
+func plain(message string) string {
+	message, _, _ = strings.Cut(strings.ReplaceAll(message, "\n", " "), " expecting {")
+	return strings.ReplaceAll(message, "mismatched input '<EOF>'", "it ends too early")
 }
 
 // wrongType says what is wrong with the type of an expression. What a profile has
@@ -111,17 +124,23 @@ func wrongType(kind Kind, t *cel.Type) string {
 	return "is " + t.String() + `, not a map of names to values such as {"tier": "gold"}`
 }
 
-// environments are made once for each kind: they take about a millisecond.
-var environments [4]struct {
-	once sync.Once
-	env  *cel.Env
-	err  error
+// An environment is made once for each kind: it takes about a millisecond. One
+// expression at a time is compiled in it: the checker of cel-go 0.33 fills its
+// catalogue of suggestions at the first unknown name, while others read it.
+type environment struct {
+	mu  sync.Mutex
+	env *cel.Env
 }
 
-func environment(kind Kind) (*cel.Env, error) {
-	e := &environments[kind]
-	e.once.Do(func() { e.env, e.err = newEnvironment(kind) })
-	return e.env, e.err
+var environments [4]environment
+
+func (e *environment) get(kind Kind) (*cel.Env, error) {
+	if e.env != nil {
+		return e.env, nil
+	}
+	env, err := newEnvironment(kind)
+	e.env = env
+	return env, err
 }
 
 // errType: the value of an expression is of another type than its kind has.

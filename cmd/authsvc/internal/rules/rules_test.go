@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,10 @@ func TestHolds(t *testing.T) {
 		`network("10.1.2.3").contains(client.ip)`:                            true,
 		`network("192.0.2.0/24").contains(client.ip)`:                        false,
 		`network("10.0.0.0/8").contains("nonsense")`:                         false,
+		`client.ip in network("10.0.0.0/8")`:                                 true,
+		`client.ip in network("192.0.2.0/24")`:                               false,
+		`"nonsense" in network("10.0.0.0/8")`:                                false,
+		`client.ip in ["10.1.2.3"] && "10.1.2.3" in {"10.1.2.3": 1}`:         true,
 		`client.agent == "test" && !link_request`:                            true,
 		`now > timestamp("2026-01-01T00:00:00Z") && now.getHours() == 3`:     true,
 	} {
@@ -135,6 +140,7 @@ func TestProblems(t *testing.T) {
 		{SignIn, `user.email == 1`, "1:12 found no matching overload"},
 		{SignIn, `user.email.matches("(")`, "1:20 invalid matches argument"},
 		{SignIn, `network("10.0.0.1/8").contains(client.ip)`, "1:9 not a network"},
+		{When, `1 in network("10.0.0.0/8")`, "1:3 found no matching overload for '@in'"},
 		{SignIn, `now > timestamp("yesterday")`, "1:17 invalid timestamp argument"},
 		{SignIn, `session.provider == "x"`, "1:1 undeclared reference to 'session'"},
 		{SignIn, `account.access_token == ""`, "1:8 undefined field"},
@@ -198,6 +204,28 @@ func TestFailures(t *testing.T) {
 	}
 	if p, err := PlainProfile(nil); p == nil || len(p) != 0 || err != nil {
 		t.Errorf("no profile: %v, %v", p, err)
+	}
+}
+
+// TestCompileTogether: an unknown name beside expressions that open a scope, in an
+// environment that nothing was compiled in before.
+func TestCompileTogether(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		var e environment
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				text := `profile.groups.exists(g, g == "x") && profile.groups.all(g, g != "y")`
+				if i%2 == 0 {
+					text = `usr.email == "x"`
+				}
+				if _, problems := e.compile(SignIn, text); (problems != nil) != (i%2 == 0) {
+					t.Errorf("%s: %v", text, problems)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 

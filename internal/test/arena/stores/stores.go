@@ -62,6 +62,25 @@ func All() []Kind {
 	}
 }
 
+// Combined are All, and users in SQLite with sessions and what is used once in Redis
+// (session.store).
+func Combined() []Kind {
+	return append(All(), Kind{BesideRedis, func(t testing.TB) authsvc.Adapter {
+		t.Helper()
+		main := opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
+		url, prefix := servertest.Redis(t)
+		sessions, err := redis.Open(t.Context(), url, redis.Options{Prefix: prefix})
+		opened(t)(sessions, err)
+		return redis.Beside(main, sessions)
+	}, func(t testing.TB, dir string) []string {
+		url, prefix := servertest.Redis(t)
+		return []string{"AUTHSVC_STORAGE_URL=sqlite:" + filepath.Join(dir, "auth.db"), "AUTHSVC_SESSION_STORE=" + url, "AUTHSVC_STORAGE_PREFIX=" + prefix}
+	}})
+}
+
+// BesideRedis is the name of a kind that needs the server of redis.
+const BesideRedis = "sqlite beside redis"
+
 // mongoURL is that of a MongoDB, or of a FerretDB as if it were one. Since that
 // does one command after another, those of many callers may take long.
 func mongoURL(t testing.TB) string {

@@ -40,9 +40,9 @@ func emailStore(t *testing.T) (store *sqlite.Store, call func(args ...string) (c
 	return store, call
 }
 
-// TestMigrateEmails: check finds users whose address is not as it is looked up,
-// and migrate emails rewrites what can be rewritten and names the rest.
-func TestMigrateEmails(t *testing.T) {
+// TestMigrateNormalize: check finds users whose address is not as it is looked up,
+// and migrate normalize rewrites what can be rewritten and names the rest.
+func TestMigrateNormalize(t *testing.T) {
 	t.Parallel()
 	store, call := emailStore(t)
 	put := func(id, address string) {
@@ -64,16 +64,21 @@ func TestMigrateEmails(t *testing.T) {
 	put("q-twin", "Twin@app.test")
 	put("r-twin", "TWIN@app.test")
 	code, out := call("check", "--offline")
-	if code == 0 || !strings.Contains(out, "605 addresses are not in the form") || !strings.Contains(out, "m-000, m-001, m-002, m-003, m-004, …;") || !strings.Contains(out, "authsvc migrate emails") {
+	if code == 0 || !strings.Contains(out, "605 addresses are not in the form") || !strings.Contains(out, "m-000, m-001, m-002, m-003, m-004, …;") || !strings.Contains(out, "authsvc migrate normalize") {
 		t.Errorf("check: %d\n%s", code, out)
 	}
-	if code, out = call("migrate", "emails", "--dry-run"); code == 0 || !strings.Contains(out, "would rewrite 602 addresses, left 3") {
+	if code, out = call("migrate", "normalize", "--dry-run"); code == 0 || !strings.Contains(out, "would rewrite 601 addresses, left 4") {
 		t.Errorf("dry run: %d\n%s", code, out)
+	}
+	if deep, out := call("check", "--offline", "--deep"); deep == 0 || strings.Count(out, "note   address: ") != 605 ||
+		!strings.Contains(out, "note   address: user n-collides and user b-right have the same one\n") || !strings.Contains(out, "note   address: user r-twin and user q-twin have the same one\n") ||
+		!strings.Contains(out, "note   address: that of user p-useless cannot be used") || strings.Contains(out, "@app") {
+		t.Errorf("check --deep: %d\n%.3000s", deep, out)
 	}
 	if u, err := store.GetUser(t.Context(), "m-000"); err != nil || u.Email != "Person0@App.Test" {
 		t.Errorf("the dry run wrote: %+v, %v", u, err)
 	}
-	code, out = call("migrate", "emails")
+	code, out = call("migrate", "normalize")
 	for _, want := range []string{"left   user n-collides: user b-right has the same address", "left   user o-kelvin: ", "left   user p-useless: ",
 		"left   user r-twin: user q-twin has the same address", "rewrote 601 addresses, left 4"} {
 		if code == 0 || !strings.Contains(out, want) {

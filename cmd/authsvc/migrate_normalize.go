@@ -8,14 +8,14 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-type migrateEmails struct {
+type migrateNormalize struct {
 	DryRun bool `help:"Only say what would be done."`
 }
 
 // Run rewrites addresses of users that are not in the form in which they are
 // looked up, and names the users whose address it cannot rewrite. It prints ids
 // and no addresses, because its output may end in a log.
-func (c migrateEmails) Run(p *program) error {
+func (c migrateNormalize) Run(p *program) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
@@ -44,7 +44,7 @@ func (c migrateEmails) Run(p *program) error {
 }
 
 // rewrite rewrites one address, or returns why it is left as it is.
-func (c migrateEmails) rewrite(p *program, st *store, odd authsvc.OddAddress) (why string, err error) {
+func (c migrateNormalize) rewrite(p *program, st *store, odd authsvc.OddAddress) (why string, err error) {
 	switch {
 	case odd.Normal == "":
 		return "the address cannot be used, or its normal form would be another mailbox; correct it by hand", nil

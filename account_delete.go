@@ -1,0 +1,143 @@
+package authsvc
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"authsvc/internal/emailaddr"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// typedDelete is the form in the cookie of what was typed whose field confirms a
+// deletion. No provider has this id.
+const typedDelete = "account/delete"
+
+// deleteWord confirms the deletion of an account without an address.
+const deleteWord = "delete"
+
+// What the page that follows a deletion reports.
+const (
+	doneScheduled = "scheduled"
+	doneDeleted   = "deleted"
+)
+
+// deletePage: GET account/delete says what the deletion of the account means and
+// asks for it to be confirmed; afterwards it says what was done.
+func deletePage(rq *request) outcome {
+	if done := rq.query("done"); done == doneScheduled || done == doneDeleted {
+		return rq.deletionDone(done)
+	}
+	s, u, refused := rq.freshUser("/account/delete")
+	if refused != nil {
+		return refused
+	}
+	v := pages.DeleteView{CSRFToken: rq.ensureCSRF(), Fresh: rq.freshField(s, "account/delete"), Who: cmp.Or(u.Email, u.Name, u.ID), Word: cmp.Or(u.Email, deleteWord),
+		RequestID: rq.shownRequestID()}
+	if rq.policy.grace > 0 {
+		v.On = u.DeleteAfter
+		if v.On.IsZero() {
+			v.On = rq.now.Add(rq.policy.grace)
+		}
+	}
+	if rq.query("error") != "" {
+		v.Error = string(plainErrorCode(ErrorCode(rq.query("error"))))
+	}
+	if t := rq.typed(); v.Error == string(Invalid) && t.Provider == typedDelete {
+		v.Typed = t.Name
+	}
+	rq.forgetTyped()
+	return page{name: pages.Delete, view: v}
+}
+
+// deletionDone is the page after a deletion. The browser that asked for it may keep
+// the account at once.
+func (rq *request) deletionDone(done string) outcome {
+	v := pages.DeleteView{Done: done, CSRFToken: rq.ensureCSRF()}
+	if done == doneDeleted {
+		return page{name: pages.Delete, view: v}
+	}
+	c, err := rq.waiting(keepPurpose)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	if c != nil {
+		u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return rq.accountAway(err)
+		}
+		v.On = u.DeleteAfter
+	}
+	return page{name: pages.Delete, view: v}
+}
+
+// postDelete: POST account/delete has the account of the person deleted, if the body
+// repeats its address, or says "delete" for one without.
+func postDelete(rq *request) outcome {
+	s, done, refused := rq.beginAccount()
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	if !rq.provedFresh(s, "account/delete") {
+		return rq.confirmFirst(rq.deleteBack(), s)
+	}
+	u, refused := rq.userOf(s)
+	if refused != nil {
+		return refused
+	}
+	if !confirmsDeletion(u, rq.body.get("confirm")) {
+		rq.rememberTyped(typedDelete, rq.body.get("confirm"))
+		return rq.personalRefusal("/account/delete", Invalid, http.StatusBadRequest)
+	}
+	u, gone, err := rq.scheduleDeletion(rq.ctx, s.UserID, rq.byPerson())
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.forgetTyped()
+	rq.clearSession()
+	rq.rotateCSRF("", "")
+	word := doneDeleted
+	if !gone {
+		word = doneScheduled
+		rq.offerUndo(u)
+	}
+	to := weburl.WithQuery(rq.base+"/account/delete", "done", word)
+	if rq.wantsJSON() {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return redirect{to: to}
+}
+
+// deleteBack is where a fresh proof for a deletion leads back to.
+func (rq *request) deleteBack() string {
+	if rq.body.get("callbackUrl") != "" {
+		return rq.callbackURL()
+	}
+	return rq.base + "/account/delete"
+}
+
+// offerUndo lets this browser keep the account for as long as a sign-in waits. If it
+// cannot, a sign-in can.
+func (rq *request) offerUndo(u User) {
+	fresh, err := rq.adapter.GetUser(rq.ctx, u.ID) // with the epoch since
+	if err == nil && !fresh.DeleteAfter.IsZero() {
+		err = rq.putPending(fresh, pendingSignIn{Purpose: keepPurpose})
+	}
+	if err != nil {
+		rq.log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
+	}
+}
+
+// confirmsDeletion reports whether what was typed names the account of u.
+func confirmsDeletion(u User, typed string) bool {
+	if u.Email == "" {
+		return typed == deleteWord
+	}
+	address, err := emailaddr.Normalise(typed)
+	return err == nil && address == u.Email
+}

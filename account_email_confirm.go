@@ -1,0 +1,397 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"authsvc/internal/emailchange"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// emailStates are the words of the page that follows a link about a change of
+// address.
+var emailStates = map[string]bool{pages.AddressSpent: true, pages.AddressTaken: true, pages.AddressProved: true, pages.AddressAllowed: true,
+	pages.AddressCompleted: true, pages.AddressStopped: true}
+
+// getEmailConfirm: GET account/email/confirm asks before a mailed link counts, or,
+// without one, shows the person how far the change is.
+func getEmailConfirm(rq *request) outcome {
+	state := rq.query("done")
+	switch {
+	case emailStates[state]:
+		return page{name: pages.AddressConfirm, view: pages.AddressConfirmView{Stage: state}}
+	case rq.query("token") == "":
+		return rq.emailProgress()
+	}
+	c, end, err := rq.findEmailChange(rq.query("id"), rq.query("token"))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		if refused := rq.limitEmailToken(); refused != nil {
+			return refused
+		}
+		if rq.wantsData() {
+			return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+		}
+		return page{name: pages.AddressConfirm, status: http.StatusNotFound, view: pages.AddressConfirmView{Stage: pages.AddressSpent}}
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	v := pages.AddressConfirmView{Stage: pages.AddressNew, CSRFToken: rq.ensureCSRF(), To: c.To, ID: c.stored.ID, Token: rq.query("token")}
+	if end == emailchange.Old {
+		v.Stage, v.Stop = pages.AddressOld, rq.query("stop") == "true"
+	}
+	return page{name: pages.AddressConfirm, view: v}
+}
+
+// emailProgress shows the person of the session how far the change is.
+func (rq *request) emailProgress() outcome {
+	s, c, u, refused := rq.waitingEmail()
+	switch {
+	case refused != nil:
+		return refused
+	case c == nil:
+		return redirect{to: rq.base + "/account"}
+	}
+	rq.auditUser = s.UserID
+	v := pages.AddressView{CSRFToken: rq.ensureCSRF(), Email: u.Email, Proved: c.AsksOld, RequestID: rq.shownRequestID(), To: c.To, NewProved: c.NewProved,
+		OldAllowed: c.OldAllowed, Strong: c.Strong, NotBefore: c.NotBefore(), Due: c.Due(rq.now), Tries: codeTries - c.stored.Tries}
+	if rq.query("error") != "" {
+		v.Error = string(plainErrorCode(ErrorCode(rq.query("error"))))
+	}
+	return page{name: pages.Address, view: v}
+}
+
+// waitingEmail reads the session and the change of its person, nil if none waits.
+func (rq *request) waitingEmail() (s *Session, c *emailChange, u User, refused outcome) {
+	s, err := rq.current()
+	switch {
+	case err != nil:
+		return nil, nil, u, rq.accountAway(err)
+	case s == nil:
+		return nil, nil, u, rq.signInFirst()
+	}
+	if u, err = rq.adapter.GetUser(rq.ctx, s.UserID); err == nil {
+		c, err = rq.emailChangeOf(rq.ctx, &u)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, nil, u, rq.accountAway(err)
+	}
+	return s, c, u, nil
+}
+
+// findEmailChange finds the change that a token is about, and whose mail had it.
+// ErrNotFound: none can still be made.
+func (rq *request) findEmailChange(id, token string) (c *emailChange, end emailchange.End, err error) {
+	const longest = 64
+	if id == "" || len(id) > longest || len(token) > longest {
+		return nil, "", ErrNotFound
+	}
+	stored, err := rq.adapter.GetCredential(rq.ctx, CredentialAddress, id)
+	if err != nil {
+		return nil, "", err
+	}
+	if c, err = rq.openEmailChange(stored); err != nil {
+		rq.log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
+		return nil, "", ErrNotFound
+	}
+	end, ok := c.EndOf(token)
+	if !ok {
+		return nil, "", ErrNotFound
+	}
+	u, err := rq.adapter.GetUser(rq.ctx, stored.UserID)
+	if err == nil && !c.restsOn(&u, rq.now) {
+		err = ErrNotFound
+	}
+	return c, end, err
+}
+
+func (rq *request) limitEmailToken() outcome {
+	wait, counted := rq.permit(rq.limits.link, rq.clientKey())
+	if counted {
+		return nil
+	}
+	rq.retryAfter = wait
+	rq.audit("request.limited", RateLimited, "too many links and codes about addresses")
+	return rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
+}
+
+// postEmailConfirm: POST account/email/confirm proves an end, by the token of a mail,
+// which needs no session, or the new one by the code, which needs the person's. With
+// stop=true the token of the old end stops the change.
+func postEmailConfirm(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.personalCSRF("/account")
+	}
+	if refused := rq.limitEmailToken(); refused != nil {
+		return refused
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	rq.ctx = ctx
+	if rq.body.get("token") == "" {
+		return rq.enterEmailCode()
+	}
+	c, end, err := rq.findEmailChange(rq.body.get("id"), rq.body.get("token"))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return rq.emailSpent("the link is unknown, was used or has expired")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.auditUser = c.stored.UserID
+	if end == emailchange.Old && rq.body.get("stop") == "true" {
+		return rq.stopEmailChange(c)
+	}
+	s, err := rq.current()
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	return rq.proveEmailEnd(c, end, s)
+}
+
+// emailSpent answers a link or a change that is of no use any more.
+func (rq *request) emailSpent(why string) outcome {
+	rq.note(AuditEvent{Name: "email.change_refused", Code: NotFound, UserID: rq.auditUser, Reason: why})
+	if rq.wantsJSON() {
+		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+	}
+	return rq.emailState(nil, pages.AddressSpent)
+}
+
+// emailState answers what became of a change by a link. s, if it is a session of the
+// person, lets a script know the account.
+func (rq *request) emailState(s *Session, state string) outcome {
+	to := weburl.WithQuery(rq.base+"/account/email/confirm", "done", state)
+	if !rq.wantsJSON() {
+		return redirect{to: to}
+	}
+	if s == nil {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return rq.accountDoneAt(s, "/account")
+}
+
+// enterEmailCode proves the new end by the code of its mail. Before the code is
+// compared it takes one of the tries of the change: of any number of guesses at once,
+// codeTries are judged.
+func (rq *request) enterEmailCode() outcome {
+	s, c, _, refused := rq.waitingEmail()
+	switch {
+	case refused != nil:
+		return refused
+	case c == nil || rq.body.get("id") != "" && rq.body.get("id") != c.stored.ID:
+		rq.auditUser = s.UserID
+		return rq.emailSpent("no change of address waits")
+	}
+	rq.auditUser = s.UserID
+	wrong := func(name, why string) outcome {
+		rq.audit(name, WrongCode, why)
+		return rq.personalRefusal("/account/email/confirm", WrongCode, http.StatusBadRequest)
+	}
+	code, ok := typedCode(rq.body.get("code"))
+	if !ok {
+		return wrong("code.refused", "it is not eight digits")
+	}
+	switch err := rq.adapter.TryCredential(rq.ctx, CredentialAddress, c.stored.ID, codeTries); {
+	case errors.Is(err, ErrConflict):
+		return wrong("code.spent", "five codes were tried")
+	case errors.Is(err, ErrNotFound):
+		return rq.emailSpent("the change was stopped or made meanwhile")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	sum, err := strictBase64.DecodeString(c.Code)
+	if ok, _ := rq.keys.code.Verify(sum, c.stored.ID, code); err != nil || !ok {
+		return wrong("code.refused", "it is not that of the mail")
+	}
+	return rq.proveEmailEnd(c, emailchange.New, s)
+}
+
+// stopEmailChange drops a change for whoever reads the old mailbox.
+func (rq *request) stopEmailChange(c *emailChange) outcome {
+	err := rq.adapter.DeleteCredential(rq.ctx, CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return rq.emailSpent("the change was stopped or made meanwhile")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.note(AuditEvent{Name: "email.change_stopped", UserID: c.stored.UserID, Reason: "by the old address"})
+	return rq.emailState(nil, pages.AddressStopped)
+}
+
+// proveEmailEnd notes that an end agrees, and makes the change if that was all that it
+// waited for. What is noted already is not written again: of many requests at once
+// those that come last would find it changed each time.
+func (rq *request) proveEmailEnd(c *emailChange, end emailchange.End, s *Session) outcome {
+	if s != nil && s.UserID != c.stored.UserID {
+		s = nil
+	}
+	for try := 1; ; try++ {
+		stored, err := rq.adapter.GetCredential(rq.ctx, CredentialAddress, c.stored.ID)
+		if err == nil {
+			c, err = rq.openEmailChange(stored)
+		}
+		if err == nil {
+			was := *c.Change
+			if !c.Prove(end, rq.now) {
+				return rq.emailSpent("the link has expired")
+			}
+			if was == *c.Change { // by another request
+				return rq.afterEmailProof(c, end, s)
+			}
+			if err = rq.sealEmailChange(c); err == nil {
+				err = rq.adapter.UpdateCredential(rq.ctx, c.stored)
+			}
+		}
+		switch {
+		case err == nil:
+			rq.note(AuditEvent{Name: "email.change_proved", UserID: c.stored.UserID, Reason: string(end) + " address"})
+			return rq.afterEmailProof(c, end, s)
+		case errors.Is(err, ErrNotFound):
+			return rq.emailSpent("the change was stopped or made meanwhile")
+		case !errors.Is(err, ErrStale) || try == createTries:
+			return rq.accountAway(err)
+		}
+	}
+}
+
+// afterEmailProof makes a change that is due, or says what it waits for.
+func (rq *request) afterEmailProof(c *emailChange, end emailchange.End, s *Session) outcome {
+	if c.Due(rq.now) { // which asks for the other end, or for time
+		return rq.makeEmailChange(c, s)
+	}
+	state := pages.AddressProved
+	if end == emailchange.Old {
+		state = pages.AddressAllowed
+	}
+	if s != nil && !rq.wantsJSON() {
+		return redirect{to: rq.base + "/account/email/confirm"}
+	}
+	return rq.emailState(s, state)
+}
+
+// makeEmailChange makes a change and answers what came of it.
+func (rq *request) makeEmailChange(c *emailChange, s *Session) outcome {
+	was, u, err := rq.completeEmailChange(rq.ctx, c, s)
+	switch {
+	case errors.Is(err, ErrConflict):
+		rq.note(AuditEvent{Name: "email.change_refused", Code: Taken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
+		switch {
+		case rq.wantsJSON(), s != nil:
+			return rq.personalRefusal("/account", Taken, http.StatusConflict)
+		}
+		return rq.emailState(nil, pages.AddressTaken)
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrStale):
+		return rq.emailSpent("the change was stopped or made meanwhile")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.note(AuditEvent{Name: "email.change_completed", UserID: u.ID})
+	if c.AsksOld {
+		rq.notify(notice{what: "address", user: u, name: u.Email, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}})
+	}
+	if rq.events.UpdateUser != nil {
+		rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
+	}
+	if s == nil {
+		return rq.emailState(nil, pages.AddressCompleted)
+	}
+	rq.retellSession(UserUpdate{Email: &u.Email})
+	return rq.accountDone(s, "address")
+}
+
+// completeEmailChange makes a change. Whoever deletes its credential makes it: of
+// several, and of one who stops it, one does. That raises the user's epoch, so that
+// the address is then written only if nothing has ended sessions since, no first proof
+// came between, and no sign-in by the old address goes on. ErrConflict: the new
+// address is another user's. ErrNotFound, ErrStale: it cannot be made any more. In
+// all of these cases it is dropped. s, of the person, goes on; nil: there is none.
+func (s *Service) completeEmailChange(ctx context.Context, c *emailChange, current *Session) (was, u User, err error) {
+	userID := c.stored.UserID
+	now := s.now()
+	claim := s.revocation(keyAddress+userID, userID, now)
+	if err := s.adapter.DeleteCredential(ctx, CredentialAddress, c.stored.ID, userID, claim); err != nil {
+		return was, u, err
+	}
+	was, err = s.adapter.GetUser(ctx, userID)
+	switch {
+	case err != nil:
+		return was, u, err
+	case !c.restsOn(&was, now):
+		return was, u, ErrStale
+	}
+	u, err = s.adapter.UpdateUser(ctx, userID, UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
+	if err != nil {
+		return was, u, err
+	}
+	s.afterEmailChange(ctx, c, current)
+	return was, u, nil
+}
+
+// afterEmailChange ends what rests on the old address. The change is made: what fails
+// here is logged.
+func (s *Service) afterEmailChange(ctx context.Context, c *emailChange, current *Session) {
+	userID, keep := c.stored.UserID, ""
+	switch {
+	case current != nil:
+		keep = s.SessionID(current)
+	case s.sessions.refersToUser(): // the session that asked reads the new address
+		keep = c.Session
+	}
+	errs := []error{s.adapter.VoidTokens(ctx, c.To), s.endOtherSessions(ctx, userID, keep)}
+	if c.From != "" {
+		errs = append(errs, s.adapter.VoidTokens(ctx, c.From))
+	}
+	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		s.log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
+	}
+}
+
+// postEmailFinish: POST account/email/finish makes a change that is due.
+func postEmailFinish(rq *request) outcome {
+	s, done, refused := rq.beginAccount()
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	_, c, _, refused := rq.waitingEmail()
+	switch {
+	case refused != nil:
+		return refused
+	case c == nil:
+		return rq.noEmailChange(s)
+	case !c.Due(rq.now):
+		rq.note(AuditEvent{Name: "email.change_refused", Code: Invalid, UserID: s.UserID, Reason: "it is not due yet"})
+		return rq.personalRefusal("/account/email/confirm", Invalid, http.StatusBadRequest)
+	}
+	return rq.makeEmailChange(c, s)
+}
+
+// noEmailChange answers the person that no change waits any more.
+func (rq *request) noEmailChange(s *Session) outcome {
+	rq.note(AuditEvent{Name: "email.change_refused", Code: NotFound, UserID: s.UserID, Reason: "no change of address waits"})
+	return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
+}
+
+// postEmailCancel: POST account/email/cancel drops a change.
+func postEmailCancel(rq *request) outcome {
+	s, done, refused := rq.beginAccount()
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	n, err := rq.adapter.DeleteCredentials(rq.ctx, s.UserID, nil, CredentialAddress)
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case n == 0:
+		return rq.noEmailChange(s)
+	}
+	rq.note(AuditEvent{Name: "email.change_stopped", UserID: s.UserID, Reason: "by the person"})
+	return rq.accountDone(s, "unchanged")
+}

@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"authsvc/internal/sqladapter"
+)
+
+// Steps lock the rows that they rely on and then have to see what was committed
+// before, whatever the default of the database is.
+const (
+	beginText    = "begin isolation level read committed"
+	commitText   = "commit"
+	rollbackText = "rollback"
+)
+
+// Begin takes a connection. The transaction begins with its first statement.
+func (d pgxDatabase) Begin(ctx context.Context) (sqladapter.Tx, error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &transaction{conn: conn}
+	t.add(beginText, nil, nil)
+	return t, nil
+}
+
+// A transaction holds its connection until it ends. What need not be answered at
+// once is sent with the next statement that must be, in one round trip (pipeline
+// mode, https://www.postgresql.org/docs/current/libpq-pipeline-mode.html): a
+// sign-up of six commands is one.
+type transaction struct {
+	conn    *pgxpool.Conn // nil: the transaction has ended
+	sent    bool          // something of it may have reached the server
+	pending []pending
+}
+
+// A pending statement has not been sent.
+type pending struct {
+	text      string
+	args      []any
+	translate func(error) error // of its error; nil: none
+}
+
+func (t *transaction) add(text string, args []any, translate func(error) error) {
+	t.pending = append(t.pending, pending{text, args, translate})
+}
+
+// Later implements [sqladapter.Pipeline].
+func (t *transaction) Later(s *sqladapter.Statement, args []any, translate func(error) error) {
+	t.add(s.Text, args, translate)
+}
+
+// flush sends what is pending and one more statement, and reads the results of all
+// but that one. The caller closes what it returns.
+func (t *transaction) flush(ctx context.Context, text string, args []any) (pgx.BatchResults, error) {
+	var b pgx.Batch
+	for _, p := range t.pending {
+		b.Queue(p.text, p.args...)
+	}
+	b.Queue(text, args...)
+	earlier := t.pending
+	t.pending, t.sent = nil, true
+	results := t.conn.SendBatch(ctx, &b)
+	for _, p := range earlier {
+		if _, err := results.Exec(); err != nil {
+			results.Close() //nolint:errcheck // it is the same
+			if p.translate != nil {
+				err = p.translate(err)
+			}
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// Query implements [sqladapter.Querier].
+func (t *transaction) Query(ctx context.Context, s *sqladapter.Statement, args []any) (sqladapter.Rows, error) {
+	if len(t.pending) == 0 {
+		return query(ctx, t.conn, s, args)
+	}
+	results, err := t.flush(ctx, s.Text, args)
+	if err != nil {
+		return nil, err
+	}
+	r, err := results.Query()
+	if err != nil {
+		results.Close() //nolint:errcheck // it is the same
+		return nil, err
+	}
+	return lastRows{rows{r}, results}, nil
+}
+
+// lastRows are those of the last statement of a batch.
+type lastRows struct {
+	rows
+	results pgx.BatchResults
+}
+
+func (r lastRows) Close() error { return errors.Join(r.rows.Close(), r.results.Close()) }
+
+// Exec implements [sqladapter.Querier].
+func (t *transaction) Exec(ctx context.Context, s *sqladapter.Statement, args []any) (sql.Result, error) {
+	if len(t.pending) == 0 {
+		return exec(ctx, t.conn, s, args)
+	}
+	tag, err := t.last(ctx, s.Text, args)
+	return affected(tag.RowsAffected()), err
+}
+
+// last sends what is pending and one more statement, and returns its result.
+func (t *transaction) last(ctx context.Context, text string, args []any) (pgconn.CommandTag, error) {
+	results, err := t.flush(ctx, text, args)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	tag, err := results.Exec()
+	return tag, errors.Join(err, results.Close())
+}
+
+// Commit implements [sqladapter.Tx]. After an error the caller rolls back.
+func (t *transaction) Commit(ctx context.Context) error {
+	if t.conn == nil {
+		return pgx.ErrTxClosed
+	}
+	results, err := t.flush(ctx, commitText, nil)
+	if err != nil {
+		// The server skips the rest after a statement that it refuses. Without a word of
+		// it, the commit may have been done.
+		var refused *pgconn.PgError
+		if errors.As(err, &refused) {
+			return sqladapter.BeforeCommit(err)
+		}
+		return err
+	}
+	tag, err := results.Exec()
+	if err := errors.Join(err, results.Close()); err != nil {
+		return err
+	}
+	if tag.String() != "COMMIT" {
+		return sqladapter.BeforeCommit(fmt.Errorf("commit: the server answered %s", tag))
+	}
+	t.release()
+	return nil
+}
+
+// Rollback implements [sqladapter.Tx].
+func (t *transaction) Rollback(ctx context.Context) error {
+	if t.conn == nil {
+		return nil
+	}
+	defer t.release()
+	if !t.sent || t.conn.Conn().PgConn().TxStatus() == 'I' {
+		return nil
+	}
+	// A connection that is not out of its transaction is closed when it is released.
+	_, err := t.conn.Exec(ctx, rollbackText)
+	return err
+}
+
+func (t *transaction) release() {
+	t.conn.Release()
+	t.conn = nil
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"authsvc"
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/sqltest"
+)
+
+// trips counts the round trips of statements that are prepared already.
+type trips struct{ n atomic.Int32 }
+
+func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+
+func (*trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+
+func (*trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (*trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// counted opens the database of a store once more, and counts what it asks.
+func counted(t *testing.T, s shared) (*sqladapter.Adapter, *trips) {
+	t.Helper()
+	at, err := parse(with(s.location, "pool_max_conns=4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &trips{}
+	at.config.Tracer = c
+	pool, err := at.newPool(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	a, err := sqladapter.New(pgxDatabase{pool}, pgxDatabase{pool}, dialect(), Naming{}, sqladapter.Traits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, c
+}
+
+// TestRoundTrips: steps wait for the server as seldom as what they ask for allows.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	a, c := counted(t, newShared(t, Options{}, sqladapter.TestHooks{}))
+	now := time.Now()
+	mail := func(id string) authsvc.Mail {
+		return authsvc.Mail{ID: id, Payload: []byte("p"), Due: now, Expires: now.Add(time.Hour)}
+	}
+	for _, step := range []struct {
+		name  string
+		trips int32
+		do    func(id string) error
+	}{
+		{"sign up", 1, func(id string) error { return sqltest.SignUp(t.Context(), pinged{a}, id) }},
+		{"put token", 3, func(id string) error { // the place in the queue, the count, the rest
+			return a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: id, Token: id, Expires: now.Add(time.Hour)}, mail(id), 1000)
+		}},
+		{"void tokens", 1, func(id string) error { return a.VoidTokens(t.Context(), id) }},
+		{"put audit", 1, func(id string) error {
+			return a.PutAudit(t.Context(), []authsvc.AuditRecord{{ID: id + "1", AuditEvent: authsvc.AuditEvent{Time: now}}, {ID: id + "2", AuditEvent: authsvc.AuditEvent{Time: now}}})
+		}},
+		{"create session", 3, func(id string) error { // lock, epoch, the rest
+			_, err := a.CreateSession(t.Context(), authsvc.SessionRecord{ID: id, UserID: "sign up first", SessionToken: id, Digest: id, Expires: now.Add(time.Hour), AuthTime: now})
+			return err
+		}},
+	} {
+		if err := step.do(step.name + " first"); err != nil { // prepares its statements
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		before := c.n.Load()
+		if err := step.do(step.name + " then"); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if got := c.n.Load() - before; got != step.trips {
+			t.Errorf("%s: %d round trips, want %d", step.name, got, step.trips)
+		}
+	}
+}
+
+// A pinged adapter has what only a [Store] adds.
+type pinged struct{ *sqladapter.Adapter }
+
+func (pinged) Ping(context.Context) error { return nil }
+
+// TestRefusedInPipeline: a statement that the server refuses undoes what was sent with
+// it, says why, and leaves the connection usable.
+func TestRefusedInPipeline(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
+	if err := sqltest.SignUp(t.Context(), s, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	connections := s.pool.Stat().NewConnsCount()
+	rec := authsvc.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), AuthTime: time.Now()}
+	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); !errors.Is(err, authsvc.ErrConflict) {
+		t.Errorf("with the session token of another: %v", err)
+	}
+	if _, err := s.GetUser(t.Context(), "bob"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("the user that was sent before: %v", err)
+	}
+	rec.SessionToken = "bob"
+	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); err != nil {
+		t.Error(err)
+	}
+	if made := s.pool.Stat().NewConnsCount() - connections; made != 0 {
+		t.Errorf("%d connections were made anew", made)
+	}
+}
+
+// TestTransactionOfNothing: nothing is sent for one that is given up at once.
+func TestTransactionOfNothing(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
+	tx, err := pgxDatabase{s.pool}.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := tx.Commit(t.Context()); !errors.Is(err, pgx.ErrTxClosed) {
+		t.Errorf("commit after the end: %v", err)
+	}
+	if n := s.pool.Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections are not given back", n)
+	}
+}

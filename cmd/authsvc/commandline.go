@@ -1,0 +1,57 @@
+package main
+
+import (
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// parse reads the command line. It returns the chosen command and what --config
+// says.
+func parse(args []string, stdout, stderr io.Writer) (chosen *kong.Context, file string, err error) {
+	if part := commandsNamed(args); part != nil {
+		if chosen, err = newParser(part, stdout, stderr).Parse(args); err == nil {
+			return chosen, reflect.ValueOf(part).Elem().FieldByName("Config").String(), nil
+		}
+	}
+	var all commands // its messages know every command
+	chosen, err = newParser(&all, stdout, stderr).Parse(args)
+	return chosen, all.Config, err
+}
+
+// commandsNamed is a new struct like commands with no commands but those that args
+// name, or nil. To build a parser of all takes as long as the rest of a start.
+func commandsNamed(args []string) any {
+	if slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || strings.HasPrefix(arg, "--help") }) {
+		return nil
+	}
+	var fields []reflect.StructField
+	named := false
+	for field := range reflect.TypeFor[commands]().Fields() {
+		if _, command := field.Tag.Lookup("cmd"); command {
+			if !slices.Contains(args, strings.ToLower(field.Name)) {
+				continue
+			}
+			named = true
+		}
+		fields = append(fields, field)
+	}
+	if !named {
+		return nil
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+// newParser is a parser for commands, or for a part of them.
+func newParser(c any, stdout, stderr io.Writer) *kong.Kong {
+	parser, err := kong.New(c, kong.Name("authsvc"), kong.Description("Signs people in: the HTTP interface of NextAuth.js as a service."),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		panic(err) // the struct commands is malformed
+	}
+	return parser
+}

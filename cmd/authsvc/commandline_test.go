@@ -1,0 +1,53 @@
+package main
+
+import (
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestCommandLine: a parser of the commands that are named reads what a parser of
+// all reads.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"serve", "serve -c FILE", "-c FILE serve", "--config=FILE serve --listen 127.0.0.1:1", "-c serve check", "-cusers users list --json",
+		"users set-role x", "user list", "serve extra", "check --what", "-c check serv", "rules test FILE", "tokens create --user a --name b", "",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(line)
+			var all commands
+			want, wantErr := newParser(&all, io.Discard, io.Discard).Parse(args)
+			got, file, err := parse(args, io.Discard, io.Discard)
+			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+				t.Fatalf("error %v, not %v", err, wantErr)
+			}
+			if err != nil {
+				return
+			}
+			if file != all.Config || got.Command() != want.Command() {
+				t.Errorf("%q with %q, not %q with %q", got.Command(), file, want.Command(), all.Config)
+			}
+			a, b := got.Selected().Target.Interface(), want.Selected().Target.Interface()
+			if !reflect.DeepEqual(a, b) {
+				t.Errorf("%+v, not %+v", a, b)
+			}
+		})
+	}
+}
+
+// TestCommandsNamed: help knows all commands, a command only what is named.
+func TestCommandsNamed(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{"serve": 3, "-c dev users list": 4, "serve --help": 0, "-h": 0, "nothing": 0} {
+		part, n := commandsNamed(strings.Fields(line)), 0
+		if part != nil {
+			n = reflect.TypeOf(part).Elem().NumField()
+		}
+		if n != want {
+			t.Errorf("%q: %d fields, not %d", line, n, want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package probe
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// framings asks for a closed path with a body whose length is said in two ways. Both
+// say the same, so that no server reads the next request of somebody else in another
+// place than its proxy.
+func framings(h *target) ([]attempt, string) {
+	closed, lack := h.firstClosed()
+	if lack != "" {
+		return nil, lack
+	}
+	const end = "0\r\n\r\n" // of a chunked body, five bytes
+	list := odds(closed, "Content-Length: 5\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\nContent-Length: 5", "Content-Length: 5\nTransfer-Encoding : chunked",
+		"Content-Length: 5\nTransfer-Encoding: xchunked", "Content-Length: 5\nContent-Length: 5", "Content-Length: 5\nTransfer-Encoding: identity, chunked", "Transfer-Encoding: chunked\nTransfer-Encoding: chunked")
+	for i := range list {
+		list[i].steps[0].method, list[i].steps[0].body = http.MethodPost, end
+	}
+	return list, ""
+}
+
+// keptCookies asks as a person for what sets a cookie: who does not get it never gets
+// in.
+func keptCookies(h *target) ([]attempt, string) {
+	closed, lack := h.firstClosed()
+	if lack != "" {
+		return nil, lack
+	}
+	person := []string{"Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}
+	list := []attempt{{steps: []request{{target: h.Base + "/gate/start?to=" + url.QueryEscape(closed), lines: person}}, judge: h.started}}
+	if strings.HasPrefix(h.Login, h.Origin+"/") {
+		list = append(list, attempt{steps: []request{{target: h.Base + "/csrf"}}, judge: h.sets("csrf")})
+	}
+	return list, ""
+}
+
+// started judges the answer of gate/start, which leads to the login host and, where the
+// session cookie does not get to by itself, keeps something in a cookie.
+func (h *target) started(a *attempt, got *answer) (result, why string) {
+	to := ""
+	if got.header != nil {
+		to = got.header.Get("Location")
+	}
+	switch {
+	case got.err != nil:
+		return Unclear, got.err.Error()
+	case got.status == http.StatusFound && h.gateSaid(got):
+		return Broken, "nobody can sign in: " + h.Base + "/gate/start is asked about itself, and leads to itself"
+	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/gate/authorize?"):
+		return h.sets("authsvc.gate-tx.")(a, got)
+	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/"):
+		return OK, "leads to the login host, whose cookie is for this host, too"
+	case got.echo != nil:
+		return Broken, "nobody can sign in: " + h.Base + "/ leads to the program, not to authsvc"
+	}
+	return Broken, fmt.Sprintf("nobody can sign in: %s/gate/start answered %d, and does not lead to the login host", h.Base, got.status)
+}
+
+// sets judges an answer of authsvc that sets a cookie whose name has this in it.
+func (h *target) sets(name string) func(*attempt, *answer) (result, why string) {
+	return func(_ *attempt, got *answer) (string, string) {
+		switch {
+		case got.err != nil:
+			return Unclear, got.err.Error()
+		case got.status >= 400:
+			return Broken, fmt.Sprintf("nobody can sign in: answered %d, not as authsvc does", got.status)
+		case !slices.ContainsFunc(got.header["Set-Cookie"], func(line string) bool {
+			given, value, _ := strings.Cut(line, "=")
+			return strings.Contains(given, name) && !strings.HasPrefix(value, ";")
+		}):
+			return Broken, fmt.Sprintf("nobody can sign in: answered %d without the cookie that authsvc sets (…%s…)", got.status, name)
+		}
+		return OK, fmt.Sprintf("answered %d with a cookie", got.status)
+	}
+}

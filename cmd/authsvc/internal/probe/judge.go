@@ -1,0 +1,136 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"authsvc/internal/gate"
+)
+
+// An attempt is one or more requests; the answer to the last one counts.
+type attempt struct {
+	steps []request
+	// plain: a host that is set up right answers it by the gate, and no proxy by
+	// itself.
+	plain bool
+	// rule: a path that the configuration names.
+	rule bool
+	// elsewhere: another program may answer there, and nobody has to.
+	elsewhere bool
+	// program: what listens there is said to be the program.
+	program bool
+	judge   func(a *attempt, got *answer) (result, why string) // default: refusedBy
+	done    func(result string)
+}
+
+// proxies may answer what is malformed or not for them by these on their own.
+var ownRefusals = []int{400, 403, 405, 408, 411, 412, 413, 414, 416, 417, 421, 422, 426, 431, 501, 505}
+
+// refusedBy says what became of an attempt that has to be refused.
+func (h *target) refusedBy(a *attempt, got *answer) (result, why string) {
+	answered := fmt.Sprintf("answered %d", got.status)
+	switch {
+	case errors.Is(got.err, errNoHTTP2):
+		return Skipped, got.err.Error()
+	case got.err != nil && a.plain && !errors.Is(got.err, errNoAnswer):
+		return Failed, "not reached: " + got.err.Error()
+	case got.err != nil && a.plain:
+		return Unclear, got.err.Error()
+	case got.err != nil && a.elsewhere:
+		return OK, "nobody answers"
+	case got.err != nil:
+		return OK, "no answer"
+	case got.echo != nil && h.rewritten(a, got.echo):
+		return OK, "the program got " + got.echo.Method + " " + got.echo.Target + ", which the rules let pass"
+	case got.echo != nil:
+		return Hole, "the program was reached: it got " + got.echo.Method + " " + got.echo.Target
+	case got.status == http.StatusSwitchingProtocols:
+		return Hole, "a WebSocket was opened"
+	case h.gateSaid(got):
+		return OK, answered + " by the gate"
+	case h.toOrigin(got) && !a.plain:
+		return OK, answered + ", to the origin"
+	case a.elsewhere:
+		return h.elsewhere(a, got, answered)
+	case slices.Contains(ownRefusals, got.status) && !a.plain:
+		return OK, answered + " by the proxy"
+	case h.p.Echo && got.status >= 400:
+		return OK, answered + ", not by the program"
+	case slices.Contains(ownRefusals, got.status), got.status >= 500, got.status == http.StatusNotFound && !a.rule:
+		return Unclear, answered + ", which is neither the gate nor surely the program"
+	case h.p.Echo:
+		return Unclear, answered + " by something that is not the echo"
+	}
+	return Hole, answered + ", not by the gate"
+}
+
+// rewritten reports whether the proxy made another target of what was asked for, which
+// the rules let pass.
+func (h *target) rewritten(a *attempt, arrived *echo) bool {
+	if a.elsewhere || len(a.steps) == 0 {
+		return false
+	}
+	last := &a.steps[len(a.steps)-1]
+	return last.host == "" && last.at == "" && arrived.Target != last.target && h.p.Passes(h.Origin, arrived.Method, arrived.Target, arrived.Header)
+}
+
+// elsewhere judges what another program may have answered.
+func (h *target) elsewhere(a *attempt, got *answer, answered string) (result, why string) {
+	switch {
+	case got.status < 300 && strings.TrimSpace(got.body) == "":
+		return OK, answered + ", with nothing in it"
+	case slices.Contains(ownRefusals, got.status):
+		return OK, answered + " by the proxy"
+	case h.p.Echo:
+		return OK, answered + ", not by the program"
+	case a.program:
+		return Hole, answered + ", not by the gate"
+	case got.status < 400:
+		return Unclear, answered + " by something; if that is the program, it is a hole: run authsvc echo in its place"
+	}
+	return OK, answered + ", not by the program as far as can be seen"
+}
+
+// opened judges what the rules let pass.
+func (h *target) opened(a *attempt, got *answer) (result, why string) {
+	switch {
+	case got.err != nil && !errors.Is(got.err, errNoAnswer):
+		return Failed, "not reached: " + got.err.Error()
+	case got.err != nil:
+		return Unclear, got.err.Error()
+	case h.gateSaid(got):
+		return Unclear, fmt.Sprintf("refused with %d, though the rules let it pass: the check may be asked about something else, or what it answered is cached", got.status)
+	case h.p.Echo && got.echo == nil:
+		return Unclear, fmt.Sprintf("answered %d, not by authsvc echo", got.status)
+	}
+	return OK, fmt.Sprintf("passes, answered %d", got.status)
+}
+
+// nothingArrived judges by what the echo got: no identity header of the client's.
+func (h *target) nothingArrived(a *attempt, got *answer) (result, why string) {
+	switch {
+	case got.err != nil:
+		return OK, "no answer"
+	case got.echo == nil && (h.gateSaid(got) || slices.Contains(ownRefusals, got.status)):
+		return OK, fmt.Sprintf("answered %d, refused", got.status)
+	case got.echo == nil:
+		return Unclear, fmt.Sprintf("answered %d, not by authsvc echo", got.status)
+	}
+	for name, values := range got.echo.Header {
+		for _, identity := range h.p.Identity {
+			if !gate.SameHeader(name, identity) {
+				continue
+			}
+			if strings.Contains(strings.Join(values, ","), h.p.mark) {
+				return Hole, "the program got what the client said, as " + name
+			}
+			if len(values) > 1 || strings.Contains(name, "_") {
+				return Hole, "the program got " + name + " twice, or in another spelling"
+			}
+		}
+	}
+	return OK, "the program was reached, and what the client said was not there"
+}

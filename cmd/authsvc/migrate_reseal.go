@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"authsvc"
+)
+
+type migrateReseal struct {
+	DryRun bool `help:"Only count."`
+}
+
+// Run has the engine seal anew what later secrets have sealed.
+func (c migrateReseal) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		r, err := p.engine.Reseal(p.ctx, c.DryRun, progressOf(p.stderr))
+		verb := map[bool]string{true: "would seal anew", false: "sealed anew"}[c.DryRun]
+		fmt.Fprintf(p.stdout, "%s %s, of %s\n", verb, sealedText(r), plural(r.Users, "user", "users"))
+		if err != nil {
+			return err
+		}
+		if r.Left > 0 {
+			fmt.Fprintf(p.stdout, "left %s, which no configured secret opens\n", plural(r.Left, "record", "records"))
+			return errFindings
+		}
+		return nil
+	})
+}
+
+// sealedText says what later secrets have sealed.
+func sealedText(r authsvc.Resealed) string {
+	parts := []string{"the tokens of " + plural(r.Accounts, "account", "accounts"), plural(r.Credentials, "credential", "credentials")}
+	if r.SigningKeys {
+		parts = append(parts, "the signing keys")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// progressEvery is how often what takes long says how far it is.
+const progressEvery = 10 * time.Second
+
+// progressOf says so after steps of Reseal.
+func progressOf(w io.Writer) func(authsvc.Resealed) error {
+	last := time.Now()
+	return func(r authsvc.Resealed) error {
+		if time.Since(last) < progressEvery {
+			return nil
+		}
+		last = time.Now()
+		_, err := fmt.Fprintf(w, "%s so far: %s\n", plural(r.Users, "user", "users"), sealedText(r))
+		return err
+	}
+}

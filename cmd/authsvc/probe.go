@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/cmd/authsvc/internal/probe"
+	"authsvc/internal/plainlog"
+	"authsvc/internal/weburl"
+)
+
+type probeCommand struct {
+	Origin     string   `placeholder:"URL" help:"One host of gate.hosts, such as https://app.example.com. Default: all."`
+	CookieFile string   `placeholder:"FILE" help:"Cookies of somebody who is signed in, as curl --cookie-jar writes them, or one line name=value."`
+	Echo       bool     `help:"authsvc echo runs in place of the programs: what arrives there is looked at, too."`
+	Rate       float64  `default:"5" placeholder:"N" help:"Requests a second. Default: 5."`
+	ConnectTo  []string `placeholder:"HOST:PORT=ADDRESS:PORT" sep:"none" help:"Connect to another address than that of the name; may be repeated."`
+	Port       []string `placeholder:"PORT" help:"A port that the program itself listens on, to try at the name of the host; may be repeated."`
+	CAFile     string   `name:"ca-file" placeholder:"FILE" help:"Certificates to trust, as PEM, in place of those of the system."`
+	JSON       bool     `name:"json" help:"Print one JSON object per attempt."`
+}
+
+// Run attacks what the configuration puts behind the gate. Nothing is read from the
+// store, and nothing but what the network answers is believed.
+func (c *probeCommand) Run(p *program) error {
+	s, err := p.load(nil)
+	if err != nil {
+		return err
+	}
+	service, err := prepareEngine(s, standIn(s))
+	if err != nil {
+		return err
+	}
+	o := probe.Options{Identity: service.IdentityHeaders(), Rate: c.Rate, Echo: c.Echo}
+	if o.ConnectTo, err = connectTo(c.ConnectTo); err != nil {
+		return err
+	}
+	if c.Rate <= 0 || c.Rate > 1000 {
+		return fmt.Errorf("--rate is not from 0 to 1000: %w", errUsage)
+	}
+	if o.Hosts, err = c.hosts(p, s, service); err != nil {
+		return err
+	}
+	if c.CAFile != "" {
+		raw, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return fmt.Errorf("--ca-file: %w", err)
+		}
+		if o.Roots = x509.NewCertPool(); !o.Roots.AppendCertsFromPEM(raw) {
+			return fmt.Errorf("--ca-file %s has no certificate", c.CAFile)
+		}
+	}
+	o.Passes = func(origin, method, target string, header http.Header) bool {
+		e, err := service.DryRunGate(p.ctx, authsvc.GateQuestion{Method: method, URL: origin + target, Header: header})
+		return err == nil && e.Verdict == "allowed"
+	}
+	return c.report(p, o)
+}
+
+// connectTo reads --connect-to.
+func connectTo(list []string) (map[string]string, error) {
+	to := map[string]string{}
+	for _, text := range list {
+		from, address, ok := strings.Cut(text, "=")
+		_, _, fromErr := net.SplitHostPort(from)
+		_, _, err := net.SplitHostPort(address)
+		if !ok || fromErr != nil || err != nil {
+			return nil, fmt.Errorf("--connect-to %s: write HOST:PORT=ADDRESS:PORT, such as app.example.com:443=192.0.2.7:443: %w", truncate(text), errUsage)
+		}
+		to[strings.ToLower(from)] = address
+	}
+	return to, nil
+}
+
+// hosts are those of the configuration, or the one that was chosen.
+func (c *probeCommand) hosts(p *program, s *config.Settings, service *authsvc.Service) (list []probe.Host, err error) {
+	cookies := ""
+	if c.CookieFile != "" {
+		raw, err := os.ReadFile(c.CookieFile)
+		if err != nil {
+			return nil, fmt.Errorf("--cookie-file: %w", err)
+		}
+		cookies = string(raw)
+	}
+	base := service.BaseURL()
+	base = strings.TrimPrefix(base, weburl.OriginOf(base))
+	for i, h := range s.Engine.Gate.Hosts {
+		// One name stands for all of a wildcard.
+		origin := strings.Replace(h.Origin, "*", "authsvc-probe", 1)
+		if c.Origin != "" {
+			origin = c.Origin
+		}
+		e, err := service.DryRunGate(p.ctx, authsvc.GateQuestion{URL: origin + "/"})
+		if err != nil || e.Host != i {
+			continue
+		}
+		one := probe.Host{Origin: e.Origin, Base: base, Login: service.BaseURL(), Ports: c.Port}
+		for _, r := range h.Rules {
+			one.Rules = append(one.Rules, sampleOf(r.Match))
+		}
+		if _, address := upstreamAddress(h.Upstream); h.Upstream != "" && !strings.HasPrefix(h.Upstream, "unix:") {
+			if _, port, err := net.SplitHostPort(address); err == nil {
+				one.Ports = append(one.Ports, port)
+			}
+		}
+		if cookies != "" {
+			if one.Cookie, err = probe.Cookies(cookies, weburl.Hostname(e.Origin)); err != nil {
+				return nil, fmt.Errorf("--cookie-file %s %w", c.CookieFile, err)
+			}
+		}
+		list = append(list, one)
+	}
+	if len(list) == 0 && c.Origin != "" {
+		return nil, fmt.Errorf("--origin %s is no host of gate.hosts: %w", truncate(c.Origin), errUsage)
+	}
+	if len(list) == 0 {
+		return nil, errors.New("there is nothing behind the gate: gate.hosts is empty")
+	}
+	return list, nil
+}
+
+// sampleOf is a request that a pattern matches.
+func sampleOf(match string) string {
+	method, path, ok := strings.Cut(match, " ")
+	if !ok {
+		method, path = "", match
+	}
+	parts := strings.Split(strings.TrimSpace(path), "/")
+	for i, part := range parts {
+		switch {
+		case part == "{$}":
+			parts[i] = ""
+		case strings.HasPrefix(part, "{"), part == "" && i > 0 && i == len(parts)-1:
+			parts[i] = "probe"
+		}
+	}
+	return strings.TrimSpace(method + " " + weburl.Escape(strings.Join(parts, "/")))
+}
+
+// report prints what each attempt has shown, and fails if there is a hole.
+func (c *probeCommand) report(p *program, o probe.Options) error {
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	counts, fixed := map[string]int{}, map[string]bool{}
+	var failed error
+	o.Report = func(f probe.Finding) {
+		counts[f.Result]++
+		if c.JSON {
+			failed = errors.Join(failed, p.printLine(f))
+			return
+		}
+		line := fmt.Sprintf("%-7s  %s %s: %s", f.Result, f.Origin, f.Kind, f.Request)
+		if f.Request != "" {
+			line += ": "
+		}
+		fmt.Fprintln(p.stdout, plainlog.Text(line+f.Why))
+		if len(f.Fix) > 0 && !fixed[f.Kind] {
+			fixed[f.Kind] = true
+			for _, fix := range f.Fix {
+				if fix.Proxy != "" {
+					fix.Proxy += ": "
+				}
+				fmt.Fprintf(p.stdout, "         %s%s\n", fix.Proxy, fix.Text)
+			}
+		}
+	}
+	probe.Run(ctx, o)
+	if !c.JSON {
+		fmt.Fprintf(p.stdout, "%d attempts: %d holes, %d broken, %d unclear, %d failed, %d skipped\n", counts[probe.OK]+counts[probe.Hole]+counts[probe.Broken]+counts[probe.Unclear]+counts[probe.Failed],
+			counts[probe.Hole], counts[probe.Broken], counts[probe.Unclear], counts[probe.Failed], counts[probe.Skipped])
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case ctx.Err() != nil:
+		return errors.New("interrupted: not all was tried")
+	case counts[probe.Hole]+counts[probe.Broken]+counts[probe.Failed] > 0:
+		return errFindings
+	}
+	return nil
+}
+
+type echoCommand struct {
+	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen. Default: 127.0.0.1:8080."`
+}
+
+// Run answers what it gets until it is told to stop.
+func (c *echoCommand) Run(p *program) error {
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if at, err := netip.ParseAddrPort(l.Addr().String()); err != nil || !at.Addr().IsLoopback() {
+		fmt.Fprintln(p.stderr, "warning: whoever reaches this address is shown what they send; a program behind a proxy listens on loopback")
+	}
+	fmt.Fprintf(p.stdout, "echo at http://%s\n", l.Addr())
+	server := &http.Server{Handler: probe.Echo(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return server.Shutdown(ctx)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/plainlog"
+)
+
+type (
+	usersCreate struct {
+		Email    string `required:"" placeholder:"ADDRESS" help:"The address."`
+		Verified bool   `help:"It is known to be the person's; else it is once a link that is mailed there was opened."`
+		Name     string `placeholder:"TEXT" help:"The name."`
+		JSON     bool   `name:"json" help:"One JSON object."`
+	}
+	usersInvite struct {
+		Addresses []string `arg:"" name:"address" help:"The addresses."`
+		Language  string   `placeholder:"TAG" help:"The language of the mails, such as de."`
+		JSON      bool     `name:"json" help:"One JSON object a line."`
+	}
+	usersSet struct {
+		destructive
+		Name     *string `placeholder:"TEXT" help:"The new name; empty: none."`
+		Email    *string `placeholder:"ADDRESS" help:"The new address. All sessions end, and links to both addresses are void."`
+		Verified bool    `help:"The new address is known to be the person's."`
+		JSON     bool    `name:"json" help:"One JSON object."`
+	}
+)
+
+// Run adds a user.
+func (c usersCreate) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		u := authsvc.User{Name: c.Name, Email: c.Email}
+		if c.Verified {
+			u.EmailVerified = time.Now()
+		}
+		u, err := p.engine.CreateUser(p.ctx, u)
+		if err != nil {
+			return addressTaken(err, c.Email)
+		}
+		return p.printUser("added", u, c.JSON)
+	})
+}
+
+// Run invites people, each on their own: one that fails does not stop the others.
+func (c usersInvite) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		var failed []error
+		for _, address := range c.Addresses {
+			u, err := p.engine.Invite(p.ctx, authsvc.Invitation{Email: address, Language: c.Language})
+			switch {
+			case errors.Is(err, authsvc.ErrConflict):
+				err = errors.New("is the address of a user who has proved it already")
+			case err == nil:
+				err = p.printUser("invited", u, c.JSON)
+			}
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%q: %w", truncate(address), err))
+			}
+		}
+		return errors.Join(failed...)
+	})
+}
+
+// Run changes a user.
+func (c usersSet) Run(p *program) error {
+	change := authsvc.UserUpdate{Name: c.Name, Email: c.Email}
+	switch {
+	case c.Name == nil && c.Email == nil:
+		return fmt.Errorf("say what to change, by --name or --email: %w", errUsage)
+	case c.Verified && c.Email == nil:
+		return fmt.Errorf("--verified goes with --email: %w", errUsage)
+	case c.Verified:
+		now := time.Now()
+		change.EmailVerified = &now
+	}
+	return p.withPeople(func(p *people) error {
+		what, done := "change the name", "changed the name"
+		if c.Email != nil {
+			what, done = "change the address and end all sessions", "changed the address and ended all sessions"
+		} else {
+			c.Yes = true // nothing ends
+		}
+		if c.JSON {
+			done = ""
+		}
+		return p.do(c.destructive, what, done, func(u authsvc.User) error {
+			u, err := p.engine.UpdateUser(p.ctx, u.ID, change)
+			if err != nil && c.Email != nil {
+				err = addressTaken(err, *c.Email)
+			}
+			if err != nil || !c.JSON {
+				return err
+			}
+			return p.printLine(lineOf(u))
+		})
+	})
+}
+
+// addressTaken says in words of the command line that an address is another user's.
+func addressTaken(err error, address string) error {
+	if errors.Is(err, authsvc.ErrConflict) {
+		return fmt.Errorf("there is a user with the address %q already", truncate(address))
+	}
+	return err
+}
+
+// printUser prints what was done to a user, or the user as JSON.
+func (p *people) printUser(done string, u authsvc.User, asJSON bool) error {
+	if asJSON {
+		return p.printLine(lineOf(u))
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s %s (%s)\n", done, plainlog.Text(u.ID), plainlog.Text(u.Email))
+	return err
+}

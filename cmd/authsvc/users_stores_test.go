@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"authsvc/internal/idp"
+	"authsvc/internal/lazyregexp"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
+)
+
+// A desk is where an operator runs commands beside a service. It keeps what they say.
+type desk struct {
+	*process
+	transcript strings.Builder
+}
+
+// volatile is what differs from run to run: ids, times and a port.
+var volatile = []struct {
+	what *lazyregexp.Regexp
+	word string
+}{
+	{lazyregexp.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\b[0-9a-f]{24}\b`), "ID"},
+	{lazyregexp.New(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-02T03:04:05Z"},
+	{lazyregexp.New(`(^|[\s"])[A-Za-z0-9_-]{22}([\s"])`), "${1}SESSION${2}"},
+	{lazyregexp.New(`127\.0\.0\.1:\d+`), "127.0.0.1:1"},
+	{lazyregexp.New(` {2,}`), "  "}, // a column is as wide as what is in it
+}
+
+// run runs a command, which has to succeed, and returns what it says.
+func (o *desk) run(args ...string) string {
+	o.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Args = append([]string{"authsvc", "--config", configFile(o.addr)}, args...)
+	cmd.Dir, cmd.Env = o.dir, o.cmd.Env
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		o.t.Fatalf("%s: %v\n%s", args, err, said.Bytes())
+	}
+	text := "$ authsvc " + strings.Join(args, " ") + "\n" + string(out)
+	for _, v := range volatile {
+		text = v.what.ReplaceAllString(text, v.word)
+	}
+	o.transcript.WriteString(text)
+	return string(out)
+}
+
+// TestCommandsOfUsers: with every store, the commands about people say the same and
+// are obeyed beside a service that runs.
+func TestCommandsOfUsers(t *testing.T) {
+	t.Parallel()
+	const golden = "testdata/users.golden"
+	want, err := os.ReadFile(golden)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, kind := range stores.Combined() {
+		if kind.Name == "memory" { // is each process's own
+			continue
+		}
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			dir, addr, op := t.TempDir(), freeAddress(t), startProvider(t)
+			config := testConfig("http://"+addr, op, "account: {delete: true}")
+			l := newProcess(t, dir, addr, config, kind.Env(t, dir)...)
+			l.start()
+			o := &desk{process: l}
+			operate(t, o, op)
+			got := o.transcript.String()
+			if *update && kind.Name == "sqlite" {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if !*update && got != string(want) {
+				t.Errorf("it said\n%s\nwant %s:\n%s", got, golden, want)
+			}
+		})
+	}
+}
+
+// operate looks at two people, ends a session, blocks and deletes.
+func operate(t *testing.T, o *desk, op *idp.Server) {
+	t.Helper()
+	signedIn := func(sub string) *browser.Browser {
+		b := browser.New("http://"+o.addr, nil)
+		if err := b.SignIn(op, sub); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	is := func(b *browser.Browser, want string) {
+		t.Helper()
+		eventually(t, "signed in as "+want, func() bool {
+			email, err := b.Email()
+			return err == nil && email == want
+		})
+	}
+	ada, first, second := signedIn("ada"), signedIn("grace"), signedIn("grace")
+	for _, args := range []string{"users", "users list --json", "users list --json --prefix ada@", "users list --limit 1", "users show Ada@example.com", "users show ada@example.com --json",
+		"sessions ada@example.com", "sessions list ada@example.com --json", "accounts ada@example.com", "accounts list ada@example.com --json"} {
+		o.run(strings.Fields(args)...)
+	}
+
+	// One of two sessions ends.
+	ids := regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{22}`).FindAllString(o.run("sessions", "grace@example.com"), -1)
+	if len(ids) != 2 {
+		t.Fatalf("sessions of grace: %v", ids)
+	}
+	o.run("sessions", "end", "grace@example.com", ids[0], "--yes")
+	eventually(t, "ended", func() bool {
+		one, err := first.Email()
+		other, err2 := second.Email()
+		return err == nil && err2 == nil && (one == "") != (other == "")
+	})
+	o.run("sessions", "grace@example.com")
+
+	o.run("users", "block", "ada@example.com", "--why", "it is spam", "--yes")
+	is(ada, "")
+	o.run("users", "list", "--blocked", "--json")
+	o.run("users", "show", "ada@example.com")
+	o.run("users", "unblock", "ada@example.com")
+	o.run("users", "list", "--blocked")
+	if err := ada.SignIn(op, "ada"); err != nil {
+		t.Errorf("twin: unblocked, and does not get in: %v", err)
+	}
+
+	o.run("users", "set", "ada@example.com", "--name", "Ada King")
+	o.run("users", "create", "--email", "Cy@Example.com", "--name", "Cy", "--verified", "--json")
+	o.run("users", "delete", "grace@example.com", "--yes")
+	is(first, "")
+	is(second, "")
+	o.run("users", "list", "--due")
+	o.run("users", "keep", "grace@example.com")
+	o.run("accounts", "unlink", "grace@example.com", "op", "grace", "--last", "--yes")
+	o.run("accounts", "grace@example.com")
+	o.run("users", "end-sessions", "ada@example.com", "--yes")
+	is(ada, "")
+	o.run("users", "delete", "grace@example.com", "--now", "--yes")
+	o.run("users", "list", "--json")
+}

@@ -1,0 +1,74 @@
+-- Asks authsvc whether a request may pass, for HAProxy 2.6 and later. In a frontend:
+--
+--     http-request lua.authsvc 127.0.0.1:3000 /api/auth unless { path_beg /api/auth/ }
+--
+-- The first argument is the address of authsvc, the second the path of its url.
+-- docs/gate/haproxy.md has the whole configuration.
+
+-- What the names of gate.headers begin with. Whatever clients send by such a name, in
+-- any case and with _ for -, does not arrive.
+local identity = "x-auth-"
+
+-- Headers of a connection, and those that are set here, are not passed on when asking.
+local ours = {
+    ["connection"] = true, ["content-length"] = true, ["expect"] = true, ["keep-alive"] = true, ["te"] = true,
+    ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true, ["host"] = true, ["forwarded"] = true,
+}
+
+local function is_identity(name)
+    return name:lower():gsub("_", "-"):sub(1, #identity) == identity
+end
+
+local function is_ours(name)
+    local plain = name:lower():gsub("_", "-")
+    return ours[plain] or plain:sub(1, 12) == "x-forwarded-" or is_identity(plain)
+end
+
+-- The question: what the client sent, and what it was sent to.
+local function question(txn, sent)
+    local asked = {}
+    for name, values in pairs(sent) do
+        if not is_ours(name) then
+            asked[name] = {}
+            for i = 0, #values do asked[name][#asked[name] + 1] = values[i] end
+        end
+    end
+    asked["x-forwarded-method"] = { txn.f:method() }
+    asked["x-forwarded-host"] = { txn.f:req_hdr("host") }
+    asked["x-forwarded-uri"] = { txn.f:pathq() }
+    asked["x-forwarded-for"] = { txn.f:src() }
+    return asked
+end
+
+-- The answer of authsvc goes to the browser as it is, or a 503 if there is none.
+local function refuse(txn, answer)
+    local reply = txn:reply({ status = 503, reason = "Service Unavailable" })
+    local told = answer and answer.status
+    if told == 302 or told == 400 or told == 401 or told == 403 or told == 503 then
+        reply:set_status(told, answer.reason)
+        for name, values in pairs(answer.headers) do
+            if not ours[name] then
+                for i = 0, #values do reply:add_header(name, values[i]) end
+            end
+        end
+        reply:set_body(answer.body or "")
+    end
+    txn:done(reply)
+end
+
+core.register_action("authsvc", { "http-req" }, function(txn, address, path)
+    local sent = txn.http:req_get_headers()
+    local answer = core.httpclient():get({
+        url = "http://" .. address .. path .. "/gate/forward-auth",
+        headers = question(txn, sent),
+        timeout = 10000,
+    })
+    if not answer or answer.status ~= 200 then return refuse(txn, answer) end
+    for name in pairs(sent) do
+        if is_identity(name) then txn.http:req_del_header(name) end
+    end
+    for name, values in pairs(answer.headers) do
+        if is_identity(name) and values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
+    end
+    if answer.headers["set-cookie"] then txn:set_var("txn.authsvc_cookie", answer.headers["set-cookie"][0]) end
+end, 2)

@@ -1,0 +1,5 @@
+import Who from "../who"
+
+export default function Open() {
+  return <Who />
+}

@@ -1,0 +1,66 @@
+package emailchange
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"authsvc/internal/seal"
+)
+
+// TestDue goes through all that can be so of a change: who agreed, how it was asked
+// for, and how long ago.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	const day = 24 * time.Hour
+	for _, c := range []Change{{}, {AsksOld: true}, {AsksOld: true, Strong: true}} {
+		for _, proved := range []bool{false, true} {
+			for _, allowed := range []bool{false, true} {
+				for after, silent := range map[time.Duration]bool{0: false, 7*day - 1: false, 7 * day: true, 8 * day: true, 14*day - 1: true, 14 * day: false} {
+					c := c
+					c.Asked, c.NewProved, c.OldAllowed = asked.UnixMilli(), proved, allowed
+					want := proved && after < 14*day && (!c.AsksOld || c.Strong || allowed || silent)
+					if got := c.Due(asked.Add(after)); got != want {
+						t.Errorf("%+v after %s: %v", c, after, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestProve(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		end    End
+		after  time.Duration
+		proved bool // the new end was before
+		want   bool
+	}{
+		{New, 0, false, true}, {New, NewLife - 1, false, true}, {New, NewLife, false, false}, {New, NewLife, true, true}, {New, Life, true, false},
+		{Old, 0, false, true}, {Old, NewLife, false, false}, {Old, OldLife - 1, true, true}, {Old, OldLife, true, false},
+	} {
+		c := Change{AsksOld: true, Asked: asked.UnixMilli(), NewProved: tt.proved}
+		if got := c.Prove(tt.end, asked.Add(tt.after)); got != tt.want || c.OldAllowed != (tt.end == Old && tt.want) || c.NewProved != (tt.proved || tt.end == New && tt.want) {
+			t.Errorf("%+v: %v, %+v", tt, got, c)
+		}
+	}
+}
+
+func TestEndOf(t *testing.T) {
+	t.Parallel()
+	c := Change{New: seal.Digest("n"), Old: seal.Digest("o")}
+	none := Change{New: seal.Digest("n")}
+	for name, tt := range map[string]struct {
+		c     Change
+		token string
+		want  string
+	}{"new": {c, "n", "new true"}, "old": {c, "o", "old true"}, "neither": {c, "x", " false"}, "empty": {c, "", " false"}, "the digest": {c, c.New, " false"}, "no old": {none, "", " false"}} {
+		end, ok := tt.c.EndOf(tt.token)
+		if got := fmt.Sprint(end, " ", ok); got != tt.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

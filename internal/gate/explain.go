@@ -1,0 +1,49 @@
+package gate
+
+import (
+	"context"
+	"slices"
+)
+
+// A Reading is one way in which a server may read a request, and what a rule for it
+// says.
+type Reading struct {
+	Path, Method string
+	Rule         int // its number in Host.Rules, -1: Default
+	Decision
+}
+
+// Explain is Judge with every reading: the decision is that of one of them, the
+// strictest. There are none if it does not depend on rules.
+func (s *Site) Explain(ctx context.Context, a *Asked) (Decision, []Reading) {
+	d := s.Judge(ctx, a)
+	path, isPath := pathOf(a.Target)
+	methods, known := methodsOf(a.Method, overrides(a.Header), nil)
+	all, few := readings(path, nil)
+	if d.Verdict == Unjudged || !isPath || !known || !few || !a.mayUpgrade() {
+		return d, nil
+	}
+	var list []Reading
+	for _, reading := range all {
+		for _, method := range methods {
+			for _, allow := range s.rulesFor(nil, method, reading, nil) {
+				list = append(list, Reading{reading, method, s.number(allow), allow.judge(ctx, a, d.Person)})
+			}
+		}
+	}
+	return d, list
+}
+
+// number is that of a rule as it was configured, -1 of the default.
+func (s *Site) number(a *Allow) int {
+	i := slices.IndexFunc(s.rules, func(r rule) bool { return r.allow == a })
+	if i < 0 {
+		return -1
+	}
+	return s.rules[i].number
+}
+
+// String is the verdict as programs read it.
+func (v Verdict) String() string {
+	return [...]string{"allowed", "reauthenticate", "sign_in", "forbidden", "unjudged", "malformed"}[v]
+}

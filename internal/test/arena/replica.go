@@ -1,0 +1,99 @@
+package arena
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/test/skewed"
+)
+
+// A Replica is a service on the store of a world. Where package skewed has built the
+// tests its clock is off, and that of each by another time: so it is asked by methods
+// of this type alone.
+type Replica struct {
+	service *authsvc.Service
+	skew    time.Duration
+}
+
+// First is the service of the world itself, whose clock is that of the test.
+func (w *World) First() *Replica { return &Replica{w.Service, w.skew} }
+
+// Replica starts one more service, which ends with t. Of clocks that are off, that of
+// the second is off the other way, and that of the third is right.
+func (w *World) Replica(t testing.TB) *Replica {
+	t.Helper()
+	w.replicas++
+	r := &Replica{skew: []time.Duration{w.skew, -w.skew, 0}[w.replicas%3]}
+	r.At(func(*authsvc.Service) {
+		logged := len(w.Logs.String())
+		var err error
+		if r.service, err = authsvc.New(w.Config); err != nil {
+			t.Fatal(err)
+		}
+		w.isOff(t, logged)
+	})
+	t.Cleanup(func() {
+		r.At(func(s *authsvc.Service) {
+			if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	return r
+}
+
+// At does something at the replica.
+func (r *Replica) At(f func(s *authsvc.Service)) {
+	skewed.At(r.skew, func() { f(r.service) })
+}
+
+func (r *Replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.At(func(s *authsvc.Service) { s.ServeHTTP(w, q) })
+}
+
+// Session is [authsvc.Service.Session].
+func (r *Replica) Session(q *http.Request) (got *authsvc.Session, err error) {
+	r.At(func(s *authsvc.Service) { got, err = s.Session(q) })
+	return got, err
+}
+
+// Now is the time by the clock of the store, to compare with what is stored.
+func (w *World) Now() (now time.Time) {
+	skewed.At(0, func() { now = time.Now() })
+	return now
+}
+
+// A clocked store has a clock that is right: its server's, or else as if it had one.
+type clocked struct{ *Ledger }
+
+// Now implements [authsvc.Clock].
+func (c clocked) Now(ctx context.Context) (now time.Time, err error) {
+	if server, has := c.Behind.(authsvc.Clock); has {
+		return server.Now(ctx)
+	}
+	skewed.At(0, func() { now = time.Now() })
+	return now, nil
+}
+
+var storeAhead = regexp.MustCompile(`level=WARN msg="the clock of this machine[^\n]* store_ahead=(\S+)`)
+
+// isOff fails unless the service that has just started has found its clock off, as
+// this goroutine's is, by what it logged since.
+func (w *World) isOff(t testing.TB, logged int) {
+	t.Helper()
+	by := skewed.Here()
+	if w.Ledger == nil || by == 0 || w.Config.Logger != w.logger {
+		return
+	}
+	m := storeAhead.FindStringSubmatch(w.Logs.String()[logged:])
+	if m == nil {
+		t.Fatalf("the clock is off by %v, and the service has not noticed\n%s", by, w.Logs)
+	}
+	if ahead, err := time.ParseDuration(m[1]); err != nil || (ahead+by).Abs() > time.Second {
+		t.Fatalf("the clock is off by %v: store_ahead=%s, %v", by, m[1], err)
+	}
+}

@@ -1,0 +1,223 @@
+package scale
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc/internal/schema"
+	"authsvc/internal/test/process"
+)
+
+const (
+	peopleVersion = 6                // of the migration that adds people's tables
+	upMost        = 60 * time.Second // of it, with 100 000 users and 500 000 sessions in SQLite
+	midway        = 8                // kills during it, a store
+)
+
+// A schemaStore is a store whose schema can be changed.
+type schemaStore interface {
+	Store
+	Migrate(ctx context.Context, d schema.Direction) error
+	Status(ctx context.Context) (schema.Status, error)
+}
+
+// TestMigrationScale takes people's tables back and makes them anew in a full store,
+// from which nothing else goes, also if the command is killed midway. With a handful
+// of people nothing is judged by time, and nothing is killed.
+func TestMigrationScale(t *testing.T) {
+	users := size(t)
+	each(t, func(t *testing.T, fresh func(testing.TB) string) {
+		storage := fresh(t)
+		p := Population{Seed: 6, Users: max(users, 20), Accounts: 1, Sessions: 5, Ended: 8, Now: time.Now()}
+		if err := Fill(t.Context(), storage, p, func(line string) { t.Log(line) }); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), storage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		m := s.(schemaStore)
+		with := dump(t, storage)
+		down := bringTo(t, m, schema.Down)
+		without := dump(t, storage)
+		up := bringTo(t, m, schema.Up)
+		if !slices.Equal(dump(t, storage), with) || slices.Equal(with, without) {
+			t.Errorf("up, down and up again are not the same:\n%s\n%s", with, dump(t, storage))
+		}
+		t.Logf("%d users, %d sessions: down in %v, up in %v", p.Users, p.live(), down.Round(time.Millisecond), up.Round(time.Millisecond))
+		if users > 0 && strings.HasPrefix(storage, "sqlite:") && up > upMost*time.Duration(max(1, users/100_000)) {
+			t.Errorf("up took over %v", upMost)
+		}
+		if users > 0 {
+			killMidway(t, storage, m, with)
+		}
+		bringTo(t, m, schema.Down)
+		if got := dump(t, storage); !slices.Equal(got, without) {
+			t.Errorf("down is not the same as before:\n%s\n%s", without, got)
+		}
+		if err := m.Migrate(t.Context(), schema.Up); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// bringTo migrates up to the latest version or down to the one without people, and
+// returns how long that took.
+func bringTo(t *testing.T, m schemaStore, d schema.Direction) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	for {
+		status, err := m.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d == schema.Up && status.Current == status.Latest || d == schema.Down && status.Current < peopleVersion {
+			return time.Since(begun)
+		}
+		if err := m.Migrate(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killMidway kills the command that brings the schema up to date at instants spread
+// over its run. The next one finishes, and the store is as it was.
+func killMidway(t *testing.T, storage string, m schemaStore, want []string) {
+	t.Helper()
+	bringTo(t, m, schema.Down)
+	begun := time.Now()
+	migrateUp(t, storage, time.Hour)
+	whole, killed := time.Since(begun), 0
+	for i := range midway {
+		bringTo(t, m, schema.Down)
+		migrateUp(t, storage, whole*time.Duration(i+1)/(midway+1))
+		status, err := m.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status.Current < status.Latest {
+			killed++
+		}
+		bringTo(t, m, schema.Up)
+		if got := dump(t, storage); !slices.Equal(got, want) {
+			t.Errorf("killed after %d of %d parts of %v:\n%s\n%s", i+1, midway+1, whole, want, got)
+		}
+	}
+	t.Logf("authsvc migrate up takes %v, %d of %d kills were before its end", whole.Round(time.Millisecond), killed, midway)
+	if killed == 0 {
+		t.Error("no kill came in time")
+	}
+}
+
+// migrateUp runs authsvc migrate up, and kills it after a while.
+func migrateUp(t *testing.T, storage string, after time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), after)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, process.Binary(t), "-c", configured(t, storage), "migrate", "up")
+	out, err := cmd.CombinedOutput()
+	if err != nil && ctx.Err() == nil { // a command that has just ended when it is to be killed is killed as well
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// configured is a configuration file for the command.
+func configured(t *testing.T, storage string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "authsvc.yaml")
+	text := fmt.Sprintf("url: https://app.test\nsecret: kT3vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4\nstorage: {url: %q}\nproviders: [{id: provider0, type: oidc, issuer: https://id.test, client_id: id, client_secret: secret}]\n", storage)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// dump says of every table but goose's which columns it has, how many rows and the
+// sum of their hashes, and which indexes there are.
+func dump(t *testing.T, storage string) (list []string) {
+	t.Helper()
+	driver, name := "pgx", storage
+	tables, indexes := `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`, `SELECT indexname FROM pg_indexes WHERE schemaname = 'public'`
+	if path, file := strings.CutPrefix(storage, "sqlite:"); file {
+		driver, name = "sqlite", "file:"+path+"?_busy_timeout=5000"
+		tables, indexes = `SELECT name FROM sqlite_schema WHERE type = 'table'`, `SELECT name FROM sqlite_schema WHERE type = 'index'`
+	}
+	db, err := sql.Open(driver, name) // anew: a connection remembers columns
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, table := range column(t, db, tables) {
+		if strings.HasPrefix(table, "authsvc_goose") || strings.HasPrefix(table, "sqlite_") {
+			continue
+		}
+		list = append(list, dumpTable(t, db, table))
+	}
+	return append(list, strings.Join(slices.DeleteFunc(column(t, db, indexes), func(name string) bool { return strings.Contains(name, "goose") }), " "))
+}
+
+func dumpTable(t *testing.T, db *sql.DB, table string) string {
+	t.Helper()
+	found, err := db.QueryContext(t.Context(), `SELECT * FROM `+quoted(table))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	columns, err := found.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, places := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		places[i] = &values[i]
+	}
+	n, sum := 0, uint64(0)
+	for ; found.Next(); n++ {
+		if err := found.Scan(places...); err != nil {
+			t.Fatal(err)
+		}
+		h := fnv.New64a()
+		fmt.Fprint(h, values...)
+		sum += h.Sum64() // in any order
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s (%s): %d rows, %x", table, strings.Join(columns, ", "), n, sum)
+}
+
+// column is the first column of a query, sorted.
+func column(t *testing.T, db *sql.DB, query string) (list []string) {
+	t.Helper()
+	found, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var name string
+		if err := found.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, name)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	return list
+}

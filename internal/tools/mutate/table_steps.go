@@ -1,0 +1,35 @@
+package main
+
+// steps are the conditions that stores put into the steps on which changes of address,
+// their undoing, deletions and keeping rest. Those of Redis and MongoDB need their
+// servers, as the tests of the adapters do.
+var steps = []mutation{
+	{"memory/was-epoch", "adapter/memory", "(a.withEpochs(old).Epoch != was.Epoch || ", "(", "./adapter/memory"},
+	{"memory/was-address", "adapter/memory", "|| old.Email != was.Email ||", "||", "./adapter/memory"},
+	{"memory/was-proved", "adapter/memory", "|| !old.EmailVerified.Equal(was.EmailVerified)) {", ") {", "./adapter/memory"},
+	{"memory/most", "adapter/memory", "if n >= most {", "if " + never + "n >= most {", "./adapter/memory"},
+	{"memory/version", "adapter/memory", "case old.Version != c.Version:", "case " + never + "old.Version != c.Version:", "./adapter/memory"},
+	{"memory/tries", "adapter/memory", "case c.Tries >= most:", "case " + never + "c.Tries >= most:", "./adapter/memory"},
+	{"memory/delete-once", "adapter/memory", "if !ok || c.UserID != userID {", "if ok && c.UserID != userID {", "./adapter/memory"},
+	{"memory/delete-of-another", "adapter/memory", "if !ok || c.UserID != userID {", "if !ok || c.UserID == \"\" {", "./adapter/memory"},
+	{"memory/pending-ends", "adapter/memory", "return c.Kind == authsvc.CredentialPending })", "return false })", "./adapter/memory"},
+	{"sql/was-epoch", "internal/sqladapter", "(epoch != was.Epoch || u.Email", "(epoch < 0 || u.Email", "./adapter/sqlite"},
+	{"sql/was-address", "internal/sqladapter", "|| u.Email != was.Email ||", "||", "./adapter/sqlite"},
+	{"sql/was-proved", "internal/sqladapter", "|| !u.EmailVerified.Equal(was.EmailVerified)) {", ") {", "./adapter/sqlite"},
+	{"sql/most", "internal/sqladapter", "if n >= most {\n\t\t\treturn authsvc.ErrTooMany", "if " + never + "n >= most {\n\t\t\treturn authsvc.ErrTooMany", "./adapter/sqlite"},
+	{"sql/version", "internal/sqladapter", "case version != c.Version:", "case " + never + "version != c.Version:", "./adapter/sqlite"},
+	{"sql/delete-of-another", "internal/sqladapter", "if err == nil && c.UserID != userID {", "if " + never + "c.UserID != userID {", "./adapter/sqlite"},
+	{"sql/pending-ends", "internal/sqladapter", "a.deleteCredentialsOf, nil, userID, string(authsvc.CredentialPending)", "a.deleteCredentialsOf, nil, userID, \"\"", "./adapter/sqlite"},
+	{"mongodb/was-epoch", "adapter/mongodb", "was != nil && e.user != was.Epoch {", "was != nil && " + never + "e.user != was.Epoch {", "./adapter/mongodb"},
+	{"mongodb/was-address", "adapter/mongodb", "append(filter, s.address(was.Email), verified)", "append(filter, verified)", "./adapter/mongodb"},
+	{"mongodb/was-proved", "adapter/mongodb", "append(filter, s.address(was.Email), verified)", "append(filter, s.address(was.Email))", "./adapter/mongodb"},
+	{"mongodb/most", "adapter/mongodb", "if len(used) >= most {", "if " + never + "len(used) >= most {", "./adapter/mongodb"},
+	{"mongodb/version", "adapter/mongodb", "append(slices.Clone(key), bson.E{Key: \"version\", Value: c.Version}), credentialFields", "slices.Clone(key), credentialFields", "./adapter/mongodb"},
+	{"redis/was-epoch", "adapter/redis/script", "(epoch_of(u[1]) ~= change.was_epoch or ", "(", "./adapter/redis"},
+	{"redis/was-address", "adapter/redis/script", " or u[3] ~= change.was_email or ", " or ", "./adapter/redis"},
+	{"redis/was-proved", "adapter/redis/script", " or u[4] ~= change.was_verified)", ")", "./adapter/redis"},
+	{"redis/most", "adapter/redis/script", "if n >= tonumber(ARGV[13]) then return 'MANY' end\n", "", "./adapter/redis"},
+	{"redis/version", "adapter/redis/script", "if old[6] ~= c[6] then return 'STALE' end\n", "", "./adapter/redis"},
+	{"redis/tries", "adapter/redis/script", "if tonumber(c[7]) >= tonumber(ARGV[2]) then return 'CONFLICT' end\n", "", "./adapter/redis"},
+	{"redis/delete-of-another", "adapter/redis/script", "if call('HGET', KEYS[1], 'user') ~= ARGV[4] then return 'NOTFOUND' end\n", "", "./adapter/redis"},
+}

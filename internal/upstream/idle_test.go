@@ -1,0 +1,134 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A pipes is a network without machines: what is dialled is accepted.
+type pipes struct {
+	conns chan net.Conn
+	ended chan struct{}
+	end   func()
+}
+
+func newPipes() *pipes {
+	p := &pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
+	p.end = sync.OnceFunc(func() { close(p.ended) })
+	return p
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.end(); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serve answers what is dialled, with the deadlines of authsvc serve.
+func (p *pipes) serve(h http.Handler) *http.Server {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	go s.Serve(p) //nolint:errcheck // it is closed
+	return s
+}
+
+// idleProgram says something, and then nothing for a time: as events, or to a WebSocket
+// nothing until something comes, which it sends back.
+func idleProgram(silence time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if r.Header.Get("Upgrade") == "" {
+			_ = control.SetWriteDeadline(time.Time{})
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "hello\n")
+			_ = control.Flush()
+			time.Sleep(silence)
+			io.WriteString(w, "still there\n")
+			return
+		}
+		w.Header().Set("Upgrade", "websocket")
+		w.Header().Set("Connection", "Upgrade")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		c, rw, err := control.Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Time{})
+		io.WriteString(c, "hello\n")
+		_, _ = io.Copy(c, rw)
+	})
+}
+
+// TestIdleStreams: a stream in which nothing happens for half an hour, longer than
+// every time-out of the server, of the proxy and of their connections, goes on.
+func TestIdleStreams(t *testing.T) {
+	t.Parallel()
+	const silence = 30 * time.Minute
+	for name, upgrade := range map[string]string{"events": "", "a WebSocket": "Connection: Upgrade\r\nUpgrade: websocket\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				behind, front := newPipes(), newPipes()
+				p := New(Options{Target: Target{Origin: "http://program"}, Timeout: time.Minute, OurCookie: func(string) bool { return false }, Client: func(*http.Request) string { return "" },
+					Origin: func(string) string { return "https://app.example" }, Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+						http.Error(w, err.Error(), status)
+					}})
+				p.transport.DialContext = behind.dial
+				servers := []*http.Server{behind.serve(idleProgram(silence)), front.serve(p)}
+				c, err := front.dial(t.Context(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				go io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: app.example\r\n"+upgrade+"\r\n")
+				in := bufio.NewReader(c)
+				answer, err := http.ReadResponse(in, nil)
+				if err != nil || answer.StatusCode != 200 && answer.StatusCode != 101 {
+					t.Fatal(answer, err)
+				}
+				lines := in
+				if upgrade == "" {
+					lines = bufio.NewReader(answer.Body)
+				}
+				if line, err := lines.ReadString('\n'); line != "hello\n" {
+					t.Fatalf("%q, %v", line, err)
+				}
+				begun := time.Now()
+				if upgrade != "" {
+					time.Sleep(silence)
+					go io.WriteString(c, "still there\n")
+				}
+				if line, err := lines.ReadString('\n'); line != "still there\n" || time.Since(begun) < silence {
+					t.Errorf("%q, %v after %v", line, err, time.Since(begun))
+				}
+				c.Close()
+				for _, s := range servers {
+					s.Close()
+				}
+				p.CloseIdleConnections()
+			})
+		})
+	}
+}

@@ -1,0 +1,301 @@
+package authsvc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+const (
+	undoLife  = 72 * time.Hour
+	maxUndos  = 20          // of a user
+	undoRetry = time.Minute // after it who has begun to undo is taken to have died
+)
+
+// Taken: the address belongs to somebody else.
+const Taken ErrorCode = "Taken"
+
+// An undoable is what the link in a notice takes back, beside ending all sessions:
+// an identity that was linked, or the address that another one replaced. It needs
+// no session: whoever reads the mail of a proved address decides.
+type undoable struct {
+	Provider string    `json:"provider,omitempty"` // of the identity
+	Account  string    `json:"account,omitempty"`  // its ProviderAccountID
+	Address  string    `json:"address,omitempty"`  // to restore
+	Verified time.Time `json:"verified,omitzero"`  // when that was proved
+}
+
+func (u *undoable) what() string {
+	if u.Address != "" {
+		return "address"
+	}
+	return "linked"
+}
+
+// canUndo reports whether the mail goes to an address that was proved: others may
+// be anybody's.
+func (n *notice) canUndo() bool {
+	switch {
+	case n.undo == nil:
+		return false
+	case n.undo.Address != "":
+		return !n.undo.Verified.IsZero() && n.to == n.undo.Address
+	}
+	return emailProved(n.user) && n.to == ""
+}
+
+// putUndo stores what the link of a notice takes back, and returns the link.
+// ErrTooMany: the user has maxUndos.
+func (s *Service) putUndo(ctx context.Context, n *notice, now time.Time) (link string, err error) {
+	token := seal.Token()
+	now = now.UTC().Truncate(time.Millisecond)
+	c := Credential{Kind: CredentialUndo, ID: seal.Digest(token), UserID: n.user.ID, Created: now, Expires: now.Add(undoLife)}
+	if c.Data, err = s.sealData(&c, n.undo); err != nil {
+		return "", err
+	}
+	if err := s.putCredential(ctx, c, maxUndos); err != nil {
+		return "", err
+	}
+	return weburl.WithQuery(s.base+"/account/undo", "token", token), nil
+}
+
+// findUndo returns what a link takes back, and whose account it is about.
+// ErrNotFound: it is unknown, was used or has expired.
+func (rq *request) findUndo(token string) (c Credential, what undoable, err error) {
+	if len(token) < 20 || len(token) > 200 {
+		return c, what, ErrNotFound
+	}
+	digest := seal.Digest(token)
+	c, err = rq.adapter.GetCredential(rq.ctx, CredentialUndo, digest)
+	switch {
+	case err != nil:
+		return c, what, err
+	case !sameSecret(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
+		return c, what, ErrNotFound
+	}
+	_, err = rq.openData(&c, &what)
+	return c, what, err
+}
+
+func undoLimit(rq *request) *limiter { return rq.limits.link }
+
+// getUndo: GET account/undo shows what the link of a notice takes back, and takes
+// nothing back.
+func getUndo(rq *request) outcome {
+	v := pages.UndoView{State: "spent", SignInURL: rq.base + "/signin", RequestID: rq.shownRequestID()}
+	token := rq.query("token")
+	switch {
+	case token != "":
+	case rq.query("done") == "undone":
+		v.State = "done"
+		return page{name: pages.Undo, view: v}
+	case rq.query("error") == string(Taken):
+		v.State = "taken"
+		return page{name: pages.Undo, view: v}
+	}
+	c, what, err := rq.findUndo(token)
+	if errors.Is(err, ErrNotFound) {
+		if out := rq.countLink(); out != nil {
+			return out
+		}
+		if rq.wantsData() {
+			return rq.undoSpent()
+		}
+		return page{name: pages.Undo, status: http.StatusNotFound, view: v}
+	}
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+	if err != nil { // it goes with the user
+		return rq.accountAway(err)
+	}
+	v.State, v.What, v.Who, v.Token, v.Action, v.CSRFToken = "asks", what.what(), cmp.Or(u.Email, u.Name, u.ID), token, rq.base+"/account/undo", rq.ensureCSRF()
+	if v.Name = what.Address; what.Provider != "" {
+		v.Name = rq.providerName(what.Provider)
+	}
+	if rq.wantsData() {
+		return object{v: map[string]any{"what": v.What, "name": v.Name, "account": v.Who, "expires": isoTime(c.Expires)}}
+	}
+	if v.Error = rq.query("error"); v.Error != "" {
+		v.Error = string(plainErrorCode(ErrorCode(v.Error)))
+	}
+	return page{name: pages.Undo, view: v}
+}
+
+// postUndo: POST account/undo takes back what the link is about, once, and ends all
+// sessions. Of any number at once one does.
+func postUndo(rq *request) outcome {
+	token := rq.body.get("token")
+	if !rq.csrfOK() {
+		return rq.personalCSRF(weburl.WithQuery("/account/undo", "token", token))
+	}
+	if out := rq.countLink(); out != nil {
+		return out
+	}
+	c, what, err := rq.findUndo(token)
+	if err == nil {
+		ctx, cancel := detached(rq.ctx, loginTimeout) // finished even if the browser has gone
+		defer cancel()
+		rq.ctx = ctx
+		err = rq.claimUndo(&c)
+	}
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrStale):
+		return rq.undoSpent()
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.auditUser = c.UserID
+	taken, err := rq.undo(&c, &what)
+	if errors.Is(err, ErrNotFound) {
+		return rq.undoSpent()
+	}
+	if err != nil {
+		c.Used = time.Time{} // the link still works
+		if err := rq.adapter.UpdateCredential(rq.ctx, c); err != nil {
+			rq.log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
+		}
+		return rq.accountAway(err)
+	}
+	if s, err := rq.current(); err == nil && s == nil && rq.sessionCookieValue() != "" {
+		rq.clearSession()
+		rq.rotateCSRF("", "")
+	}
+	to, word := weburl.WithQuery(rq.base+"/account/undo", "done", "undone"), ErrorCode("")
+	if taken {
+		word = Taken
+		to = weburl.WithQuery(rq.base+"/account/undo", "error", string(word))
+	}
+	switch {
+	case !rq.wantsJSON():
+		return redirect{to: to}
+	case taken:
+		return refusedTo(to, word, http.StatusConflict)
+	}
+	return object{v: map[string]any{"url": to, "account": nil}}
+}
+
+// undoSpent answers a link that takes nothing back any more.
+func (rq *request) undoSpent() outcome {
+	if !rq.audited {
+		rq.audit("change.undo_refused", NotFound, "the link is unknown, was used or has expired")
+	}
+	return rq.personalRefusal("/account/undo", NotFound, http.StatusNotFound)
+}
+
+// claimUndo makes this request the one that undoes. ErrStale: another one is.
+func (rq *request) claimUndo(c *Credential) error {
+	c.Used = rq.now.UTC().Truncate(time.Millisecond)
+	err := rq.adapter.UpdateCredential(rq.ctx, *c)
+	c.Version++
+	return err
+}
+
+// undo takes a change back, each step so that it can be repeated: first what could
+// begin new sessions, then all sessions and remembered browsers, last the link.
+// ErrNotFound: the link of an earlier change came in between, or the user is gone.
+func (rq *request) undo(c *Credential, what *undoable) (taken bool, err error) {
+	if err := rq.undoLink(c.UserID, what); err != nil {
+		return false, err
+	}
+	if what.Address != "" {
+		if err := rq.undoLater(c); err != nil {
+			return false, err
+		}
+		if taken, err = rq.restoreAddress(c, what); err != nil {
+			return false, err
+		}
+	}
+	if err := rq.endSessions(rq.ctx, c.UserID); err != nil {
+		return false, err
+	}
+	if _, err := rq.adapter.DeleteCredentials(rq.ctx, c.UserID, nil, CredentialDevice, CredentialAddress); err != nil {
+		return false, err
+	}
+	if err := rq.dropUndo(c); err != nil {
+		return false, err
+	}
+	rq.audit("change.undone", "", map[string]string{"linked": "an identity was linked", "address": "the address was changed"}[what.what()])
+	return taken, nil
+}
+
+// undoLink removes an identity that was linked, if what is one.
+func (rq *request) undoLink(userID string, what *undoable) error {
+	if what.Provider == "" {
+		return nil
+	}
+	by := unlinkOptions{evenLast: true, reason: "by the link in a notice", record: func(e AuditEvent) { rq.note(e) }}
+	err := rq.unlink(rq.ctx, userID, what.Provider, what.Account, by)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// undoLater takes back what was linked since a change of the address, and makes the
+// links of all later changes void: their mails went to the address that is taken
+// back. Each link goes after what it is about, so that an error loses nothing.
+func (rq *request) undoLater(c *Credential) error {
+	p, err := rq.adapter.GetPerson(rq.ctx, c.UserID)
+	if err != nil {
+		return err
+	}
+	for _, later := range p.Credentials {
+		if later.Kind != CredentialUndo || later.ID == c.ID || later.Created.Before(c.Created) {
+			continue
+		}
+		var what undoable
+		if _, err := rq.openData(&later, &what); err == nil {
+			if err := rq.undoLink(c.UserID, &what); err != nil {
+				return err
+			}
+		}
+		if err := rq.dropUndo(&later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (rq *request) dropUndo(c *Credential) error {
+	err := rq.adapter.DeleteCredential(rq.ctx, CredentialUndo, c.ID, c.UserID, nil)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// restoreAddress gives a user the former address back. taken: it is somebody else's
+// by now. Of the links of several changes at once the earliest decides: it makes the
+// others void before it writes, and each looks for itself after it has read the user.
+func (rq *request) restoreAddress(c *Credential, what *undoable) (taken bool, err error) {
+	for try := 1; ; try++ {
+		was, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+		if err != nil {
+			return false, err
+		}
+		if _, err := rq.adapter.GetCredential(rq.ctx, CredentialUndo, c.ID); err != nil {
+			return false, err
+		}
+		u, err := rq.adapter.UpdateUser(rq.ctx, c.UserID, UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
+		switch {
+		case errors.Is(err, ErrConflict):
+			return true, nil
+		case errors.Is(err, ErrStale) && try < createTries:
+			continue
+		case err != nil:
+			return false, err
+		}
+		if rq.events.UpdateUser != nil {
+			rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
+		}
+		return false, nil
+	}
+}

@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
+)
+
+// accountUndo presses the button of the page that the link in a notice leads to.
+func accountUndo(b *arena.Browser, link string) *browser.Answer {
+	_, token, _ := strings.Cut(link, "token=")
+	return b.Post("/api/auth/account/undo", "token", token, "json", "true")
+}
+
+// account19: whoever adds a way to sign in with a borrowed session does not do so
+// unseen, and loses both when the owner, signed in nowhere, presses the link.
+func account19(t *T) {
+	t.Strategies(func(t *T, strategy string) {
+		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
+		owner, thief := w.Browser(), w.Browser()
+		owner.SignInByMail(w, "ada@app.test")
+		id := w.Person(t, owner)
+		maps.Copy(thief.Cookies, owner.Cookies)
+		if list := w.Mail.Notices(); len(list) > 0 {
+			t.Errorf("told of the first sign-in: %q", list)
+		}
+		thief.SignIn(w.OP, "grace", "link", "true")
+		m := w.Mail.Notice(t)
+		link := arena.Undo(m)
+		if m.To != "ada@app.test" || link == "" || !strings.Contains(m.Text, "203.0.113.0/24") {
+			t.Fatalf("the notice: %s\n%s", m.To, m.Text)
+		}
+		if thief.SignIn(w.OP, "grace"); w.Person(t, thief) != id {
+			t.Fatal("twin: the way to sign in does not work")
+		}
+		// A scanner, a guess, and a form of another site undo nothing.
+		anybody := w.Browser()
+		anybody.Get(link)
+		for what, a := range map[string]*browser.Answer{
+			"guess":    accountUndo(anybody, link[:len(link)-2]+"xy"),
+			"no token": anybody.Post("/api/auth/account/undo", "json", "true"),
+			"csrf":     anybody.Post("/api/auth/account/undo", "csrfToken", "x", "token", link[strings.Index(link, "token=")+6:], "json", "true"),
+		} {
+			if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusForbidden || thief.Email() == "" {
+				t.Errorf("%s: %d, thief %q", what, a.StatusCode, thief.Email())
+			}
+		}
+		if a := accountUndo(anybody, link); a.StatusCode != http.StatusOK {
+			t.Fatalf("the link: %d %s", a.StatusCode, a.Text)
+		}
+		if thief.Email() != "" || owner.Email() != "" {
+			t.Error("a session goes on")
+		}
+		if thief.SignIn(w.OP, "grace"); thief.Email() != "" && w.Person(t, thief) == id {
+			t.Error("the way to sign in goes on")
+		}
+		if a := accountUndo(anybody, link); a.StatusCode != http.StatusNotFound {
+			t.Errorf("the second press: %d", a.StatusCode)
+		}
+		w.Mail.Notices()
+		// The owner comes back, and is told of what others do.
+		owner.SignInByMail(w, "ada@app.test")
+		if w.Person(t, owner) != id {
+			t.Fatal("twin: the owner is somebody else now")
+		}
+		if err := w.EndSessions(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Mail.Notice(t); m.To != "ada@app.test" || arena.Undo(m) != "" {
+			t.Errorf("sessions ended: %s\n%s", m.To, m.Text)
+		}
+		w.Browser().SignInByMail(w, "ada@app.test")
+		if m := w.Mail.Notice(t); !strings.Contains(m.Subject, "New sign-in") {
+			t.Errorf("a new browser: %s", m.Subject)
+		}
+	})
+}

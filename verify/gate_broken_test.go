@@ -1,0 +1,195 @@
+package verify
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"authsvc/internal/test/browser"
+)
+
+// A brokenGate is a mistake in a configuration, as pairs of what the page on a proxy
+// says and what stands there instead, and how it ends for a person.
+type brokenGate struct {
+	proxies map[string][]string
+	yaml    []string
+	nobody  bool // signs in nowhere before
+	status  int
+	says    string // in the page
+	logs    string
+	tune    func(b *browser.Browser, s *gatedSite)
+
+	presses    bool        // the person goes on at the sign-in page
+	behind     bool        // the clock of the service is an hour behind that of the person
+	byHTTP     bool        // the person comes by http
+	inChromium *brokenGate // how it ends there, if not as above
+}
+
+const (
+	nginxAsked  = "proxy_set_header X-Forwarded-Uri $request_uri;"
+	nginxOurs   = nginxRoutes + "\n        proxy_pass http://authsvc;\n        proxy_set_header Host $host;"
+	nginxRoutes = "location ^~ /api/auth/ {"
+	loginSite   = "https://login.example.com"
+	caddyAsked  = "uri /api/auth/gate/forward-auth"
+	haproxyAsks = "http-request lua.authsvc 127.0.0.1:3000 /api/auth unless { path_beg /api/auth/ }"
+	haproxyOurs = "use_backend authsvc if { path_beg /api/auth/ }"
+	traefikAsks = "address: http://127.0.0.1:3000/api/auth/gate/forward-auth\n"
+	traefikOurs = "PathPrefix(`/api/auth/`)\", service: authsvc,"
+	cachesAll   = "proxy_cache all; proxy_cache_key $uri$request_uri; proxy_cache_valid any 1h; proxy_ignore_headers Cache-Control Expires Set-Cookie Vary;"
+)
+
+// everywhere is a mistake of authsvc.yaml.
+func everywhere() map[string][]string {
+	return map[string][]string{"nginx": nil, "haproxy": nil, "caddy": nil, "traefik": nil}
+}
+
+// brokenGates are ways in which gates send people round in circles.
+func brokenGates() map[string]brokenGate {
+	noCookies := map[string][]string{
+		"nginx": {nginxAsked, nginxAsked + ` proxy_set_header Cookie "";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -Cookie"},
+		"haproxy": {haproxyAsks, "http-request del-header Cookie unless { path_beg /api/auth/ }\n    " + haproxyAsks},
+		"traefik": {traefikAsks, traefikAsks + "        authRequestHeaders: [Accept, Sec-Fetch-Mode, Sec-Fetch-Dest]\n"}}
+	oneName := map[string][]string{"nginx": {nginxOurs, strings.Replace(nginxOurs, "$host", "app.example.com", 1)}, "haproxy": {haproxyOurs, "http-request set-header Host app.example.com\n    " + haproxyOurs}}
+	return map[string]brokenGate{
+		"the check gets no Cookie": {proxies: noCookies, status: 502, says: "does not get the cookies", logs: "pass the header Cookie on to it"},
+		"a header is missing": {proxies: map[string][]string{"nginx": {nginxAsked, ""}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -X-Forwarded-Uri"}},
+			status: 400, says: "does not tell us which page you asked for", logs: "it has to set them"},
+		"a header is doubled": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [twice, authsvc]", "  middlewares:\n", "  middlewares:\n    twice: {headers: {customRequestHeaders: {X-Forwarded-Host: \"app.example.com, app.example.com\"}}}\n"}, "nginx": {"X-Forwarded-Host $host;", `X-Forwarded-Host "$host, $host";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Uri \"/dash, /dash\""}},
+			status: 400, says: "or tells us twice", logs: "it has to set them"},
+		"the name of an inner hop": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [inner, authsvc]", "  middlewares:\n", "  middlewares:\n    inner: {headers: {customRequestHeaders: {X-Forwarded-Host: inner.test:8080}}}\n"}, "nginx": {"X-Forwarded-Host $host;", "X-Forwarded-Host inner.test:8080;"}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Host inner.test:8080"}},
+			status: 403, says: "inner.test:8080", logs: "host=inner.test:8080"},
+		"the proxy is not trusted": {proxies: everywhere(), yaml: []string{"[127.0.0.1/32]", "[192.0.2.0/24]"}, status: 403, says: "may not ask us who is signed in", logs: "who asks is not in gate.proxies"},
+		"the host is not configured": {proxies: everywhere(), yaml: []string{"- origin: " + site, "- origin: https://other.example.com", "gate:", "cookies: {domain: example.com}\ngate:"},
+			status: 403, says: "app.example.com", logs: "host=app.example.com"},
+		"url of another host": {proxies: oneName, nobody: true, status: 403, says: "under the name of another host", logs: "url=" + loginSite + " host=" + site,
+			yaml: []string{"url: " + site, "url: " + loginSite}},
+		"url of another host, with its cookies": {proxies: oneName, nobody: true, status: 403, says: "under the name of another host", logs: "url=" + loginSite + " host=" + site,
+			yaml: []string{"url: " + site, "url: " + loginSite, "gate:", "cookies: {domain: example.com}\ngate:"}},
+		"the host by http": {proxies: everywhere(), byHTTP: true, status: 200, says: `"Target":"/dash"`, tune: func(b *browser.Browser, s *gatedSite) { b.Base = strings.Replace(site, "https", "http", 1) }},
+		"our routes do not lead to us": {proxies: map[string][]string{"nginx": {nginxRoutes, "location ^~ /nowhere/ {"}, "caddy": {"handle /api/auth/*", "handle /nowhere/*"},
+			"traefik": {traefikOurs, strings.Replace(traefikOurs, "/api/auth/", "/nowhere/", 1)},
+			"haproxy": {haproxyAsks, strings.Replace(haproxyAsks, "{ path_beg /api/auth/", "{ path_beg /nowhere/", 1), haproxyOurs, "use_backend authsvc if { path_beg /nowhere/ }"}},
+			nobody: true, status: 403, says: "do not lead to us", logs: "a proxy asks about our own routes"},
+		"our routes are behind the gate": {proxies: map[string][]string{"nginx": {nginxRoutes, nginxRoutes + " auth_request /_gate; error_page 401 403 500 = @denied;"},
+			"traefik": {traefikOurs, traefikOurs + " middlewares: [authsvc],"},
+			"caddy":   {"handle /api/auth/* {", "handle /api/auth/* {\nforward_auth 127.0.0.1:3000 {\nuri /api/auth/gate/forward-auth\n}"}, "haproxy": {haproxyAsks, strings.SplitN(haproxyAsks, " unless", 2)[0]}},
+			nobody: true, status: 403, says: "do not lead to us", logs: "a proxy asks about our own routes"},
+		"nginx without error_page": {proxies: map[string][]string{"nginx": {"error_page 401 403 500 = @denied;", ""}}, nobody: true, status: 401, says: "401"},
+		"the check is cached": {proxies: map[string][]string{"nginx": {"upstream authsvc {", "proxy_cache_path {cache} keys_zone=all:1m;\nupstream authsvc {", "internal;", "internal; " + cachesAll, "location @denied {", "location @denied { " + cachesAll}},
+			status: 502, says: "does not get the cookies", logs: "or what it answered them is cached"},
+		"Set-Cookie is dropped": {proxies: map[string][]string{"nginx": {nginxRoutes, nginxRoutes + " proxy_hide_header Set-Cookie;"}, "traefik": {traefikOurs, traefikOurs + " middlewares: [dropped],", "  middlewares:\n", "  middlewares:\n    dropped: {headers: {customResponseHeaders: {Set-Cookie: \"\"}}}\n"}, "caddy": {"handle /api/auth/* {\n\t\treverse_proxy 127.0.0.1:3000", "handle /api/auth/* {\n\t\treverse_proxy 127.0.0.1:3000 {\nheader_down -Set-Cookie\n}"}},
+			nobody: true, status: 200, says: "cookies are blocked", presses: true, tune: pressesOn},
+		"clocks an hour apart": {proxies: everywhere(), nobody: true, status: 200, says: "cookies are blocked", behind: true, presses: true, inChromium: &brokenGate{status: 200, says: `"Target":"/dash"`}, tune: func(b *browser.Browser, s *gatedSite) { b.Client.Jar = ahead{b.Client.Jar}; pressesOn(b, s) }},
+		"the same, without Cookie": {proxies: noCookies, behind: true, status: 502, says: "does not get the cookies", logs: "pass the header Cookie on to it",
+			tune: func(b *browser.Browser, _ *gatedSite) { b.Client.Jar = ahead{b.Client.Jar} }},
+	}
+}
+
+// ahead keeps cookies by a clock that is an hour ahead.
+type ahead struct{ http.CookieJar }
+
+func (j ahead) SetCookies(u *url.URL, list []*http.Cookie) {
+	var kept []*http.Cookie
+	for _, c := range list {
+		if c.MaxAge > 0 || c.Expires.IsZero() || c.Expires.After(time.Now().Add(time.Hour)) {
+			kept = append(kept, c)
+		}
+	}
+	j.CookieJar.SetCookies(u, kept)
+}
+
+// pressesOn makes a person press the button of the sign-in page whose cookies do not come
+// back; the provider is reached by nobody.
+func pressesOn(b *browser.Browser, s *gatedSite) {
+	inner := b.Client.Transport
+	b.Client.Transport = pressing{inner, s.origin}
+}
+
+// pressing answers the sign-in page, when it is opened from the gate, with what its
+// form leads to.
+type pressing struct {
+	http.RoundTripper
+	origin string
+}
+
+func (p pressing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/api/auth/signin" && r.URL.Query().Get("callbackUrl") != "" && r.URL.Query().Get("csrf") == "" {
+		form := strings.NewReader(url.Values{"csrfToken": {"of no cookie"}, "callbackUrl": {r.URL.Query().Get("callbackUrl")}}.Encode())
+		post, err := http.NewRequestWithContext(r.Context(), "POST", p.origin+"/api/auth/signin/op", form)
+		if err != nil {
+			return nil, err
+		}
+		post.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		post.Header.Set("Origin", p.origin)
+		return p.RoundTripper.RoundTrip(post)
+	}
+	return p.RoundTripper.RoundTrip(r)
+}
+
+// gate13: no mistake goes round in circles.
+func gate13(t *T) {
+	most := 0
+	for name, broken := range brokenGates() {
+		t.Run(name, func(t *T) {
+			eachGateProxy(t, func(t *T, program string) {
+				pairs, there := broken.proxies[program]
+				if !there {
+					return
+				}
+				dir := t.TempDir()
+				tune := gateTune{yaml: broken.yaml}
+				for _, text := range pairs {
+					tune.proxy = append(tune.proxy, strings.Replace(text, "{cache}", dir, 1))
+				}
+				s := startGated(t, program, tune)
+				most = max(most, endsWell(t, s, &broken))
+			})
+		})
+	}
+	t.Figure("%d redirects at most", most)
+}
+
+// endsWell follows redirects as browsers do, and returns how many there were.
+func endsWell(t *T, s *gatedSite, broken *brokenGate) (redirects int) {
+	b := s.person()
+	b.Client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return s.proxy.Dial(ctx, "127.0.0.1") }
+	if !broken.nobody {
+		s.visit(t, b, "/dash") // what a cache keeps
+		if a := s.visit(t, b, "/api/auth/gate/start?to=%2Fdash"); a.StatusCode == http.StatusFound {
+			s.visit(t, b, strings.TrimPrefix(a.Location(), s.origin))
+		}
+		if err := b.SignIn(s.OP, "ada"); err != nil && broken.status == 502 {
+			t.Fatal(err)
+		}
+	}
+	if broken.tune != nil {
+		broken.tune(b, s)
+	}
+	for at := b.Base + "/dash"; ; redirects++ {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Accept": {"text/html"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
+		a, err := b.Do(r)
+		if err != nil {
+			t.Fatalf("%s after %d redirects: %v", at, redirects, err)
+		}
+		if a.StatusCode == http.StatusFound && redirects < 20 {
+			at = a.Location()
+			continue
+		}
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(s.Logs.String(), broken.logs) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		}
+		if a.StatusCode != broken.status || redirects > 6 || !strings.Contains(a.Text, broken.says) || !strings.Contains(s.Logs.String(), broken.logs) {
+			t.Errorf("%s after %d redirects: %d\n%.1500s", at, redirects, a.StatusCode, a.Text)
+		}
+		if broken.status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") != `Cookie realm="authsvc"` {
+			t.Errorf("WWW-Authenticate %q", a.Header.Get("WWW-Authenticate"))
+		}
+		return redirects
+	}
+}

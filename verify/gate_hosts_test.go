@@ -1,0 +1,328 @@
+package verify
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+)
+
+// Programs at three registrable domains, none of them that of the service.
+var threeHosts = []string{"https://wiki.example", "https://shop.test:8443", "https://status.invalid"}
+
+const gateCookie = "__Host-authsvc.gate"
+
+func atThreeHosts(strategy string) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		c.Session.Strategy = authsvc.Strategy(strategy)
+		for _, origin := range threeHosts {
+			c.Gate.Hosts = append(c.Gate.Hosts, authsvc.GateHost{Origin: origin})
+		}
+	}
+}
+
+// tells answers whom the gate names.
+func tells(w http.ResponseWriter, r *http.Request) {
+	io.WriteString(w, "for "+r.Header.Get("X-Auth-Email"))
+}
+
+// gate21 is one sign-in for all hosts, and one sign-out: with the next request at
+// every replica, or what a replica takes to read the revocations.
+func gate21(t *T) {
+	t.CombinedStores(func(t *T, kind stores.Kind) {
+		t.Strategies(func(t *T, strategy string) {
+			w := t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) })
+			other, err := authsvc.New(w.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { other.Close(context.WithoutCancel(t.Context())) })
+			p := w.Roam(http.HandlerFunc(tells))
+			if a := p.SignIn(threeHosts[0] + "/a?b=c"); a.Text != "for ada@example.com" || p.Trace[len(p.Trace)-1] != threeHosts[0]+"/a?b=c" {
+				t.Fatalf("the first host: %d %s\n%s", a.StatusCode, a.Text, w.Logs)
+			}
+			p.By(other)
+			for _, origin := range threeHosts[1:] {
+				if a := p.Walk(origin + "/"); a.Text != "for ada@example.com" || len(p.Trace) > 6 {
+					t.Errorf("%s does not let her in without a word: %d %s\n%s", origin, a.StatusCode, a.Text, strings.Join(p.Trace, "\n"))
+				}
+			}
+			if n := w.TokenCalls(); n != 1 {
+				t.Errorf("the provider was asked %d times", n)
+			}
+			p.By(w.Service)
+			p.At(arena.Origin).Post("/api/auth/signout")
+			out := time.Now()
+			p.By(other)
+			for _, origin := range threeHosts {
+				for a := p.Open(origin + "/"); a.StatusCode == http.StatusOK; a = p.Open(origin + "/") {
+					if strategy == "database" || time.Since(out) > 10*time.Second { // 2 s, and this machine is busy
+						t.Fatalf("%s still lets her in, %v after the sign-out: %s", origin, time.Since(out), a.Text)
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+			if a := p.Walk(threeHosts[2] + "/"); a.StatusCode != http.StatusFound || !strings.Contains(a.Location(), "/signin?") {
+				t.Errorf("after the sign-out: %d %s", a.StatusCode, a.Location())
+			}
+		})
+	})
+}
+
+// gate22 spoils one thing of a hand-over at a time; of two replicas that get a code
+// at once, one takes it.
+func gate22(t *T) {
+	t.CombinedStores(func(t *T, kind stores.Kind) {
+		t.Strategies(func(t *T, strategy string) {
+			w := t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) })
+			other, err := authsvc.New(w.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { other.Close(context.WithoutCancel(t.Context())) })
+			p := w.Roam(http.HandlerFunc(tells))
+			p.At(arena.Origin).SignIn(w.OP, "ada")
+			host := threeHosts[0]
+			for name, spoil := range map[string]func(enter string) string{
+				"":                func(enter string) string { return enter },
+				"another browser": func(enter string) string { p.At(host).Cookies = map[string]string{}; return enter },
+				"another host": func(enter string) string {
+					p.At(threeHosts[1]).Cookies = maps.Clone(p.At(host).Cookies)
+					return strings.Replace(enter, host, threeHosts[1], 1)
+				},
+				"forged": func(enter string) string { return enter[:len(enter)-5] + "AAAAA" },
+				"replayed": func(enter string) string {
+					cookies := maps.Clone(p.At(host).Cookies)
+					p.Open(enter)
+					p.At(host).Cookies = cookies
+					p.By(other)
+					return enter
+				},
+				"of somebody else's browser": func(string) string {
+					eve := w.Roam(http.HandlerFunc(tells))
+					eve.At(arena.Origin).SignIn(w.OP, "alan")
+					return eve.UpTo("gate/enter", host+"/")
+				},
+			} {
+				p.By(w.Service)
+				for _, origin := range threeHosts {
+					p.At(origin).Cookies = map[string]string{}
+				}
+				address := spoil(p.UpTo("gate/enter", host+"/"))
+				a := p.Open(address)
+				at := p.At(arena.OriginOf(t, address))
+				if entered := at.Cookies[gateCookie] != ""; entered != (name == "") || (a.StatusCode == http.StatusFound) != (name == "") || name != "" && a.StatusCode != http.StatusBadRequest {
+					t.Errorf("a code that is %s: %d, signed in: %t", name, a.StatusCode, entered)
+				}
+			}
+			p.By(w.Service)
+			p.At(host).Cookies = map[string]string{}
+			enterAtOnce(t, w, other, p.UpTo("gate/enter", host+"/"), p.At(host).Cookies)
+		})
+	})
+}
+
+// enterAtOnce sends a code to two replicas at once, eight times.
+func enterAtOnce(t *T, w *arena.World, other *authsvc.Service, enter string, cookies map[string]string) {
+	t.Helper()
+	taken := make([]bool, 8)
+	var all sync.WaitGroup
+	for i := range taken {
+		p := w.Roam(http.HandlerFunc(tells))
+		if i%2 == 1 {
+			p.By(other)
+		}
+		p.At(threeHosts[0]).Cookies = maps.Clone(cookies)
+		all.Go(func() { taken[i] = p.Open(enter).StatusCode == http.StatusFound })
+	}
+	all.Wait()
+	n := 0
+	for _, yes := range taken {
+		if yes {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("a code was taken %d times", n)
+	}
+}
+
+// gate23 lets time pass: codes live a minute, attempts ten, and the cookie of a host
+// as long as the session, however it is used. The bubble has every minute of it, the
+// stores what decides, at replicas that are told a later time by the store.
+func gate23(t *T) {
+	mode := t.Mode
+	t.CombinedStores(func(t *T, kind stores.Kind) {
+		t.Strategies(func(t *T, strategy string) { gateLater(t, kind, strategy) })
+	})
+	t.Strategies(func(t *T, strategy string) {
+		for name, tt := range map[string]struct {
+			wait  [2]time.Duration // before the code is asked for, and before it is taken
+			enter bool
+		}{
+			"at once": {[2]time.Duration{0, 0}, true}, "in time": {[2]time.Duration{8 * time.Minute, 59 * time.Second}, true},
+			"a late code": {[2]time.Duration{0, 61 * time.Second}, false}, "a late attempt": {[2]time.Duration{10 * time.Minute, 0}, false},
+		} {
+			t.Run(name, func(t *T) {
+				synctest.Test(t.T, func(inner *testing.T) {
+					t := &T{T: inner, Mode: mode, id: t.id, report: t.report, figures: t.figures}
+					w := t.EnterOffline(atThreeHosts(strategy))
+					p := w.Roam(http.HandlerFunc(tells))
+					p.At(arena.Origin).Login("ada")
+					ask := p.UpTo("gate/authorize", threeHosts[0]+"/")
+					time.Sleep(tt.wait[0])
+					enter := p.UpTo("gate/enter", ask)
+					time.Sleep(tt.wait[1])
+					a := p.Open(enter)
+					if entered := p.At(threeHosts[0]).Cookies[gateCookie] != ""; entered != tt.enter || !entered && a.StatusCode != http.StatusBadRequest {
+						t.Errorf("%d, signed in: %t", a.StatusCode, entered)
+					}
+				})
+			})
+		}
+		synctest.Test(t.T, func(inner *testing.T) {
+			t := &T{T: inner, Mode: mode, id: t.id, report: t.report, figures: t.figures}
+			w := t.EnterOffline(func(c *authsvc.Config) { atThreeHosts(strategy)(c); sessionShort(strategy)(c) }) // an hour, and three
+			p := w.Roam(http.HandlerFunc(tells))
+			p.SignIn(threeHosts[0] + "/")
+			for minutes := range 179 {
+				time.Sleep(time.Minute)
+				if a := p.Open(threeHosts[0] + "/"); a.StatusCode != http.StatusOK {
+					t.Fatalf("used all the time, it ended after %d minutes: %d", minutes+1, a.StatusCode)
+				}
+			}
+			time.Sleep(2 * time.Minute)
+			if a := p.Open(threeHosts[0] + "/"); a.StatusCode != http.StatusFound {
+				t.Errorf("it goes on past its absolute end: %d", a.StatusCode)
+			}
+			q := w.Roam(http.HandlerFunc(tells))
+			q.SignIn(threeHosts[0] + "/")
+			time.Sleep(61 * time.Minute)
+			if a := q.Open(threeHosts[0] + "/"); a.StatusCode != http.StatusFound {
+				t.Errorf("unused for longer than max_age: %d", a.StatusCode)
+			}
+		})
+	})
+}
+
+// A laterStore is a store whose clock is ahead.
+type laterStore struct {
+	authsvc.Adapter
+	ahead time.Duration
+}
+
+// Now implements [authsvc.Clock].
+func (s laterStore) Now(context.Context) (time.Time, error) { return time.Now().Add(s.ahead), nil }
+
+// later has p go on at another replica over the same store, at which it is later, until
+// it is called again: a replica forgets what is over for it.
+func later(t *T, p *arena.Roamer) (at func(ahead time.Duration)) {
+	t.Helper()
+	end := func() {}
+	t.Cleanup(func() { end() })
+	return func(ahead time.Duration) {
+		t.Helper()
+		end()
+		c := p.Config
+		c.Adapter = laterStore{p.Store, ahead}
+		s, err := authsvc.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = sync.OnceFunc(func() { s.Close(context.WithoutCancel(t.Context())) })
+		p.By(s)
+	}
+}
+
+// gateLater asks replicas on one store at which it is later. What takes ten seconds
+// here has time enough.
+func gateLater(t *T, kind stores.Kind, strategy string) {
+	w := t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) })
+	host := threeHosts[0]
+	for name, tt := range map[string]struct {
+		attempt, code time.Duration // how old they are
+		enter         bool
+	}{
+		"in time": {8 * time.Minute, 30 * time.Second, true}, "a late code": {0, 61 * time.Second, false}, "a late attempt": {10 * time.Minute, 0, false},
+	} {
+		p := w.Roam(http.HandlerFunc(tells))
+		p.At(arena.Origin).SignIn(w.OP, "ada")
+		ask := p.UpTo("gate/authorize", host+"/")
+		at := later(t, p)
+		at(tt.attempt)
+		enter := p.UpTo("gate/enter", ask)
+		at(tt.attempt + tt.code)
+		a := p.Open(enter)
+		if entered := p.At(host).Cookies[gateCookie] != ""; entered != tt.enter || !entered && a.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d, signed in: %t\n%s", name, a.StatusCode, entered, w.Logs)
+		}
+	}
+	const day = 24 * time.Hour
+	type use struct {
+		days   time.Duration
+		status int
+	}
+	for how, uses := range map[string][]use{"used every 29 days": {{29, 200}, {58, 200}, {87, 200}, {91, 302}}, "not used for 31 days": {{31, 302}}} {
+		p := w.Roam(http.HandlerFunc(tells))
+		p.SignIn(host + "/")
+		at := later(t, p)
+		for _, u := range uses {
+			at(u.days * day)
+			if a := p.Open(host + "/"); a.StatusCode != u.status {
+				t.Errorf("%s, after %d: %d", how, u.days, a.StatusCode)
+			}
+		}
+		at(0)
+	}
+}
+
+// gate24 asks a host of the gate for what only the login host does, with everything
+// that would make it work there.
+func gate24(t *T) {
+	t.CombinedStores(func(t *T, kind stores.Kind) {
+		t.Strategies(func(t *T, strategy string) {
+			gateAsked(t, t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) }))
+		})
+	})
+}
+
+func gateAsked(t *T, w *arena.World) {
+	t.Helper()
+	p := w.Roam(http.HandlerFunc(tells))
+	p.SignIn(threeHosts[0] + "/")
+	b, home := p.At(threeHosts[0]), p.At(arena.Origin)
+	token := home.CSRF()
+	maps.Copy(b.Cookies, home.Cookies) // as if they got there
+	lasting := w.Ledger.Lasting()
+	for _, path := range []string{"session", "csrf", "providers", "signin/op", "signin/email", "signin", "signout", "callback/op", "callback/credentials", "callback/email", "account/signout", "account/profile", "account/unlink", "token", "confirm", "_log", "backchannel-logout/op", "gate/start", "gate/enter", "gate/leave", "gate/authorize"} {
+		a := b.Form("/api/auth/"+path, url.Values{"csrfToken": {token}, "email": {"ada@app.test"}, "username": {"ada"}, "password": {"right"}, "json": {"true"}, "name": {"Eve"}, "all": {"true"}}, "Origin", threeHosts[0], "Sec-Fetch-Site", "same-origin")
+		switch a.StatusCode {
+		case http.StatusMisdirectedRequest, http.StatusMethodNotAllowed, http.StatusBadRequest:
+		case http.StatusOK:
+			if !strings.HasPrefix(path, "sign") || !strings.HasPrefix(a.URL(t), arena.Origin+"/api/auth/sign") {
+				t.Errorf("POST %s: %s", path, a.Text)
+			}
+		default:
+			t.Errorf("POST %s: %d %s", path, a.StatusCode, a.Text)
+		}
+		if len(a.Cookies()) > 0 {
+			t.Errorf("POST %s sets %v", path, a.Cookies())
+		}
+	}
+	if now := w.Ledger.Lasting(); now != lasting {
+		t.Errorf("it changed something: %s, before %s", now, lasting)
+	}
+	if home.Email() != "ada@example.com" || b.Email() != "ada@example.com" {
+		t.Error("she is signed out")
+	}
+}

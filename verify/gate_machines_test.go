@@ -1,0 +1,262 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/bearer"
+	"authsvc/internal/personaltoken"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
+	"authsvc/internal/test/process"
+)
+
+// gate25: a personal access token lets a program pass where a rule says so, at the
+// hosts that it was made for and as long as it is good, by each way in, and never
+// reaches what is behind.
+func gate25(t *T) {
+	t.CombinedStores(func(t *T, kind stores.Kind) {
+		t.Strategies(func(t *T, strategy string) { gateByToken(t, kind, strategy) })
+	})
+}
+
+// pass is what the program of gate25 answers to who may pass.
+const pass = "for ada@example.com with []"
+
+func gateByToken(t *T, kind stores.Kind, strategy string) {
+	f := newGateFront(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "for %s with %q", r.Header.Get("X-Auth-Email"), r.Header["Authorization"])
+	}, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy, c.PersonalTokens.Enabled = kind.Open(t), authsvc.Strategy(strategy), true
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		tokens := authsvc.Allow{AnyOf: []authsvc.Condition{{Domains: []string{"example.com"}, Tokens: true}}}
+		c.Gate.Hosts[0].Rules = append(c.Gate.Hosts[0].Rules, authsvc.GateRule{Match: "/api/", Allow: tokens}, authsvc.GateRule{Match: "/api/people/"})
+	})
+	ada := f.signedIn(t)
+	u, err := f.Store.GetUserByAccount(t.Context(), "op", "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(host string) (string, authsvc.PersonalToken) {
+		token, info, err := f.CreatePersonalToken(t.Context(), u.ID, authsvc.PersonalTokenRequest{Name: "nightly", Hosts: []string{host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token, info
+	}
+	good, info := made(arena.Origin)
+	elsewhere, _ := made("https://wiki.example")
+	with := func(token string) string { return "Authorization: Bearer " + token }
+	gatePasses(t, f, with(good))
+	session := "Cookie: " + f.SessionCookie() + "="
+	for name, tt := range map[string]struct {
+		target string
+		lines  []string
+		status int
+	}{
+		"for another host":            {"/api/x", []string{with(elsewhere)}, 403},
+		"for another, where all may":  {"/open/", []string{with(elsewhere)}, 403},
+		"where people may":            {"/dash", []string{with(good)}, 403},
+		"where people may, below":     {"/api/people/", []string{with(good)}, 403},
+		"in another spelling":         {"/api/%2e%2e/dash", []string{with(good)}, 403},
+		"where it is of no domain":    {"/ops/", []string{with(good)}, 403},
+		"of nobody":                   {"/api/x", []string{with(personaltoken.New())}, 401},
+		"cut off":                     {"/api/x", []string{with(good[:30])}, 401},
+		"in capitals":                 {"/api/x", []string{with(strings.ToUpper(good))}, 401},
+		"twice":                       {"/api/x", []string{with(good), with(good)}, 400},
+		"beside a password":           {"/api/x", []string{with(good), "Authorization: Basic YTpi"}, 400},
+		"beside a session":            {"/api/x", []string{with(good), session + ada.Cookies[f.SessionCookie()]}, 400},
+		"as a session":                {"/api/x", []string{session + good}, 401},
+		"in another header":           {"/api/x", []string{"X-Auth-Token: " + good, "X-Forwarded-Authorization: Bearer " + good, "X-Auth-Email: ada@example.com"}, 401},
+		"in the address":              {"/api/x?access_token=" + good, nil, 401},
+		"with the scheme of a client": {"/api/x", []string{"Authorization: Token " + good}, 401},
+	} {
+		if status, _, body := f.raw(t, nil, "GET", tt.target, tt.lines...); status != tt.status || strings.Contains(body, "for ") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if status, _, body := f.raw(t, ada, "GET", "/api/x"); status != 200 || body != pass {
+		t.Errorf("twin: with her session: %d %s", status, body)
+	}
+	f.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
+	if status, _, _ := f.raw(t, nil, "GET", "/api/x", with(good)); status != 503 {
+		t.Errorf("without the store: %d", status)
+	}
+	f.Ledger.BreakAt(nil)
+	gatePasses(t, f, with(good))
+	if err := f.RevokePersonalToken(t.Context(), u.ID, info.ID); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := made(arena.Origin)
+	gatePasses(t, f, with(other))
+	at := time.Now()
+	if err := f.Store.SetPerson(t.Context(), u.ID, authsvc.PersonUpdate{Blocked: &at}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{"revoked": good, "of who is blocked": other} {
+		if status, _, body := f.raw(t, nil, "GET", "/api/x", with(token)); status != 401 {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if strings.Contains(f.Logs.String(), good) {
+		t.Error("the log has the token")
+	}
+}
+
+// gatePasses asks with a line of Authorization, by each way in.
+func gatePasses(t *T, f *gateFront, line string) {
+	t.Helper()
+	if status, _, body := f.raw(t, nil, "GET", "/api/x", line); status != 200 || body != pass {
+		t.Errorf("twin: %d %s", status, body)
+	}
+	for _, way := range []string{"forward-auth", "auth-request", "ext-authz/api/x"} {
+		status, header, _ := f.raw(t, nil, "GET", "/api/auth/gate/"+way, line, "X-Forwarded-Method: GET", "X-Forwarded-Host: app.test", "X-Forwarded-Uri: /api/x")
+		if status != 200 || header.Get("X-Auth-Email") != "ada@example.com" {
+			t.Errorf("twin: %s: %d %v", way, status, header)
+		}
+	}
+}
+
+// gate26: the assertion names who asks to the program that it is for, and to nobody
+// else; no client makes one, and it opens nothing here.
+func gate26(t *T) {
+	t.CombinedStores(func(t *T, kind stores.Kind) {
+		t.Strategies(func(t *T, strategy string) { gateAsserts(t, kind, strategy) })
+	})
+}
+
+func gateAsserts(t *T, kind stores.Kind, strategy string) {
+	f := newGateFront(t, func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range r.Header {
+			if strings.EqualFold(strings.ReplaceAll(name, "_", "-"), "X-Auth-Assertion") {
+				fmt.Fprint(w, strings.Join(values, "|"))
+			}
+		}
+	}, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy = kind.Open(t), authsvc.Strategy(strategy)
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.PersonalTokens.Enabled, c.Tokens.Audiences = true, []authsvc.Audience{{ID: tokenAPI}}
+		c.Gate.Headers.Assertion = []string{"X-Auth-Assertion"}
+		c.Gate.Hosts = append(c.Gate.Hosts, authsvc.GateHost{Origin: arena.Origin + ":8443"})
+	})
+	ada, grace := f.signedIn(t), f.Browser()
+	grace.SignIn(f.OP, "grace")
+	ask := func(b *arena.Browser, lines ...string) string {
+		status, _, body := f.raw(t, b, "GET", "/dash", lines...)
+		if status != 200 {
+			t.Fatalf("%d %s", status, body)
+		}
+		return body
+	}
+	here, there := tokenVerifier(t, f, arena.Origin), tokenVerifier(t, f, arena.Origin+":8443")
+	subject := func(token string) string {
+		v, err := here.Verify(t.Context(), token)
+		if err != nil {
+			t.Errorf("the program refuses %q: %v", token, err)
+			return ""
+		}
+		return v.Subject
+	}
+	first := ask(ada)
+	if got, hers := subject(first), f.Person(t, ada); got == "" || got != hers {
+		t.Errorf("the program is told of %q, she is %q", got, hers)
+	}
+	if got := subject(ask(grace)); got != f.Person(t, grace) || got == subject(first) {
+		t.Errorf("somebody else is told of as %q", got)
+	}
+	for _, lines := range [][]string{{"X-Auth-Assertion: forged"}, {"X_Auth_Assertion: forged"}, {"x-auth_assertion: forged", "X-Auth-Assertion: " + ask(grace)}, {"Connection: X-Auth-Assertion"}} {
+		if got := subject(ask(ada, lines...)); got != f.Person(t, ada) {
+			t.Errorf("%q: the program is told of %q", lines, got)
+		}
+		if status, _, body := f.raw(t, nil, "GET", "/open/", lines...); status != 200 || body != "" {
+			t.Errorf("%q of nobody: %d %s", lines, status, body)
+		}
+	}
+	status, header, _ := f.raw(t, ada, "GET", "/api/auth/gate/forward-auth", "X-Forwarded-Method: GET", "X-Forwarded-Host: app.test:8443", "X-Forwarded-Uri: /")
+	if v, err := there.Verify(t.Context(), header.Get("X-Auth-Assertion")); err != nil || v.Subject != f.Person(t, ada) {
+		t.Errorf("twin: at another host: %d %v", status, err)
+	}
+	for name, v := range map[string]*bearer.Verifier{"another host": there, "an audience": tokenVerifier(t, f, tokenAPI)} {
+		if _, err := v.Verify(t.Context(), first); !errors.Is(err, bearer.ErrAudience) {
+			t.Errorf("%s takes it: %v", name, err)
+		}
+	}
+	for _, line := range []string{"Authorization: Bearer " + first, "X-Auth-Assertion: " + first, "Cookie: " + f.SessionCookie() + "=" + first} {
+		if status, _, _ := f.raw(t, nil, "GET", "/dash", line); status != http.StatusUnauthorized {
+			t.Errorf("%.30s: %d", line, status)
+		}
+	}
+	if kind.Name == "memory" {
+		tokenIsNoSession(t, f.World, tokenPlaces(f.World), tokenReaders(f.World), first)
+	}
+	ada.Post("/api/auth/signout")
+	if status, _, body := f.raw(t, ada, "GET", "/dash"); status != http.StatusUnauthorized || strings.Contains(body, "ey") {
+		t.Errorf("after the sign-out: %d %s", status, body)
+	}
+}
+
+// explainedYAML has rules of every kind, for gate27.
+const explainedYAML = `
+        - {match: /fresh/, allow: {max_age: 1ns}}
+        - {match: /none/, allow: nobody}
+        - {match: /net/, allow: {networks: [10.0.0.0/8]}}
+        - {match: "POST /by/", allow: {providers: [op], domains: [example.com]}}
+        - {match: /cel/, allow: {when: 'request.method == "GET" && user.email_verified'}}
+        - {match: /cel/broken/, allow: {when: 'session.claims.level > 3'}}`
+
+// gate27: authsvc rules explain says of a request what the gate then does, however the
+// path is written.
+func gate27(t *T) {
+	app := newGatedProgram(t)
+	s := &gatedSite{Neighbours: process.NewNeighbours(t), program: "upstream", app: app}
+	s.Process = process.Serve(t, s.YAML(t.compatLine()+"gate:\n  hosts:\n    - origin: \"{origin}\"\n      upstream: "+app.URL+
+		"\n      rules:\n        - {match: /public/, allow: anyone}\n        - {match: /admin/, allow: {emails: [ada@example.com]}}"+explainedYAML+"\n"), "AUTHSVC_STORAGE_URL=memory:")
+	s.origin = s.URL
+	people := map[string]*browser.Browser{"": s.person(), "ada@example.com": s.signedIn(t, "ada"), "an-id": s.signedIn(t, "alan")} // alan proved no address
+	seen, asked := map[string]int{}, 0
+	for _, request := range []string{"GET /dash", "GET /public/a", "GET /public/%2e%2e/Admin/x", "GET /admin;a=b/x", "POST /by/x", "GET /by/x", "GET /none/x", "GET /fresh/", "GET /net/", "GET /cel/x",
+		"POST /cel/x", "GET /cel/broken/", "GET /%zz", "GET /%25252541/../public//admin/?a=b"} {
+		method, target, _ := strings.Cut(request, " ")
+		for who, b := range people {
+			verdict := explainedAs(t, s, who, method, target)
+			a := s.raw(t, b, method+" "+target)
+			want := map[string]int{"allowed": 200, "sign_in": 401, "reauthenticate": 401, "forbidden": 403, "malformed": 400}[verdict]
+			if a.StatusCode != want || answeredByProgram(a) != (verdict == "allowed") || strings.Contains(a.Text, "reauthentication_required") != (verdict == "reauthenticate") {
+				t.Errorf("%s by %q is %s, and the gate answers %d %.300s", request, who, verdict, a.StatusCode, a.Text)
+			}
+			seen[verdict]++
+			asked++
+		}
+	}
+	for _, verdict := range []string{"allowed", "sign_in", "reauthenticate", "forbidden", "malformed"} {
+		if seen[verdict] == 0 {
+			t.Errorf("nothing is %s", verdict)
+		}
+	}
+	if out, code := s.Command("rules", "explain", "--url", "https://elsewhere.example/", "--json"); code != 0 || !strings.Contains(out, `"verdict":"not_served"`) {
+		t.Errorf("another host: %d %s", code, out)
+	}
+	t.Figure("%d requests explained and made", asked)
+}
+
+// explainedAs is the verdict of authsvc rules explain.
+func explainedAs(t *T, s *gatedSite, who, method, target string) string {
+	t.Helper()
+	args := []string{"rules", "explain", "--json", "--ip", "127.0.0.1", "--method", method, "--url", s.origin + target}
+	if who != "" {
+		args = append(args, "--user", who, "--provider", "op", "--age", "1m")
+	}
+	out, code := s.Command(args...)
+	var e struct{ Verdict string }
+	if err := json.Unmarshal([]byte(out[max(0, strings.LastIndexByte(strings.TrimSpace(out), '\n')):]), &e); code != 0 || err != nil {
+		t.Fatalf("%q: %d %v\n%s", args, code, err, out)
+	}
+	return e.Verdict
+}

@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
+	"authsvc/internal/test/proxytest"
+)
+
+// gateLong: a target that is too long to be judged does not arrive.
+func gateLong(t *T, s *gatedSite) {
+	ada := s.signedIn(t, "ada")
+	sizes := map[int]bool{1 << 10: true, 9 << 10: false, 60 << 10: false}
+	if s.proxy == nil {
+		delete(sizes, 60<<10) // httpwire07 looks at that: the connection ends
+	}
+	for size, passes := range sizes {
+		a := s.fetch(t, ada, "GET", "/dash?"+strings.Repeat("a", size), "", "Accept", "text/html")
+		if _, asked := got(t, a); asked != passes || !passes && a.StatusCode < 400 {
+			t.Errorf("a target of %d bytes: %d\n%.300s", size, a.StatusCode, a.Text)
+		}
+	}
+}
+
+// gateStopped: nothing passes while authsvc is down, for whoever asks.
+func gateStopped(t *T, s *gatedSite) {
+	if s.proxy == nil {
+		return // it is the door
+	}
+	ada := s.signedIn(t, "ada")
+	if _, asked := got(t, s.fetch(t, ada, "GET", "/dash", "")); !asked {
+		t.Error("twin: ada is not shown the program")
+	}
+	s.Kill()
+	for _, target := range []string{"/dash", "/public/x", "/api/auth/session"} {
+		for _, b := range []*browser.Browser{ada, s.person()} {
+			a := s.fetch(t, b, "GET", target, "", "Accept", "text/html")
+			if _, asked := got(t, a); asked || a.StatusCode < 500 {
+				t.Errorf("%s while authsvc is down: %d\n%.300s", target, a.StatusCode, a.Text)
+			}
+		}
+	}
+	t.Figure("%s: %d while authsvc is down", s.program, s.fetch(t, ada, "GET", "/dash", "").StatusCode)
+}
+
+// renewsAlways has sessions in cookies that each check renews.
+var renewsAlways = []string{"gate:", "session: {strategy: jwt, update_age: 0s}\ngate:"}
+
+// gateCookiesThrough: the program gets the session's cookie from a proxy, and what it
+// sets itself arrives, with the session's new cookie from those that pass it on.
+func gateCookiesThrough(t *T) {
+	const name = "__Host-authsvc.session"
+	passOn := map[string]bool{"nginx": true, "haproxy": true, "upstream": true}
+	look := func(t *T, s *gatedSite, renews bool) {
+		ada := s.signedIn(t, "ada")
+		a := s.fetch(t, ada, "GET", "/cookie", "")
+		g, asked := got(t, a)
+		if theirs := strings.Contains(g.Header.Get("Cookie"), "authsvc.session="); !asked || theirs != (s.proxy != nil) {
+			t.Errorf("%d, the program gets the cookies %q", a.StatusCode, g.Header.Get("Cookie"))
+		}
+		set := a.Header["Set-Cookie"]
+		if !slices.Contains(set, theirCookie) {
+			t.Errorf("what the program set does not arrive: %q", set)
+		}
+		if slices.ContainsFunc(set, func(line string) bool { return strings.HasPrefix(line, name+"=") }) != renews || len(set) > 2 {
+			t.Errorf("the session is renewed by %q", set)
+		}
+	}
+	behindGate(t, gateTune{yaml: renewsAlways}, func(t *T, s *gatedSite) {
+		if s.proxy == nil {
+			return // by http its name is another, and gate07 looks
+		}
+		look(t, s, passOn[s.program])
+	})
+	if proxytest.Missing(proxytest.Traefik) != "" {
+		return
+	}
+	said := "    addAuthCookiesToResponse: [" + name + "]\n"
+	if page := proxytest.Text(t, gatePage(proxytest.Traefik)); !strings.Contains(page, strings.TrimSpace(said)) {
+		t.Errorf("the page does not say %s", said)
+	}
+	t.Run("traefik that passes cookies on", func(t *T) {
+		const at = "      forwardAuth:\n"
+		look(t, startGated(t, proxytest.Traefik, gateTune{yaml: renewsAlways, proxy: []string{at, at + "    " + said}}), true)
+	})
+}
+
+// theirCookie is what a program sets at /cookie.
+const theirCookie = "theirs=1; Path=/; HttpOnly"
+
+// gateStoreAway: while sessions cannot be read nobody passes who has one, through each
+// proxy as its page says.
+func gateStoreAway(t *T) {
+	ledger := arena.NewLedger(memory.New())
+	w := t.Enter(func(c *authsvc.Config) {
+		c.URL, c.Adapter = site, ledger
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: site, Rules: []authsvc.GateRule{{Match: "/public/", Allow: authsvc.Allow{Anyone: true}}}}}
+	})
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	eachGateProxy(t, func(t *T, program string) {
+		app := newGatedProgram(t)
+		config, _ := gateFiles(t, program)
+		s := &gatedSite{program: program, origin: site, app: app}
+		s.proxy = proxytest.Start(t, program, proxytest.Options{Site: config, Backend: server.Listener.Addr().String(),
+			Replace: []string{"127.0.0.1:8080", app.Listener.Addr().String(), "/etc/haproxy/authsvc.lua", gateLua(t, nil)}})
+		ada := s.person()
+		if err := ada.SignIn(w.OP, "ada"); err != nil {
+			t.Fatal(err)
+		}
+		ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
+		defer ledger.BreakAt(nil)
+		for _, target := range []string{"/dash", "/public/x"} {
+			for _, accept := range []string{"text/html", "application/json"} {
+				if a := s.fetch(t, ada, "GET", target, "", "Accept", accept); a.StatusCode != http.StatusServiceUnavailable || answeredByProgram(a) {
+					t.Errorf("%s while the store is away: %d\n%.300s", target, a.StatusCode, a.Text)
+				}
+			}
+		}
+		if _, asked := got(t, s.fetch(t, s.person(), "GET", "/public/x", "")); !asked {
+			t.Error("twin: without a session nobody asks the store")
+		}
+		ledger.BreakAt(nil)
+		if _, asked := got(t, s.fetch(t, ada, "GET", "/dash", "")); !asked {
+			t.Error("twin: once the store is back ada is not shown the program")
+		}
+	})
+}

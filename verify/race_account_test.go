@@ -1,0 +1,224 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+	"authsvc/internal/test/browser"
+)
+
+// race15: of any number who press the button behind the link of a notice, one takes
+// the change back. race14 has that of a change of address.
+func race15(t *T) {
+	book := &raceBook{}
+	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
+		b := w.at(0, w.Browser())
+		b.SignInByMail(w.World, fmt.Sprintf("undo%d@app.test", n))
+		user := w.Person(t, b)
+		w.Mail.Notices()
+		b.SignIn(w.OP, raceSpare(t, w, n, 0), "link", "true")
+		raceUndone(t, w, book, user, arena.Undo(w.Mail.Notice(t)))
+		if list, err := w.Store.ListAccounts(t.Context(), user); err != nil || len(list) > 0 || book.count(user, "account.unlinked") != 1 {
+			t.Errorf("%d identities are left, %d were removed, %v", len(list), book.count(user, "account.unlinked"), err)
+		}
+		raceEnded(t, w, 0, []*arena.Browser{b}) // whichever replica undid it
+	})
+}
+
+// raceUndone lets 64 press the button behind the link of a notice.
+func raceUndone(t *T, w *raceWorld, book *raceBook, user, link string) {
+	t.Helper()
+	if link == "" || book.count(user, "change.undone") != 0 {
+		t.Fatalf("the link is %q", link)
+	}
+	var undone, spent atomic.Int64
+	together(crowd, func(i int) {
+		switch a := accountUndo(w.at(i, w.Browser()), link); a.StatusCode {
+		case http.StatusOK:
+			undone.Add(1)
+		case http.StatusNotFound:
+			spent.Add(1)
+		default:
+			t.Errorf("%d %s", a.StatusCode, a.Text)
+		}
+	})
+	if events := book.count(user, "change.undone"); undone.Load() != 1 || spent.Load() != crowd-1 || events != 1 {
+		t.Errorf("%d have undone it, to %d it was spent, %d events", undone.Load(), spent.Load(), events)
+	}
+}
+
+// A raceHook is an application that is asked about deletions, and told of them.
+type raceHook struct {
+	mu          sync.Mutex
+	agrees      bool
+	asked, told map[string]int // by user
+}
+
+func (h *raceHook) set(agrees bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.agrees, h.asked, h.told = agrees, map[string]int{}, map[string]int{}
+}
+
+func (h *raceHook) counts(user string) (asked, told int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asked[user], h.told[user]
+}
+
+func (h *raceHook) watch(c *authsvc.Config) {
+	c.Account.Delete, c.Account.DeleteGrace = true, -1
+	c.Callbacks.DeleteUser = func(_ context.Context, u authsvc.User) error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.asked[u.ID]++; !h.agrees {
+			return errors.New("not yet")
+		}
+		return nil
+	}
+	c.Events.DeleteUser = func(_ context.Context, u authsvc.User) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.told[u.ID]++
+	}
+}
+
+// race16: an account that is to be deleted is kept once, and one that is kept and
+// deleted at once is either there and to stay, or was deleted once.
+func race16(t *T) {
+	book, hook := &raceBook{}, &raceHook{}
+	watch := func(c *authsvc.Config) { book.watch(c); hook.watch(c) }
+	racedFor(t, t.Scale("rounds of twice 64 clients at 3 replicas, a store and strategy", 1, 2, 20), watch, func(t *T, w *raceWorld, n int) {
+		sub, address := racePerson(t, w, n)
+		b := w.at(n, w.Browser())
+		b.SignIn(w.OP, sub)
+		user := w.Person(t, b)
+		hook.set(false) // it is put off for an hour
+		b.Post("/api/auth/account/delete", "confirm", address)
+		raceKeeps(t, w, book, user, sub)
+		hook.set(true)
+		raceDeletes(t, w, book, hook, user, sub)
+	})
+}
+
+// raceKeeps: four sign-ins wait for a word about the account, each in 16 tabs that
+// say to keep it.
+func raceKeeps(t *T, w *raceWorld, book *raceBook, user, sub string) {
+	t.Helper()
+	const waiting = 4
+	var browsers [waiting]*arena.Browser
+	var kept [waiting]atomic.Int64
+	for i := range browsers {
+		browsers[i] = w.at(i, w.Browser())
+		if a := browsers[i].SignIn(w.OP, sub); !strings.HasSuffix(a.Location(), "/account/keep") {
+			t.Fatalf("a sign-in is not held back: %d %s", a.StatusCode, a.Location())
+		}
+	}
+	together(crowd, func(i int) {
+		tab := w.at(i, browsers[i%waiting].Clone())
+		switch a := tab.Post("/api/auth/account/keep", "pending", "true"); {
+		case strings.HasSuffix(a.Location(), "/account/keep?done=kept"):
+			kept[i%waiting].Add(1)
+		case !strings.Contains(a.Location(), "/api/auth/signin"):
+			t.Errorf("%d %s %s", a.StatusCode, a.Location(), a.Text)
+		}
+	})
+	all := 0
+	for i := range kept {
+		if n := kept[i].Load(); n > 1 {
+			t.Errorf("one sign-in that waited kept the account %d times", n)
+		}
+		all += int(kept[i].Load())
+	}
+	u, err := w.Store.GetUser(t.Context(), user)
+	if events := book.count(user, "user.deletion_cancelled"); err != nil || !u.DeleteAfter.IsZero() || events != 1 || all == 0 {
+		t.Errorf("kept %d times, by %d events; to be deleted at %v, %v", all, events, u.DeleteAfter, err)
+	}
+}
+
+// raceDeletes: the person deletes the account in 32 tabs while the operator keeps it,
+// at all replicas.
+func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub string) {
+	t.Helper()
+	b := w.at(0, w.Browser())
+	b.SignIn(w.OP, sub)
+	if w.Person(t, b) != user {
+		t.Fatal("twin: who was kept is not signed in")
+	}
+	csrf, address := b.CSRF(), b.Email()
+	together(crowd, func(i int) {
+		if i/raceReplicas%2 == 0 {
+			w.services[i%raceReplicas].At(func(s *authsvc.Service) {
+				if err := s.CancelDeletion(t.Context(), user); err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrBusy) {
+					t.Error(err)
+				}
+			})
+			return
+		}
+		tab := w.at(i, b.Clone())
+		if a := tab.Post("/api/auth/account/delete", "csrfToken", csrf, "confirm", address); a.StatusCode >= 500 && a.Header.Get("Retry-After") == "" {
+			t.Errorf("%d %s", a.StatusCode, a.Text)
+		}
+	})
+	u, err := w.Store.GetUser(t.Context(), user)
+	deleted := errors.Is(err, authsvc.ErrNotFound)
+	if err != nil && !deleted {
+		t.Fatal(err)
+	}
+	want := 0
+	if deleted {
+		want = 1
+	}
+	asked, told := hook.counts(user)
+	if events := book.count(user, "user.deleted"); asked != want || told != want || events != want || !deleted && !u.DeleteAfter.IsZero() {
+		t.Errorf("gone: %v; the application was asked %d times and told %d times, %d events; to be deleted at %v", deleted, asked, told, events, u.DeleteAfter)
+	}
+	if deleted {
+		raceDeleted(t, w, 0, user, []*arena.Browser{b})
+	}
+}
+
+// race11: one mailed code, entered many times at once, lets one in; with its link in
+// between, one in all. No second factor is built, whose codes would be next.
+func race11(t *T) {
+	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 2, 20), codesOn(nil), func(t *T, w *raceWorld, n int) {
+		address := fmt.Sprintf("code%d@app.test", n)
+		asked := w.at(n, w.Browser())
+		code, link := codeAsk(t, w.World, asked, address)
+		csrf := asked.CSRF()
+		var in atomic.Int64
+		together(crowd, func(i int) {
+			b := w.at(i, asked.Clone())
+			var a *browser.Answer
+			if i%4 == 3 {
+				a = b.Get(link)
+			} else {
+				a = b.Post("/api/auth/callback/email", "email", address, "code", code, "csrfToken", csrf)
+			}
+			switch signedIn := b.Email() == address; {
+			case signedIn && a.Location() == arena.Origin:
+				in.Add(1)
+			case signedIn, !strings.Contains(a.Location(), "error=Verification") && !strings.Contains(a.Location(), "error=Code"):
+				t.Errorf("signed in: %v, %d %s", signedIn, a.StatusCode, a.Location())
+			}
+		})
+		if in.Load() != 1 {
+			t.Errorf("%d got in", in.Load())
+		}
+		if n := raceSignUps(w, address); n != 1 {
+			t.Errorf("%d sign-ups", n)
+		}
+		again := w.at(n, w.Browser()) // twin: the next code
+		code, _ = codeAsk(t, w.World, again, address)
+		if codeEnter(again, address, code); again.Email() != address {
+			t.Error("twin: the next code lets nobody in")
+		}
+	})
+}
