@@ -8,7 +8,7 @@ BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 QUICKER = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: help quick check fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
+.PHONY: help quick check full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,9 +21,12 @@ quick: fmt vet lint ## while you work: tests without -race, servers, attacks and
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
 check: fmt vet lint ## what every commit passes
-	go test $(RACE) -shuffle=on $(QUICKER) $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+	go test $(RACE) -shuffle=on $(QUICKER) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$)
 	@$(if $(RACE),,echo "Without -race: there is no C compiler, or CGO_ENABLED is 0.";) \
 	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
+
+full: ## everything else, an hour and more: races, storms, clocks, supply chain, fuzz, speed; ONLY="verify bench", MUTATE=1
+	.ci/full
 
 fmt: ## fail if gofmt would change anything
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
@@ -71,8 +74,9 @@ servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's
 test: ## all tests; those of a database server that is not there are skipped
 	go test $(RACE) -shuffle=on $(QUICKER) $(TESTFLAGS) ./...
 
-e2e: ## also those with Node.js and Chromium, but for verify
-	AUTHSVC_E2E=1 go test -race -shuffle=on $(QUICKER) -p 3 -timeout 25m $(TESTFLAGS) $$(go list ./... | grep -v /verify$$)
+# With E2EFLAGS="-race …" it also finds races between the requests of browsers, and takes twice as long.
+e2e: ## the tests with Node.js and browsers
+	AUTHSVC_E2E=1 go test -shuffle=on -timeout 25m $(E2EFLAGS) $(TESTFLAGS) ./e2e
 
 race: ## the attacks that race, a few of each, with -race
 	AUTHSVC_VERIFY=quick go test -race -shuffle=on $(QUICKER) -timeout 15m -v -run 'TestVerify/(race|session|tokens|email)' ./verify

@@ -26,6 +26,7 @@ func TestSecurityPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := fill(t, fill(t, string(raw), "deviations", deviationTable()), "not run", notRunTable())
+	page = fill(t, page, "where", whereTable())
 	if *update && *figured != "" {
 		page = fill(t, page, "figures", figureTable(t, *figured))
 	}
@@ -106,6 +107,28 @@ func notRunTable() string {
 	}
 	slices.Sort(lines)
 	return "| Checks | Why |\n|---|---|\n" + strings.Join(lines, "")
+}
+
+// whereTable says which checks run in the landing check and which only in make full.
+func whereTable() string {
+	var landing int
+	var full, browser []string
+	for _, g := range groups() {
+		for number, c := range g.checks {
+			switch id := g.name + "-" + number; {
+			case c.run == nil:
+			case c.least > quick:
+				full = append(full, id)
+			default:
+				landing++
+				if c.browser != nil {
+					browser = append(browser, id)
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("| Where | Checks |\n|---|---|\n| landing check and `make full` | %d, on memory and SQLite first, on every store in `make full` |\n"+
+		"| `make full` only | %s |\n| their part in a browser in `make full` only | %s |\n", landing, sorted(full), sorted(browser))
 }
 
 // shown are the checks whose figures are on the page.

@@ -211,6 +211,10 @@ func (c check) verify(t *T) {
 		t.report.line(t.id, "SKIP", c.title+": "+c.not, "")
 		return
 	}
+	if theScale() < c.least {
+		t.report.line(t.id, "SKIP", fmt.Sprintf("runs at scale %s and above", c.least), "")
+		return
+	}
 	t.Cleanup(func() { // after the subtests that are parallel
 		status := "PASS"
 		switch {
@@ -254,12 +258,9 @@ func (c check) inBrowser(t *T) {
 	t.Figure("without its part in a browser")
 }
 
-// require skips a check for which the scale is too small or something lacks.
+// require skips a check for which the machine lacks something.
 func (t *T) require(c check) {
 	t.Helper()
-	if now := theScale(); now < c.least {
-		t.Want("runs at scale %s and above", c.least)
-	}
 	for _, n := range c.needs {
 		if lack := n.lack(); lack != "" {
 			t.lacks(lack)
