@@ -1405,7 +1405,8 @@ export interface components {
         /** @description This person may not have that; a page for people, else a Problem. From auth-request also where others answer 400 or 429. */
         GateForbidden: {
             headers: {
-                "Retry-After": components["headers"]["Retry-After"];
+                /** @description Seconds. Only where others answer 429. */
+                "Retry-After"?: string;
                 [name: string]: unknown;
             };
             content: {

@@ -68,7 +68,11 @@ func newDocument(raw []byte, mode string) (*document, error) {
 	d.model = &model.Model
 	d.bodies = responses.NewResponseBodyValidator(d.model, config.WithFormatAssertions())
 	for template, item := range d.raw["paths"].(object) {
-		expression := parameter.ReplaceAllString(regexp.QuoteMeta(template), `[^/]+`)
+		value := `[^/]+`
+		if item.(object)["x-slashes"] == true { // OpenAPI has no words for a parameter with slashes
+			value = `.+`
+		}
+		expression := parameter.ReplaceAllString(regexp.QuoteMeta(template), value)
 		d.paths = append(d.paths, path{template, regexp.MustCompile("^" + expression + "$"), item.(object)})
 	}
 	slices.SortFunc(d.paths, func(a, b path) int {

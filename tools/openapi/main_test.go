@@ -159,3 +159,21 @@ func TestInvalidDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestSlashes: a parameter has slashes where the path says so, and only there.
+func TestSlashes(t *testing.T) {
+	t.Parallel()
+	const template = "  /api/auth/error/{code}:\n"
+	for text, want := range map[string]bool{small: false, strings.Replace(small, template, template+"    x-slashes: true\n", 1): true} {
+		d, err := newDocument([]byte(text), "none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.find("/api/auth/error/a/b") != nil; got != want {
+			t.Errorf("a path with slashes is found: %v, want %v", got, want)
+		}
+		if d.find("/api/auth/error/a") == nil {
+			t.Error("a path without slashes is not found")
+		}
+	}
+}
