@@ -138,11 +138,10 @@ func (w *audited) accountID(address string) string {
 
 // await waits for an event that comes beside requests.
 func (w *audited) await(name string) {
-	for range 1000 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if slices.ContainsFunc(w.events(), func(e authsvc.AuditEvent) bool { return e.Name == name }) {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	w.T.Errorf("%s did not come", name)
 }

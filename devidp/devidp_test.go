@@ -271,7 +271,7 @@ func TestDir(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		client := http.Client{Timeout: 30 * time.Second}
+		client := http.Client{Timeout: time.Minute}
 		res, err := client.Get(d.InboxURL())
 		if err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func startAdapter(t *testing.T, env []string, args ...string) *theirs {
 	}
 	t.Cleanup(func() {
 		in.Close()
-		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		defer kill.Stop()
 		if err := cmd.Wait(); err != nil || t.Failed() {
 			t.Logf("adapters.mjs: %v\n%s", err, said.String())

@@ -135,7 +135,7 @@ func TestDevScripts(t *testing.T) {
 // frame has painted are lost, so they are pressed until they have worked.
 func openByKeyboard(b *chromium.Tab) {
 	b.T.Helper()
-	for range 20 {
+	for end := time.Now().Add(chromium.Patience); time.Now().Before(end); {
 		b.Script(`document.querySelector("a.primary").focus() ?? true`, new(bool))
 		b.Key("\t")
 		b.Key("\r")

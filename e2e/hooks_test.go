@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"authsvc"
 	"authsvc/internal/test/chromium"
@@ -249,7 +248,7 @@ func (s *site) askBackEnd(t *testing.T, method, path string, header, cookies map
 			r.AddCookie(&http.Cookie{Name: name, Value: v})
 		}
 	}
-	client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Timeout: chromium.Patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)

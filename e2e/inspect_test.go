@@ -144,7 +144,7 @@ func picture(t *testing.T, b *chromium.Tab, dir, name string) {
 func focused(t *testing.T, b *chromium.Tab, css string) {
 	t.Helper()
 	on := fmt.Sprintf(`document.activeElement.matches(%s)`, chromium.Quote(css))
-	for end := time.Now().Add(5 * time.Second); !chromium.Eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus comes after loading
+	for end := time.Now().Add(chromium.Patience); !chromium.Eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus comes after loading
 		if time.Now().Before(end) {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/test/chromium"
 )
 
 const (
@@ -96,7 +97,7 @@ func (d dialect) engine(t *testing.T, secure bool, tune func(*authsvc.Config)) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), chromium.Patience)
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
@@ -316,7 +317,7 @@ func TestLinkTokens(t *testing.T) {
 		var m authsvc.Message
 		select {
 		case m = <-sent:
-		case <-time.After(20 * time.Second):
+		case <-time.After(chromium.Patience):
 			t.Fatal("no mail")
 		}
 		token := linkOf(t, m.Text).Query().Get("token")

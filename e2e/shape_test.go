@@ -97,7 +97,7 @@ func (a *application) database(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if a.db, err = sql.Open("sqlite", path+"?_pragma=busy_timeout(5000)"); err != nil {
+	if a.db, err = sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.db.Close() })

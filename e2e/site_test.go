@@ -141,7 +141,7 @@ func (s *site) serve(ln net.Listener, auth http.Handler) {
 	s.t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), chromium.Patience)
 		defer cancel()
 		if err := s.auth.Close(ctx); err != nil {
 			s.t.Error(err)

@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/arena"
+	"authsvc/internal/test/chromium"
 )
 
 // TestTogether runs a whole NextAuth.js and a whole authsvc over one database,
@@ -54,7 +55,7 @@ func (d dialect) together(t *testing.T, s authsvc.Adapter) (*visitor, chan auths
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), chromium.Patience)
 		defer cancel()
 		if err := service.Close(ctx); err != nil {
 			t.Error(err)
@@ -163,7 +164,7 @@ func ourLink(t *testing.T, d dialect, ours *visitor, next *nextAuth, mails chan 
 	select {
 	case m := <-mails:
 		link = linkOf(t, m.Text)
-	case <-time.After(20 * time.Second):
+	case <-time.After(chromium.Patience):
 		t.Fatal("no mail")
 	}
 	if a := next.do(http.MethodGet, link.String(), nil); next.cookies[d.session] == "" {

@@ -273,7 +273,7 @@ func abuse03(t *T) {
 	}
 	end := heap()
 	t.Figure("%d MiB with 105 000 clients, %d MiB with all", (atRoom-empty)>>20, (end-empty)>>20)
-	if end-atRoom > 8<<20 || end-empty > 128<<20 {
+	if measures() && (end-atRoom > 8<<20 || end-empty > 128<<20) {
 		t.Errorf("%d MiB more with %d clients than with 105 000", (end-atRoom)>>20, clients)
 	}
 	if limited(0) {

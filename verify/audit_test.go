@@ -208,7 +208,7 @@ func auditReload(t *T) {
 	for _, c := range [][2]string{{n.YAML("session: {max_age: 24h}\n"), "event=configuration.changed "}, {n.YAML("session: {max_age: nonsense}\n"), "event=configuration.change_failed "}} {
 		p.Configure(c[0])
 		p.Signal(syscall.SIGHUP)
-		end := time.Now().Add(20 * time.Second)
+		end := time.Now().Add(patience)
 		for !strings.Contains(p.Logs.String(), c[1]) && time.Now().Before(end) {
 			time.Sleep(5 * time.Millisecond)
 		}

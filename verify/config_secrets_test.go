@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
@@ -33,9 +32,9 @@ func config02(t *T) {
 	}
 	p.Configure(text)
 	p.Start()
-	p.Ready(20 * time.Second)
+	p.Ready(patience)
 	p.Signal(syscall.SIGQUIT) // the stacks of all goroutines
-	p.Wait(20 * time.Second)
+	p.Wait(patience)
 	if said := p.Logs.String(); strings.Contains(said, configSecret) || strings.Contains(said, arena.Secret) || !strings.Contains(said, "goroutine") {
 		t.Errorf("SIGQUIT: %.3000s", said)
 	}
@@ -189,7 +188,7 @@ func config04(t *T) {
 		t.Fatal(err)
 	}
 	p.Signal(syscall.SIGTERM)
-	p.Wait(20 * time.Second)
+	p.Wait(patience)
 	said := p.Logs.String()
 	for name, canary := range canaries {
 		if canary == "" || strings.Contains(said, canary) {

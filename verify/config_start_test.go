@@ -61,7 +61,7 @@ func config01(t *T) {
 			p := configFile(t, c[0])
 			began := time.Now()
 			p.Start()
-			code := p.Wait(20 * time.Second)
+			code := p.Wait(patience)
 			said := p.Logs.String()
 			if code != 2 || !strings.Contains(said, c[1]) {
 				t.Errorf("exit code %d, %q is not in %.600s", code, c[1], said)
@@ -69,7 +69,7 @@ func config01(t *T) {
 			if strings.Contains(said, configSecret) || strings.Contains(said, arena.Secret) || strings.Contains(said, "hunter2") || strings.Contains(said, "goroutine") || len(said) > 20_000 {
 				t.Errorf("said %.2000s", said)
 			}
-			if d := time.Since(began); d > 10*time.Second {
+			if d := time.Since(began); d > within(10*time.Second) {
 				t.Errorf("the refusal took %v", d)
 			}
 			if out, code := p.Command("check", "--offline"); code == 0 || strings.Contains(out, configSecret) {
@@ -161,7 +161,7 @@ func config06(t *T) {
 			t.Parallel()
 			p := configFile(t, strings.Replace(configGood, "http://localhost:3000", url, 1))
 			p.Start()
-			if code := p.Wait(20 * time.Second); code != 2 || !strings.Contains(p.Logs.String(), "url") {
+			if code := p.Wait(patience); code != 2 || !strings.Contains(p.Logs.String(), "url") {
 				t.Errorf("%d %s", code, p.Logs)
 			}
 		})
@@ -176,7 +176,7 @@ func config06(t *T) {
 	}
 	p := configFile(t, strings.Replace(configGood, "http://localhost:3000", "http://app.example.com", 1))
 	p.Start()
-	if code := p.Wait(20 * time.Second); code == 0 {
+	if code := p.Wait(patience); code == 0 {
 		t.Error("without the word it starts")
 	}
 }

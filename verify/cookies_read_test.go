@@ -271,7 +271,7 @@ func cookies09(t *T) {
 		}
 		// A name that no Set-Cookie line can hold is not expired.
 		cookiesNobody(t, w, "digits of another script", false, s+".٠="+mine)
-		if t.Figure("%v at most", slowest.Round(10*time.Microsecond)); slowest > time.Millisecond {
+		if t.Figure("%v at most", slowest.Round(10*time.Microsecond)); measures() && slowest > time.Millisecond {
 			t.Errorf("%v", slowest)
 		}
 		cookiesAda(t, w, "chunks", s+".0="+mine[:20]+"; "+s+".1="+mine[20:])
@@ -367,7 +367,7 @@ func cookies12(t *T) {
 		}
 		fastest = min(fastest, time.Since(began))
 	}
-	if t.Figure("431 after %v", fastest.Round(100*time.Microsecond)); fastest > 50*time.Millisecond {
+	if t.Figure("431 after %v", fastest.Round(100*time.Microsecond)); measures() && fastest > 50*time.Millisecond {
 		t.Errorf("431 after %v", fastest)
 	}
 	if a, err := browser.New(p.URL, nil).Get("/api/auth/signin"); err != nil || a.StatusCode != 200 {

@@ -95,6 +95,13 @@ func (b *crashBook) note(list *[]crashVisit, v crashVisit) {
 	*list = append(*list, v)
 }
 
+// arrived is how many are signed in.
+func (b *crashBook) arrived() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.alive)
+}
+
 // load lets visitors come and go until the returned function is called.
 func (b *crashBook) load(workers int) (stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
@@ -192,7 +199,7 @@ func (b *crashBook) out(n int64) error {
 func (b *crashBook) byMail(ctx context.Context, n int64) (*browser.Browser, error) {
 	address := crashAddress(n)
 	v := b.visitor()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	link, err := v.AskForLink(ctx, b.near.Box, address)
 	if err != nil {

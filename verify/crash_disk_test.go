@@ -75,7 +75,7 @@ func crash06(t *T) {
 			p := process.Prepare(t, near.YAML("session: {strategy: "+strategy+"}"), d.env()...)
 			p.Through = []string{"sh", "-c", `exec "$@" 2>>` + d.dir + `/log`, "sh"}
 			p.Start()
-			p.Ready(20 * time.Second)
+			p.Ready(patience)
 			ada := browser.New(p.URL, nil)
 			if err := ada.SignIn(near.OP, "ada"); err != nil {
 				t.Fatal(err)
@@ -102,7 +102,7 @@ func crash06(t *T) {
 			p.Kill()
 			crashIntegrity(t, d.path())
 			p.Start()
-			p.Ready(20 * time.Second)
+			p.Ready(patience)
 			for v, want := range map[*browser.Browser]string{ada: "ada@example.com", grace: "grace@example.com"} {
 				if got, err := v.Email(); got != want || err != nil {
 					t.Errorf("after a restart: %q, want %q; %v", got, want, err)
@@ -175,7 +175,7 @@ func crash08(t *T) {
 	p := process.Prepare(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+dir+"/auth.db")
 	p.Through = []string{"prlimit", "--nofile=64:64"}
 	p.Start()
-	p.Ready(20 * time.Second)
+	p.Ready(patience)
 	var mu sync.Mutex
 	var in []*browser.Browser
 	together(clients, func(int) {

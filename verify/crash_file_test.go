@@ -21,7 +21,7 @@ import (
 func crashRefusal(t *T, p *process.Process) string {
 	t.Helper()
 	p.Start()
-	for deadline := time.Now().Add(20 * time.Second); p.Running(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); p.Running(); time.Sleep(10 * time.Millisecond) {
 		if ready := lifecycleReady(p); ready || time.Now().After(deadline) {
 			p.Kill()
 			t.Errorf("it runs; ready: %v\n%s", ready, p.Logs)
@@ -109,7 +109,7 @@ func crashFile(t *T, near *process.Neighbours, sub string) (file, log []byte) {
 		t.Fatal(len(log), err)
 	}
 	p.Signal(os.Interrupt)
-	p.Wait(20 * time.Second)
+	p.Wait(patience)
 	if file, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func crash09(t *T) {
 			}
 			p.Setenv(fresh[0])
 			p.Start()
-			p.Ready(20 * time.Second)
+			p.Ready(patience)
 			b.alive, b.dead, b.redeemed, b.linked = kept, nil, nil, nil
 			b.all()
 			if got, err := before.Email(); got != "ada@example.com" || err != nil {

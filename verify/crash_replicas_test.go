@@ -78,7 +78,7 @@ func crashReplicas(t *T, env []string, kills int) {
 		p.Kill()
 		time.Sleep(100 * time.Millisecond)
 		p.Start()
-		p.Ready(30 * time.Second)
+		p.Ready(patience)
 	}
 	stop()
 	b.all()

@@ -85,7 +85,7 @@ func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given 
 		}
 	case <-given: // the sender does not take it either
 		t.Errorf("%q is taken, but is not sent", address)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%q: nothing was sent", address)
 	}
 	return true
@@ -152,7 +152,7 @@ func email17(t *T) {
 		form.Set("csrfToken", token)
 		body := form.Encode()
 		best := time.Hour
-		for try := 0; try < 50 && (try < 7 || best > email17Most); try++ { // a busy machine lets one through
+		for try := 0; try < 50 && (try < 7 || measures() && best > email17Most); try++ { // a busy machine lets one through
 			began := time.Now()
 			a := b.Clone().Raw("/api/auth/signin/email", "application/x-www-form-urlencoded", body)
 			best = min(best, time.Since(began))
@@ -160,7 +160,7 @@ func email17(t *T) {
 				t.Errorf("%s: %d %s", name, a.StatusCode, a.Location())
 			}
 		}
-		if best > email17Most {
+		if measures() && best > email17Most {
 			t.Errorf("%s takes %v", name, best)
 		}
 	}

@@ -103,6 +103,9 @@ func emailSameTimes(t *T, w *arena.World, n int, request emailTimed) {
 		for name, gap := range differ {
 			gaps[name] = append(gaps[name], gap)
 		}
+		if !measures() {
+			return
+		}
 		maps.DeleteFunc(gaps, func(_ string, all []time.Duration) bool { return len(all) < try })
 		if len(gaps) == 0 {
 			return
@@ -299,7 +302,7 @@ func email14(t *T) {
 	for i, v := range times[1:] {
 		gap, p := math.Abs(emailMedian(times[0])-emailMedian(v)), emailSameDistribution(times[0], v)
 		t.Figure("guess %d: median %.1f µs apart, p %.2g", i, gap*1e6, p)
-		if gap > 0.005 || p < 0.01 && gap > emailCarried {
+		if measures() && (gap > 0.005 || p < 0.01 && gap > emailCarried) {
 			t.Errorf("guesses that share %d characters take %v longer, p %.2g", []int{42, 20}[i], time.Duration(gap*1e9), p)
 		}
 	}

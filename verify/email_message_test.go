@@ -139,7 +139,7 @@ func email09(t *T) {
 				if name != "encoded word in the name" {
 					t.Errorf("not sent: %s", w.Logs)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Error("no mail came")
 			}
 		})

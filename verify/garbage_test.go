@@ -117,10 +117,10 @@ func TestGarbage(t *testing.T) {
 	took := time.Since(began)
 	heapNow, rssNow := liveHeap(t, p), settledRSS(t, p)
 	fmt.Printf("garbage      %d requests at %.0f/s: heap %d MB before, %d MB after; RSS %.1f and %.1f MB\n", n, float64(n)/took.Seconds(), heap, heapNow, float64(rss)/1024, float64(rssNow)/1024)
-	if heapNow > heap+heap/10+1 { // the runtime prints whole MB
+	if measures() && heapNow > heap+heap/10+1 { // the runtime prints whole MB
 		t.Errorf("the heap was %d MB and is %d MB", heap, heapNow)
 	}
-	if rssNow > rss+rss/10+1024 {
+	if measures() && rssNow > rss+rss/10+1024 {
 		t.Errorf("RSS was %d KB and is %d KB", rss, rssNow)
 	}
 	if now := procFiles(t, p); now > files+8 {

@@ -182,7 +182,7 @@ func endsWell(t *T, s *gatedSite, broken *brokenGate) (redirects int) {
 			at = a.Location()
 			continue
 		}
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(s.Logs.String(), broken.logs) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); !strings.Contains(s.Logs.String(), broken.logs) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		}
 		if a.StatusCode != broken.status || redirects > 6 || !strings.Contains(a.Text, broken.says) || !strings.Contains(s.Logs.String(), broken.logs) {
 			t.Errorf("%s after %d redirects: %d\n%.1500s", at, redirects, a.StatusCode, a.Text)

@@ -314,8 +314,8 @@ func (s *gatedSite) raw(t *T, b *browser.Browser, first string, lines ...string)
 	if b != nil {
 		text += "Cookie: " + s.cookies(b) + "\r\n"
 	}
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second)) // odd requests may be waited on
-	io.WriteString(c, text+"\r\n")                     //nolint:errcheck // the answer shows it
+	_ = c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, text+"\r\n") //nolint:errcheck // the answer shows it
 	method, _, _ := strings.Cut(first, " ")
 	res, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
 	if err != nil {

@@ -395,8 +395,9 @@ func gate10(t *T) {
 			}
 		}
 	}
-	f := newGateFront(t, nil, func(c *authsvc.Config) { c.Gate.UpstreamTimeout = time.Second })
-	ada := f.signedIn(t)
+	hasty := newGateFront(t, nil, func(c *authsvc.Config) { c.Gate.UpstreamTimeout = time.Second })
+	patient := newGateFront(t, nil, func(c *authsvc.Config) { c.Gate.UpstreamTimeout = patience })
+	hers, his := patient.signedIn(t), hasty.signedIn(t)
 	for name, tt := range map[string]struct {
 		program http.HandlerFunc
 		want    int
@@ -409,6 +410,10 @@ func gate10(t *T) {
 		"slow":         {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504},
 		"right":        {hijack("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"), 200},
 	} {
+		f, ada := patient, hers
+		if name == "slow" {
+			f, ada = hasty, his
+		}
 		h := http.Handler(tt.program)
 		f.program.Store(&h)
 		if status, _, body := f.raw(t, ada, "GET", "/dash", "Accept: text/html"); status != tt.want || strings.Contains(body, "127.0.0.1") {

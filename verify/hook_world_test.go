@@ -125,7 +125,7 @@ func (w *hookWorld) enters(t *T, sub string) (*browser.Browser, bool) {
 func (w *hookWorld) reason(t *T, event, reason string) {
 	t.Helper()
 	want := []string{"event=" + event, fmt.Sprintf("reason=%q", reason)}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		for line := range strings.Lines(w.Logs.String()) {
 			if strings.Contains(line, want[0]+" ") && strings.Contains(line, want[1]) {
 				return

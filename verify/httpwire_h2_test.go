@@ -29,7 +29,7 @@ func h2Dial(t testing.TB, server *httptest.Server) *h2 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(60 * time.Second))
+	c.SetDeadline(time.Now().Add(patience))
 	if _, err := c.Write([]byte(http2.ClientPreface)); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func httpwire13(t *T) {
 	}
 	a.fields(t)
 	server.CloseClientConnections()
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > a.calm+10; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > a.calm+10; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("%d goroutines are left, %d before", runtime.NumGoroutine(), a.calm)
 			break
@@ -138,7 +138,7 @@ func (a h2Attack) others(t *T) {
 	t.Helper()
 	began := time.Now()
 	res, err := a.server.Client().Get(a.server.URL + "/api/auth/session")
-	if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 || time.Since(began) > 2*time.Second {
+	if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 || time.Since(began) > within(2*time.Second) {
 		t.Errorf("others: %v after %v", err, time.Since(began))
 		return
 	}

@@ -42,11 +42,11 @@ func lineTwin(t testing.TB, addr string, logs func() string) {
 	if strings.Contains(logs(), "client="+rawMark) {
 		t.Errorf("a second request reached the engine")
 	}
-	a := rawSend(t, addr, rawPost(addr, "Content-Length: 11\r\n", "csrfToken=x")+rawMarked(addr))
+	a := rawAnswers(t, rawDial(t, addr), 2, time.Second, strings.NewReader(rawPost(addr, "Content-Length: 11\r\n", "csrfToken=x")+rawMarked(addr)))
 	if len(a.status) != 2 || a.closed {
 		t.Errorf("twin: two requests in order: %v, closed %v", a.status, a.closed)
 	}
-	for deadline := time.Now().Add(5 * time.Second); !strings.Contains(logs(), "client="+rawMark); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(logs(), "client="+rawMark); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("twin: the mark of a request that arrived is not in the log")
 		}
@@ -106,7 +106,7 @@ func httpwire04(t *T) {
 		t.Fatal(err)
 	}
 	waste := &counted{r: repeat("1;"+strings.Repeat("e", 64<<10)+"\r\na\r\n", chunks)}
-	a := rawExchange(t, c, 20*time.Second, &joined{rawPost(p.Addr, "Transfer-Encoding: chunked\r\n", ""), waste})
+	a := rawExchange(t, c, patience, &joined{rawPost(p.Addr, "Transfer-Encoding: chunked\r\n", ""), waste})
 	if len(a.status) > 1 || len(a.status) == 1 && a.status[0] != 400 || !a.closed {
 		t.Errorf("%v, closed %v", a.status, a.closed)
 	}

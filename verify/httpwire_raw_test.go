@@ -20,9 +20,15 @@ type rawAnswer struct {
 	closed bool // by the other side
 }
 
-// rawExchange sends bytes and reads answers until the other side closes or has
-// been silent for patience.
-func rawExchange(t testing.TB, c net.Conn, patience time.Duration, request io.Reader) rawAnswer {
+// rawExchange is rawAnswers for one.
+func rawExchange(t testing.TB, c net.Conn, silence time.Duration, request io.Reader) rawAnswer {
+	t.Helper()
+	return rawAnswers(t, c, 1, silence, request)
+}
+
+// rawAnswers sends bytes and reads until the other side closes or, after so many
+// answers of which the last does not say that it will, has been silent for a time.
+func rawAnswers(t testing.TB, c net.Conn, least int, silence time.Duration, request io.Reader) rawAnswer {
 	t.Helper()
 	defer c.Close()
 	sent := make(chan struct{})
@@ -31,7 +37,11 @@ func rawExchange(t testing.TB, c net.Conn, patience time.Duration, request io.Re
 	var all strings.Builder
 	buf := make([]byte, 32<<10)
 	for {
-		c.SetReadDeadline(time.Now().Add(patience))
+		wait := patience
+		if n, ends := rawRead(all.String(), nil); n >= least && !ends {
+			wait = silence
+		}
+		c.SetReadDeadline(time.Now().Add(wait))
 		n, err := c.Read(buf)
 		all.Write(buf[:n])
 		if err != nil {
@@ -42,19 +52,29 @@ func rawExchange(t testing.TB, c net.Conn, patience time.Duration, request io.Re
 	c.Close()
 	<-sent
 	a.text = all.String()
-	for r := bufio.NewReader(strings.NewReader(a.text)); ; {
+	rawRead(a.text, func(status int) {
+		if status != http.StatusContinue {
+			a.status = append(a.status, status)
+		}
+	})
+	return a
+}
+
+// rawRead calls each with the status of every answer in a text, and returns how many
+// there are and whether the last says that the connection ends with it.
+func rawRead(text string, each func(status int)) (n int, ends bool) {
+	for r := bufio.NewReader(strings.NewReader(text)); ; n++ {
 		res, err := http.ReadResponse(r, nil)
 		if err != nil {
-			break
+			return n, ends
 		}
 		if _, err := io.Copy(io.Discard, res.Body); err != nil {
-			break
+			return n, ends
 		}
-		if res.StatusCode != http.StatusContinue {
-			a.status = append(a.status, res.StatusCode)
+		if ends = res.Close; each != nil {
+			each(res.StatusCode)
 		}
 	}
-	return a
 }
 
 // rawSend is rawExchange on a new connection.

@@ -59,7 +59,7 @@ func httpwire07(t *T) {
 			if size == 64<<10 && status[431] == 0 {
 				t.Errorf("%s, %d KB: nobody was told 431", name, size>>10)
 			}
-			if grown > 20 {
+			if measures() && grown > 20 {
 				t.Errorf("%s, %d KB: %d MB more", name, size>>10, grown)
 			}
 		}
@@ -76,7 +76,7 @@ func httpwire08(t *T) {
 	t.require(check{needs: []need{needsProc}})
 	p, _ := httpwireServe(t)
 	status, grown := httpwireFloods(t, p, "Cookie: "+strings.Repeat("a=;", 100_000)+"\r\n", t.Scale("floods on each of 8 connections", 1, 4, 4))
-	if status[200] > 0 || status[431] == 0 || grown > 10 {
+	if status[200] > 0 || status[431] == 0 || measures() && grown > 10 {
 		t.Errorf("on the wire: %v, %d MB more", status, grown)
 	}
 	w := t.Enter(nil)
@@ -93,12 +93,15 @@ func httpwire08(t *T) {
 			began := time.Now()
 			rec := httptest.NewRecorder()
 			w.ServeHTTP(rec, r)
-			if d := time.Since(began); rec.Code >= 500 && rec.Code != 503 || d > 500*time.Millisecond {
+			if d := time.Since(began); rec.Code >= 500 && rec.Code != 503 || d > within(500*time.Millisecond) {
 				t.Errorf("%s: %d after %v", name, rec.Code, d)
 			}
 			if set := len(rec.Result().Cookies()); set > 100 {
 				t.Errorf("%s: %d cookies are set in return", name, set)
 			}
+		}
+		if !measures() {
+			continue
 		}
 		r := httptest.NewRequest(http.MethodGet, b.Origin+"/api/auth/session", nil)
 		r.Header.Set("Cookie", line)

@@ -166,7 +166,7 @@ func httpwire17(t *T) {
 	}
 	began := time.Now()
 	a, err := browser.New(p.URL, nil).Get("/healthz")
-	if err != nil || a.StatusCode != 200 || time.Since(began) > time.Second {
+	if err != nil || a.StatusCode != 200 || time.Since(began) > within(time.Second) {
 		t.Errorf("health: %v after %v", err, time.Since(began))
 	}
 	held := procFiles(t, p)

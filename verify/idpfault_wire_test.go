@@ -50,7 +50,7 @@ func (p *idpfaultPort) port() string { _, port, _ := net.SplitHostPort(p.Addr().
 
 // idpfaultReset answers headers and breaks the connection.
 func idpfaultReset(c net.Conn) {
-	c.SetDeadline(time.Now().Add(5 * time.Second))
+	c.SetDeadline(time.Now().Add(patience))
 	c.Read(make([]byte, 4096))
 	c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"))
 	c.(*net.TCPConn).SetLinger(0)
@@ -58,7 +58,7 @@ func idpfaultReset(c net.Conn) {
 
 // idpfaultStall says nothing, until the other end leaves.
 func idpfaultStall(c net.Conn) {
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(patience))
 	for {
 		if _, err := c.Read(make([]byte, 4096)); err != nil {
 			return
@@ -109,7 +109,7 @@ func idpfaultSocket(t *T, name, endpoint, base string) func() {
 			}
 			return a
 		})
-		if d := time.Since(begin); d > 10*time.Second || !strings.Contains(a.Location(), "error=OAuth") {
+		if d := time.Since(begin); d > within(10*time.Second) || !strings.Contains(a.Location(), "error=OAuth") {
 			t.Errorf("%s %s: %s after %v", endpoint, name, a.Location(), d)
 		}
 		if a := w.Browser().SignInByMail(w, "someone@app.test"); a.Location() != arena.Origin {
@@ -205,14 +205,14 @@ func idpfault09(t *T) {
 			begin := time.Now()
 			a := w.MustRefuse(t, func() *browser.Answer { return w.Browser().Post("/api/auth/signin/op") })
 			d := time.Since(begin)
-			if d > 10*time.Second || !strings.Contains(a.Location(), "error=OAuthSignin") {
+			if d > within(10*time.Second) || !strings.Contains(a.Location(), "error=OAuthSignin") {
 				t.Errorf("%s after %v", a.Location(), d)
 			}
 			if visited := here.visits.Load() > before; visited != c.visits {
 				t.Errorf("connected: %v\n%s", visited, w.Logs)
 			}
 			begin = time.Now()
-			if a := w.Browser().SignInByMail(w, "someone@app.test"); a.Location() != arena.Origin || time.Since(begin) > time.Second {
+			if a := w.Browser().SignInByMail(w, "someone@app.test"); a.Location() != arena.Origin || time.Since(begin) > within(time.Second) {
 				t.Errorf("another way in: %s after %v", a.Location(), time.Since(begin))
 			}
 			if strings.Contains(w.Logs.String(), arena.ClientSecret) {

@@ -58,7 +58,7 @@ func jwe16(t *T) {
 		token := k.seal(t, claims)
 		began := time.Now()
 		k.refused(t, what, token)
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > within(time.Second) {
 			t.Errorf("%s took %v", what, took)
 		}
 	}
@@ -102,7 +102,7 @@ func jwe16Bounded(t *T, k *jweBench, deep func(int, string, string) string) {
 			t.Errorf("%s: it is %q", what, who)
 		}
 	}
-	if worst > 100*time.Millisecond {
+	if worst > within(100*time.Millisecond) {
 		t.Errorf("a token takes %v", worst)
 	}
 	k.good(t, "a token", k.token(t))
@@ -149,7 +149,9 @@ func jwe04(t *T) {
 		same("an encrypted key", strings.Replace(token, "..", "."+key+".", 1))
 	}
 	t.Figure("%d changes, one answer", tried)
-	jwe04Times(t, k, token)
+	if measures() {
+		jwe04Times(t, k, token)
+	}
 }
 
 // jweAnswer is all that a client sees of a token.
@@ -163,7 +165,7 @@ func jweAnswer(k *jweBench, token string) string {
 // block spoils the padding and one of the tag does not. A machine that does
 // other things beside is given three tries.
 func jwe04Times(t *T, k *jweBench, token string) {
-	rounds := t.Scale("rounds of timing", 300, 2000, 20_000)
+	rounds := t.Scale("rounds of timing", 0, 2000, 20_000)
 	ends := [4]int{strings.Index(token, "..") + 2}
 	for i := 1; i < 4; i++ { // after IV, ciphertext; end
 		if ends[i] = len(token); i < 3 {

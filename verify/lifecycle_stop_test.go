@@ -35,16 +35,19 @@ func lifecycle01(t *T) {
 		b.excused = lifecycleUndialled
 		stop := b.load(8)
 		time.Sleep(time.Second)
+		for end := time.Now().Add(patience); b.arrived() == 0 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		begun := time.Now()
 		p.Signal(syscall.SIGTERM)
-		if code := p.Wait(17 * time.Second); code != 0 {
+		if code := p.Wait(within(17 * time.Second)); code != 0 {
 			t.Errorf("exit %d", code)
 		}
 		t.Figure("ended after %d ms", time.Since(begun).Milliseconds())
 		stop()
 		near.OP.SetFault(idp.Fault{})
 		p.Start()
-		p.Ready(20 * time.Second)
+		p.Ready(patience)
 		if len(b.alive) == 0 {
 			t.Error("nobody signed in")
 		}
@@ -86,11 +89,11 @@ func lifecycle02(t *T) {
 		for _, p := range all {
 			time.Sleep(300 * time.Millisecond)
 			p.Signal(syscall.SIGTERM)
-			if code := p.Wait(20 * time.Second); code != 0 {
+			if code := p.Wait(patience); code != 0 {
 				t.Errorf("exit %d", code)
 			}
 			p.Start()
-			p.Ready(20 * time.Second)
+			p.Ready(patience)
 		}
 	}
 	stop()
@@ -129,7 +132,7 @@ func lifecycle03(t *T) {
 	near.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: time.Minute}})
 	ended := make(chan error, 1)
 	go func() { ended <- browser.New(p.URL, nil).SignIn(near.OP, "grace") }()
-	for deadline := time.Now().Add(10 * time.Second); near.OP.Calls(idp.EndpointToken) == before && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); near.OP.Calls(idp.EndpointToken) == before && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	p.Signal(syscall.SIGTERM)
@@ -139,7 +142,7 @@ func lifecycle03(t *T) {
 	}
 	begun := time.Now()
 	p.Signal(syscall.SIGTERM)
-	if code := p.Wait(5 * time.Second); code == 0 || code == -1 {
+	if code := p.Wait(within(5 * time.Second)); code == 0 || code == -1 {
 		t.Errorf("exit %d", code)
 	}
 	t.Figure("ended %d ms after the second", time.Since(begun).Milliseconds())
@@ -149,7 +152,7 @@ func lifecycle03(t *T) {
 	near.OP.SetFault(idp.Fault{})
 	crashIntegrity(t, dir+"/auth.db")
 	p.Start()
-	p.Ready(20 * time.Second)
+	p.Ready(patience)
 	if got, err := ada.Email(); got != "ada@example.com" || err != nil {
 		t.Errorf("after it: %q, %v", got, err)
 	}
@@ -178,7 +181,7 @@ func lifecycle04(t *T) {
 		before := strings.Count(p.Logs.String(), said)
 		p.Configure(config)
 		p.Signal(syscall.SIGHUP)
-		for deadline := time.Now().Add(10 * time.Second); strings.Count(p.Logs.String(), said) == before; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); strings.Count(p.Logs.String(), said) == before; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("it does not say %q\n%s", said, p.Logs)
 			}

@@ -115,7 +115,7 @@ func lifecycle05(t *T) {
 				p.Signal(syscall.SIGTERM)
 			}
 			for _, p := range all {
-				if code := p.Wait(30 * time.Second); code != 0 {
+				if code := p.Wait(patience); code != 0 {
 					t.Errorf("%s: exit %d\n%s", from, code, p.Logs)
 				}
 			}
@@ -244,7 +244,7 @@ func lifecycleKillFile(t *T, p *process.Process, path string, at float64) float6
 		}
 		return at
 	}
-	p.Ready(20 * time.Second)
+	p.Ready(patience)
 	d := time.Since(begun)
 	p.Kill()
 	return d.Seconds() * 1000
@@ -254,7 +254,7 @@ func lifecycleReady(p *process.Process) bool { return lifecycleStatus(p, "/ready
 
 // lifecycleStatus is that of a path, 0 if nothing answers.
 func lifecycleStatus(p *process.Process, path string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+path, nil)
 	if err != nil {
@@ -345,7 +345,7 @@ func lifecycle09(t *T) {
 		}
 		server.Start()
 		begun := time.Now()
-		p.Ready(20 * time.Second)
+		p.Ready(patience)
 		t.Figure("%s: ready after %.1f s", s.name, time.Since(begun).Seconds())
 		if err := browser.New(p.URL, nil).SignIn(near.OP, "ada"); err != nil || p.PID() != pid {
 			t.Error(err)

@@ -272,12 +272,12 @@ func oidc21(t *T) {
 	w = oidcWorld(t, nil)
 	begin := time.Now()
 	oidcAccepted(t, w, "10 000 useless keys", idp.Fault{JWKS: func(keys []map[string]any) []map[string]any { return append(many, keys...) }})
-	if d := time.Since(begin); d > 5*time.Second {
+	if d := time.Since(begin); d > within(5*time.Second) {
 		t.Errorf("10 000 useless keys take %v", d)
 	}
 	w = oidcWorld(t, nil)
 	oidcRefused(t, w, "a key set over 1 MiB", idp.Fault{JWKS: real})
-	if d := time.Since(begin); d > 20*time.Second {
+	if d := time.Since(begin); d > within(20*time.Second) {
 		t.Errorf("hostile key sets take %v", d)
 	}
 }

@@ -378,7 +378,7 @@ func outbound04(t *T) {
 					}
 					return b.Get(back)
 				})
-				if d := time.Since(begin); d > 10*time.Second || !strings.Contains(a.Location(), "error=OAuth") {
+				if d := time.Since(begin); d > within(10*time.Second) || !strings.Contains(a.Location(), "error=OAuth") {
 					t.Errorf("%s %s: %s after %v", e, name, a.Location(), d)
 				}
 			})

@@ -58,7 +58,7 @@ func outboundTLS(t *T, c *tls.Config) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: op, TLSConfig: c, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: op, TLSConfig: c, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: patience}
 	go s.ServeTLS(ln, "", "")
 	t.Cleanup(func() { s.Close() })
 	return issuer

@@ -84,7 +84,7 @@ func (s *proxied) raw(t testing.TB, from, request string) rawAnswer {
 // logged waits for an audit line with the client's address.
 func logged(t testing.TB, p *process.Process, client string) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(p.Logs.String(), "client="+client+" ") {
 			return
 		}

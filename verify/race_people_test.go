@@ -172,7 +172,7 @@ func raceDeleted(t *T, w *raceWorld, n int, id string, browsers []*arena.Browser
 	}
 	deadline := time.Now()
 	if w.Config.Session.Strategy == "jwt" && n == 0 {
-		deadline = deadline.Add(5 * time.Second) // other replicas ask every 2 s
+		deadline = deadline.Add(within(5 * time.Second)) // other replicas ask every 2 s
 	}
 	for _, b := range browsers {
 		for ; raceIs(b, id); time.Sleep(20 * time.Millisecond) {

@@ -221,7 +221,7 @@ func raceEnded(t *T, w *raceWorld, n int, jars []*arena.Browser) {
 	t.Helper()
 	deadline := time.Now()
 	if w.Config.Session.Strategy == "jwt" && n == 0 {
-		deadline = deadline.Add(5 * time.Second)
+		deadline = deadline.Add(within(5 * time.Second))
 	}
 	for _, jar := range jars {
 		for ; jar.Email() != ""; time.Sleep(20 * time.Millisecond) {

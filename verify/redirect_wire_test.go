@@ -38,7 +38,7 @@ func redirectDial(t *T, addr, raw string) *browser.Answer {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience))
 	go io.WriteString(conn, raw) //nolint:errcheck // the server may have hung up
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

@@ -61,7 +61,7 @@ func rules02(t *T) {
 	} {
 		w.toldMuch(profile)
 		began := time.Now()
-		if _, ok := w.enters(t, "ada"); ok || time.Since(began) > 20*time.Second {
+		if _, ok := w.enters(t, "ada"); ok || time.Since(began) > within(20*time.Second) {
 			t.Errorf("%s: in: %v, after %v", name, ok, time.Since(began))
 		}
 	}
@@ -215,7 +215,7 @@ func rules06(t *T) {
 // hookLogged waits for a text in the log, of a line that was not there before.
 func hookLogged(t *T, w *hookWorld, text string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); strings.Count(w.Logs.String(), text) <= w.seen[text]; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); strings.Count(w.Logs.String(), text) <= w.seen[text]; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the log lacks %q\n%s", text, w.Logs)
 		}

@@ -217,12 +217,12 @@ func session27(t *T) {
 
 // sessionExchange sends one request with the header lines as they are.
 func sessionExchange(addr, path, header string) (int, string, error) {
-	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	c, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
 		return 0, "", err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(patience))
 	_, wrote := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n%s\r\n\r\n", path, header)
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {

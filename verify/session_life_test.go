@@ -29,7 +29,7 @@ func session07(t *T) {
 		if copied.Clone().Email() != "" || sessionAt(b, second).Email() != "" {
 			t.Errorf("lives on at the second replica")
 		}
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); measures() && took > time.Second {
 			t.Errorf("asked only %v later", took)
 		}
 		if sessionAt(other, second).Email() != "grace@example.com" {

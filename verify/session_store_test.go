@@ -329,12 +329,12 @@ func session22Load(t *T, kind stores.Kind, rows int) {
 	}
 	quiet, busy := session22Sweep(t, w, jars, path, kind, rows)
 	for range 2 { // a busy machine does it once, the sweep each time
-		if busy-quiet <= session22Most {
+		if !measures() || busy-quiet <= session22Most {
 			break
 		}
 		quiet, busy = session22Sweep(t, w, jars, path, kind, rows)
 	}
-	if busy-quiet > session22Most {
+	if measures() && busy-quiet > session22Most {
 		t.Errorf("p99 %v without, %v with the sweep, in three measurements", quiet, busy)
 	}
 	for i, b := range jars {
@@ -386,17 +386,17 @@ func session22Sweep(t *T, w *arena.World, jars []*arena.Browser, path string, ki
 func sessionReads[E any](t *T, jars []*arena.Browser, done <-chan E) time.Duration {
 	var took []time.Duration
 	for i := 0; ; i++ {
+		began := time.Now()
+		if a := jars[i%len(jars)].Get("/api/auth/session"); !strings.Contains(a.Text, "ada@app.test") {
+			t.Fatalf("live session: %d %s", a.StatusCode, a.Text)
+		}
+		took = append(took, time.Since(began))
 		select {
 		case <-done:
 			slices.Sort(took)
 			return took[len(took)*99/100]
 		case <-time.After(time.Millisecond):
 		}
-		began := time.Now()
-		if a := jars[i%len(jars)].Get("/api/auth/session"); !strings.Contains(a.Text, "ada@app.test") {
-			t.Fatalf("live session: %d %s", a.StatusCode, a.Text)
-		}
-		took = append(took, time.Since(began))
 	}
 }
 

@@ -289,7 +289,7 @@ func (s *smtpfaultServer) next(t testing.TB) smtpfaultMail {
 	select {
 	case m := <-s.arrived:
 		return m
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no mail came")
 		return smtpfaultMail{}
 	}

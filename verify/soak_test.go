@@ -93,7 +93,7 @@ func TestGoroutines(t *testing.T) {
 	for range []int{20, 500, 5000}[theScale()] {
 		live()
 	}
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > calm+5; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > calm+5; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d at the beginning", runtime.NumGoroutine(), calm)
 		}

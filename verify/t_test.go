@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"authsvc"
 	"authsvc/internal/test/arena"
@@ -120,6 +121,22 @@ func (t *T) Scale(what string, atQuick, atCI, atFull int) int {
 	n := []int{atQuick, atCI, atFull}[theScale()]
 	t.figures.add(fmt.Sprintf("%d %s", n, what))
 	return n
+}
+
+// patience is how long something may take that will surely come.
+const patience = time.Minute
+
+// measures reports whether times, rates and memory are compared. They are not at scale
+// quick, which has to pass on a machine of any speed.
+func measures() bool { return theScale() > quick }
+
+// within returns how long something may take that a check times; at scale quick ten
+// times as long and a minute at least, which only what hangs takes.
+func within(limit time.Duration) time.Duration {
+	if measures() {
+		return limit
+	}
+	return max(10*limit, patience)
 }
 
 // Figure prints what was measured.

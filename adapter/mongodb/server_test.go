@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
 )
 
@@ -113,7 +114,7 @@ func TestServerFrozen(t *testing.T) {
 		wg.Go(func() {
 			begun := time.Now()
 			err := calls[i%len(calls)]()
-			if took := time.Since(begun); err == nil || errors.Is(err, authsvc.ErrNotFound) || took > 8*time.Second {
+			if took := time.Since(begun); err == nil || errors.Is(err, authsvc.ErrNotFound) || took > quiet.Limit(8*time.Second) {
 				t.Errorf("after %v: %v", took, err)
 			}
 		})
@@ -123,7 +124,7 @@ func TestServerFrozen(t *testing.T) {
 	for thawed := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		if _, err := s.GetUser(t.Context(), ann.ID); err == nil {
 			return
-		} else if time.Since(thawed) > 15*time.Second {
+		} else if time.Since(thawed) > quiet.Limit(15*time.Second) {
 			t.Fatalf("does not go on: %v", err)
 		}
 	}

@@ -53,7 +53,7 @@ func keys(t testing.TB, s *Store) (names []string) {
 // clean deletes all keys of a store, unless its server is gone.
 func clean(t testing.TB, s *Store) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	scan := s.client.Scan(ctx, 0, s.tag+"*", 1000).Iterator()
 	for scan.Next(ctx) {
@@ -93,7 +93,7 @@ func realURL(t testing.TB) string {
 	if url := os.Getenv("AUTHSVC_TEST_REDIS_URL"); url != "" {
 		return url // which has to work
 	}
-	c, err := net.DialTimeout("tcp", "127.0.0.1:6379", time.Second)
+	c, err := net.DialTimeout("tcp", "127.0.0.1:6379", time.Minute)
 	if err != nil {
 		t.Skip("no Redis: AUTHSVC_TEST_REDIS_URL is not set, and nothing answers on 127.0.0.1:6379")
 	}
@@ -196,7 +196,7 @@ func (p *process) url() string  { return "redis://" + p.addr() }
 // await waits until the server answers: that it is there, or wants a password.
 func (p *process) await() {
 	p.t.Helper()
-	for range 200 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		c := goredis.NewClient(&goredis.Options{Addr: p.addr()})
 		answer, err := c.Ping(p.t.Context()).Result()
 		c.Close()

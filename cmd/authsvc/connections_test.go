@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
 )
 
@@ -34,7 +35,7 @@ func setFileLimit(l *process, files uint64) {
 
 func rawRequest(t *testing.T, conn net.Conn, request string) string {
 	t.Helper()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, request); err != nil {
 		return ""
 	}
@@ -61,7 +62,7 @@ func TestIdleConnections(t *testing.T) {
 	l.start()
 	var most int
 	for i := range n {
-		conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+		conn, err := net.DialTimeout("tcp", addr, patience)
 		if err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
@@ -153,8 +154,8 @@ func TestSlowClients(t *testing.T) {
 				case <-time.After(100 * time.Millisecond):
 					io.WriteString(conn, c.more)
 				}
-				if time.Since(begun) > c.limit {
-					t.Fatalf("not cut off after %v", c.limit)
+				if time.Since(begun) > quiet.Limit(c.limit) {
+					t.Fatalf("not cut off after %v", time.Since(begun))
 				}
 			}
 		})

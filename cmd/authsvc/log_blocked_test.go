@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"authsvc/internal/test/freeport"
+	"authsvc/internal/test/quiet"
 )
 
 // TestServeWithBlockedLog: serve answers while nobody reads its log, a real pipe. When
@@ -68,7 +69,7 @@ func readUntil(t *testing.T, log io.Reader, want string) {
 		if !ok {
 			t.Errorf("the log ended without %q", want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("the log did not say %q in time", want)
 	}
 }
@@ -84,8 +85,11 @@ func TestSecondSignalWithBlockedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /api/auth/signout HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n", conn.RemoteAddr())
-	time.Sleep(100 * time.Millisecond) // the request is in flight, and never completes
+	fmt.Fprintf(conn, "POST /api/auth/signout HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", conn.RemoteAddr())
+	conn.SetReadDeadline(time.Now().Add(patience))
+	if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "100") {
+		t.Fatalf("%q, %v", line, err)
+	} // the request is in flight, and never completes
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -99,7 +103,7 @@ func TestSecondSignalWithBlockedLog(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != exitFailed {
 			t.Errorf("serve ended with %v", err)
 		}
-	case <-time.After(8 * time.Second):
+	case <-time.After(quiet.Limit(8 * time.Second)):
 		t.Error("serve is still there")
 	}
 }
@@ -116,7 +120,7 @@ func TestStopWithBlockedLog(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("serve ended with %v", err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > quiet.Limit(10*time.Second) {
 		t.Errorf("it took %v", took)
 	}
 }
@@ -172,7 +176,7 @@ func makeRefusals(t *testing.T, base string, n int) {
 	t.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: patience}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for range n {
 		resp, err := client.Get(base + "/api/auth/callback/acme?state=nonsense")

@@ -156,7 +156,7 @@ func runProvider() {
 	if err != nil {
 		exitWith(err)
 	}
-	server := &http.Server{Addr: "127.0.0.1:" + os.Getenv("IDP"), Handler: p, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Addr: "127.0.0.1:" + os.Getenv("IDP"), Handler: p, ReadHeaderTimeout: patience}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	context.AfterFunc(ctx, func() { server.Close() })

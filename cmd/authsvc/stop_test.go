@@ -12,6 +12,7 @@ import (
 
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
+	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
 )
 
@@ -49,7 +50,7 @@ func TestStopUnderLoad(t *testing.T) {
 			eventually(t, "waiting for the provider", func() bool { return op.Calls(idp.EndpointToken) > callbacks.count() })
 			l.signal(syscall.SIGTERM)
 			begun := time.Now()
-			if code := l.waitForExit(15 * time.Second); code != 0 {
+			if code := l.waitForExit(quiet.Limit(15 * time.Second)); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
 			t.Logf("ended in %v", time.Since(begun).Round(time.Millisecond))
@@ -76,7 +77,7 @@ func TestStopTwice(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // well within the time for requests
 	begun := time.Now()
 	l.signal(syscall.SIGTERM)
-	if code := l.waitForExit(5 * time.Second); code != exitFailed || time.Since(begun) > 4*time.Second {
+	if code := l.waitForExit(patience); code != exitFailed || time.Since(begun) > quiet.Limit(4*time.Second) {
 		t.Errorf("exit code %d after %v", code, time.Since(begun))
 	}
 	l.waitForLog("second signal", 1)
@@ -124,7 +125,7 @@ func TestStopWithHungStore(t *testing.T) {
 	time.Sleep(time.Second)
 	l.signal(syscall.SIGTERM)
 	begun := time.Now()
-	code := l.waitForExit(drainTime + lingerTime + closeTime + 2*time.Second)
+	code := l.waitForExit(quiet.Limit(drainTime + lingerTime + closeTime + 2*time.Second))
 	t.Logf("exit code %d after %v", code, time.Since(begun).Round(time.Millisecond))
 	server.Thaw()
 	people.stop()
@@ -157,7 +158,7 @@ func TestStopWithHungMailServer(t *testing.T) {
 	defer conn.Close()
 	l.signal(syscall.SIGTERM)
 	begun := time.Now()
-	if code := l.waitForExit(lingerTime + drainTime); code != exitOK {
+	if code := l.waitForExit(quiet.Limit(lingerTime + drainTime)); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, l.out)
 	}
 	t.Logf("ended in %v", time.Since(begun).Round(time.Millisecond))
@@ -169,7 +170,7 @@ func TestStopWithHungMailServer(t *testing.T) {
 	defer box.Close()
 	again := newProcess(t, dir, addr, config)
 	again.start()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := box.Wait(ctx, func(m mailbox.Message) bool { return m.To[0] == "grace@example.com" }); err != nil {
 		t.Errorf("the mail did not go out: %v", err)

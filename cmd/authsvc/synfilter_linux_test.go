@@ -42,7 +42,7 @@ func TestRefuseSYN(t *testing.T) {
 			if _, err := before.Write([]byte("x")); err != nil {
 				t.Fatal(err)
 			}
-			queued[0].SetReadDeadline(time.Now().Add(10 * time.Second))
+			queued[0].SetReadDeadline(time.Now().Add(patience))
 			if _, err := io.ReadFull(queued[0], make([]byte, 1)); err != nil {
 				t.Error(err)
 			}

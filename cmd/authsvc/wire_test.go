@@ -116,7 +116,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	trusted := "http://127.0.0.1:1" // the same site, since ports do not count
 	dir := startTranscriptServer(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
 	client := &http.Client{
-		Timeout:       20 * time.Second,
+		Timeout:       patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport:     &http.Transport{DisableCompression: true},
 	}
@@ -130,12 +130,12 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 				a, err := op.Approve(args[1], strings.Trim(args[2], "-"))
 				return a.URL(), err
 			case "mail":
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				m, err := box.Wait(ctx, func(m mailbox.Message) bool { return strings.Contains(m.Link(), "token=") })
 				return m.Link(), err
 			case "undo":
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				undoes := func(link string) bool { return strings.Contains(link, "/account/undo?token=") }
 				m, err := box.Wait(ctx, func(m mailbox.Message) bool { return slices.ContainsFunc(m.Links, undoes) })
@@ -144,7 +144,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 				}
 				return m.Links[slices.IndexFunc(m.Links, undoes)], nil
 			case "code":
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				m, err := box.Wait(ctx, func(m mailbox.Message) bool { return m.Code != "" })
 				return m.Code, err
@@ -190,7 +190,7 @@ func startTranscriptServer(t *testing.T, binary, addr, config string, env []stri
 			t.Logf("the service said\n%s", out)
 		}
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		res, err := http.Get("http://" + addr + "/readyz")
 		if err == nil {
 			res.Body.Close()

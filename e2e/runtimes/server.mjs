@@ -3,7 +3,7 @@
 import { protect } from "authsvc-client/server"
 
 const url = globalThis.Deno?.env.get("AUTHSVC") ?? globalThis.Bun.env.AUTHSVC
-const fetch = protect({ url, timeout: 2000 }, (request, session) => Response.json(session))
+const fetch = protect({ url, timeout: 60000 }, (request, session) => Response.json(session))
 const hostname = "127.0.0.1"
 
 if (globalThis.Deno) Deno.serve({ hostname, port: 0, onListen: ({ port }) => console.log(port) }, fetch)

@@ -16,7 +16,7 @@ const [kind, database, url, client] = process.argv.slice(2)
 
 // By itself libsql does not wait while another process writes, and keeps its
 // own lock after it was refused.
-const patience = "PRAGMA busy_timeout = 5000"
+const patience = "PRAGMA busy_timeout = 60000"
 
 const kysely = {
   async postgresql() {

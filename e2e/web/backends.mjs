@@ -6,7 +6,7 @@ import { Hono } from "hono"
 import { getRequestListener } from "@hono/node-server"
 import { auth, hydrate, passOn, protect } from "authsvc-client/server"
 
-const options = { url: process.argv[2], timeout: 2000 }
+const options = { url: process.argv[2], timeout: 60000 }
 
 const hono = new Hono()
 hono.use("/hono/*", protect(options))

@@ -21,6 +21,9 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
+// patience is how long something that will surely happen may take on a busy machine.
+const patience = time.Minute
+
 // freePorts finds a port whose successor is free too.
 func freePorts(t *testing.T) int {
 	t.Helper()
@@ -53,7 +56,7 @@ func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()
 // awaitWelcome waits until dev says that it runs.
 func awaitWelcome(t *testing.T, out *logbuffer.Buffer, done <-chan error) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), "Ctrl-C"); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(out.String(), "Ctrl-C"); time.Sleep(20 * time.Millisecond) {
 		select {
 		case err := <-done:
 			t.Fatalf("dev ended: %v", err)
@@ -177,12 +180,11 @@ func (v *visitor) choose(at *browser.Answer, name string) *browser.Answer {
 // openMail follows the link of the newest mail.
 func (v *visitor) openMail() *browser.Answer {
 	v.t.Helper()
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		page := v.get("/inbox").Text
 		if m := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(page); m != nil {
 			return v.get(html.UnescapeString(m[1]))
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	v.t.Fatal("no mail came")
 	return nil

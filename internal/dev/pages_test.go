@@ -111,7 +111,7 @@ func TestMailFrame(t *testing.T) {
 	}
 	v.post("/api/auth/signin/email", "email", "new@app.example", "callbackUrl", "/")
 	var page string
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(page, "<iframe") && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); !strings.Contains(page, "<iframe") && time.Now().Before(deadline); {
 		page = v.get("/inbox").Text
 	}
 	if v.get("/inbox-state").Text == before {

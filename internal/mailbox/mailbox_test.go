@@ -136,7 +136,7 @@ func TestWait(t *testing.T) {
 	s := listen(t, Options{})
 	isSecond := func(m Message) bool { return m.Subject == "second" }
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	mustPost(t, s, simple)
 	if m, err := s.Wait(ctx, func(Message) bool { return true }); err != nil || m.Subject != "Hello" {
@@ -252,7 +252,7 @@ func TestCloseEndsConversations(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("Close waits for the delay")
 	}
 	if _, err := net.Dial("tcp", s.Addr()); err == nil {

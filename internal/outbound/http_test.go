@@ -159,7 +159,7 @@ func TestClientBounds(t *testing.T) {
 		t.Cleanup(c.CloseIdleConnections)
 		return c
 	}
-	patient, hasty := within(20*time.Second), within(300*time.Millisecond)
+	patient, hasty := within(time.Minute), within(300*time.Millisecond)
 	for path, want := range map[string]error{"/exact": nil, "/over": errTooLarge, "/endless": errTooLarge, "/slow": ErrUnavailable, "/redirect": errRedirect} {
 		c := patient
 		if path == "/slow" {

@@ -82,6 +82,26 @@ func idleProgram(silence time.Duration) http.Handler {
 	})
 }
 
+// between serves a program behind a proxy, without a machine, and so in a bubble.
+func between(program http.Handler, tune func(http.Handler) http.Handler) (front *pipes, stop func()) {
+	behind, front := newPipes(), newPipes()
+	p := New(Options{Target: Target{Origin: "http://program"}, Timeout: time.Minute, OurCookie: func(string) bool { return false }, Client: func(*http.Request) string { return "" },
+		Origin: func(string) string { return "https://app.example" }, Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+			http.Error(w, err.Error(), status)
+		}})
+	p.transport.DialContext = behind.dial
+	servers := []*http.Server{behind.serve(program), front.serve(tune(p))}
+	return front, func() {
+		for _, s := range servers {
+			s.Close()
+		}
+		p.CloseIdleConnections()
+	}
+}
+
+// asItIs changes nothing.
+func asItIs(h http.Handler) http.Handler { return h }
+
 // TestIdleStreams: a stream in which nothing happens for half an hour, longer than
 // every time-out of the server, of the proxy and of their connections, goes on.
 func TestIdleStreams(t *testing.T) {
@@ -91,13 +111,7 @@ func TestIdleStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				behind, front := newPipes(), newPipes()
-				p := New(Options{Target: Target{Origin: "http://program"}, Timeout: time.Minute, OurCookie: func(string) bool { return false }, Client: func(*http.Request) string { return "" },
-					Origin: func(string) string { return "https://app.example" }, Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
-						http.Error(w, err.Error(), status)
-					}})
-				p.transport.DialContext = behind.dial
-				servers := []*http.Server{behind.serve(idleProgram(silence)), front.serve(p)}
+				front, stop := between(idleProgram(silence), asItIs)
 				c, err := front.dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
@@ -124,10 +138,7 @@ func TestIdleStreams(t *testing.T) {
 					t.Errorf("%q, %v after %v", line, err, time.Since(begun))
 				}
 				c.Close()
-				for _, s := range servers {
-					s.Close()
-				}
-				p.CloseIdleConnections()
+				stop()
 			})
 		})
 	}

@@ -13,30 +13,24 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// front starts a server that forwards to a program, with deadlines that are short
-// for a stream.
-func front(t *testing.T, target string, tune func(http.Handler) http.Handler) *httptest.Server {
+// front starts a server that forwards to a program, which has the timeout to answer.
+func front(t *testing.T, target string, timeout time.Duration) *httptest.Server {
 	t.Helper()
 	parsed, err := Parse(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := New(Options{Target: parsed, Timeout: time.Second, OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {},
+	p := New(Options{Target: parsed, Timeout: timeout, OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {},
 		Client: func(*http.Request) string { return "192.0.2.1" }, Origin: func(host string) string { return "https://" + host },
 		Failed: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 			http.Error(w, err.Error(), status)
 		}})
 	t.Cleanup(p.CloseIdleConnections)
-	var h http.Handler = p
-	if tune != nil {
-		h = tune(p)
-	}
-	s := httptest.NewUnstartedServer(h)
-	s.Config.ReadTimeout, s.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
-	s.Start()
+	s := httptest.NewServer(p)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -114,7 +108,11 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, _, err := get(t, front(t, tt.target, nil).URL)
+			timeout := time.Minute
+			if name == "slow" {
+				timeout = time.Second
+			}
+			answer, _, err := get(t, front(t, tt.target, timeout).URL)
 			if answer.StatusCode != tt.status || (err == nil) != tt.whole {
 				t.Errorf("%d, %v", answer.StatusCode, err)
 			}
@@ -126,91 +124,100 @@ func TestFaults(t *testing.T) {
 // ways, and arrives piece by piece.
 func TestStreams(t *testing.T) {
 	t.Parallel()
-	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) {
-		lines := bufio.NewScanner(r.Body)
-		for n := 0; lines.Scan(); n++ {
-			if n == 2 {
-				break
+	const pause = 12 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		front, stop := between(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			control := http.NewResponseController(w)
+			_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})
+			lines := bufio.NewScanner(r.Body)
+			for n := 0; lines.Scan(); n++ {
+				if n == 2 {
+					break
+				}
 			}
+			for i := range 4 {
+				fmt.Fprintf(w, "data: %d\n", i)
+				_ = control.Flush()
+				time.Sleep(pause)
+			}
+		}), asItIs)
+		defer stop()
+		in, out := io.Pipe()
+		go func() {
+			for range 3 {
+				io.WriteString(out, "line\n")
+				time.Sleep(pause)
+			}
+			out.Close()
+		}()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://app.example/", in)
+		if err != nil {
+			t.Fatal(err)
 		}
-		flush := http.NewResponseController(w)
-		for i := range 4 {
-			fmt.Fprintf(w, "data: %d\n", i)
-			_ = flush.Flush()
-			time.Sleep(200 * time.Millisecond)
+		client := &http.Client{Transport: &http.Transport{DialContext: front.dial}}
+		defer client.CloseIdleConnections()
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}), nil)
-	in, out := io.Pipe()
-	go func() {
-		for range 3 {
-			io.WriteString(out, "line\n")
-			time.Sleep(200 * time.Millisecond)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || strings.Count(string(body), "data") != 4 {
+			t.Errorf("%q, %v", body, err)
 		}
-		out.Close()
-	}()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || strings.Count(string(body), "data") != 4 {
-		t.Errorf("%q, %v", body, err)
-	}
+	})
 }
 
 // TestContextEndsWebSocket: an upgraded connection passes both ways, and ends with
 // the context of its request.
 func TestContextEndsWebSocket(t *testing.T) {
 	t.Parallel()
-	var cancel atomic.Value
-	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") != "websocket" {
-			http.Error(w, "no upgrade", http.StatusBadRequest)
-			return
-		}
-		w.Header().Set("Upgrade", "websocket")
-		w.Header().Set("Connection", "Upgrade")
-		w.WriteHeader(http.StatusSwitchingProtocols)
-		c, rw, err := http.NewResponseController(w).Hijack()
+	synctest.Test(t, func(t *testing.T) {
+		var cancel atomic.Value
+		front, stop := between(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Upgrade") != "websocket" {
+				http.Error(w, "no upgrade", http.StatusBadRequest)
+				return
+			}
+			w.Header().Set("Upgrade", "websocket")
+			w.Header().Set("Connection", "Upgrade")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			c, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Time{})
+			_, _ = io.Copy(c, rw)
+		}), func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx, end := context.WithCancel(r.Context())
+				cancel.Store(end)
+				h.ServeHTTP(w, r.WithContext(ctx))
+			})
+		})
+		defer stop()
+		c, err := front.dial(t.Context(), "", "")
 		if err != nil {
-			return
+			t.Fatal(err)
 		}
 		defer c.Close()
-		_, _ = io.Copy(c, rw)
-	}), func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, stop := context.WithCancel(r.Context())
-			cancel.Store(stop)
-			h.ServeHTTP(w, r.WithContext(ctx))
-		})
+		go io.WriteString(c, "GET /socket HTTP/1.1\r\nHost: app.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		read := bufio.NewReader(c)
+		answer, err := http.ReadResponse(read, nil)
+		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("%v, %v", answer, err)
+		}
+		time.Sleep(40 * time.Second) // past the deadlines of the server
+		go io.WriteString(c, "ping\n")
+		if line, err := read.ReadString('\n'); line != "ping\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		cancel.Load().(context.CancelFunc)()
+		if line, err := read.ReadString('\n'); err == nil {
+			t.Errorf("it goes on: %q", line)
+		}
 	})
-	var d net.Dialer
-	c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	io.WriteString(c, "GET /socket HTTP/1.1\r\nHost: app.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-	read := bufio.NewReader(c)
-	answer, err := http.ReadResponse(read, nil)
-	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%v, %v", answer, err)
-	}
-	time.Sleep(400 * time.Millisecond) // past the deadlines of the server
-	io.WriteString(c, "ping\n")
-	if line, err := read.ReadString('\n'); line != "ping\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
-	cancel.Load().(context.CancelFunc)()
-	if line, err := read.ReadString('\n'); err == nil {
-		t.Errorf("it goes on: %q", line)
-	}
 }
 
 // TestSocket: a program may listen on a Unix socket.
@@ -225,7 +232,7 @@ func TestSocket(t *testing.T) {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host+r.RequestURI) }), ReadHeaderTimeout: time.Minute}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
-	s := front(t, "unix:"+path, nil)
+	s := front(t, "unix:"+path, time.Minute)
 	if answer, body, err := get(t, s.URL+"/a%2fb?c"); err != nil || answer.StatusCode != 200 || body != strings.TrimPrefix(s.URL, "http://")+"/a%2fb?c" {
 		t.Errorf("%q, %v", body, err)
 	}
@@ -234,7 +241,7 @@ func TestSocket(t *testing.T) {
 // TestTargets: the program gets the target byte for byte.
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) }), nil)
+	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) }), time.Minute)
 	for _, target := range []string{"/", "/?", "/a?b", "/a%2fb%2F", "//a//b", "/a/../b/./c", "/%61;x=1/y", "/a?x=%zz&y;z&&", "/a'b|c^d", "/a?b?c#d", "/:80/x", "/http://evil.example/", "/@evil.example"} {
 		var d net.Dialer
 		c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))

@@ -10,6 +10,9 @@ import (
 	"authsvc"
 )
 
+// patience is how long a mail may take to come; the machine may be busy.
+const patience = time.Minute
+
 // An Outbox collects what an e-mail provider sends: notices of changes apart from
 // mails that ask somebody to do something.
 type Outbox struct {
@@ -55,7 +58,7 @@ func (o *Outbox) Notice(t testing.TB) authsvc.Message {
 	select {
 	case m := <-o.notices:
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no notice came")
 	}
 	return authsvc.Message{}
@@ -95,7 +98,7 @@ func (o *Outbox) Next(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
 	case <-o.more:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no mail came")
 	}
 	o.mu.Lock()
@@ -113,7 +116,7 @@ func (o *Outbox) Any(t testing.TB) authsvc.Message {
 	case <-o.more:
 		o.more <- struct{}{}
 		return o.Next(t)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no mail came")
 	}
 	return authsvc.Message{}

@@ -51,7 +51,7 @@ func New(base string, transport http.RoundTripper) *Browser {
 	if transport == nil {
 		transport = &http.Transport{}
 	}
-	return &Browser{Base: base, Client: &http.Client{Jar: newJar(), Timeout: 30 * time.Second, Transport: transport,
+	return &Browser{Base: base, Client: &http.Client{Jar: newJar(), Timeout: time.Minute, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 

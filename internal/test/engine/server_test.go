@@ -47,7 +47,7 @@ func TestWholeFlows(t *testing.T) {
 			if !strings.Contains(to, "/verify-request") {
 				t.Errorf("signin/email: %s", to)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			link, err := box.LinkTo(ctx, "grace@example.com")
 			if err != nil {

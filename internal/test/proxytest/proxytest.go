@@ -152,7 +152,7 @@ func arguments(program, dir, file string) []string {
 
 func (p *Proxy) await(t testing.TB, program string, ended <-chan struct{}) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if c, err := net.Dial("tcp", p.Addr); err == nil {
 			c.Close()
 			if program != Traefik || p.routes(t) {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"authsvc/internal/test/servertest"
 )
 
 // The engine sweeps in batches of so many records with a pause in between.
@@ -22,7 +24,7 @@ const (
 )
 
 // Expired records are removed while sessions are read: no read fails, and the
-// slowest are not much slower than without. Half of the records go with the
+// slowest are not much slower than without, which a few users do not show. Half of the records go with the
 // pauses of the engine, the other half as fast as the store can.
 func TestSweepScale(t *testing.T) {
 	users := size(t)
@@ -54,7 +56,8 @@ func (s *service) sweeping(t *testing.T, how string, most int, pause time.Durati
 		took = time.Since(start)
 	})
 	t.Logf("swept %s: %d records, %.0f/s; reads meanwhile: %v", how, swept, float64(swept)/took.Seconds(), reads)
-	if bound := 10*quiet.at(0.99) + 50*time.Millisecond; reads.at(0.99) > bound {
+	judged := servertest.Full || size(t) > 0
+	if bound := 10*quiet.at(0.99) + 50*time.Millisecond; judged && reads.at(0.99) > bound {
 		t.Errorf("p99 of reads is %v while records are swept, over %v", reads.at(0.99), bound)
 	}
 	return swept

@@ -16,7 +16,7 @@ import (
 )
 
 // probeTimeout is how long a shared server may take to answer the first time.
-const probeTimeout = 3 * time.Second
+const probeTimeout = time.Minute
 
 // A kind is one kind of shared server. The four are package variables because
 // a server is looked for once per process, not once per test.

@@ -3,6 +3,8 @@ package servertest
 import (
 	"os"
 	"testing"
+
+	"authsvc/internal/test/quiet"
 )
 
 // NotShort skips a test that needs a server when -short asks for the quick ones.
@@ -20,3 +22,6 @@ func Long(t testing.TB) {
 		t.Skip("takes long; run with AUTHSVC_E2E=1 to switch it on")
 	}
 }
+
+// Full is that of package quiet, for those who import this one anyway.
+const Full = quiet.Full

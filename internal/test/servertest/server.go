@@ -14,7 +14,7 @@ import (
 
 const (
 	startTimeout = time.Minute // recovery after a kill on a busy machine included
-	stopTimeout  = 30 * time.Second
+	stopTimeout  = time.Minute
 	pingInterval = 20 * time.Millisecond
 )
 

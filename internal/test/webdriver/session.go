@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long a condition may take to come true.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // A Session is a browser with an empty profile and one window. Its methods end
 // the test when a step does not come about.

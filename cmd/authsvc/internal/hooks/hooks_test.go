@@ -15,11 +15,13 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"authsvc/internal/outbound"
+	"authsvc/internal/test/quiet"
 )
 
 func secretOf(b byte, n int) string {
@@ -211,7 +213,7 @@ func TestSlow(t *testing.T) {
 	} {
 		hook.timeout = tt.timeout
 		began := time.Now()
-		if ok, _, err := hook.AskSignIn(tt.ctx, nil); ok || !errors.Is(err, outbound.ErrUnavailable) || time.Since(began) > 4*time.Second {
+		if ok, _, err := hook.AskSignIn(tt.ctx, nil); ok || !errors.Is(err, outbound.ErrUnavailable) || time.Since(began) > quiet.Limit(4*time.Second) {
 			t.Errorf("%s: %v, %v after %v", name, ok, err, time.Since(began))
 		}
 	}
@@ -261,20 +263,32 @@ func TestConnectionAppears(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	hook, _ = New(Config{URL: "http://" + address, Secrets: []string{secretOf(1, 24)}, Timeout: maxTimeout}, NewHTTPClient(nil))
-	served := make(chan *http.Server, 1)
-	time.AfterFunc(outbound.RetryPause/4, func() {
-		s := &http.Server{Handler: answering(`{"allow":true}`), ReadHeaderTimeout: time.Minute}
+	s := &http.Server{Handler: answering(`{"allow":true}`), ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { s.Close() })
+	client := outbound.NewHTTPClient(outbound.HTTPOptions{Transport: &failsOnce{RoundTripper: &http.Transport{}, then: func() {
 		if l, err := net.Listen("tcp", address); err == nil {
 			go s.Serve(l) //nolint:errcheck // a test
 		}
-		served <- s
-	})
-	ok, _, err := hook.AskSignIn(t.Context(), nil)
-	(<-served).Close()
-	if !ok || err != nil {
+	}}})
+	hook, _ = New(Config{URL: "http://" + address, Secrets: []string{secretOf(1, 24)}, Timeout: maxTimeout}, client)
+	if ok, _, err := hook.AskSignIn(t.Context(), nil); !ok || err != nil {
 		t.Errorf("listening by the second try: %v, %v", ok, err)
 	}
+}
+
+// failsOnce calls then after the first failure.
+type failsOnce struct {
+	http.RoundTripper
+	then func()
+	once sync.Once
+}
+
+func (f *failsOnce) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := f.RoundTripper.RoundTrip(r)
+	if err != nil {
+		f.once.Do(f.then)
+	}
+	return res, err
 }
 
 // TestMistakes: all at once, and no secret is quoted.
