@@ -7,8 +7,12 @@ BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 # finds nothing in it: its locks are C's.
 QUICKER = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
+# Most tests with servers wait for them, so more run at once than there are cores.
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+AT_ONCE = -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES))))
+
 .DEFAULT_GOAL := help
-.PHONY: help quick check full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
+.PHONY: help quick check timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,10 +24,16 @@ quick: fmt vet lint ## while you work: tests without -race, servers, attacks and
 	go test -short $$(go list ./... | grep -v -e /verify -e /test/scale)
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
+# Packages that have files of make full only.
+FULL = . ./cmd/authsvc ./internal/test/skewed ./internal/tools/inventory
+
 check: fmt vet lint ## what every commit passes
-	go test $(RACE) -shuffle=on $(QUICKER) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$)
+	go test $(RACE) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$ -e /test/scale$$)
 	@$(if $(RACE),,echo "Without -race: there is no C compiler, or CGO_ENABLED is 0.";) \
 	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
+
+timed: ## all tests of make check again, which then compare times and memory
+	go test -tags full -timeout 30m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$ -e /test/scale$$)
 
 full: ## everything else, an hour and more: races, storms, clocks, supply chain, fuzz, speed; ONLY="verify bench", MUTATE=1
 	.ci/full
@@ -33,6 +43,7 @@ fmt: ## fail if gofmt would change anything
 
 vet: ## go vet
 	go vet ./...
+	go vet -tags full $(FULL)
 
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...
@@ -121,7 +132,7 @@ bench-parts: ## ns/op, B/op and allocs/op of the parts; OLD=FILE compares by ben
 	$(if $(OLD),go run $(BENCHSTAT) $(OLD) out/bench-parts.txt)
 
 figures: ## hold GET session to its floor, and what is asked most to its allocations (no -race)
-	go test -run 'TestSessionFloor|TestAllocations|TestExposeFloor' -v . ./internal/test/engine
+	go test -tags full -run 'TestSessionFloor|TestAllocations|TestExposeFloor' -v . ./internal/test/engine
 	AUTHSVC_FIGURES=1 go test -run TestReadFigures -v ./reader
 
 bench-gate: ## hold the gate, an upstream and what GET session shows to their bases (6 minutes at most)

@@ -7,11 +7,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/FerretDB/FerretDB/ferretdb"
 )
@@ -19,11 +22,43 @@ import (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:27017", "TCP `address` to listen on")
 	dir := flag.String("dir", "", "`directory` that keeps the databases; made when absent")
+	asked := flag.String("ping", "", "ask the server at this `address` whether it answers, and end")
 	flag.Parse()
-	if err := run(*listen, *dir); err != nil {
+	err := error(nil)
+	if *asked != "" {
+		err = ping(*asked)
+	} else {
+		err = run(*listen, *dir)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ferretdb:", err)
 		os.Exit(1)
 	}
+}
+
+// patience is how long a server may take to answer a ping.
+const patience = 10 * time.Second
+
+// ping sends the command ping, an OP_MSG, and reads the head of the answer.
+// https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
+func ping(address string) error {
+	conn, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	const (
+		document = "\x1e\x00\x00\x00" + "\x10ping\x00\x01\x00\x00\x00" + "\x02$db\x00\x06\x00\x00\x00admin\x00" + "\x00"
+		head     = "\x33\x00\x00\x00" + "\x01\x00\x00\x00" + "\x00\x00\x00\x00" + "\xdd\x07\x00\x00"
+	)
+	if _, err := io.WriteString(conn, head+"\x00\x00\x00\x00\x00"+document); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(conn, make([]byte, 16))
+	return err
 }
 
 // run serves until SIGINT or SIGTERM.

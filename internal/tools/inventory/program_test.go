@@ -1,0 +1,49 @@
+//go:build full
+
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestProgramsLicences holds the modules of this tree against the list of
+// licences, without the file, which CI compares, and their number against
+// docs/supply-chain.md.
+func TestProgramsLicences(t *testing.T) {
+	t.Chdir("../../..")
+	modules, err := linked(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(modules) < 30 {
+		t.Errorf("%d modules", len(modules))
+	}
+	var counted strings.Builder
+	if err := count(&counted, modules); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/supply-chain.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentence := regexp.MustCompile(`(\d+) that we import, (\d+) that those bring`)
+	said := sentence.ReplaceAllString(sentence.FindString(string(page)), "modules in the program: $1 direct, $2 indirect\n")
+	if said != counted.String() {
+		t.Errorf("docs/supply-chain.md says %q, counted are %q", said, counted.String())
+	}
+	files := map[string]bool{}
+	for _, m := range modules {
+		for _, l := range m.licences {
+			files[m.path+" "+l.file] = true
+		}
+	}
+	for _, want := range []string{"github.com/go-jose/go-jose/v4 json/LICENSE", "github.com/wneessen/go-mail smtp/LICENSE",
+		"github.com/klauspost/compress zstd/internal/xxhash/LICENSE.txt", "github.com/redis/go-redis/v9 internal/once.go"} {
+		if !files[want] {
+			t.Errorf("%s is not listed", want)
+		}
+	}
+}
