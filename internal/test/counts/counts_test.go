@@ -44,7 +44,8 @@ func countFlows(t *testing.T, k kind, want *table) {
 	first := map[string][]string{}
 	for n := range warmUps + counted {
 		p := w.person(n)
-		for _, f := range flows() {
+		for i, f := range flows() {
+			p.from(n, i)
 			got, calls := w.measure(f, p)
 			k.lacks(&got)
 			if f.name == "" || n < warmUps {

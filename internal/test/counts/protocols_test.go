@@ -66,7 +66,7 @@ func (p *postgresWire) asked(m []byte, n *figures) {
 	}
 }
 
-func (*postgresWire) answered([]byte) {}
+func (*postgresWire) answered([]byte, *figures) {}
 
 // A mysqlWire counts commands, of which each waits for its answer.
 // https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_command_phase.html
@@ -113,7 +113,7 @@ func (w *mysqlWire) asked(m []byte, n *figures) {
 	}
 }
 
-func (w *mysqlWire) answered(m []byte) {
+func (w *mysqlWire) answered(m []byte, _ *figures) {
 	if w.prepares == "" {
 		return
 	}
@@ -170,7 +170,15 @@ func (w *redisWire) asked(_ []byte, n *figures) {
 	w.waits = true
 }
 
-func (w *redisWire) answered([]byte) { w.waits = false }
+// answered takes back what another test has brought about, which made the server
+// forget its scripts.
+func (w *redisWire) answered(m []byte, n *figures) {
+	w.waits = false
+	if bytes.HasPrefix(m, []byte("-NOSCRIPT")) {
+		n.statements--
+		n.trips--
+	}
+}
 
 // A mongoWire counts commands, of which each waits for its answer, but for those by
 // which the driver watches the server and its own sessions.
@@ -179,7 +187,7 @@ type mongoWire struct{}
 
 func (mongoWire) request(r *bufio.Reader) ([]byte, error)  { return mongowire.ReadMessage(r) }
 func (mongoWire) response(r *bufio.Reader) ([]byte, error) { return mongowire.ReadMessage(r) }
-func (mongoWire) answered([]byte)                          {}
+func (mongoWire) answered([]byte, *figures)                {}
 
 func (mongoWire) asked(m []byte, n *figures) {
 	const opMessage, header = 2013, 21

@@ -25,7 +25,7 @@ type protocol interface {
 	request(r *bufio.Reader) ([]byte, error)  // reads the next message of the client
 	response(r *bufio.Reader) ([]byte, error) // reads the next one of the server, or what there is of it
 	asked(m []byte, n *figures)               // counts a message of the client
-	answered(m []byte)
+	answered(m []byte, n *figures)
 }
 
 // before listens before the server of a URL, until t ends.
@@ -71,7 +71,7 @@ func (p *proxy) serve(client net.Conn) {
 		copyMessages(client, server, spoken.response, func(m []byte) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			spoken.answered(m)
+			spoken.answered(m, &p.n)
 		})
 	}()
 	copyMessages(server, client, spoken.request, func(m []byte) {
