@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"authsvc/internal/test/arena/stores"
 )
 
 const (
@@ -18,8 +20,12 @@ const rewrite = "go test ./internal/test/counts -run TestCounts -update"
 // connection, to the table, exactly.
 func TestCounts(t *testing.T) {
 	want := readTable(t, "testdata/counts.txt", []string{"store", "flow"}, columns)
-	var rows []string
+	var rows, names []string
+	for _, s := range stores.All() {
+		names = append(names, s.Name)
+	}
 	for _, s := range kinds() {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == s.name })
 		for _, f := range flows() {
 			if f.name != "" {
 				rows = append(rows, s.name+" "+f.name)
@@ -27,13 +33,16 @@ func TestCounts(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) { countFlows(t, s, want) })
 	}
+	if len(names) > 0 {
+		t.Errorf("what %s are asked is not counted", names)
+	}
 	if *update {
 		want.write(t, rows)
 		return
 	}
 	for _, row := range want.order {
 		if !slices.Contains(rows, row) {
-			t.Errorf("%s: %s is no flow of a store any more; %s", want.path, row, rewrite)
+			t.Errorf("%s: %s is not a flow of a store any more; %s", want.path, row, rewrite)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func newTally(store authsvc.Adapter, meter func() figures) *tally {
 // polls are the calls that only the clock brings about. ClaimMail is another such
 // if it finds nothing: how many workers look for more mail after one is sent
 // depends on the scheduler.
-var polls = map[string]bool{"Revocations": true, "Sweep": true, "TouchSessions": true, "GetMeta": true, "PutMeta": true, "SetMeta": true, "Ping": true}
+var polls = map[string]bool{"Revocations": true, "Sweep": true, "TouchSessions": true, "GetMeta": true, "PutMeta": true, "SetMeta": true, "Ping": true,
+	"SearchUsers": true} // of the sweep
 
 // count makes a call, and adds what it costs unless it is a poll.
 func (t *tally) count(method string, poll bool, call func() error) error {
