@@ -45,6 +45,15 @@ func (h TestHooks) Adjust(d Dialect) Dialect {
 	return d
 }
 
+// Install puts the hooks between an adapter that is open, and not in use yet, and
+// its databases, for tests that are not of the package that opens it.
+func (h TestHooks) Install(a *Adapter) {
+	a.writer = h.Wrap(a.writer)
+	for _, s := range a.all {
+		s.on = h.Wrap(s.on)
+	}
+}
+
 // Wrap is a database that does not go through database/sql as the tests want it.
 func (h TestHooks) Wrap(d Database) Database {
 	if h.Database != nil {

@@ -18,6 +18,10 @@ import (
 type Ledger struct {
 	Behind authsvc.Adapter
 
+	// Around, unless nil, makes each call of the store, those of the service's own
+	// goroutines too, and may look at what it costs. It is set before the first call.
+	Around func(method string, call func() error)
+
 	mu      sync.Mutex
 	effects []string // "Method {arguments}" of the writes of requests
 	calls   []string // methods of requests, since fault was set
@@ -37,7 +41,8 @@ const (
 var ErrBroken = errors.New("connection reset")
 
 // background are the methods that only the service's own goroutines call.
-var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true, "Permit": true}
+var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true, "Permit": true,
+	"TouchSessions": true, "GetMeta": true, "SetMeta": true, "Ping": true}
 
 // NewLedger puts a ledger in front of a store.
 func NewLedger(behind authsvc.Adapter) *Ledger { return &Ledger{Behind: behind} }
@@ -82,7 +87,7 @@ func step[T any](l *Ledger, method string, write bool, args any, call func() (T,
 	if how == FailBefore {
 		return none, ErrBroken
 	}
-	v, err := call()
+	v, err := around(l, method, call)
 	if err == nil && write && !background[method] {
 		l.mu.Lock()
 		l.effects = append(l.effects, fmt.Sprintf("%s %+v", method, args))
@@ -91,6 +96,17 @@ func step[T any](l *Ledger, method string, write bool, args any, call func() (T,
 	if how == FailAfter {
 		return none, ErrBroken
 	}
+	return v, err
+}
+
+func around[T any](l *Ledger, method string, call func() (T, error)) (v T, err error) {
+	if l.Around == nil {
+		return call()
+	}
+	l.Around(method, func() error {
+		v, err = call()
+		return err
+	})
 	return v, err
 }
 
@@ -229,15 +245,17 @@ func (l *Ledger) TakeToken(ctx context.Context, identifier, token string) (auths
 }
 
 func (l *Ledger) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
-	return l.Behind.ClaimMail(ctx, now, retry)
+	return step(l, "ClaimMail", true, nil, func() (authsvc.Mail, error) { return l.Behind.ClaimMail(ctx, now, retry) })
 }
 
 func (l *Ledger) DelayMail(ctx context.Context, id string, due time.Time) error {
-	return l.Behind.DelayMail(ctx, id, due)
+	_, err := step(l, "DelayMail", true, id, func() (nothing, error) { return only(l.Behind.DelayMail(ctx, id, due)) })
+	return err
 }
 
 func (l *Ledger) DeleteMail(ctx context.Context, id string) error {
-	return l.Behind.DeleteMail(ctx, id)
+	_, err := step(l, "DeleteMail", true, id, func() (nothing, error) { return only(l.Behind.DeleteMail(ctx, id)) })
+	return err
 }
 
 func (l *Ledger) UseOnce(ctx context.Context, key string, expires time.Time) error {
@@ -251,26 +269,38 @@ func (l *Ledger) Revoke(ctx context.Context, list ...*authsvc.Revocation) error 
 }
 
 func (l *Ledger) Revocations(ctx context.Context, after int64, limit int) ([]authsvc.Revocation, int64, error) {
-	return l.Behind.Revocations(ctx, after, limit)
+	type both struct {
+		list []authsvc.Revocation
+		next int64
+	}
+	v, err := step(l, "Revocations", false, after, func() (both, error) {
+		list, next, err := l.Behind.Revocations(ctx, after, limit)
+		return both{list, next}, err
+	})
+	return v.list, v.next, err
 }
 
 func (l *Ledger) PutMeta(ctx context.Context, key, value string) (string, error) {
-	return l.Behind.PutMeta(ctx, key, value)
+	return step(l, "PutMeta", true, key, func() (string, error) { return l.Behind.PutMeta(ctx, key, value) })
 }
 
 func (l *Ledger) GetMeta(ctx context.Context, key string) (string, error) {
-	return l.Behind.GetMeta(ctx, key)
+	return step(l, "GetMeta", false, key, func() (string, error) { return l.Behind.GetMeta(ctx, key) })
 }
 
 func (l *Ledger) SetMeta(ctx context.Context, key, value string) error {
-	return l.Behind.SetMeta(ctx, key, value)
+	_, err := step(l, "SetMeta", true, key, func() (nothing, error) { return only(l.Behind.SetMeta(ctx, key, value)) })
+	return err
 }
 
 func (l *Ledger) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
-	return l.Behind.Sweep(ctx, now, limit)
+	return step(l, "Sweep", true, nil, func() (int, error) { return l.Behind.Sweep(ctx, now, limit) })
 }
 
-func (l *Ledger) Ping(ctx context.Context) error { return l.Behind.Ping(ctx) }
+func (l *Ledger) Ping(ctx context.Context) error {
+	_, err := step(l, "Ping", false, nil, func() (nothing, error) { return only(l.Behind.Ping(ctx)) })
+	return err
+}
 
 // A StaleStore also fails the calls that only the service itself makes.
 type StaleStore struct {

@@ -53,7 +53,8 @@ func (l *Ledger) DeleteSessionOf(ctx context.Context, userID, digest string) (au
 
 // TouchSessions is called in the background.
 func (l *Ledger) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
-	return l.Behind.TouchSessions(ctx, seen)
+	_, err := step(l, "TouchSessions", true, nil, func() (nothing, error) { return only(l.Behind.TouchSessions(ctx, seen)) })
+	return err
 }
 
 func (l *Ledger) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {

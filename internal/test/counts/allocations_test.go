@@ -1,0 +1,179 @@
+//go:build !race
+
+package counts_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/adapter/sqlite"
+	"authsvc/internal/test/arena"
+)
+
+const rewriteAllocations = "go test ./internal/test/counts -run TestAllocations -update"
+
+// A load is a flow whose memory is measured, over so many people.
+type load struct {
+	name    string
+	warmUps int
+	people  int
+	exact   bool // it allocates the same each time, but for what the clock brings about
+	run     func(*lean, int)
+}
+
+func loads() []load {
+	return []load{
+		{name: "email-first", warmUps: 100, people: 1000, run: (*lean).signInByMail},
+		{name: "oidc-first", warmUps: 100, people: 1000, run: (*lean).signInAtProvider},
+		{name: "session", warmUps: 1000, people: 20_000, exact: true, run: (*lean).askSession},
+	}
+}
+
+// TestAllocations holds what flows allocate, and how many bytes, to the table: the
+// whole process, with a client that allocates little. What needs less changes the
+// table, too, so that it stays so.
+func TestAllocations(t *testing.T) {
+	want := readTable(t, "testdata/allocations.txt", []string{"flow"}, []string{"allocations", "bytes"})
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as in the program
+	var rows []string
+	for _, l := range loads() {
+		rows = append(rows, l.name)
+		t.Run(l.name, func(t *testing.T) {
+			mallocs, bytes := l.measure(t)
+			t.Logf("%.2f allocations, %.0f bytes", mallocs, bytes)
+			if *update {
+				want.set(l.name, []string{fmt.Sprintf("%.1f", mallocs), fmt.Sprintf("%.0f", bytes)})
+				return
+			}
+			within(t, want, l.name, 0, mallocs, l.exact)
+			within(t, want, l.name, 1, bytes, false)
+		})
+	}
+	if *update {
+		want.write(t, rows)
+	}
+}
+
+// within compares a figure with the table. More than 5 % less is to be kept.
+func within(t *testing.T, want *table, row string, column int, got float64, exact bool) {
+	t.Helper()
+	if want.rows[row] == nil {
+		t.Fatalf("%s is not in %s: %s", row, want.path, rewriteAllocations)
+	}
+	is, err := strconv.ParseFloat(want.rows[row][column], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, less := [2]float64{0.02, 0.05}[column]*is, 0.05*is
+	if exact {
+		more, less = 0.5, 0.5
+	}
+	switch name := want.columns[column]; {
+	case got > is+more:
+		t.Errorf("%s: %s: got %.1f, want at most %.1f (%.1f of the table and %.1f); if that is what is wanted: %s", row, name, got, is+more, is, more, rewriteAllocations)
+	case got < is-less:
+		t.Errorf("%s: %s: got %.1f, and %.1f are in the table; lower the table, so that it stays so: %s", row, name, got, is, rewriteAllocations)
+	}
+}
+
+// measure returns allocations and bytes for one person.
+func (l load) measure(t *testing.T) (mallocs, bytes float64) {
+	c := newLean(t, l.name)
+	for n := range l.warmUps {
+		l.run(c, n)
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for n := range l.people {
+		l.run(c, l.warmUps+n)
+	}
+	runtime.ReadMemStats(&after)
+	per := func(before, after uint64) float64 {
+		return math.Round(100*float64(after-before)/float64(l.people)) / 100
+	}
+	return per(before.Mallocs, after.Mallocs), per(before.TotalAlloc, after.TotalAlloc)
+}
+
+// A lean is a service with the default limits, but for mails in all, and a client
+// that allocates little. People come from an address each.
+type lean struct {
+	leanClient
+	t    *testing.T
+	op   *leanProvider
+	mail chan string // the links that were sent
+	asks *http.Request
+}
+
+func newLean(t *testing.T, flow string) *lean {
+	t.Helper()
+	c := &lean{t: t, op: newLeanProvider(t), mail: make(chan string, 1)}
+	var store authsvc.Adapter = memory.New()
+	if flow == "session" {
+		store = opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
+	}
+	s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
+		RateLimit: authsvc.RateLimit{EmailTotal: authsvc.Rate{N: 1_000_000, Per: time.Hour}},
+		Outbound:  authsvc.Outbound{DangerousTransport: c.op},
+		Providers: []authsvc.Provider{
+			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: leanIssuer, Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}},
+			&authsvc.Email{From: "Acme <no-reply@app.test>", Send: func(_ context.Context, m authsvc.Message) error {
+				c.mail <- arena.Link(t, m)
+				return nil
+			}},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	c.start(t, s)
+	if flow == "session" {
+		c.signInAtProvider(0)
+		c.asks = c.request(http.MethodGet, "/api/auth/session", "")
+	}
+	return c
+}
+
+// in fails unless the client has just signed in.
+func (c *lean) in(n int, location string) {
+	if location != arena.Origin || !c.has(arena.SessionName) {
+		c.t.Fatalf("sign-in %d leads to %q", n, location)
+	}
+}
+
+func (c *lean) signInByMail(n int) {
+	c.person(n)
+	if to := c.do(http.MethodPost, "/api/auth/signin/email", c.form+"&email=mail"+strconv.Itoa(10_000+n)+"%40example.com"); to == "" {
+		c.t.Fatalf("no link is sent to person %d", n)
+	}
+	c.in(n, c.do(http.MethodGet, <-c.mail, ""))
+}
+
+func (c *lean) signInAtProvider(n int) {
+	c.person(n)
+	back := c.op.approve(c.t, n, c.do(http.MethodPost, "/api/auth/signin/op", c.form))
+	c.in(n, c.do(http.MethodGet, back, ""))
+}
+
+func (c *lean) askSession(int) {
+	clear(c.answer.header)
+	c.answer.written = 0
+	if c.service.ServeHTTP(&c.answer, c.asks); c.answer.written < len(`{"user":{}}`) {
+		c.t.Fatal("nobody is signed in")
+	}
+}

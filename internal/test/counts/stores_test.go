@@ -1,0 +1,106 @@
+package counts_test
+
+import (
+	"io"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/adapter/mongodb"
+	"authsvc/adapter/mysql"
+	"authsvc/adapter/postgres"
+	"authsvc/adapter/redis"
+	"authsvc/adapter/sqlite"
+	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/servertest"
+)
+
+// A kind is one of the stores that a service can have.
+type kind struct {
+	name string
+	open func(t *testing.T) (store authsvc.Adapter, meter func() figures)
+
+	local   bool // no server is asked
+	simple  bool // commands are the only transactions
+	commits bool // of a simple one, commands that write can be told
+}
+
+// lacks takes out what a store does not have.
+func (k *kind) lacks(f *figures) {
+	if k.local {
+		f.trips = none
+	}
+	if k.simple {
+		f.transactions = none
+		if !k.commits {
+			f.commits = none
+		}
+	}
+}
+
+// kinds are all of them, as package stores has them.
+func kinds() []kind {
+	return []kind{
+		{name: "memory", local: true, simple: true, open: func(*testing.T) (authsvc.Adapter, func() figures) { return memory.New(), nil }},
+		{name: "sqlite", local: true, open: openSQLite},
+		{name: "postgres", open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+			p := before(t, servertest.Postgres(t), func() protocol { return &postgresWire{} })
+			return opened(t)(postgres.Open(t.Context(), p.with("sslmode", "disable"), postgres.Options{Migrate: true})), p.sum
+		}},
+		{name: "mysql", open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+			p := before(t, servertest.MySQL(t), func() protocol { return &mysqlWire{} })
+			return opened(t)(mysql.Open(t.Context(), p.with("tls", "false"), mysql.Options{Migrate: true})), p.sum
+		}},
+		{name: "redis", simple: true, open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+			url, prefix := servertest.Redis(t)
+			p := before(t, url, func() protocol { return &redisWire{} })
+			return opened(t)(redis.Open(t.Context(), p.url.String(), redis.Options{Prefix: prefix})), p.sum
+		}},
+		{name: "mongodb", simple: true, commits: true, open: func(t *testing.T) (authsvc.Adapter, func() figures) {
+			p := before(t, servertest.MongoDB(t), func() protocol { return &mongoWire{} })
+			return opened(t)(mongodb.Open(t.Context(), p.with("timeoutMS", "30000"), mongodb.Options{Migrate: true})), p.sum
+		}},
+	}
+}
+
+func openSQLite(t *testing.T) (authsvc.Adapter, func() figures) {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true})
+	opened(t)(s, err)
+	c := &sqlCounter{}
+	sqladapter.TestHooks{Database: c.wrap}.Install(s.Adapter)
+	return s, c.read
+}
+
+// opened ends a store with its test.
+func opened(t *testing.T) func(authsvc.Adapter, error) authsvc.Adapter {
+	return func(s authsvc.Adapter, err error) authsvc.Adapter {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := s.(io.Closer); ok {
+			t.Cleanup(func() { c.Close() })
+		}
+		return s
+	}
+}
+
+// with is the proxy's URL with a parameter.
+func (p *proxy) with(name, value string) string {
+	u := *p.url
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func parse(t *testing.T, location string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(location)
+	if err != nil || u.Hostname() == "" {
+		t.Skip("a server at a socket cannot be counted: name it by host and port")
+	}
+	return u
+}
