@@ -12,7 +12,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 AT_ONCE = -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES))))
 
 .DEFAULT_GOAL := help
-.PHONY: help quick check timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
+.PHONY: help quick check counts timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ check: fmt vet lint ## what every commit passes
 	go test $(RACE) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$ -e /test/scale$$)
 	@$(if $(RACE),,echo "Without -race: there is no C compiler, or CGO_ENABLED is 0.";) \
 	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
+
+counts: ## what a session and a sign-in allocate (no -race); make check counts statements, trips and commits
+	go test -count 1 -run TestAllocations $(TESTFLAGS) . ./internal/test/engine ./internal/test/counts
 
 timed: ## all tests of make check again, which then compare times and memory
 	go test -tags full -timeout 30m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$ -e /test/scale$$)

@@ -76,7 +76,7 @@ func (t *tally) end() (figures, string) {
 // sent waits until no mail is in the queue.
 func (t *tally) sent(tb testing.TB) {
 	tb.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		t.mu.Lock()
 		left := len(t.queued)
 		t.mu.Unlock()

@@ -144,7 +144,7 @@ func (w *world) signInByMail(p *person) {
 	if a := p.mail.Post("/api/auth/signin/email", "email", p.address); !strings.Contains(a.Location(), "/verify-request") {
 		w.t.Fatalf("signin/email: %d %s %s", a.StatusCode, a.Location(), a.Text)
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	link, err := w.box.LinkTo(ctx, p.address)
 	if err != nil {
