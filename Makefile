@@ -12,7 +12,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 AT_ONCE = -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES))))
 
 .DEFAULT_GOAL := help
-.PHONY: help quick check counts timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
+.PHONY: help quick check racing calm counts timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,16 +27,26 @@ quick: fmt vet lint ## while you work: tests without -race, servers, attacks and
 # Packages that have files of make full only.
 FULL = . ./cmd/authsvc ./internal/test/skewed ./internal/tools/inventory
 
-check: fmt vet lint ## what every commit passes
-	go test $(RACE) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$ -e /test/scale$$)
+# Packages without goroutines of their own. They wait for servers or are data, and run
+# without -race, which would take four times as long; make full races them, too.
+CALM = /adapter/mongodb$$ /adapter/mysql$$ /adapter/postgres$$ /provider$$ /test/counts$$
+LATER = /verify$$ /verify/advisories$$ /e2e$$ /test/scale$$
+
+check: fmt vet lint racing calm ## what every commit passes; make -j2 -O check is faster
 	@$(if $(RACE),,echo "Without -race: there is no C compiler, or CGO_ENABLED is 0.";) \
 	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
+
+racing: ## of make check: what has goroutines, with -race
+	go test $(RACE) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(CALM) $(LATER)))
+
+calm: ## of make check: what has none
+	go test -shuffle=on $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
 
 counts: ## what a session and a sign-in allocate (no -race); make check counts statements, trips and commits
 	go test -count 1 -run TestAllocations $(TESTFLAGS) . ./internal/test/engine ./internal/test/counts
 
 timed: ## all tests of make check again, which then compare times and memory
-	go test -tags full -timeout 30m $(TESTFLAGS) $$(go list ./... | grep -v -e /verify$$ -e /e2e$$ -e /test/scale$$)
+	go test -tags full -timeout 30m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(LATER)))
 
 full: ## everything else, an hour and more: races, storms, clocks, supply chain, fuzz, speed; ONLY="verify bench", MUTATE=1
 	.ci/full
@@ -92,7 +102,8 @@ test: ## all tests; those of a database server that is not there are skipped
 e2e: ## the tests with Node.js and browsers
 	AUTHSVC_E2E=1 go test -shuffle=on -timeout 25m $(E2EFLAGS) $(TESTFLAGS) ./e2e
 
-race: ## the attacks that race, a few of each, with -race
+race: ## the calm packages and the attacks that race, a few of each, with -race
+	go test -race -shuffle=on $(QUICKER) -timeout 30m -v $$(go list ./... | grep $(addprefix -e ,$(CALM) /verify/advisories$$))
 	AUTHSVC_VERIFY=quick go test -race -shuffle=on $(QUICKER) -timeout 15m -v -run 'TestVerify/(race|session|tokens|email)' ./verify
 
 SKEWED = ^(race|session|token)$$
