@@ -100,7 +100,7 @@ test: ## all tests; those of a database server that is not there are skipped
 
 # With E2EFLAGS="-race …" it also finds races between the requests of browsers, and takes twice as long.
 e2e: ## the tests with Node.js and browsers
-	AUTHSVC_E2E=1 go test -shuffle=on -timeout 25m $(E2EFLAGS) $(TESTFLAGS) ./e2e
+	AUTHSVC_E2E=1 go test -shuffle=on $(AT_ONCE) -timeout 25m $(E2EFLAGS) $(TESTFLAGS) ./e2e
 
 race: ## the calm packages and the attacks that race, a few of each, with -race
 	go test -race -shuffle=on $(QUICKER) -timeout 30m -v $$(go list ./... | grep $(addprefix -e ,$(CALM) /verify/advisories$$))
