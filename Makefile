@@ -9,7 +9,7 @@ QUICKER = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/
 
 # Most tests with servers wait for them, so more run at once than there are cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-AT_ONCE = -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES))))
+AT_ONCE = -parallel $(shell echo $$((2 * $(CORES))))
 
 .DEFAULT_GOAL := help
 .PHONY: help quick check racing calm counts timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
@@ -39,8 +39,8 @@ check: fmt vet lint racing calm ## what every commit passes; make -j2 -O check i
 racing: ## of make check: what has goroutines, with -race
 	go test $(RACE) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(CALM) $(LATER)))
 
-calm: ## of make check: what has none
-	go test -shuffle=on $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
+calm: ## of make check: what has none, behind what computes
+	nice go test -shuffle=on $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
 
 counts: ## what a session and a sign-in allocate (no -race); make check counts statements, trips and commits
 	go test -count 1 -run TestAllocations $(TESTFLAGS) . ./internal/test/engine ./internal/test/counts

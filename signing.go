@@ -154,9 +154,9 @@ func (s *Service) sealKeys(set signingkeys.Set) (string, error) {
 // pollKeys follows the keys in the store until ctx ends. While they cannot be
 // read, those that are known go on by their times.
 func (s *Service) pollKeys(ctx context.Context) {
-	failed := false
+	failed, record := false, ""
 	for sleep(ctx, keysPoll) {
-		err := s.followKeys(ctx)
+		err := s.followKeys(ctx, &record)
 		if err != nil && !failed && ctx.Err() == nil {
 			s.log.Error("signing keys could not be read or made; those that are known go on", "err", err)
 		}
@@ -164,14 +164,23 @@ func (s *Service) pollKeys(ctx context.Context) {
 	}
 }
 
-func (s *Service) followKeys(ctx context.Context) error {
+// followKeys opens the record in the store unless it is the one of the last time:
+// one that is written is never sealed alike.
+func (s *Service) followKeys(ctx context.Context, record *string) error {
 	reading, cancel := context.WithTimeout(ctx, leaseCall)
-	set, _, err := s.readKeys(reading)
+	sealed, err := s.adapter.GetMeta(reading, metaKeys)
 	cancel()
 	if err != nil {
 		return err
 	}
-	s.signing.use(set)
+	if sealed != *record {
+		set, _, err := s.unsealKeys(sealed)
+		if err != nil {
+			return err
+		}
+		s.signing.use(set)
+		*record = sealed
+	}
 	made, err := s.advanceKeys(ctx)
 	s.recordKeys(ctx, made)
 	return err
