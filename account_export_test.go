@@ -136,9 +136,10 @@ func TestExportEvents(t *testing.T) {
 	b.SignIn(w.OP, "ada")
 	id := readAccount(t, b).User.ID
 	const past = 10_300
+	first := time.Now().Add(-24 * time.Hour) // recent enough that no sweep removes them
 	list := make([]authsvc.AuditRecord, 0, 2*past)
 	for i := range past {
-		e := authsvc.AuditEvent{Name: "sign_in.succeeded", Time: time.Unix(int64(i/3), 0).UTC(), Outcome: authsvc.AuditSuccess, Reason: fmt.Sprint(i), UserID: id, Actor: "cli:root"}
+		e := authsvc.AuditEvent{Name: "sign_in.succeeded", Time: first.Add(time.Duration(i/3) * time.Second), Outcome: authsvc.AuditSuccess, Reason: fmt.Sprint(i), UserID: id, Actor: "cli:root"}
 		list = append(list, authsvc.AuditRecord{ID: fmt.Sprintf("%08d", i), AuditEvent: e})
 		e.UserID, e.Reason = "grace", "of grace"
 		list = append(list, authsvc.AuditRecord{ID: fmt.Sprintf("x%08d", i), AuditEvent: e})

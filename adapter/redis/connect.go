@@ -9,11 +9,12 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// How long the network may take, where the context leaves it more.
-const (
-	dialTimeout = 2 * time.Second
-	ioTimeout   = 3 * time.Second
-)
+// dialTimeout is how long a connection may take, where the context leaves it more.
+const dialTimeout = 2 * time.Second
+
+// ioTimeout is how long a command may take, where the context leaves it more. Tests,
+// whose machine may be busy, wait longer.
+var ioTimeout = 3 * time.Second
 
 // errURL does not quote the URL, any part of which may be of the password.
 var errURL = errors.New("redis: the URL cannot be used: want redis://user:password@host:port/database, rediss://… or " +

@@ -21,6 +21,8 @@ import (
 )
 
 // open opens a store that is closed, and its keys deleted, at the end.
+func init() { ioTimeout = time.Minute }
+
 func open(t testing.TB, url, prefix string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), url, Options{Prefix: prefix})
