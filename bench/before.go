@@ -12,7 +12,7 @@ import (
 
 // product is what the binary is made of, as git names it.
 var product = []string{"*.go", "go.mod", "cmd", "internal",
-	":(exclude)*_test.go", ":(exclude)internal/test", ":(exclude)bench", ":(exclude)verify", ":(exclude)e2e", ":(exclude)tools", ":(exclude)examples"}
+	":(exclude)*_test.go", ":(exclude,glob)**/testdata/**", ":(exclude)internal/test", ":(exclude)bench", ":(exclude)verify", ":(exclude)e2e", ":(exclude)tools", ":(exclude)examples"}
 
 // buildBefore builds the binary that the new one is compared with: that of -old, or
 // of the last tag, or of the commit before the last one that changed the product.

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -148,6 +147,7 @@ type entrant struct {
 	runs    func(service, floor *server) ([2]loader, error)
 	server  *server
 	asks    loader
+	idle    float64 // MiB that are no file, before the first load
 	cleanUp []func()
 }
 
@@ -219,12 +219,16 @@ func (b *bench) pass(ctx context.Context, c benchCase) (*pass, error) {
 	}()
 	for _, which := range []int{theFloor, theNew, theOld} {
 		err := b.begin(ctx, c, &all, which)
-		if which == theOld && err != nil && ctx.Err() == nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			fmt.Printf("\n%s: without the binary before, which cannot run it: %s\n", c.name, first)
-			all[theOld] = nil
-		} else if err != nil {
+		if err == nil {
+			continue
+		}
+		if which != theOld || ctx.Err() != nil {
 			return nil, err
+		}
+		fmt.Printf("\n%s: without the binary before, which cannot run it: %v\n", c.name, err)
+		if e := all[theOld]; e != nil {
+			e.close()
+			all[theOld] = nil
 		}
 	}
 	p := &pass{}
@@ -253,8 +257,10 @@ func (b *bench) begin(ctx context.Context, c benchCase, all *[3]*entrant, which 
 		return err
 	}
 	e.asks = runs[0]
+	_, e.idle = e.server.memory()
 	if which == theNew {
 		floor := all[theFloor]
+		_, floor.idle = floor.server.memory()
 		if runs, err = floor.runs(e.server, floor.server); err != nil {
 			return err
 		}
@@ -272,7 +278,7 @@ func (p *pass) blocks(ctx context.Context, c benchCase, all [3]*entrant) error {
 		if e == nil {
 			continue
 		}
-		_, p.Idle[i] = e.server.memory()
+		p.Idle[i] = e.idle
 		if err := e.asks.times(ctx, e.server.addr, c.operations); err != nil {
 			return err
 		}
@@ -372,10 +378,11 @@ func (r *results) summarize(w io.Writer) {
 			failed++
 		}
 		text, _ := json.Marshal(struct { // of texts and numbers
-			Case          string             `json:"case"`
-			Passed        bool               `json:"passed"`
-			Passes        int                `json:"passes"`
-			Figures, Most map[string]float64 `json:",omitempty"`
+			Case    string             `json:"case"`
+			Passed  bool               `json:"passed"`
+			Passes  int                `json:"passes"`
+			Figures map[string]float64 `json:"figures"`
+			Most    map[string]float64 `json:"most"`
 		}{c.Name, !c.failed(), len(c.Passes), least, most})
 		fmt.Fprintf(w, "summary: %s\n", text)
 	}
