@@ -119,11 +119,11 @@ verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes 
 
 # Of the program in bench/; go run -C bench . -help lists them.
 BENCHFLAGS =
-bench: ## the service beside its floors, into out/bench.json; BENCHFLAGS="-growth -latency"
+bench: ## report the service beside its floors, into out/bench.json; BENCHFLAGS="-growth -latency"
 	@mkdir -p out
 	go run -C bench . -out $(abspath out/bench.json) $(BENCHFLAGS)
 
-bench-check: ## hold the service to its share of the floors (3 minutes and more)
+bench-check: ## processor time, memory and start beside the commit before and the floors (10 minutes)
 	go -C bench vet ./...
 	go -C bench test ./...
 	go run -C bench . -check $(BENCHFLAGS)
@@ -149,7 +149,7 @@ figures: ## hold GET session to its floor, and what is asked most to its allocat
 	go test -tags full -run 'TestSessionFloor|TestAllocations|TestExposeFloor' -v . ./internal/test/engine
 	AUTHSVC_FIGURES=1 go test -run TestReadFigures -v ./reader
 
-bench-gate: ## hold the gate, an upstream and what GET session shows to their bases (6 minutes at most)
+bench-gate: ## the same of the gate, an upstream and what GET session shows (4 minutes)
 	go run -C bench . -check -only '^(gate|upstream|session with three)'
 
 rotation: ## three rotations of signing keys at three replicas: 100 000 tokens verified (5 minutes)

@@ -17,9 +17,12 @@ type bench struct {
 	options
 	dir       string // removed at the end
 	binary    string // authsvc
+	before    string // authsvc at an older commit; with -check
 	floor     string // the floors
 	module    string // directory of this program's module
-	databases int    // made so far
+	files     string // directory of databases of SQLite
+	now       time.Time
+	databases int // made so far
 	results   results
 }
 
@@ -28,12 +31,19 @@ func measureAll(ctx context.Context, o options) (*results, error) {
 	if err := pinSelf(); err != nil {
 		return nil, err
 	}
-	b := &bench{options: o}
+	b := &bench{options: o, now: time.Now()}
 	var err error
 	if b.dir, err = os.MkdirTemp("", "authsvc-bench"); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(b.dir)
+	b.files = b.dir
+	if o.check { // in memory, where no disk takes part
+		if dir, err := os.MkdirTemp("/dev/shm", "authsvc-bench"); err == nil {
+			defer os.RemoveAll(dir)
+			b.files = dir
+		}
+	}
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}
@@ -41,7 +51,7 @@ func measureAll(ctx context.Context, o options) (*results, error) {
 		fmt.Println("wrk is missing (apt-get install wrk): a generator of this program makes the load, whose rates are others than wrk's")
 	}
 	if o.check {
-		return &b.results, b.checkRatios(ctx)
+		return &b.results, b.checkAll(ctx)
 	}
 	some := o.growth || o.latency || o.peers
 	for _, part := range []struct {
@@ -92,15 +102,15 @@ func (b *bench) build(ctx context.Context) error {
 	}
 	b.module = dirs[1]
 	b.binary, b.floor = filepath.Join(b.dir, "authsvc"), filepath.Join(b.dir, "floor")
-	for _, program := range []struct{ dir, binary, path string }{
-		{dirs[0], b.binary, "./cmd/authsvc"}, {dirs[1], b.floor, "./floor"},
-	} {
-		argv := onAllCores("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program.binary, program.path)
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- own names
-		cmd.Dir, cmd.Stderr = program.dir, os.Stderr
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("build %s: %w", program.path, err)
+	if err := goBuild(ctx, dirs[0], b.binary, "./cmd/authsvc"); err != nil {
+		return err
+	}
+	if err := goBuild(ctx, dirs[1], b.floor, "./floor"); err != nil {
+		return err
+	}
+	if b.check {
+		if err := b.buildBefore(ctx, dirs[0]); err != nil {
+			return err
 		}
 	}
 	b.results.Sizes = sizes{fileSize(b.binary), fileSize(b.floor)}
@@ -108,6 +118,18 @@ func (b *bench) build(ctx context.Context) error {
 	b.results.Machine.Rounds, b.results.Machine.Length = b.rounds, b.length
 	fmt.Printf("authsvc has %.1f MiB, the program with all floors %.1f MiB: ratio %.2f\n",
 		b.results.Sizes.Service, b.results.Sizes.Floor, b.results.Sizes.Service/b.results.Sizes.Floor)
+	return nil
+}
+
+// goBuild builds a program as a release is.
+func goBuild(ctx context.Context, dir, binary, path string) error {
+	argv := onAllCores("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, path)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- own names
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build %s: %w", path, err)
+	}
 	return nil
 }
 

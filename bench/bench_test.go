@@ -8,9 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,10 +27,12 @@ func TestOptions(t *testing.T) {
 		"-time 1500ms":            "whole number of seconds",
 		"-check -growth":          "-check",
 		"-from a.json -out b":     "-from",
+		"-old HEAD":               "-old",
 		"-users 3":                "-users",
 		"-rounds 3 -time 2s":      "",
 		"-all -plots d -page p":   "",
 		"-check -only csrf":       "",
+		"-check -old HEAD":        "",
 		"-from a.json -page p.md": "",
 	} {
 		_, err := parseOptions(strings.Fields(line), io.Discard)
@@ -63,8 +68,10 @@ Requests/sec:  34070.25
 	}
 }
 
-func TestConstantRate(t *testing.T) {
+func TestLoad(t *testing.T) {
+	var asked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
 		time.Sleep(2 * time.Millisecond)
 		io.WriteString(w, "{}")
 	}))
@@ -74,8 +81,12 @@ func TestConstantRate(t *testing.T) {
 	if err != nil || r.Rate < 199 || r.Rate > 201 || r.P50 < 2*time.Millisecond {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err = l.constant(t.Context(), s.Listener.Addr().String(), 0, time.Second); err != nil || r.Rate < 300 {
+	if r, err = l.constant(t.Context(), s.Listener.Addr().String(), 0, time.Second); err != nil || r.Rate <= 0 {
 		t.Errorf("as fast as it goes: %+v, %v", r, err)
+	}
+	asked.Store(0)
+	if err := l.times(t.Context(), s.Listener.Addr().String(), 100); err != nil || asked.Load() != 100 {
+		t.Errorf("%d requests, not 100, %v", asked.Load(), err)
 	}
 	bad := httptest.NewServer(http.NotFoundHandler())
 	defer bad.Close()
@@ -86,16 +97,16 @@ func TestConstantRate(t *testing.T) {
 
 // few is a comparison with a ratio of 0.9.
 func few() *comparison {
-	c := &comparison{Name: "session, SQLite", Promise: promise{Ratio: 0.9, Start: 1.8, Idle: 25, After: 29}, Idle: [2]float64{25, 10}}
+	c := &comparison{Name: "session, SQLite", Idle: [2]float64{25, 10}}
 	for _, rate := range []float64{80, 90, 95} {
 		c.Service = append(c.Service, sample{result: result{Rate: rate, P50: time.Millisecond}, RSS: 29})
 		c.Floor = append(c.Floor, sample{result: result{Rate: 100}})
 	}
-	c.Starts = [2][]time.Duration{{18}, {10}}
+	c.Starts = [2][]time.Duration{{18e6}, {10e6}}
 	return c
 }
 
-func TestMisses(t *testing.T) {
+func TestRatio(t *testing.T) {
 	c := few()
 	if median, low, high := c.Ratio(); median != 0.9 || low != 0.8 || high != 0.95 {
 		t.Errorf("ratio %v, %v to %v", median, low, high)
@@ -104,20 +115,55 @@ func TestMisses(t *testing.T) {
 	if median, _, _ := c.Ratio(); median != 0.85 {
 		t.Errorf("ratio %v with a round that was disturbed", median)
 	}
-	c.Service[1].Others = 0
-	if lines := c.misses(0); len(lines) != 0 {
-		t.Errorf("%q", lines)
+}
+
+// onePass is one in which the new binary takes so many times as long as the one
+// before, and twice as long as the floor.
+func onePass(times float64) *pass {
+	p := &pass{Idle: [3]float64{1, 5, 5}, After: [3]float64{2, 9, 9}, Start: [3]time.Duration{4e6, 10e6, 11e6}}
+	for _, noise := range []float64{0.5, 1, 3} {
+		p.CPU[theFloor] = append(p.CPU[theFloor], 50*times*noise)
+		p.CPU[theOld] = append(p.CPU[theOld], 100*noise)
+		p.CPU[theNew] = append(p.CPU[theNew], 100*times*noise)
 	}
-	c.Promise = promise{Ratio: 0.94, Start: 1.75, Idle: 24, After: 28}
-	if lines := c.misses(0); len(lines) != 4 {
-		t.Errorf("%q", lines)
+	return p
+}
+
+// TestCheck: a promise is broken by what exceeds a limit in three passes of three.
+func TestCheck(t *testing.T) {
+	c := &check{Name: "session, jwt", Passes: []*pass{onePass(1.2), onePass(1.3)}, promise: promise{2.5, 6, 10}}
+	over := c.exceeded()
+	if len(over) != 1 || over[0] != (figure{"new/old", 1.2, mostOfOld}) || c.failed() {
+		t.Errorf("%+v, %v", over, c.failed())
 	}
-	if lines := c.misses(0.05); len(lines) != 0 {
-		t.Errorf("%q", lines)
+	if c.Passes = append(c.Passes, onePass(1.25)); !c.failed() {
+		t.Error("three passes of three are over the limit")
 	}
-	c.Promise = promise{Ratio: 0.96, Start: 1.7, Idle: 23, After: 27}
-	if lines := c.misses(0.05); len(lines) != 4 {
-		t.Errorf("%q", lines)
+	var text strings.Builder
+	(&results{Checks: []*check{c}}).summarize(&text)
+	for _, want := range []string{`summary: {"case":"session, jwt","passed":false,"passes":3,`, `"new/old":1.2`, "\nfigure: new/old worst 1.20 (session, jwt), 1 of 1 cases over a limit\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s does not have %s", text.String(), want)
+		}
+	}
+	c.Passes[1] = onePass(1.1)
+	if c.failed() {
+		t.Errorf("%+v", c.exceeded())
+	}
+	for name, p := range map[string]promise{"new/floor": {1.9, 6, 10}, "MiB idle": {2.5, 4, 10}, "MiB after load": {2.5, 6, 8}} {
+		c := &check{Passes: c.Passes, promise: p}
+		if over := c.exceeded(); len(over) != 1 || over[0].name != name {
+			t.Errorf("%s: %+v", name, over)
+		}
+	}
+	c.Passes[0].CPU[theOld], c.Passes[0].Start[theOld] = nil, 0
+	c.Passes = c.Passes[:1]
+	if list := c.figures(); len(list) != 3 {
+		t.Errorf("without the binary before: %+v", list)
+	}
+	c.print(&text) // of a pass without it
+	if strings.Contains(text.String(), "NaN") {
+		t.Error(text.String())
 	}
 }
 
@@ -145,7 +191,7 @@ func TestPage(t *testing.T) {
 	}
 	page := filepath.Join(dir, "page.md")
 	var empty strings.Builder
-	for _, name := range []string{"machine", "comparisons", "crowd", "costs", "latency", "growth", "space", "people", "peers"} {
+	for _, name := range []string{"promises", "machine", "comparisons", "crowd", "costs", "latency", "growth", "space", "people", "peers"} {
 		empty.WriteString("before\n<!-- " + name + " -->\nold\n<!-- /" + name + " -->\nafter\n")
 	}
 	if err := os.WriteFile(page, []byte(empty.String()), 0o600); err != nil {
@@ -182,12 +228,25 @@ func TestVisitor(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	run := journeys(bareEmail, 2, nextPerson)
-	if r, err := run(t.Context(), s.Listener.Addr().String(), time.Second); err != nil || r.Rate < 10 {
+	people := journeys{func(v *visitor, n int64) error {
+		address := personAddress(strconv.FormatInt(n, 10))
+		if _, err := begin(v, "email", url.Values{"email": {address}}); err != nil {
+			return err
+		}
+		return arrive(v, "/api/auth/callback/email?email="+url.QueryEscape(address), address)
+	}, 2}
+	if r, err := people.run(t.Context(), s.Listener.Addr().String(), time.Second); err != nil || r.Rate <= 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	wrong := func(v *visitor, _ int64) error { _, err := v.post("/api/auth/signin/email", nil); return err }
-	if _, err := journeys(wrong, 2, nextPerson)(t.Context(), s.Listener.Addr().String(), time.Second); err == nil {
+	first := persons.Load()
+	if err := people.times(t.Context(), s.Listener.Addr().String(), 7); err != nil || persons.Load() != first+7 {
+		t.Errorf("%d sign-ins, not 7, %v", persons.Load()-first, err)
+	}
+	wrong := journeys{func(v *visitor, _ int64) error { _, err := v.post("/api/auth/signin/email", nil); return err }, 2}
+	if _, err := wrong.run(t.Context(), s.Listener.Addr().String(), time.Second); err == nil {
+		t.Error("403 is taken for a sign-in")
+	}
+	if err := wrong.times(t.Context(), s.Listener.Addr().String(), 7); err == nil {
 		t.Error("403 is taken for a sign-in")
 	}
 }

@@ -28,29 +28,29 @@ const secret = "a secret of forty characters for benches"
 
 // A benchCase compares a route of the service, or a whole sign-in, with a floor.
 type benchCase struct {
-	name    string
-	store   string // a kind; "" for none
-	floor   string
-	path    string // of the load, and of the floor's first answer
-	promise promise
-	prepare func(*bench, benchCase, *store) (*prepared, error)
+	name       string
+	store      string // a kind; "" for none
+	floor      string
+	path       string // of the load, and of the floor's first answer
+	operations int    // of a block of -check; 0: it is not checked
+	promise    promise
+	prepare    func(*bench, benchCase, *store) (*prepared, error)
 }
 
 // A prepared case has what the case talks to.
 type prepared struct {
 	config string                                          // of the service
-	runs   func(service, floor *server) ([2]runner, error) // loads for each of them
+	runs   func(service, floor *server) ([2]loader, error) // what each of them is asked
 	// service and floor start them. Nil: authsvc with the configuration, and the
 	// floor of the case.
 	service, floor func(context.Context) (*server, error)
 	close          func() // nil: nothing to close
 }
 
-// A promise is what docs/performance.md says of a comparison; 0: nothing.
+// A promise is what -check holds a case to, beside the binary before; 0: nothing.
 type promise struct {
-	Ratio       float64 // least, of the service's rate to the floor's
-	Start       float64 // most, of the service's start to the floor's
-	Idle, After float64 // most MiB before and after load
+	floor       float64 // most, of the service's processor time to the floor's
+	idle, after float64 // most MiB before and after load that are no file
 }
 
 // people is how many users the stores have, each with five sessions.
@@ -58,21 +58,20 @@ const people = 200
 
 const sessionPath = "/api/auth/session"
 
-// cases are what is measured. The expressions in CEL cost every start 1 ms to 2 ms
-// and 5 MiB, used or not; that the service collects garbage less often than Go would
-// is 4 MiB after load.
-func (b *bench) cases() []benchCase {
+// cases are what is measured. A block has so many operations that it takes some
+// tenths of a second of a processor.
+func cases() []benchCase {
 	return slices.Concat([]benchCase{
-		{name: "session, jwt", path: sessionPath, floor: "jwe", promise: promise{0.92, 2.6, 31, 40}, prepare: prepareSession},
-		{name: "csrf, with cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.65}, prepare: prepareCSRF(true)},
-		{name: "csrf, without cookie", path: csrfPath, floor: "http", promise: promise{Ratio: 0.6}, prepare: prepareCSRF(false)},
-		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", promise: promise{0.88, 3.3, 38, 49}, prepare: prepareSession},
-		{name: "session, PostgreSQL on the same core", store: onPostgres, path: sessionPath, floor: "postgres", promise: promise{Ratio: 0.77, Start: 3.3}, prepare: prepareSession},
-		{name: "session, Redis on the same core", store: onRedis, path: sessionPath, floor: "redis", prepare: prepareSession},
-		{name: "sign-in by e-mail, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", promise: promise{Ratio: 0.7}, prepare: prepareEmail},
-		{name: "sign-in by OpenID Connect, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", promise: promise{Ratio: 0.7}, prepare: prepareOIDC},
-		{name: "sign-in by e-mail, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", promise: promise{Ratio: 0.43}, prepare: prepareEmail},
-		{name: "sign-in by OpenID Connect, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", promise: promise{Ratio: 0.6}, prepare: prepareOIDC},
+		{name: "session, jwt", path: sessionPath, floor: "jwe", operations: 16_000, promise: promise{1.35, 6, 18}, prepare: prepareSession},
+		{name: "csrf, with cookie", path: csrfPath, floor: "http", operations: 16_000, promise: promise{floor: 1.65}, prepare: prepareCSRF(true)},
+		{name: "csrf, without cookie", path: csrfPath, floor: "http", operations: 16_000, promise: promise{floor: 2}, prepare: prepareCSRF(false)},
+		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", operations: 10_000, promise: promise{1.35, 10, 26}, prepare: prepareSession},
+		{name: "session, PostgreSQL on the same core", store: onPostgres, path: sessionPath, floor: "postgres", operations: 4000, promise: promise{floor: 1.6}, prepare: prepareSession},
+		{name: "session, Redis on the same core", store: onRedis, path: sessionPath, floor: "redis", operations: 8000, promise: promise{floor: 1.8}, prepare: prepareSession},
+		{name: "sign-in by e-mail, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", operations: 400, promise: promise{floor: 3}, prepare: prepareEmail},
+		{name: "sign-in by OpenID Connect, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", operations: 500, promise: promise{floor: 2.9}, prepare: prepareOIDC},
+		{name: "sign-in by e-mail, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", operations: 250, promise: promise{floor: 3}, prepare: prepareEmail},
+		{name: "sign-in by OpenID Connect, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", operations: 300, promise: promise{floor: 2.9}, prepare: prepareOIDC},
 	}, shownCases(), gateCases())
 }
 
@@ -106,20 +105,20 @@ func (b *bench) sessionLoad(c benchCase, s *store) (config string, l load, err e
 // both answer alike.
 func prepareSession(b *bench, c benchCase, s *store) (*prepared, error) {
 	config, l, err := b.sessionLoad(c, s)
-	return &prepared{config: config, runs: func(service, floor *server) (runs [2]runner, err error) {
-		return [2]runner{l.run, l.run}, sameAnswer(service, floor, l.path, l.cookies[0])
+	return &prepared{config: config, runs: func(service, floor *server) (runs [2]loader, err error) {
+		return [2]loader{l, l}, sameAnswer(service, floor, l.path, l.cookies[0])
 	}}, err
 }
 
 // prepareCSRF asks for CSRF tokens, with the cookie of one or without.
 func prepareCSRF(cookie bool) func(*bench, benchCase, *store) (*prepared, error) {
 	return func(b *bench, _ benchCase, _ *store) (*prepared, error) {
-		return &prepared{config: "storage: {url: none}\n", runs: func(service, _ *server) (runs [2]runner, err error) {
+		return &prepared{config: "storage: {url: none}\n", runs: func(service, _ *server) (runs [2]loader, err error) {
 			l := load{path: csrfPath, conns: b.conns, dir: b.dir}
 			if cookie {
 				l.cookies, err = csrfCookies(service)
 			}
-			return [2]runner{l.run, l.run}, err
+			return [2]loader{l, l}, err
 		}}, nil
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // measureComparisons runs the cases.
 func (b *bench) measureComparisons(ctx context.Context) error {
-	for _, c := range b.cases() {
+	for _, c := range cases() {
 		if !b.only.MatchString(c.name) {
 			continue
 		}
@@ -59,7 +59,7 @@ func (b *bench) compare(ctx context.Context, c benchCase) (*comparison, error) {
 	if p.floor != nil {
 		startFloor = func() (*server, error) { return p.floor(ctx) }
 	}
-	result := &comparison{Name: c.name, Store: c.store, Promise: c.promise}
+	result := &comparison{Name: c.name, Store: c.store}
 	if err := result.starts(b.rounds, startService, startFloor); err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func (b *bench) compare(ctx context.Context, c benchCase) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.Idle = [2]float64{service.rss(), floor.rss()}
 	for i, one := range []*server{service, floor} {
-		if _, err := runs[i](ctx, one.addr, warmUp); err != nil {
+		result.Idle[i], result.IdleAnon[i] = one.memory()
+		if _, err := runs[i].run(ctx, one.addr, warmUp); err != nil {
 			return nil, err
 		}
 	}

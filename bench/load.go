@@ -27,6 +27,13 @@ type load struct {
 // A runner loads the server at addr for a time.
 type runner func(ctx context.Context, addr string, length time.Duration) (result, error)
 
+// A loader loads the server at addr.
+type loader interface {
+	run(ctx context.Context, addr string, length time.Duration) (result, error)
+	// times asks n times, and no more.
+	times(ctx context.Context, addr string, n int) error
+}
+
 // A result is what a run of the load measured.
 type result struct {
 	Rate          float64 // answers a second

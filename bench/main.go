@@ -36,6 +36,7 @@ type options struct {
 	latency bool
 	peers   bool
 	check   bool
+	old     string
 	out     string
 	from    string
 	plots   string
@@ -74,7 +75,8 @@ func parseOptions(args []string, w io.Writer) (o options, err error) {
 	flags.BoolVar(&o.latency, "latency", false, "measure how long answers take at parts of the rate that saturates")
 	flags.BoolVar(&o.peers, "peers", false, "measure next-auth 4, PocketBase and Ory Kratos")
 	flags.BoolVar(&o.all, "all", false, "compare, and all of the above")
-	flags.BoolVar(&o.check, "check", false, "compare in few short rounds, repeat what misses its ratio, and fail if it still does")
+	flags.BoolVar(&o.check, "check", false, "compare the processor time with that of the binary before, and with the floors; fail past a limit in three passes of three")
+	flags.StringVar(&o.old, "old", "", "the `revision` that -check compares with: the last tag, or the commit before the last change of the product")
 	only := flags.String("only", "", "measure only what has a name that matches this regular `expression`")
 	flags.StringVar(&o.profiles, "profiles", "", "write what the service of each comparison computes into this `directory` (pprof)")
 	flags.StringVar(&o.out, "out", "", "write the raw results to this `file` (JSON)")
@@ -106,6 +108,8 @@ func (o *options) validate(rest []string) error {
 		return errors.New("-time is a whole number of seconds")
 	case o.check && (o.all || o.growth || o.latency || o.peers):
 		return errors.New("-check goes with none of -all, -growth, -latency and -peers")
+	case o.old != "" && !o.check:
+		return errors.New("-old goes with -check")
 	case o.from != "" && (o.check || o.out != ""):
 		return errors.New("-from measures nothing: it goes with -plots and -page")
 	}
@@ -148,6 +152,7 @@ type results struct {
 	Machine     machine
 	Sizes       sizes
 	Comparisons []*comparison `json:",omitempty"`
+	Checks      []*check      `json:",omitempty"`
 	Crowd       *crowd        `json:",omitempty"`
 	Latency     []*curve      `json:",omitempty"`
 	Space       []*space      `json:",omitempty"`

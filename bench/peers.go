@@ -104,15 +104,15 @@ func (b *bench) peer(ctx context.Context, c peerCase) (*peer, error) {
 		return nil, err
 	}
 	defer service.stop()
-	one.Starts = [2][]time.Duration{{service.start}, {other.start}}
-	one.Idle = [2]float64{service.rss(), other.rss()}
 	theirs := load{conns: b.conns, dir: b.dir}
 	if theirs.path, theirs.headers, err = running.load(addr); err != nil {
 		return nil, err
 	}
-	runs := [2]runner{ours.run, theirs.run}
+	runs := [2]loader{ours, theirs}
 	for i, server := range []*server{service, other} {
-		if _, err := runs[i](ctx, server.addr, warmUp); err != nil {
+		one.Starts[i] = []time.Duration{server.start.Clock}
+		one.Idle[i], one.IdleAnon[i] = server.memory()
+		if _, err := runs[i].run(ctx, server.addr, warmUp); err != nil {
 			return nil, err
 		}
 	}

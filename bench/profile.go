@@ -31,7 +31,7 @@ func (b *bench) profile(ctx context.Context, name string, p *prepared) error {
 	if err != nil {
 		return err
 	}
-	if _, err := runs[0](ctx, service.addr, warmUp); err != nil {
+	if _, err := runs[0].run(ctx, service.addr, warmUp); err != nil {
 		return err
 	}
 	length := 3 * b.length
@@ -41,7 +41,7 @@ func (b *bench) profile(ctx context.Context, name string, p *prepared) error {
 		file := strings.NewReplacer(",", "", " ", "-").Replace(strings.ToLower(name)) + ".pprof"
 		failed = download(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, int(length.Seconds())), filepath.Join(b.profiles, file))
 	})
-	_, err = runs[0](ctx, service.addr, length+time.Second)
+	_, err = runs[0].run(ctx, service.addr, length+time.Second)
 	wg.Wait()
 	if err == nil {
 		err = failed

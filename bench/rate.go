@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"runtime"
@@ -24,23 +25,42 @@ import (
 // It asks the sockets all the time instead of sleeping, since a sleep ends up to
 // a millisecond late: loadCore has nothing else to do.
 func (l load) constant(ctx context.Context, addr string, rate float64, length time.Duration) (result, error) {
-	p, err := newPacer(addr, l.conns)
-	if err != nil {
-		return result{}, err
-	}
-	defer p.close()
-	p.requests = l.requests(addr)
-	p.took = make([]time.Duration, 0, int(max(rate, 100_000)*length.Seconds())+1)
-	// On one core a collection would keep this program from its sockets.
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	runtime.GC()
-	p.begin, p.length, p.rate = time.Now(), length, rate
-	if err := p.run(ctx); err != nil {
+	p := &pacer{length: length, rate: rate, most: math.MaxInt}
+	if err := l.pace(ctx, addr, p); err != nil {
 		return result{}, err
 	}
 	r, err := summary(p.took, length)
 	r.Stalled = p.stalled.Seconds() / length.Seconds()
 	return r, err
+}
+
+// longest is how long a number of answers, or sign-ins, may take.
+const longest = 5 * time.Minute
+
+var errTooSlow = fmt.Errorf("not done within %s", longest)
+
+// times asks n times, as fast as answers come.
+func (l load) times(ctx context.Context, addr string, n int) error {
+	p := &pacer{length: longest, most: n}
+	err := l.pace(ctx, addr, p)
+	if err == nil && len(p.took) < n {
+		err = errTooSlow
+	}
+	return err
+}
+
+func (l load) pace(ctx context.Context, addr string, p *pacer) error {
+	defer p.close()
+	if err := p.open(addr, l.conns); err != nil {
+		return err
+	}
+	p.requests = l.requests(addr)
+	p.took = make([]time.Duration, 0, int(max(p.rate, 100_000)*min(p.length, 10*time.Second).Seconds())+1)
+	// On one core a collection would keep this program from its sockets.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	runtime.GC()
+	p.begin = time.Now()
+	return p.run(ctx)
 }
 
 // summary of how long answers, or sign-ins, took.
@@ -62,6 +82,7 @@ type pacer struct {
 	begin    time.Time
 	length   time.Duration
 	rate     float64 // a second; 0: as soon as there is a connection
+	most     int     // requests
 
 	epoll int
 	conns map[int32]*paced // by file descriptor
@@ -87,22 +108,21 @@ type paced struct {
 // patience is how long after the end answers may still come.
 const patience = 10 * time.Second
 
-func newPacer(addr string, conns int) (*pacer, error) {
+func (p *pacer) open(addr string, conns int) error {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &pacer{conns: map[int32]*paced{}}
+	p.conns = map[int32]*paced{}
 	if p.epoll, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		return nil, err
+		return err
 	}
 	for range conns {
 		if err := p.connect(to); err != nil {
-			p.close()
-			return nil, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }
 
 func (p *pacer) connect(to netip.AddrPort) error {
@@ -126,7 +146,9 @@ func (p *pacer) close() {
 	for fd := range p.conns {
 		_ = syscall.Close(int(fd))
 	}
-	_ = syscall.Close(p.epoll)
+	if p.epoll > 0 {
+		_ = syscall.Close(p.epoll)
+	}
 }
 
 // run sends and receives until the time is over and everything is answered.
@@ -168,7 +190,7 @@ func (p *pacer) send() (over bool, err error) {
 		if p.rate > 0 {
 			due = p.begin.Add(time.Duration(float64(p.sent) / p.rate * float64(time.Second)))
 		}
-		if due.Sub(p.begin) >= p.length {
+		if due.Sub(p.begin) >= p.length || p.sent >= p.most {
 			return true, nil
 		}
 		if due.After(now) || len(p.free) == 0 {

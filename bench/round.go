@@ -14,7 +14,8 @@ type sample struct {
 	CPU    float64 // µs of its processor for each answer, its database's included
 	Busy   float64 // share of the core that it and its database used
 	Others float64 // share of the server's core, or of the load's, that others had
-	RSS    float64 // MiB, afterwards
+	RSS    float64 // MiB resident, afterwards
+	Anon   float64 // of those, MiB that are no file
 }
 
 // mostOthers is the share of either core that others may have had in a round that
@@ -26,10 +27,7 @@ const (
 
 // measure loads s once.
 func measure(ctx context.Context, s *server, run runner, length time.Duration) (sample, error) {
-	if s.pins != nil { // a pool opens connections when it needs them
-		s.beside = s.pins()
-	}
-	own, beside := s.ticks()
+	computed, processes := s.computed()
 	programs, stolen := coreTicks(serverCore)
 	loads, loadStolen, load := loadTicks()
 	begin := time.Now()
@@ -37,23 +35,24 @@ func measure(ctx context.Context, s *server, run runner, length time.Duration) (
 	if err != nil {
 		return sample{}, err
 	}
-	elapsed := time.Since(begin)
-	own2, beside2 := s.ticks()
+	elapsed := time.Since(begin).Seconds()
+	computed2, processes2 := s.computed()
 	programs2, stolen2 := coreTicks(serverCore)
 	loads2, loadStolen2, load2 := loadTicks()
-	used := own2 - own + beside2 - beside
-	others := max(programs2-programs-used, 0) + stolen2 - stolen
-	loadOthers := max(loads2-loads-(load2-load), 0) + loadStolen2 - loadStolen
-	if s.pins != nil && len(s.pins()) > len(s.beside) {
-		others = int64(elapsed.Seconds() * ticksPerSecond) // it had more than its core
+	used := (computed2 - computed).Seconds()
+	others := max(float64(programs2-programs)/ticksPerSecond-used, 0) + float64(stolen2-stolen)/ticksPerSecond
+	loadOthers := float64(max(loads2-loads-(load2-load), 0)+loadStolen2-loadStolen) / ticksPerSecond
+	if processes2 > processes { // a pool opens connections when it needs them
+		others = elapsed // it had more than its core
 	}
-	return sample{
+	one := sample{
 		result: r,
-		CPU:    float64(used) / ticksPerSecond * 1e6 / (r.Rate * length.Seconds()),
-		Busy:   float64(used) / ticksPerSecond / elapsed.Seconds(),
-		Others: float64(max(others, loadOthers)) / ticksPerSecond / elapsed.Seconds(),
-		RSS:    s.rss(),
-	}, nil
+		CPU:    used * 1e6 / (r.Rate * length.Seconds()),
+		Busy:   used / elapsed,
+		Others: max(others, loadOthers) / elapsed,
+	}
+	one.RSS, one.Anon = s.memory()
+	return one, nil
 }
 
 // loadTicks is how long programs ran on loadCore, how long the machine beneath
@@ -76,27 +75,24 @@ type comparison struct {
 	Service  []sample
 	Floor    []sample
 	Starts   [2][]time.Duration // of service and floor, from exec to the first answer
-	Idle     [2]float64         // MiB before the first load
-	Promise  promise
-	Repeated int // rounds that others disturbed
+	StartCPU [2][]time.Duration // processor time of those
+	Idle     [2]float64         // MiB resident before the first load
+	IdleAnon [2]float64         // of those, MiB that are no file
+	Repeated int                // rounds that others disturbed
 }
 
 // rounds measures service and floor in turn. Which of them is first changes.
-func (c *comparison) rounds(ctx context.Context, b *bench, servers [2]*server, runs [2]runner) error {
-	repeats := mostRepeats
-	if b.check {
-		repeats = 1
-	}
+func (c *comparison) rounds(ctx context.Context, b *bench, servers [2]*server, runs [2]loader) error {
 	for len(c.Service) < b.rounds {
 		var pair [2]sample
 		for k := range 2 {
 			which := (k + len(c.Service)) % 2
 			var err error
-			if pair[which], err = measure(ctx, servers[which], runs[which], b.length); err != nil {
+			if pair[which], err = measure(ctx, servers[which], runs[which].run, b.length); err != nil {
 				return err
 			}
 		}
-		if disturbed(pair[0], pair[1]) && c.Repeated < repeats {
+		if disturbed(pair[0], pair[1]) && c.Repeated < mostRepeats {
 			c.Repeated++
 			continue
 		}

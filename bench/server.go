@@ -21,12 +21,16 @@ import (
 type server struct {
 	cmd    *exec.Cmd
 	addr   string
-	log    string // file with what it printed
-	start  time.Duration
+	log    string        // file with what it printed
+	done   chan struct{} // closed when it has ended
+	start  started
 	behind *server      // what it asks, stopped with it
-	beside []int        // processes whose time is its own too, such as a database's
-	pins   func() []int // lists them, and pins them; nil: there are none, or no more
+	beside []int        // processes whose time is its own too
+	pins   func() []int // lists more, a database's, and pins them; nil: there are none
 }
+
+// A started server took so long from exec to the first answer.
+type started struct{ Clock, CPU time.Duration }
 
 // startServer runs a program and waits until GET ready is answered with 200.
 func startServer(ctx context.Context, dir, addr, ready string, argv ...string) (_ *server, err error) {
@@ -42,21 +46,35 @@ func startServer(ctx context.Context, dir, addr, ready string, argv ...string) (
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(line string) bool { return strings.HasPrefix(line, "AUTHSVC_") })
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	s := &server{cmd: cmd, addr: addr, log: log.Name()}
+	s := &server{cmd: cmd, addr: addr, log: log.Name(), done: make(chan struct{})}
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	go func() {
+		_ = cmd.Wait() // how it ended does not matter
+		close(s.done)
+	}()
 	for !answers(addr, ready) {
-		if time.Since(begin) > 20*time.Second {
+		if s.ended() || time.Since(begin) > 20*time.Second {
 			s.stop()
 			text, _ := os.ReadFile(s.log)
 			return nil, fmt.Errorf("%s does not answer at %s:\n%s", filepath.Base(argv[3]), addr, text)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
-	s.start = time.Since(begin)
+	s.start.Clock = time.Since(begin)
+	s.start.CPU, _ = s.computed()
 	return s, nil
+}
+
+func (s *server) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // answers reports whether one request over a connection of its own succeeds.
@@ -74,9 +92,11 @@ func answers(addr, path string) bool {
 
 // stop ends the server as its operator would, and kills it after 10 s.
 func (s *server) stop() {
-	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM)
+	if !s.ended() {
+		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM)
+	}
 	timer := time.AfterFunc(10*time.Second, func() { syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
-	s.cmd.Wait()
+	<-s.done
 	timer.Stop()
 	if s.behind != nil {
 		s.behind.stop()
@@ -104,39 +124,25 @@ func (s *server) get(path, cookie string) (string, error) {
 	return string(body), err
 }
 
-// ticksPerSecond is USER_HZ, in which Linux counts time for programs.
-const ticksPerSecond = 100
-
-// ticks is the processor time of the server, and of what is beside it.
-func (s *server) ticks() (own, beside int64) {
-	own = processTicks(s.cmd.Process.Pid)
-	for _, pid := range s.beside {
-		beside += processTicks(pid)
+// computed is the processor time of the server and of what is beside and behind it,
+// and how many processes those are.
+func (s *server) computed() (total time.Duration, processes int) {
+	pids := append([]int{s.cmd.Process.Pid}, s.beside...)
+	if s.pins != nil {
+		pids = append(pids, s.pins()...)
 	}
 	if s.behind != nil {
-		beside += processTicks(s.behind.cmd.Process.Pid)
+		pids = append(pids, s.behind.cmd.Process.Pid)
 	}
-	return own, beside
+	for _, pid := range pids {
+		total += processorTime(pid)
+	}
+	return total, len(pids)
 }
 
-func processTicks(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	return user + system
-}
-
-// computed is the processor time of the server, more exactly than ticks.
-func (s *server) computed() (total time.Duration) {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
+// processorTime is that of all threads which a process has.
+func processorTime(pid int) (total time.Duration) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	for _, file := range files {
 		text, err := os.ReadFile(file) // #nosec G304 -- of /proc
 		if err != nil {
@@ -148,6 +154,9 @@ func (s *server) computed() (total time.Duration) {
 	}
 	return total
 }
+
+// ticksPerSecond is USER_HZ, in which Linux counts time for programs.
+const ticksPerSecond = 100
 
 // coreTicks is how long programs ran on a core, and how long the machine beneath
 // took it away.
@@ -170,9 +179,13 @@ func coreTicks(core int) (programs, stolen int64) {
 	return programs, stolen
 }
 
-// rss is the resident memory of the server in MiB.
-func (s *server) rss() float64 {
-	text := field(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid), "VmRSS")
-	kib, _ := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
-	return kib / 1024
+// memory is what the server has in MiB: resident, and of that what is no file, so
+// that the system cannot take it back.
+func (s *server) memory() (resident, anonymous float64) {
+	of := func(name string) float64 {
+		text := field(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid), name)
+		kib, _ := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
+		return kib / 1024
+	}
+	return of("VmRSS"), of("RssAnon")
 }

@@ -99,21 +99,23 @@ func (n *neighbours) close() {
 }
 
 func prepareEmail(b *bench, _ benchCase, s *store) (*prepared, error) {
-	return b.prepareSignIn(s, bareEmail, func(n *neighbours) journey { return byEmail(n.mail) })
+	return b.prepareSignIn(s, func(n *neighbours) journey { return byEmail(n.mail) })
 }
 
 func prepareOIDC(b *bench, _ benchCase, s *store) (*prepared, error) {
-	return b.prepareSignIn(s, bareOIDC, func(n *neighbours) journey { return byOIDC(n.op) })
+	return b.prepareSignIn(s, func(n *neighbours) journey { return byOIDC(n.op) })
 }
 
 // prepareSignIn signs people in whom the store has not seen.
-func (b *bench) prepareSignIn(s *store, bare journey, whole func(*neighbours) journey) (*prepared, error) {
+func (b *bench) prepareSignIn(s *store, journey func(*neighbours) journey) (*prepared, error) {
 	n, err := listenNeighbours()
 	if err != nil {
 		return nil, err
 	}
-	return &prepared{config: signInConfig(s.url, n), close: n.close, runs: func(_, _ *server) ([2]runner, error) {
-		return [2]runner{journeys(whole(n), b.conns, nextPerson), journeys(bare, b.conns, nextPerson)}, nil
+	people := journeys{journey(n), b.conns}
+	s.location = strings.Join([]string{s.location, n.mail.addr(), n.op.issuer()}, " ")
+	return &prepared{config: signInConfig(s.url, n), close: n.close, runs: func(_, _ *server) ([2]loader, error) {
+		return [2]loader{people, people}, nil
 	}}, nil
 }
 
@@ -151,22 +153,4 @@ func byOIDC(p *openIDProvider) journey {
 		}
 		return arrive(v, callback, personAddress(strconv.FormatInt(n, 10)))
 	}
-}
-
-// bareEmail asks a floor for what byEmail asks the service for.
-func bareEmail(v *visitor, n int64) error {
-	return bareSignIn(v, n, "email")
-}
-
-// bareOIDC asks a floor for what byOIDC asks the service for.
-func bareOIDC(v *visitor, n int64) error {
-	return bareSignIn(v, n, "op")
-}
-
-func bareSignIn(v *visitor, n int64, provider string) error {
-	address := personAddress(strconv.FormatInt(n, 10))
-	if _, err := begin(v, provider, url.Values{"email": {address}}); err != nil {
-		return err
-	}
-	return arrive(v, "/api/auth/callback/"+provider+"?email="+url.QueryEscape(address), "@signin.example")
 }

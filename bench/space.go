@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"authsvc/internal/test/scale"
 )
@@ -48,7 +47,7 @@ func (b *bench) space(ctx context.Context, kind string, users int) (*space, erro
 	for i, p := range []scale.Population{
 		{Users: 1, Accounts: 2, Sessions: 1}, {Users: users, Accounts: 2, Sessions: 1}, {Users: users, Accounts: 2, Sessions: sessions},
 	} {
-		p.Seed, p.Now = 1, time.Now()
+		p.Seed, p.Now = 1, b.now
 		s, err := b.openPopulation(ctx, kind, p)
 		if err != nil {
 			return nil, err

@@ -47,7 +47,7 @@ const (
 // openStore makes a store of users, each with five sessions; ended more sessions
 // are over.
 func (b *bench) openStore(ctx context.Context, kind string, users, ended int) (*store, error) {
-	return b.openPopulation(ctx, kind, scale.Population{Seed: 1, Users: users, Accounts: 2, Sessions: 5, Ended: ended, Now: time.Now()})
+	return b.openPopulation(ctx, kind, scale.Population{Seed: 1, Users: users, Accounts: 2, Sessions: 5, Ended: ended, Now: b.now})
 }
 
 func (b *bench) openPopulation(ctx context.Context, kind string, p scale.Population) (*store, error) {
@@ -77,7 +77,7 @@ func (b *bench) openPopulation(ctx context.Context, kind string, p scale.Populat
 }
 
 func (b *bench) openSQLite(_ context.Context, s *store) error {
-	dir, err := os.MkdirTemp(b.dir, "sqlite")
+	dir, err := os.MkdirTemp(b.files, "sqlite")
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func fillRedis(ctx context.Context, s *store) error {
 		for k := range s.population.Accounts {
 			if _, err := r.LinkAccount(ctx, authsvc.Account{
 				ID: fmt.Sprintf("01890000-0000-7000-9%03d-%012d", k, i), UserID: u.ID, Type: "oauth", Provider: fmt.Sprintf("provider%d", k),
-				ProviderAccountID: fmt.Sprint(10_000_000 + i), AccessToken: seal.Digest(u.ID), ExpiresAt: time.Now().Unix(), TokenType: "bearer", Scope: "openid email profile",
+				ProviderAccountID: fmt.Sprint(10_000_000 + i), AccessToken: seal.Digest(u.ID), ExpiresAt: s.population.Now.Unix(), TokenType: "bearer", Scope: "openid email profile",
 			}, 0); err != nil {
 				return err
 			}
@@ -207,7 +207,7 @@ func fillRedis(ctx context.Context, s *store) error {
 			digest := seal.Digest(s.population.Cookie(i*s.population.Sessions + k))
 			if _, err := r.CreateSession(ctx, authsvc.SessionRecord{
 				ID: digest, SessionToken: "sha256:" + digest, Digest: digest, UserID: u.ID,
-				AuthTime: time.Now(), Expires: time.Now().Add(30 * 24 * time.Hour), Provider: "provider0",
+				AuthTime: s.population.Now, Expires: s.population.Now.Add(30 * 24 * time.Hour), Provider: "provider0",
 			}); err != nil {
 				return err
 			}

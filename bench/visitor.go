@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -86,48 +88,64 @@ func (v *visitor) ask(head string, body ...string) (string, error) {
 // A journey is a whole sign-in of the n-th person.
 type journey func(v *visitor, n int64) error
 
-// journeys lets visitors sign in, one person after another over each connection,
-// everybody with no cookies at first. next is the number of the next person.
-func journeys(j journey, conns int, next func() int64) runner {
-	return func(ctx context.Context, addr string, length time.Duration) (result, error) {
-		ctx, cancel := context.WithTimeout(ctx, length)
-		defer cancel()
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		var all []time.Duration
-		var errs []error
-		for range conns {
-			wg.Go(func() {
-				took, err := oneVisitor(ctx, addr, j, next)
-				mu.Lock()
-				defer mu.Unlock()
-				all, errs = append(all, took...), append(errs, err)
-			})
-		}
-		wg.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return result{}, err
-		}
-		return summary(all, length)
-	}
+// journeys are visitors who sign in, one person after another over each connection,
+// everybody with no cookies at first.
+type journeys struct {
+	journey
+	conns int
 }
 
-// oneVisitor signs in until ctx ends. A sign-in that ends later does not count.
-func oneVisitor(ctx context.Context, addr string, j journey, next func() int64) (took []time.Duration, err error) {
-	v, err := visit(context.WithoutCancel(ctx), addr)
+func (j journeys) run(ctx context.Context, addr string, length time.Duration) (result, error) {
+	took, err := j.together(ctx, addr, time.Now().Add(length), math.MaxInt64)
+	if err != nil {
+		return result{}, err
+	}
+	return summary(took, length)
+}
+
+func (j journeys) times(ctx context.Context, addr string, n int) error {
+	took, err := j.together(ctx, addr, time.Now().Add(longest), int64(n))
+	if err == nil && len(took) < n {
+		err = errTooSlow
+	}
+	return err
+}
+
+// together signs in n times, or until the time is over. A sign-in that ends later
+// does not count.
+func (j journeys) together(ctx context.Context, addr string, until time.Time, n int64) (all []time.Duration, err error) {
+	var begun atomic.Int64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range j.conns {
+		wg.Go(func() {
+			took, e := j.one(ctx, addr, until, func() bool { return begun.Add(1) <= n })
+			mu.Lock()
+			defer mu.Unlock()
+			all, err = append(all, took...), errors.Join(err, e)
+		})
+	}
+	wg.Wait()
+	return all, err
+}
+
+// one is one visitor.
+func (j journeys) one(ctx context.Context, addr string, until time.Time, more func() bool) (took []time.Duration, err error) {
+	v, err := visit(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	defer v.conn.Close()
-	for {
+	for more() {
 		clear(v.cookies)
 		begin := time.Now()
-		if err := j(v, next()); err != nil {
+		if err := j.journey(v, nextPerson()); err != nil {
 			return nil, err
 		}
-		if ctx.Err() != nil {
-			return took, nil
+		if ctx.Err() != nil || time.Now().After(until) {
+			break
 		}
 		took = append(took, time.Since(begin))
 	}
+	return took, ctx.Err()
 }

@@ -20,11 +20,15 @@ type postgresDatabase struct {
 }
 
 func signInsPostgres(ctx context.Context, location string) (http.Handler, error) {
+	location, mail, provider, err := splitNeighbours(location)
+	if err != nil {
+		return nil, err
+	}
 	pool, err := openPool(ctx, location)
 	if err != nil {
 		return nil, err
 	}
-	return signIns{&postgresDatabase{pool: pool}}.handler(), nil
+	return signIns{&postgresDatabase{pool: pool}, mail, provider}.handler(), nil
 }
 
 func (d *postgresDatabase) text(s step) string {
@@ -37,19 +41,20 @@ func (d *postgresDatabase) text(s step) string {
 }
 
 func (d *postgresDatabase) run(ctx context.Context, s step) error {
+	if s.into != nil {
+		return d.pool.QueryRow(ctx, d.text(s), s.args...).Scan(s.into...)
+	}
 	_, err := d.pool.Exec(ctx, d.text(s), s.args...)
 	return err
 }
 
+// transact sends all steps in one trip, which is one transaction.
 func (d *postgresDatabase) transact(ctx context.Context, steps ...step) error {
-	return pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		for _, s := range steps {
-			if _, err := tx.Exec(ctx, d.text(s), s.args...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	var b pgx.Batch
+	for _, s := range steps {
+		b.Queue(d.text(s), s.args...)
+	}
+	return d.pool.SendBatch(ctx, &b).Close()
 }
 
 func (*postgresDatabase) moment(t time.Time) any { return t.UTC() }
@@ -61,7 +66,11 @@ type sqliteDatabase struct {
 	statements     map[string]*sql.Stmt
 }
 
-func signInsSQLite(_ context.Context, file string) (http.Handler, error) {
+func signInsSQLite(_ context.Context, location string) (http.Handler, error) {
+	file, mail, provider, err := splitNeighbours(location)
+	if err != nil {
+		return nil, err
+	}
 	const pragmas = "?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	writer, err := sql.Open("sqlite", "file:"+file+pragmas)
 	if err != nil {
@@ -74,7 +83,7 @@ func signInsSQLite(_ context.Context, file string) (http.Handler, error) {
 	writer.SetMaxOpenConns(1)
 	reader.SetMaxOpenConns(4)
 	reader.SetMaxIdleConns(4)
-	return signIns{&sqliteDatabase{writer: writer, reader: reader, statements: map[string]*sql.Stmt{}}}.handler(), nil
+	return signIns{&sqliteDatabase{writer: writer, reader: reader, statements: map[string]*sql.Stmt{}}, mail, provider}.handler(), nil
 }
 
 // prepared is a statement, made when it is first used.
@@ -85,7 +94,7 @@ func (d *sqliteDatabase) prepared(ctx context.Context, s step) (*sql.Stmt, error
 		return statement, nil
 	}
 	db := d.writer
-	if s.reads() && s.text != lockQueue && s.text != countMails {
+	if s.reads() && s.text != countMails {
 		db = d.reader
 	}
 	statement, err := db.PrepareContext(context.WithoutCancel(ctx), sqliteText(s.text))
@@ -117,6 +126,12 @@ func (s step) on(ctx context.Context, statement *sql.Stmt) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
+		if s.into == nil {
+			continue
+		}
+		if err := rows.Scan(s.into...); err != nil {
+			return err
+		}
 	}
 	return rows.Err()
 }

@@ -3,8 +3,8 @@ package main
 import "testing"
 
 func TestTexts(t *testing.T) {
-	const text = `SELECT <u."id"> FROM t u WHERE a = ? AND b = ?[ FOR UPDATE]`
-	if got := postgresText(text); got != `SELECT CAST(u."id" AS TEXT) COLLATE "C" FROM t u WHERE a = $1 AND b = $2 FOR UPDATE` {
+	const text = `SELECT <u."id"> FROM t u WHERE a = ? AND b = ?`
+	if got := postgresText(text); got != `SELECT CAST(u."id" AS TEXT) COLLATE "C" FROM t u WHERE a = $1 AND b = $2` {
 		t.Error(got)
 	}
 	if got := sqliteText(text); got != `SELECT u."id" FROM t u WHERE a = ? AND b = ?` {

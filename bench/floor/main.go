@@ -26,7 +26,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// floors start handlers; location is a secret, a file or a URL.
+// floors start handlers; location is a secret, a file or a URL, and of sign-ins
+// also a mail server and a provider, with spaces between.
 var floors = map[string]func(ctx context.Context, location string) (http.Handler, error){
 	"http":     fixedJSON,
 	"jwe":      oneJWE,

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
+	"net/smtp"
+	"net/url"
 	"strings"
+	"text/template"
 	"time"
 
 	"authsvc/internal/uuid"
@@ -15,10 +19,10 @@ import (
 type step struct {
 	text string
 	args []any
+	into []any // of the columns of its one row; nil: rows are read and dropped
 }
 
-// A database runs steps: alone, or all of them in a transaction. Rows are read
-// and dropped.
+// A database runs steps: alone, or all of them in a transaction.
 type database interface {
 	run(ctx context.Context, s step) error
 	transact(ctx context.Context, steps ...step) error
@@ -26,8 +30,10 @@ type database interface {
 	moment(t time.Time) any
 }
 
-// The statements of a first sign-in, as adapters write them. What only
-// PostgreSQL has is in square brackets, ids are in angle ones.
+// The statements of a first sign-in, as adapters write them. Ids are in angle
+// brackets, since PostgreSQL compares them as text. What the service
+// could leave out is not there: rows that only serialize writers, and claims of a
+// mail that is sent at once.
 const (
 	selectUser = `SELECT u."id", u."name", u."email", u."emailVerified", u."image", ` +
 		`COALESCE((SELECT MAX(r.seq) FROM authsvc_revocation r WHERE r.user_id = <u."id">), 0), ` +
@@ -35,12 +41,9 @@ const (
 	userByEmail   = selectUser + `WHERE u."email" = ?`
 	userByAccount = selectUser + `JOIN "Account" a ON a."userId" = u."id" WHERE a."provider" = ? AND a."providerAccountId" = ?`
 
-	ensureQueue  = `INSERT INTO authsvc_meta (id, value) VALUES (?, ?) ON CONFLICT DO NOTHING`
-	lockQueue    = `SELECT value FROM authsvc_meta WHERE id = ?[ FOR UPDATE]`
 	countMails   = `SELECT COUNT(*) FROM authsvc_mail`
 	insertToken  = `INSERT INTO "VerificationToken" ("identifier", "token", "expires") VALUES (?, ?, ?)`
 	insertMail   = `INSERT INTO authsvc_mail (id, payload, due, expires, attempts) VALUES (?, ?, ?, ?, ?)`
-	claimMail    = `UPDATE authsvc_mail SET due = ?, attempts = attempts + 1 WHERE id = (SELECT id FROM authsvc_mail WHERE due <= ? ORDER BY due, id LIMIT 1[ FOR UPDATE SKIP LOCKED]) RETURNING id, payload, due, expires, attempts`
 	deleteMail   = `DELETE FROM authsvc_mail WHERE id = ?`
 	takeToken    = `DELETE FROM "VerificationToken" WHERE "identifier" = ? AND "token" = ? RETURNING "expires"`
 	deleteMails  = `DELETE FROM authsvc_mail WHERE id IN (SELECT "token" FROM "VerificationToken" WHERE "identifier" = ?)`
@@ -56,9 +59,9 @@ const (
 		`FROM "Session" s JOIN "User" u ON u."id" = s."userId" LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s."sessionToken") WHERE s."sessionToken" = ?`
 )
 
-// postgresText is a statement for PostgreSQL; SQLite drops what is in brackets.
+// postgresText is a statement for PostgreSQL.
 func postgresText(text string) string {
-	text = strings.NewReplacer("[", "", "]", "", "<u.", "CAST(u.", `">`, `" AS TEXT) COLLATE "C"`).Replace(text)
+	text = strings.NewReplacer("<u.", "CAST(u.", `">`, `" AS TEXT) COLLATE "C"`).Replace(text)
 	for n := '1'; strings.Contains(text, "?"); n++ {
 		number := string(n)
 		if n > '9' {
@@ -70,25 +73,33 @@ func postgresText(text string) string {
 }
 
 func sqliteText(text string) string {
-	for {
-		before, rest, ok := strings.Cut(text, "[")
-		if !ok {
-			return strings.NewReplacer("<u.", "u.", `">`, `"`).Replace(text)
-		}
-		_, after, _ := strings.Cut(rest, "]")
-		text = before + after
-	}
+	return strings.NewReplacer("<u.", "u.", `">`, `"`).Replace(text)
 }
 
-// What is written: about as much as the service writes.
+// What is written: about as much as a service has to keep.
 var (
 	sealedMail  = bytes.Repeat([]byte("m"), 620)
 	sealedToken = strings.Repeat("t", 104)
 	sealedProof = strings.Repeat("p", 580)
 )
 
-// signIns are the routes of whole sign-ins, with nothing but their statements.
-type signIns struct{ db database }
+// signIns are the routes of whole sign-ins, with nothing but their statements, the
+// mail and the request for a token.
+type signIns struct {
+	db       database
+	mail     string // address of the mail server
+	provider *provider
+}
+
+// splitNeighbours splits what a floor of sign-ins is told: its database, the
+// address of its mail server and its provider.
+func splitNeighbours(location string) (db, mail string, p *provider, err error) {
+	part := strings.Fields(location)
+	if len(part) != 3 {
+		return "", "", nil, errors.New("sign-ins have a database, a mail server and a provider")
+	}
+	return part[0], part[1], newProvider(part[2]), nil
+}
 
 func (s signIns) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -96,38 +107,66 @@ func (s signIns) handler() http.Handler {
 	mux.HandleFunc("GET /api/auth/csrf", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, token) })
 	mux.HandleFunc("POST /api/auth/signin/email", s.sendLink)
 	mux.HandleFunc("GET /api/auth/callback/email", s.openLink)
-	mux.HandleFunc("POST /api/auth/signin/op", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, []byte(`{"url":"/"}`)) })
+	mux.HandleFunc("POST /api/auth/signin/op", s.sendAway)
 	mux.HandleFunc("GET /api/auth/callback/op", s.comeBack)
 	mux.HandleFunc("GET /api/auth/session", s.session)
 	return mux
 }
 
 // answer answers unless something failed.
-func answer(w http.ResponseWriter, body string, errs ...error) {
-	for _, err := range errs {
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
+func answer(w http.ResponseWriter, body string, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
 	}
 	writeJSON(w, []byte(body))
 }
 
-// sendLink stores a link and its mail, and takes the mail out again. Nothing is
-// sent.
+// inTurn runs steps one after another until one fails.
+func (s signIns) inTurn(ctx context.Context, steps ...step) error {
+	for _, one := range steps {
+		if err := s.db.run(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letter is the mail with a link.
+var letter = template.Must(template.New("").Parse("From: {{.From}}\r\nTo: {{.To}}\r\nSubject: Sign in to {{.Host}}\r\nDate: {{.Date}}\r\nMessage-ID: <{{.ID}}@{{.Host}}>\r\n" +
+	"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nSign in to {{.Host}}:\r\n\r\n{{.Link}}\r\n\r\nThe link works once, for {{.Minutes}} minutes.\r\n"))
+
+const sender = "no-reply@signin.example"
+
+// send sends a link in one conversation.
+func (s signIns) send(host, address, link string) error {
+	var b bytes.Buffer
+	err := letter.Execute(&b, map[string]any{"From": sender, "To": address, "Host": host, "Link": link,
+		"Date": time.Now().Format(time.RFC1123Z), "ID": rand.Text(), "Minutes": 10})
+	if err != nil {
+		return err
+	}
+	return smtp.SendMail(s.mail, nil, sender, []string{address}, b.Bytes())
+}
+
+// sendLink stores a link and its mail, sends it, and takes the mail out again.
 func (s signIns) sendLink(w http.ResponseWriter, r *http.Request) {
 	ctx, address, now := r.Context(), r.PostFormValue("email"), time.Now()
 	token, ms := tokenFor(address), now.UnixMilli()
-	answer(w, `{"url":"/verify-request"}`,
-		s.db.run(ctx, step{userByEmail, []any{address}}),
-		s.db.transact(ctx,
-			step{ensureQueue, []any{"mail queue", ""}},
-			step{lockQueue, []any{"mail queue"}},
-			step{countMails, nil},
-			step{insertToken, []any{address, token, s.db.moment(now.Add(10 * time.Minute))}},
-			step{insertMail, []any{token, sealedMail, ms, ms + 600_000, 0}}),
-		s.db.run(ctx, step{claimMail, []any{ms + 90_000, ms}}),
-		s.db.run(ctx, step{deleteMail, []any{token}}))
+	err := s.db.run(ctx, step{text: userByEmail, args: []any{address}})
+	if err == nil {
+		err = s.db.transact(ctx,
+			step{text: countMails},
+			step{text: insertToken, args: []any{address, token, s.db.moment(now.Add(10 * time.Minute))}},
+			step{text: insertMail, args: []any{token, sealedMail, ms, ms + 600_000, 0}})
+	}
+	if err == nil {
+		err = s.send(r.Host, address, "http://"+r.Host+"/api/auth/callback/email?email="+url.QueryEscape(address))
+	}
+	if err == nil {
+		err = s.db.run(ctx, step{text: deleteMail, args: []any{token}})
+	}
+	answer(w, `{"url":"/verify-request"}`, err)
 }
 
 // tokenFor is what is stored of the link for an address.
@@ -135,56 +174,42 @@ func tokenFor(address string) string { return "link-of-" + address }
 
 func (s signIns) openLink(w http.ResponseWriter, r *http.Request) {
 	ctx, address := r.Context(), r.FormValue("email")
-	err := s.db.run(ctx, step{takeToken, []any{address, tokenFor(address)}})
+	err := s.db.run(ctx, step{text: takeToken, args: []any{address, tokenFor(address)}})
 	if err == nil {
-		err = s.db.transact(ctx, step{deleteMails, []any{address}}, step{deleteTokens, []any{address}})
+		err = s.db.transact(ctx, step{text: deleteMails, args: []any{address}}, step{text: deleteTokens, args: []any{address}})
 	}
 	if err == nil {
-		err = s.db.run(ctx, step{userByEmail, []any{address}})
+		err = s.db.run(ctx, step{text: userByEmail, args: []any{address}})
 	}
-	token, steps := s.create(address, "email")
-	if err == nil {
-		err = s.db.transact(ctx, steps...)
-	}
-	arrived(w, token, err)
+	s.arrive(w, r, "email", idToken{Email: address, Name: "Person"}, err)
+}
+
+// sendAway sends a person to the provider. Nothing is sealed.
+func (s signIns) sendAway(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, []byte(`{"url":"`+s.provider.issuer+"/authorize?"+url.Values{
+		"redirect_uri": {"http://" + r.Host + "/api/auth/callback/op"}, "state": {rand.Text()}, "nonce": {rand.Text()},
+	}.Encode()+`"}`))
 }
 
 func (s signIns) comeBack(w http.ResponseWriter, r *http.Request) {
-	ctx, address, now := r.Context(), r.FormValue("email"), time.Now()
-	var err error
-	for _, one := range []step{
-		{useOnce, []any{"tx:" + address, now.Add(16 * time.Minute).UnixMilli()}},
-		{userByAccount, []any{"op", address}},
-		{userByEmail, []any{address}},
-		{lookIssuer, []any{"issuer:op"}},
-	} {
-		if err == nil {
-			err = s.db.run(ctx, one)
-		}
-	}
-	token, steps := s.create(address, "op")
+	ctx := r.Context()
+	person, err := s.provider.exchange(ctx, r.FormValue("code"))
 	if err == nil {
-		err = s.db.transact(ctx, steps...)
+		err = s.inTurn(ctx,
+			step{text: useOnce, args: []any{"tx:" + r.FormValue("state"), time.Now().Add(16 * time.Minute).UnixMilli()}},
+			step{text: userByAccount, args: []any{"op", person.Sub}},
+			step{text: userByEmail, args: []any{person.Email}},
+			step{text: lookIssuer, args: []any{"issuer:op"}})
 	}
-	arrived(w, token, err)
+	s.arrive(w, r, "op", person, err)
 }
 
-// create makes a user and a session, and with a provider an account.
-func (s signIns) create(address, provider string) (token string, steps []step) {
-	now := time.Now()
-	token, id := "sha256:"+rand.Text(), uuid.V7()
-	steps = []step{{createUser, []any{id, "Person", address, s.db.moment(now), nil}}}
-	if provider != "email" {
-		steps = append(steps, step{linkAccount, []any{uuid.V7(), id, "oauth", provider, address, nil, sealedToken, now.Unix(),
-			"Bearer", "openid email profile", sealedProof, nil}})
+// arrive signs a person up unless something failed.
+func (s signIns) arrive(w http.ResponseWriter, r *http.Request, provider string, person idToken, err error) {
+	token, steps := s.create(person, provider)
+	if err == nil {
+		err = s.db.transact(r.Context(), steps...)
 	}
-	end := now.Add(30 * 24 * time.Hour)
-	return token, append(steps,
-		step{insertShared, []any{uuid.V7(), token, id, s.db.moment(end)}},
-		step{insertOwn, []any{token[len("sha256:"):], token, id, end.UnixMilli(), now.UnixMilli(), provider}})
-}
-
-func arrived(w http.ResponseWriter, token string, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -195,13 +220,42 @@ func arrived(w http.ResponseWriter, token string, err error) {
 	w.WriteHeader(http.StatusFound)
 }
 
+// create makes a user and a session, and with a provider an account.
+func (s signIns) create(person idToken, provider string) (token string, steps []step) {
+	now := time.Now()
+	token, id := "sha256:"+rand.Text(), uuid.V7()
+	steps = []step{{text: createUser, args: []any{id, person.Name, person.Email, s.db.moment(now), nil}}}
+	if provider != "email" {
+		steps = append(steps, step{text: linkAccount, args: []any{uuid.V7(), id, "oauth", provider, person.Sub, nil, sealedToken, now.Unix(),
+			"Bearer", "openid email profile", sealedProof, nil}})
+	}
+	end := now.Add(30 * 24 * time.Hour)
+	return token, append(steps,
+		step{text: insertShared, args: []any{uuid.V7(), token, id, s.db.moment(end)}},
+		step{text: insertOwn, args: []any{token[len("sha256:"):], token, id, end.UnixMilli(), now.UnixMilli(), provider}})
+}
+
+// session reads all that the service needs of a session.
 func (s signIns) session(w http.ResponseWriter, r *http.Request) {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
 		writeJSON(w, []byte("{}"))
 		return
 	}
-	digest := strings.TrimPrefix(c.Value, "sha256:")
-	answer(w, `{"user":{"name":"Person","email":"visitor@signin.example","image":null},"expires":"2026-12-23T04:49:47.504Z"}`,
-		s.db.run(r.Context(), step{wholeSession, []any{digest, c.Value}}))
+	var user sessionUser
+	var id, token, userID, digest, provider, personID string
+	var expires, verified any
+	var authTime int64
+	err = s.db.run(r.Context(), step{text: wholeSession, args: []any{strings.TrimPrefix(c.Value, "sha256:"), c.Value},
+		into: []any{&id, &token, &userID, &expires, &digest, &authTime, &provider, &personID, &user.Name, &user.Email, &verified, &user.Image}})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	end, ok := expires.(time.Time)
+	if !ok { // SQLite has numbers
+		ms, _ := expires.(int64)
+		end = time.UnixMilli(ms)
+	}
+	writeSession(w, user, end)
 }
