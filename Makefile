@@ -39,8 +39,8 @@ check: fmt vet lint racing calm ## what every commit passes; make -j2 -O check i
 racing: ## of make check: what has goroutines, with -race
 	go test $(RACE) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(CALM) $(LATER)))
 
-calm: ## of make check: what has none, behind what computes
-	nice go test -shuffle=on $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
+calm: ## of make check: what has none, and waits
+	go test -shuffle=on -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES)))) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
 
 counts: ## what a session and a sign-in allocate (no -race); make check counts statements, trips and commits
 	go test -count 1 -run TestAllocations $(TESTFLAGS) . ./internal/test/engine ./internal/test/counts
