@@ -18,6 +18,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/authtest"
+	"authsvc/internal/test/quiet"
 )
 
 // who is a page that says who is signed in.
@@ -93,6 +94,9 @@ func TestEveryKind(t *testing.T) {
 			cookie, h := authtest.SignedIn(t, s, ada), who(s.Service)
 			if a := asked(h, s.URL, cookie); a.Code != http.StatusOK || !strings.HasPrefix(a.Body.String(), want) {
 				t.Errorf("with the cookie: %d %s", a.Code, a.Body)
+			}
+			if name == "next-auth-v4 jwt" && !quiet.Full {
+				return // it takes 16 s to expire
 			}
 			expired := authtest.Expired(t, s, ada)
 			if a := asked(h, s.URL, expired); a.Code != http.StatusFound || !strings.HasPrefix(a.Header().Get("Location"), s.BaseURL()+"/signin?") {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,15 +125,20 @@ func (w *hookWorld) enters(t *T, sub string) (*browser.Browser, bool) {
 // reason waits for a line of the audit with an event and a reason.
 func (w *hookWorld) reason(t *T, event, reason string) {
 	t.Helper()
-	want := []string{"event=" + event, fmt.Sprintf("reason=%q", reason)}
+	w.logged(t, "event="+event+" ", fmt.Sprintf("reason=%q", reason))
+}
+
+// logged waits for a line with all of want.
+func (w *hookWorld) logged(t *T, want ...string) {
+	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		for line := range strings.Lines(w.Logs.String()) {
-			if strings.Contains(line, want[0]+" ") && strings.Contains(line, want[1]) {
+			if !slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(line, s) }) {
 				return
 			}
 		}
 		if time.Now().After(end) {
-			t.Errorf("no audit line with %v", want)
+			t.Errorf("no line of the log with %q", want)
 			return
 		}
 	}

@@ -40,7 +40,7 @@ func race09(t *T) {
 		}
 	}
 	for script, target := range map[string]string{".ci/run": "check", ".ci/full": "race"} {
-		if !regexp.MustCompile(`make --no-print-directory (-j2 -O )?` + target + `\n`).MatchString(supplyText(t, script)) {
+		if !regexp.MustCompile(`make --no-print-directory (-k -j2 -O )?` + target + `\n`).MatchString(supplyText(t, script)) {
 			t.Errorf("%s does not run make %s", script, target)
 		}
 	}
@@ -107,7 +107,8 @@ func race10(t *T) {
 	if strings.Contains(w.Logs.String(), "locked") {
 		t.Errorf("a client met a lock:\n%.2000s", w.Logs)
 	}
-	if n := len(w.Ledger.Written()); n < crowd*each/4 { // it sees one of the two services
+	// Requests that ask for the same session at once share a write.
+	if n := len(w.Ledger.Written()); n < each {
 		t.Errorf("%d writes: the reads did not write", n)
 	}
 }

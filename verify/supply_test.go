@@ -66,7 +66,8 @@ func supply01(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := strings.Fields(info.GoVersion)[0]; version.Compare(v, "go1.27.2") < 0 {
+	// Somebody who runs go test may have an older one; make has the one that is released.
+	if v := strings.Fields(info.GoVersion)[0]; version.Compare(v, "go1.27.2") < 0 && demanded() {
 		t.Errorf("the binary is built with %s", v)
 	}
 	t.Figure("built with %s", info.GoVersion)

@@ -12,28 +12,18 @@ import (
 	"sync"
 	"testing"
 
+	"authsvc/internal/test/atonce"
 	"authsvc/internal/test/process"
 	"authsvc/internal/test/skewed"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	moreAtOnce()
 	theSkew()
-	code := m.Run()
+	code := atonce.Run(m)
 	process.RemoveBinary()
 	closeBrowsers()
 	os.Exit(code)
-}
-
-// moreAtOnce lets six checks run at a time, or as many as -parallel says: they
-// wait more than they compute.
-func moreAtOnce() {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		flag.Set("test.parallel", "6") //nolint:errcheck // it is a number
-	}
 }
 
 // A check is one row of the catalogue.
@@ -158,9 +148,9 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestVerify runs the checks: a group after the other those that must be
-// alone, then all others, six at a time. A quick run, which ends soon, does
-// a group after the other, so that -failfast ends it at the first failure.
+// TestVerify runs the checks: a group after the other those that must be alone,
+// then all others, six at a time. A quick run measures nothing, so none must be
+// alone. With -failfast, which parallel tests do not heed, a group follows the other.
 func TestVerify(t *testing.T) {
 	r := &report{t: t}
 	t.Cleanup(func() { r.summary(groups()) }) // after the subtests that are parallel
@@ -181,20 +171,26 @@ func (g group) run(t *testing.T, r *report) {
 		}
 	})
 	slices.SortStableFunc(numbers, func(a, b string) int { return cmp.Compare(rank(g.checks[a]), rank(g.checks[b])) })
-	beside := false
+	beside := failFast()
 	for _, n := range numbers {
 		c := g.checks[n]
-		if !c.alone && !beside && theScale() > quick {
+		alone := c.alone && theScale() > quick
+		if !alone && !beside {
 			beside = true
 			t.Parallel() // goes on when no group has one left that must be alone
 		}
 		t.Run(n, func(t *testing.T) {
-			if !c.alone {
+			if !alone {
 				t.Parallel()
 			}
 			c.verify(&T{T: t, id: g.name + "-" + n, report: r, figures: &figures{}})
 		})
 	}
+}
+
+func failFast() bool {
+	f := flag.Lookup("test.failfast")
+	return f != nil && f.Value.String() == "true"
 }
 
 func rank(c check) int {
@@ -242,6 +238,9 @@ func (c check) verify(t *T) {
 			inner.Mode = mode
 			c.run(inner)
 		})
+		if os.Getenv("AUTHSVC_VERIFY") == "" && theScale() == quick {
+			return // go test ./... does each once
+		}
 	}
 }
 

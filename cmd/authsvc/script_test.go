@@ -22,12 +22,13 @@ import (
 	"authsvc"
 	"authsvc/adapter/sqlite"
 	"authsvc/internal/idp"
+	"authsvc/internal/test/atonce"
 	"authsvc/internal/test/freeport"
 )
 
 // TestMain makes this program and the helpers available to scripts as commands.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"authsvc": main,
 		"get":     runGet,
 		"until":   runUntil,
@@ -37,6 +38,11 @@ func TestMain(m *testing.M) {
 		"person":  runPerson,
 	})
 }
+
+// tests wait for processes.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int { return atonce.Run(t.M) }
 
 // TestScripts runs testdata/script. PORT and IDP are free ports, SECRET is a
 // good secret.

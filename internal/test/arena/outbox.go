@@ -16,16 +16,17 @@ const patience = time.Minute
 // An Outbox collects what an e-mail provider sends: notices of changes apart from
 // mails that ask somebody to do something.
 type Outbox struct {
-	mu   sync.Mutex
-	sent []authsvc.Message
-	read int // by Next
-	more chan struct{}
+	mu      sync.Mutex
+	sent    []authsvc.Message
+	read    int               // by Next
+	notices []authsvc.Message // not read
 
-	notices chan authsvc.Message
+	// One for each mail of sent that was not read, and of notices.
+	more, moreNotices chan struct{}
 }
 
 func NewOutbox() *Outbox {
-	return &Outbox{more: make(chan struct{}, 100_000), notices: make(chan authsvc.Message, 100_000)}
+	return &Outbox{more: make(chan struct{}, 100_000), moreNotices: make(chan struct{}, 100_000)}
 }
 
 // IsNotice reports whether a mail only tells somebody what has changed.
@@ -35,14 +36,14 @@ func IsNotice(m authsvc.Message) bool {
 
 // Send is an [authsvc.Email.Send].
 func (o *Outbox) Send(_ context.Context, m authsvc.Message) error {
+	list, more := &o.sent, o.more
 	if IsNotice(m) {
-		o.notices <- m
-		return nil
+		list, more = &o.notices, o.moreNotices
 	}
 	o.mu.Lock()
-	o.sent = append(o.sent, m)
+	*list = append(*list, m)
 	o.mu.Unlock()
-	o.more <- struct{}{}
+	more <- struct{}{}
 	return nil
 }
 
@@ -56,20 +57,27 @@ func (o *Outbox) Count() int {
 func (o *Outbox) Notice(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
-	case m := <-o.notices:
-		return m
+	case <-o.moreNotices:
 	case <-time.After(patience):
 		t.Fatal("no notice came")
 	}
-	return authsvc.Message{}
+	return o.takeNotice()
+}
+
+func (o *Outbox) takeNotice() authsvc.Message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := o.notices[0]
+	o.notices = o.notices[1:]
+	return m
 }
 
 // Notices are those that came and were not read.
 func (o *Outbox) Notices() (list []authsvc.Message) {
 	for {
 		select {
-		case m := <-o.notices:
-			list = append(list, m)
+		case <-o.moreNotices:
+			list = append(list, o.takeNotice())
 		default:
 			return list
 		}
@@ -111,8 +119,8 @@ func (o *Outbox) Next(t testing.TB) authsvc.Message {
 func (o *Outbox) Any(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
-	case m := <-o.notices:
-		return m
+	case <-o.moreNotices:
+		return o.takeNotice()
 	case <-o.more:
 		o.more <- struct{}{}
 		return o.Next(t)

@@ -15,6 +15,7 @@ import (
 	"authsvc"
 	"authsvc/internal/schema"
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/atonce"
 	"authsvc/internal/test/quiet"
 )
 
@@ -22,7 +23,7 @@ import (
 // that Kill and KilledMigration start and kill.
 func Main(m *testing.M, d *Database) {
 	if len(os.Args) != 3 {
-		os.Exit(m.Run())
+		os.Exit(atonce.Run(m))
 	}
 	var err error
 	switch ctx, url := context.Background(), os.Args[2]; os.Args[1] {
@@ -31,7 +32,7 @@ func Main(m *testing.M, d *Database) {
 	case "migrate":
 		_, err = d.Open(ctx, url, true)
 	default:
-		os.Exit(m.Run())
+		os.Exit(atonce.Run(m))
 	}
 	if err != nil {
 		fmt.Println("error", err)
