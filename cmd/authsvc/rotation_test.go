@@ -32,7 +32,7 @@ type rotationSize struct {
 func TestRotation(t *testing.T) {
 	size := rotationSize{3, 100_000, 0}
 	if os.Getenv("AUTHSVC_ROTATION") != "full" {
-		if size = (rotationSize{1, 1000, 50 * time.Millisecond}); testing.Short() {
+		if size = (rotationSize{1, 500, 400 * time.Millisecond}); testing.Short() {
 			t.Skip("a key signs a minute after it was made")
 		}
 	}
