@@ -38,7 +38,7 @@ check: fmt vet lint racing calm ## what every commit passes; make -j2 -O check i
 	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
 
 racing: ## of make check: what has goroutines, with -race
-	go test $(RACE) -p $(shell echo $$((3 * $(CORES) / 2))) -shuffle=on $(QUICKER) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(CALM) $(LATER)))
+	go test $(RACE) -shuffle=on $(QUICKER) -p $(shell echo $$((3 * $(CORES) / 2))) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(CALM) $(LATER)))
 
 calm: ## of make check: what has none, and waits
 	go test -shuffle=on -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES)))) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
