@@ -60,7 +60,7 @@ func kinds() []kind {
 		}},
 		{name: "mongodb", simple: true, commits: true, open: func(t *testing.T) (authsvc.Adapter, func() figures) {
 			p := before(t, servertest.MongoDB(t), func() protocol { return &mongoWire{} })
-			return opened(t)(mongodb.Open(t.Context(), p.with("timeoutMS", "30000"), mongodb.Options{Migrate: true})), p.sum
+			return opened(t)(mongodb.Open(t.Context(), p.with("timeoutMS", "120000"), mongodb.Options{Migrate: true})), p.sum
 		}},
 	}
 }

@@ -87,9 +87,9 @@ func mongoURL(t testing.TB) string {
 	t.Helper()
 	storage := arena.InTurn(t, servertest.MongoDB(t))
 	if strings.Contains(storage, "?") {
-		return storage + "&timeoutMS=30000"
+		return storage + "&timeoutMS=120000"
 	}
-	return storage + "?timeoutMS=30000"
+	return storage + "?timeoutMS=120000"
 }
 
 func variable(database func(testing.TB) string) func(testing.TB, string) []string {
