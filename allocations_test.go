@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/internal/test/allocs"
 	"authsvc/internal/test/arena"
 )
 
@@ -69,7 +70,7 @@ func TestAllocations(t *testing.T) {
 		"Service.Session, database":             {read(database, kept), 6},
 		"Service.Session, of nobody (database)": {func() { _, _ = database.Session(token) }, 1},
 	} {
-		if got := testing.AllocsPerRun(200, c.call); got != c.want {
+		if got := allocs.PerRun(c.call); got != c.want {
 			t.Errorf("%s: %v allocations, want %v", name, got, c.want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/test/allocs"
 	"authsvc/internal/test/arena"
 	"authsvc/reader"
 )
@@ -185,7 +186,7 @@ func TestReadFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := testing.AllocsPerRun(200, read); n > 8 {
+	if n := allocs.PerRun(read); n > 8 {
 		t.Errorf("%v allocations, at most 8 are promised", n)
 	}
 	floor := opensCookie(t)

@@ -1,6 +1,10 @@
 package seal
 
-import "testing"
+import (
+	"testing"
+
+	"authsvc/internal/test/allocs"
+)
 
 func BenchmarkSeal(b *testing.B) {
 	for _, format := range formats {
@@ -65,7 +69,7 @@ func TestOpenAllocations(t *testing.T) {
 	for _, format := range formats[:2] {
 		s := format.new(ring(t, "s3cret"), "p")
 		token := mustSeal(t, s, v4SessionPlaintext)
-		if n := testing.AllocsPerRun(100, func() { s.Open(token) }); n > 2 {
+		if n := allocs.PerRun(func() { s.Open(token) }); n > 2 {
 			t.Errorf("%s: %v allocations", format.name, n)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"authsvc/internal/test/allocs"
 	"authsvc/internal/test/arena"
 )
 
@@ -22,7 +23,7 @@ func TestAllocations(t *testing.T) {
 	for _, name := range br.SessionCookies() {
 		r.AddCookie(&http.Cookie{Name: name, Value: br.Cookies[name]})
 	}
-	if got := testing.AllocsPerRun(200, func() { w.ServeHTTP(&discard{h: http.Header{}}, r) }); got != 2+26 {
+	if got := allocs.PerRun(func() { w.ServeHTTP(&discard{h: http.Header{}}, r) }); got != 2+26 {
 		t.Errorf("%v allocations, want %d", got, 2+26)
 	}
 }
