@@ -15,6 +15,7 @@ import (
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/test/freeport"
 )
 
 // An idpfaultPort is a listener on 127.0.0.1 that misbehaves, and counts.
@@ -68,10 +69,8 @@ func idpfaultStall(c net.Conn) {
 
 // idpfaultSockets: faults of real connections, on each endpoint.
 func idpfaultSockets(t *T) {
-	closed := idpfaultListen(t, func(net.Conn) {})
-	closed.Close()
 	reset, stall := idpfaultListen(t, idpfaultReset), idpfaultListen(t, idpfaultStall)
-	faults := map[string]string{"refuses": "http://" + closed.Addr().String(), "reset after headers": "http://" + reset.Addr().String()}
+	faults := map[string]string{"refuses": "http://" + freeport.Refusing(t), "reset after headers": "http://" + reset.Addr().String()}
 	if theScale() > quick {
 		faults["TLS stalls"] = "https://" + stall.Addr().String()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"authsvc/internal/sqladapter"
+	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqltest"
@@ -65,11 +66,6 @@ func refuse(ctx context.Context, conn net.Conn, code, message string) {
 // What Open cannot use it refuses in one line that says what to do.
 func TestOpenRefused(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	for name, c := range map[string]struct {
 		location string
 		want     string
@@ -84,7 +80,7 @@ func TestOpenRefused(t *testing.T) {
 		"full":             {refusing(t, "53300", `sorry, too many clients already`), "pool_max_conns", true},
 		"hangs up":         {refusing(t, "", ""), "check that the server runs", true},
 		"silent":           {refusing(t, "silent", "") + "?connect_timeout=1", "check that the server runs", true},
-		"refused":          {fmt.Sprintf("postgres://ann:secret@%s/people", closed.Addr()), "check that the server runs", true},
+		"refused":          {fmt.Sprintf("postgres://ann:secret@%s/people", freeport.Refusing(t)), "check that the server runs", true},
 		"unknown host":     {"postgres://ann:secret@no-such-host.invalid/people", "check that the server runs", true},
 		"no TLS":           {refusing(t, "28000", "") + "?sslmode=verify-full", "the server speaks no TLS", false},
 		"too weak":         {"postgres://ann:secret@db.example.com/people?sslmode=prefer", "use verify-full", false},

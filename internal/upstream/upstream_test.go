@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"authsvc/internal/test/freeport"
 )
 
 // front starts a server that forwards to a program, which has the timeout to answer.
@@ -87,14 +89,12 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	for name, tt := range map[string]struct {
 		target string
 		status int
 		whole  bool // the body arrives as far as it is announced
 	}{
-		"down":            {closed.URL, 502, true},
+		"down":            {"http://" + freeport.Refusing(t), 502, true},
 		"no socket":       {"unix:" + filepath.Join(t.TempDir(), "no.sock"), 502, true},
 		"slow":            {program(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), 504, true},
 		"says nothing":    {program(t, hijacked("")), 502, true},

@@ -1,6 +1,11 @@
 package freeport
 
-import "testing"
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+)
 
 // TestPick: ports of one caller are not those of another.
 func TestPick(t *testing.T) {
@@ -17,5 +22,19 @@ func TestPick(t *testing.T) {
 			}
 			taken[port] = true
 		}
+	}
+}
+
+// TestRefusing: nobody can be reached there, and nobody else gets the port.
+func TestRefusing(t *testing.T) {
+	t.Parallel()
+	addr := Refusing(t)
+	var d net.Dialer
+	if c, err := d.DialContext(t.Context(), "tcp", addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("%v, %v", c, err)
+	}
+	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr); err == nil {
+		l.Close()
+		t.Error("somebody else listens there")
 	}
 }

@@ -1,0 +1,18 @@
+//go:build !unix
+
+package freeport
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Refusing returns an address of this machine that nobody listens at.
+func Refusing(t testing.TB) string {
+	t.Helper()
+	port, err := Pick(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
